@@ -1,0 +1,157 @@
+"""One action of a plan: its states, its place in the plan's graph, and the record of its phases."""
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+from django_fsm import FSMField, transition
+
+from actions.querysets import ActionQuerySet
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+from watcher_site.records import NullsFirst
+from watcher_site.state import StatefulModel
+
+SKIPPED_BY_USER = "Action skipped by user."
+SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
+
+
+class Action(StatefulModel):
+    """A step of an action plan. States and arrows: design section 3, seed 0."""
+
+    class State(models.TextChoices):
+        PENDING = "PENDING"
+        ONGOING = "ONGOING"
+        CANCELLING = "CANCELLING"
+        SUCCEEDED = "SUCCEEDED"
+        FAILED = "FAILED"
+        SKIPPED = "SKIPPED"
+        CANCELLED = "CANCELLED"
+
+    FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.SKIPPED, State.CANCELLED})
+
+    # A worker whose lease ran out was given an older attempt, and can no longer write.
+    guard_fields = ["state", "attempt"]
+    transition_fields = ["state", "status_message", "skipped_by", "attempt"]
+
+    action_plan = models.ForeignKey("plans.ActionPlan", models.CASCADE, related_name="actions")
+    action_type = models.CharField(max_length=255)
+    input_parameters = models.JSONField(default=dict)
+    state = FSMField(max_length=20, choices=State, default=State.PENDING, protected=True, editable=False)
+    status_message = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True)
+    skipped_by = models.CharField(max_length=255, null=True, help_text="the user name of who skipped it")
+    attempt = models.PositiveIntegerField(default=0, editable=False)
+    parents = models.ManyToManyField(
+        "self",
+        symmetrical=False,
+        related_name="children",
+        through="ActionParent",
+        through_fields=("child", "parent"),
+    )
+
+    objects = ActionQuerySet.as_manager()
+
+    class Meta:
+        permissions = [("skip_action", "Can skip action")]
+        indexes = [
+            # The applier asks for a plan's pending and unfinished actions; lists filter by plan.
+            models.Index("action_plan", "state", "id", name="action_plan_state"),
+            # The sort keys of the API. Nulls come first, as on every database that clients know.
+            models.Index("state", "id", name="action_state"),
+            models.Index("action_type", "id", name="action_type"),
+            models.Index("created_at", "id", name="action_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="action_updated_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action_type} {self.uuid}"
+
+    @transition(field=state, source=State.PENDING, target=State.SKIPPED)
+    def skip(self, by: str, reason: str = "") -> None:
+        """A person excludes the action. The caller holds the plan's row and has asked `ActionPlan.is_prunable`.
+
+        The texts are those that existing clients show. The caller checked that they fit.
+        """
+        self.skipped_by = by
+        self.status_message = f"{SKIPPED_BY_USER} Reason: {reason}" if reason else SKIPPED_BY_USER
+
+    @transition(field=state, source=State.PENDING, target=State.SKIPPED)
+    def skip_automatically(self, finding: str) -> None:
+        """Its pre_condition found that it no longer applies."""
+        self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
+
+    @transition(field=state, source=State.PENDING, target=State.ONGOING)
+    def start(self) -> None:
+        """Its pre_condition passed, and a worker is about to execute it."""
+        self.attempt += 1
+
+    @transition(field=state, source=State.ONGOING, target=State.SUCCEEDED)
+    def succeed(self) -> None:
+        pass
+
+    @transition(field=state, source=[State.PENDING, State.ONGOING], target=State.FAILED)
+    def fail(self, phase: str, reason: str) -> None:
+        self.status_message = cut(f"Action failed in {phase}: {reason}")
+
+    @transition(field=state, source=[State.PENDING], target=State.CANCELLED)
+    def cancel(self, reason: str) -> None:
+        """It never began, and its plan was cancelled or superseded."""
+        self.status_message = cut(reason)
+
+    @transition(field=state, source=State.ONGOING, target=State.CANCELLING)
+    def request_abort(self) -> None:
+        """Its plan is being cancelled while it runs."""
+
+    @transition(field=state, source=State.CANCELLING, target=State.CANCELLED)
+    def finish_abort(self, reason: str) -> None:
+        self.status_message = cut(reason)
+
+    @transition(field=state, source=State.CANCELLING, target=State.SUCCEEDED)
+    def finish_before_abort(self) -> None:
+        """It had finished already when the abort reached it."""
+
+    @transition(field=state, source=State.CANCELLING, target=State.FAILED)
+    def fail_abort(self, reason: str) -> None:
+        self.status_message = cut(f"Action failed in abort: {reason}")
+
+
+class ActionParent(models.Model):
+    """An edge of a plan's graph: the child starts when the parent has finished."""
+
+    child = models.ForeignKey(Action, models.CASCADE, related_name="parent_links")
+    parent = models.ForeignKey(Action, models.CASCADE, related_name="child_links")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("child", "parent", name="action_parent_once"),
+            models.CheckConstraint(condition=~Q(child=F("parent")), name="action_parent_other"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.parent_id} before {self.child_id}"
+
+
+class ActionEvent(models.Model):
+    """What one phase of an action did: when it began and ended, on which host, with what result.
+
+    ``details`` holds the message of an exception of ours, and of any other its class name only (seed 4).
+    """
+
+    class Result(models.TextChoices):
+        SUCCESS = "Success"
+        SKIPPED = "Skipped"
+        CANCELLED = "Cancelled"
+        ERROR = "Error"
+
+    action = models.ForeignKey(Action, models.CASCADE, related_name="events")
+    event = models.CharField(max_length=64)
+    attempt = models.PositiveIntegerField(default=0)
+    start_time = models.DateTimeField(default=timezone.now)
+    finish_time = models.DateTimeField(null=True)
+    result = models.CharField(max_length=20, choices=Result, null=True)
+    details = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True)
+    host = models.CharField(max_length=255, default="")
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.event} of action {self.action_id}"

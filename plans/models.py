@@ -1,0 +1,157 @@
+"""Action plans: what an audit proposes, a person prunes and starts, and an applier runs."""
+
+from django.db import models, transaction
+from django_fsm import FSMField, transition
+
+from plans.querysets import ActionPlanQuerySet
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+from watcher_site.models import Service
+from watcher_site.records import NullsFirst
+from watcher_site.refusals import Conflict
+from watcher_site.state import StatefulModel
+
+
+class ActionPlan(StatefulModel):
+    """A set of actions in a partial order. States and arrows: design section 3."""
+
+    class State(models.TextChoices):
+        RECOMMENDED = "RECOMMENDED"
+        PENDING = "PENDING"
+        ONGOING = "ONGOING"
+        CANCELLING = "CANCELLING"
+        SUCCEEDED = "SUCCEEDED"
+        FAILED = "FAILED"
+        CANCELLED = "CANCELLED"
+        SUPERSEDED = "SUPERSEDED"
+
+    FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SUPERSEDED})
+    # Its actions may be skipped, as nothing of it has begun.
+    PRUNABLE = frozenset({State.RECOMMENDED, State.PENDING})
+    DELETABLE = FINAL | {State.RECOMMENDED}
+
+    # An applier whose lease ran out no longer owns the plan, and can no longer write.
+    guard_fields = ["state", "applier"]
+    transition_fields = ["state", "status_message", "applier", "hostname"]
+
+    audit = models.ForeignKey("audits.Audit", models.SET_NULL, null=True, related_name="action_plans")
+    strategy = models.ForeignKey("audits.Strategy", models.SET_NULL, null=True, related_name="action_plans")
+    state = FSMField(max_length=20, choices=State, default=State.RECOMMENDED, protected=True, editable=False)
+    status_message = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True)
+    global_efficacy = models.JSONField(default=list)
+    hostname = models.CharField(max_length=255, null=True, help_text="of the applier that runs it, or ran it")
+    applier = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="action_plans")
+
+    objects = ActionPlanQuerySet.as_manager()
+
+    class Meta:
+        permissions = [
+            ("start_actionplan", "Can start action plan"),
+            ("cancel_actionplan", "Can cancel action plan"),
+        ]
+        indexes = [
+            # The applier looks for waiting and running plans; people sort by state.
+            models.Index("state", "id", name="action_plan_by_state"),
+            models.Index("created_at", "id", name="action_plan_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="action_plan_updated_at"),
+            models.Index(NullsFirst("hostname"), "id", name="action_plan_hostname"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.uuid)
+
+    @property
+    def is_prunable(self) -> bool:
+        return self.state in self.PRUNABLE
+
+    @transition(field=state, source=State.RECOMMENDED, target=State.PENDING)
+    def start(self) -> None:
+        """A person, or an audit's auto_trigger, hands it to the appliers."""
+
+    @transition(field=state, source=State.PENDING, target=State.ONGOING)
+    def begin(self, applier: Service) -> None:
+        """An applier claims it."""
+        self.applier, self.hostname = applier, applier.host
+
+    @transition(field=state, source=[State.RECOMMENDED, State.ONGOING], target=State.SUCCEEDED)
+    def succeed(self, message: str | None = None) -> None:
+        """All its actions have finished and none failed; one that holds no action succeeds when it is made."""
+        self.status_message, self.applier = message and cut(message), None
+
+    @transition(field=state, source=[State.ONGOING, State.CANCELLING], target=State.FAILED)
+    def fail(self, message: str | None = None) -> None:
+        self.status_message, self.applier = message and cut(message), None
+
+    @transition(field=state, source=[State.RECOMMENDED, State.PENDING], target=State.CANCELLED)
+    def cancel(self, message: str) -> None:
+        """It is given up before anything of it began. The caller cancels its pending actions with it."""
+        self.status_message = cut(message)
+
+    @transition(field=state, source=State.ONGOING, target=State.CANCELLING)
+    def request_cancel(self, message: str) -> None:
+        """Its applier is to abort what runs and to begin nothing more."""
+        self.status_message = cut(message)
+
+    @transition(field=state, source=State.CANCELLING, target=State.CANCELLED)
+    def finish_cancel(self) -> None:
+        self.applier = None
+
+    @transition(field=state, source=State.RECOMMENDED, target=State.SUPERSEDED)
+    def supersede(self, message: str) -> None:
+        """A newer plan, or time, made it obsolete."""
+        self.status_message = cut(message)
+
+    def launch(self) -> None:
+        """Start it for a person or an audit, unless someone was first.
+
+        Raises:
+            TransitionNotAllowed, ConcurrentTransition: it is, or has just become, something else than RECOMMENDED.
+        """
+        self.start()
+        self.save_state()
+
+    @transaction.atomic
+    def abandon(self, by: str) -> None:
+        """Cancel it for a person: at once what has not begun, and through its applier what has.
+
+        Actions that were skipped stay SKIPPED (seed 0: SKIPPED is for actions that were never executed).
+
+        Raises:
+            TransitionNotAllowed, ConcurrentTransition: it is, or has just become, final.
+        """
+        message = f"Action plan was cancelled by {by}."
+        if self.state == self.State.ONGOING:
+            self.request_cancel(message)
+            self.save_state()
+        else:
+            self.cancel(message)
+            self.save_state()
+            self.actions.cancel_pending(f"Action was cancelled with its action plan by {by}.")
+
+    @transaction.atomic
+    def remove(self) -> None:
+        """Delete it with its actions, so that they can still be looked back on until they are purged.
+
+        Raises:
+            Conflict: it is waiting or running.
+        """
+        deleted = type(self).objects.filter(pk=self.pk, state__in=self.DELETABLE).soft_delete()
+        if not deleted:
+            raise Conflict(f"Couldn't delete when state is '{self.state}'.")
+        self.actions.all().soft_delete()
+
+
+class EfficacyIndicator(models.Model):
+    """What a plan promises to achieve, as one number."""
+
+    action_plan = models.ForeignKey(ActionPlan, models.CASCADE, related_name="efficacy_indicators")
+    name = models.CharField(max_length=63)
+    description = models.CharField(max_length=255, default="")
+    unit = models.CharField(max_length=63, null=True)
+    value = models.FloatField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint("action_plan", "name", name="efficacy_indicator_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.value:g}"

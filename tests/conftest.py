@@ -1,0 +1,50 @@
+"""What every test may use: services where they run, and people with their rights."""
+
+import os
+import shutil
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import connection
+
+
+def missing_service(mark: str) -> str:
+    """Say which service a mark needs and this machine lacks, or nothing."""
+    if mark == "postgresql" and connection.vendor != "postgresql":
+        return "no PostgreSQL server answers at WATCHER_TEST_POSTGRESQL_URL"
+    if mark == "browser" and not (shutil.which("chromium") or os.environ.get("WATCHER_TEST_CHROMIUM")):
+        return "Chromium is not installed"
+    return ""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers():
+        reason = missing_service(mark.name)
+        if reason and os.environ.get("WATCHER_REQUIRE_SERVICES") == "1":
+            pytest.fail(f"WATCHER_REQUIRE_SERVICES is set, and {reason}")
+        if reason:
+            pytest.skip(reason)
+
+
+def person(name: str, group: str | None = None, **columns: object) -> User:
+    user = User.objects.create_user(name, password=f"{name}-password", **columns)
+    if group:
+        user.groups.add(Group.objects.get(name=group))
+    return user
+
+
+@pytest.fixture
+def cloud_admin(db: None) -> User:
+    return person("alice", "cloud-admin")
+
+
+@pytest.fixture
+def reader(db: None) -> User:
+    return person("rob", "reader")
+
+
+@pytest.fixture
+def stranger(db: None) -> User:
+    """Someone who may log in and has no right at all."""
+    return person("sam")

@@ -1,0 +1,26 @@
+"""The states of action plans."""
+
+import pytest
+from django_fsm import ConcurrentTransition
+
+from plans.models import ActionPlan
+from tests.builders import make_plan
+
+
+@pytest.mark.django_db
+def test_of_two_who_start_a_plan_the_second_is_refused() -> None:
+    plan = make_plan()
+    first, second = ActionPlan.objects.get(pk=plan.pk), ActionPlan.objects.get(pk=plan.pk)
+    first.launch()
+    with pytest.raises(ConcurrentTransition):
+        second.launch()
+
+
+@pytest.mark.django_db
+def test_cancelling_a_plan_that_has_not_begun_leaves_skipped_actions_alone() -> None:
+    plan = make_plan({"a": [], "b": []})
+    skipped = plan.actions.get(input_parameters__message="a")
+    skipped.skip("alice")
+    skipped.save_state()
+    plan.abandon("alice")
+    assert dict(plan.actions.values_list("input_parameters__message", "state")) == {"a": "SKIPPED", "b": "CANCELLED"}

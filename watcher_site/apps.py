@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class WatcherSiteConfig(AppConfig):
+    name = "watcher_site"

@@ -1,0 +1,23 @@
+"""What every request passes through, API and console alike."""
+
+from collections.abc import Callable
+from uuid import uuid4
+
+from django.http import HttpRequest, HttpResponse
+from structlog.contextvars import bound_contextvars
+
+
+class RequestId:
+    """Give every request an id, name it in each log line and answer with it, as OpenStack clients show it."""
+
+    header = "x-openstack-request-id"
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request_id = f"req-{uuid4()}"
+        with bound_contextvars(request_id=request_id):
+            response = self.get_response(request)
+        response[self.header] = request_id
+        return response

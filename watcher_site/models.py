@@ -1,0 +1,65 @@
+"""The processes that make up the site."""
+
+from datetime import datetime, timedelta
+from typing import Self
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from watcher_site.records import RecordQuerySet
+
+
+class ServiceQuerySet(RecordQuerySet):
+    def active(self) -> Self:
+        """Leave those that gave a sign of life within `settings.SERVICE_DOWN_TIME` seconds."""
+        return self.present().filter(last_seen_up__gte=self.model.horizon())
+
+    def missing(self) -> Self:
+        """Leave those whose lease ran out: what they held is for others to take over."""
+        return self.exclude(pk__in=self.model.objects.active().values("pk"))
+
+
+class Service(models.Model):
+    """A running applier or decision engine: what ``GET /v1/services`` shows, and the lease on what it works at.
+
+    One row a process. Whoever holds work points at its row; the row's last sign of life is the lease.
+    """
+
+    DECISION_ENGINE = "watcher-decision-engine"
+    APPLIER = "watcher-applier"
+
+    name = models.CharField(max_length=255)
+    host = models.CharField(max_length=255)
+    last_seen_up = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(null=True, editable=False)
+    deleted_at = models.DateTimeField(null=True, editable=False)
+
+    objects = ServiceQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index("name", "id", name="service_name"),
+            models.Index("host", "id", name="service_host"),
+            models.Index("last_seen_up", "id", name="service_last_seen_up"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} on {self.host}"
+
+    @staticmethod
+    def horizon() -> datetime:
+        """Return the time before which a last sign of life means that a service is gone."""
+        return timezone.now() - timedelta(seconds=settings.SERVICE_DOWN_TIME)
+
+    @property
+    def status(self) -> str:
+        seen = self.last_seen_up or self.updated_at or self.created_at
+        return "ACTIVE" if seen >= self.horizon() else "FAILED"
+
+    def beat(self) -> bool:
+        """Give a sign of life, and say whether the row still stands."""
+        now = timezone.now()
+        alive = type(self).objects.present().filter(pk=self.pk).update(last_seen_up=now, updated_at=now)
+        return bool(alive)

@@ -1,0 +1,64 @@
+"""What every stored object has: an id that leaves the process, its times, and deletion that can be looked back on."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Self
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import F
+from django.db.models.expressions import OrderBy
+from django.db.models.functions import Collate
+from django.db.models.indexes import IndexExpression
+from django.utils import timezone
+from django.utils.deconstruct import deconstructible
+
+
+@deconstructible
+class NullsFirst(OrderBy):
+    """Ascending order with nulls first, for indexes: SQLite knows no other order, and refuses the words."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(F(field), nulls_first=True)
+
+    def as_sqlite(self, compiler: Any, connection: Any) -> Any:
+        return OrderBy(self.expression).as_sql(compiler, connection)
+
+
+IndexExpression.register_wrappers(OrderBy, NullsFirst, Collate)
+
+
+class RecordQuerySet(models.QuerySet[Any]):
+    """Queries that every kind of record shares."""
+
+    model: Any
+
+    def present(self) -> Self:
+        """Leave out what was deleted."""
+        return self.filter(deleted_at__isnull=True)
+
+    def soft_delete(self) -> int:
+        """Mark these rows deleted, and return how many were not yet."""
+        now = timezone.now()
+        return self.present().update(deleted_at=now, updated_at=now)
+
+
+class Record(models.Model):
+    """A row with a UUID for the outside, creation, update and deletion times.
+
+    ``updated_at`` is null until the first change, as API clients expect.
+    """
+
+    uuid = models.UUIDField(default=uuid4, unique=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(null=True, editable=False)
+    deleted_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+    def save_changes(self, fields: Iterable[str]) -> datetime:
+        """Write just these columns and the time of the change."""
+        self.updated_at = timezone.now()
+        self.save(update_fields=[*fields, "updated_at"])
+        return self.updated_at

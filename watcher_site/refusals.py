@@ -1,0 +1,22 @@
+"""Why an operation was not done: one exception for the API, the console and the commands to put into their words."""
+
+
+class Refused(Exception):
+    """An operation that was asked for and not done; the message says why, to the person who asked.
+
+    The API answers `status`, the console shows the message, a command prints it and exits with 2.
+    """
+
+    status = 400
+
+
+class Invalid(Refused):
+    """What was asked for makes no sense: the message names the field and the rule."""
+
+    status = 400
+
+
+class Conflict(Refused):
+    """What was asked for cannot be done in the state that things are in."""
+
+    status = 409

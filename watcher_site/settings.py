@@ -1,0 +1,298 @@
+"""All settings of Watcher Site, read from the environment here and nowhere else.
+
+`docs/configuration.md` lists every variable. The defaults are safe: without ``DEBUG`` the site refuses to start
+without a ``SECRET_KEY`` of its own and a list of the hosts that it answers to.
+"""
+
+import socket
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import structlog
+from csp.constants import NONCE, NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+from environs import Env, EnvError
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = BASE_DIR / ".data"
+
+env = Env()
+
+
+def read(reader: Any, name: str, default: Any, **options: Any) -> Any:
+    """Return a variable, or stop the start with one line that names it and the rule it broke."""
+    try:
+        return reader(name, default, **options)
+    except EnvError as problem:
+        raise ImproperlyConfigured(f"{name}: {problem}") from problem
+
+
+def read_number(name: str, default: float, *, least: float) -> float:
+    number = read(env.float, name, default)
+    if not least <= number < 1e9:
+        raise ImproperlyConfigured(f"{name}: must be a number of at least {least:g}, and is {number:g}.")
+    return number
+
+
+# Security
+
+DEBUG = read(env.bool, "DEBUG", False)
+ALLOWED_HOSTS = [host.strip() for host in read(env.list, "ALLOWED_HOSTS", []) if host.strip()]
+SECRET_KEY = read(env.str, "SECRET_KEY", "")
+if DEBUG:
+    SECRET_KEY = SECRET_KEY or "only-for-debugging-" + "0" * 50
+else:
+    if len(SECRET_KEY) < 50 or len(set(SECRET_KEY)) < 5 or SECRET_KEY.startswith("django-insecure-"):
+        raise ImproperlyConfigured("SECRET_KEY: must be set to at least 50 random characters, unless DEBUG is on.")
+    if not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS:
+        raise ImproperlyConfigured(
+            "ALLOWED_HOSTS: must name the hosts that this site answers to, without '*', unless DEBUG is on."
+        )
+
+HTTPS = read(env.bool, "WATCHER_HTTPS", not DEBUG)
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_HSTS_SECONDS = int(read_number("WATCHER_HSTS_SECONDS", 365 * 24 * 3600, least=0)) if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+CSRF_TRUSTED_ORIGINS = read(env.list, "WATCHER_TRUSTED_ORIGINS", [])
+if read(env.bool, "WATCHER_BEHIND_PROXY", False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    USE_X_FORWARDED_HOST = True
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF, NONCE],
+        "img-src": [SELF, "data:"],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+    }
+}
+
+# Applications
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "knox",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_filters",
+    "django_tables2",
+    "django_htmx",
+    "bootstrap",
+    "crispy_forms",
+    "crispy_bootstrap5",
+    "django_structlog",
+    "health_check",
+    "watcher_site",
+    "cluster",
+    "actions",
+    "plans",
+    "audits",
+]
+
+MIDDLEWARE = [
+    "watcher_site.middleware.RequestId",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "watcher_site.urls"
+WSGI_APPLICATION = "watcher_site.wsgi.application"
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+CRISPY_ALLOWED_TEMPLATE_PACKS = CRISPY_TEMPLATE_PACK = "bootstrap5"
+DJANGO_TABLES2_TEMPLATE = "django_tables2/bootstrap5-responsive.html"
+
+# Database: SQLite out of the box, PostgreSQL in production
+
+DATABASES = {"default": read(env.dj_db_url, "DATABASE_URL", f"sqlite:///{DATA_DIR / 'watcher.sqlite3'}")}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"].setdefault("OPTIONS", {}).update(
+        # A transaction that will write takes the lock at its start: the row locks of PostgreSQL, for SQLite.
+        transaction_mode="IMMEDIATE",
+        timeout=30,
+        init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    )
+elif DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
+    DATABASES["default"]["CONN_MAX_AGE"] = int(read_number("WATCHER_CONNECTION_AGE", 600, least=0))
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = read(env.bool, "WATCHER_CONNECTION_CHECKS", False)
+else:
+    raise ImproperlyConfigured("DATABASE_URL: must begin with postgres:// or sqlite:///.")
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# People
+
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "login"
+# How long a verified HTTP Basic credential is remembered by a web process, in seconds.
+CREDENTIAL_MEMORY_SECONDS = read_number("WATCHER_CREDENTIAL_MEMORY_SECONDS", 60, least=0)
+REST_KNOX = {"TOKEN_TTL": timedelta(hours=read_number("WATCHER_TOKEN_HOURS", 24, least=0.01))}
+
+# API
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "watcher_site.api.authentication.TokenAuthentication",
+        "watcher_site.api.authentication.BasicAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["watcher_site.api.permissions.ModelPermission"],
+    "DEFAULT_RENDERER_CLASSES": ["watcher_site.api.media.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["watcher_site.api.media.JSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "watcher_site.api.media.AlwaysJSON",
+    "DEFAULT_VERSIONING_CLASS": "watcher_site.api.versions.HeaderVersioning",
+    "DEFAULT_SCHEMA_CLASS": "watcher_site.api.schema.Schema",
+    "EXCEPTION_HANDLER": "watcher_site.api.errors.answer",
+}
+API_MAX_LIMIT = int(read_number("WATCHER_MAX_LIMIT", 1000, least=1))
+DATA_UPLOAD_MAX_MEMORY_SIZE = int(read_number("WATCHER_MAX_BODY_BYTES", 1024 * 1024, least=1024))
+
+# Work
+
+HOST = read(env.str, "WATCHER_HOST", socket.gethostname())
+# A service that gave no sign of life for this long is FAILED, and others take over its work; in seconds.
+SERVICE_DOWN_TIME = read_number("WATCHER_SERVICE_DOWN_TIME", 30, least=0.5)
+POLL_INTERVAL = read_number("WATCHER_POLL_INTERVAL", 1, least=0.01)
+APPLIER_WORKERS = int(read_number("WATCHER_APPLIER_WORKERS", 4, least=1))
+APPLIER_PLANS = int(read_number("WATCHER_APPLIER_PLANS", 4, least=1))
+ROLLBACK = read(env.bool, "WATCHER_ROLLBACK", False)
+
+# Plug-ins: a third party adds a dotted path
+
+ACTION_TYPES = read(
+    env.list,
+    "WATCHER_ACTION_TYPES",
+    [
+        "actions.types.nop.Nop",
+        "actions.types.sleep.Sleep",
+        "actions.types.migrate.Migrate",
+        "actions.types.stop.Stop",
+        "actions.types.change_nova_service_state.ChangeNovaServiceState",
+    ],
+)
+STRATEGIES = read(
+    env.list,
+    "WATCHER_STRATEGIES",
+    [
+        "audits.strategies.dummy.Dummy",
+        "audits.strategies.actuator.Actuator",
+        "audits.strategies.host_maintenance.HostMaintenance",
+    ],
+)
+CLOUD = read(env.str, "WATCHER_CLOUD", "cluster.drivers.embedded.EmbeddedCloud")
+# How long one operation of the embedded cloud takes, in seconds.
+EMBEDDED_CLOUD_SECONDS = read_number("WATCHER_EMBEDDED_CLOUD_SECONDS", 2, least=0)
+# The share of the embedded cloud's operations that fail without a reason, from 0 to 1.
+EMBEDDED_CLOUD_FAILURE_RATE = read_number("WATCHER_EMBEDDED_CLOUD_FAILURE_RATE", 0, least=0)
+
+# Words, times, files
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / ".static"
+STATICFILES_DIRS = [BASE_DIR / "templates" / "static"]
+WHITENOISE_USE_FINDERS = True
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Watcher Site",
+    "DESCRIPTION": "Action plans for a cloud: reviewed, pruned, run and followed. Speaks OpenStack infra-optim.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+}
+
+# Logs: one JSON object a line, or colours for a person at a terminal
+
+LOG_LEVEL = read(env.str, "WATCHER_LOG_LEVEL", "INFO")
+LOG_FORMAT = read(env.str, "WATCHER_LOG_FORMAT", "console" if DEBUG else "json")
+if LOG_FORMAT not in {"json", "console"}:
+    raise ImproperlyConfigured(f"WATCHER_LOG_FORMAT: must be json or console, and is {LOG_FORMAT}.")
+log_processors: list[Any] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.StackInfoRenderer(),
+]
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "json": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                structlog.processors.JSONRenderer(),
+            ],
+            "foreign_pre_chain": log_processors,
+        },
+        "console": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processor": structlog.dev.ConsoleRenderer(),
+            "foreign_pre_chain": log_processors,
+        },
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {"django.server": {"propagate": True, "handlers": []}},
+}
+structlog.configure(
+    processors=[
+        structlog.stdlib.filter_by_level,
+        *log_processors,
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)

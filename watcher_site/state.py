@@ -1,0 +1,37 @@
+"""How a state changes: in memory by a declared transition, in the table by an UPDATE guarded with what was read."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from django_fsm import ConcurrentTransition, ConcurrentTransitionMixin, TransitionNotAllowed
+
+from watcher_site.records import Record
+
+__all__ = ["ConcurrentTransition", "StatefulModel", "TransitionNotAllowed"]
+
+
+class StatefulModel(ConcurrentTransitionMixin, Record):
+    """A model whose transitions are saved by `save_state`.
+
+    ``guard_fields`` must still stand in the table as they were read, or `save_state` raises
+    `ConcurrentTransition`: someone else was first. After that, after a rollback or an error, drop the instance
+    and get it again: memory is ahead of the table.
+    """
+
+    guard_fields: ClassVar[list[str]] = ["state"]
+    transition_fields: ClassVar[list[str]] = ["state", "status_message"]
+
+    class Meta:
+        abstract = True
+
+    @property
+    def state_fields(self) -> Iterable[Any]:
+        return [self._meta.get_field(name) for name in self.guard_fields]
+
+    def save_state(self) -> None:
+        """Write what the transitions since the last save touched, and nothing else.
+
+        Raises:
+            ConcurrentTransition: the row is no longer as this instance read it.
+        """
+        self.save_changes(self.transition_fields)
