@@ -1,0 +1,47 @@
+"""What our management commands share: bad input is one line on stderr and exit status 2, never a traceback."""
+
+import sys
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError
+
+from watcher_site.refusals import Refused
+
+BAD_INPUT = 2
+OUT_OF_ORDER = 1
+
+
+def one_line(problem: Exception) -> str:
+    return " ".join(str(problem).split())
+
+
+class Command(BaseCommand):
+    """A command that raises `Refused` for what it will not do.
+
+    From the command line, that and an argument that makes no sense end with one line and status 2, and a database that
+    does not answer with one line and status 1; ``call_command`` raises `CommandError`. ``--traceback`` shows where.
+    """
+
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
+        parser = super().create_parser(prog_name, subcommand, **options)
+        # It then raises CommandError, where it would print the usage in front of what is wrong.
+        parser.called_from_command_line = False
+        return parser
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        try:
+            super().run_from_argv(argv)
+        except CommandError as problem:
+            if "--traceback" in argv:
+                raise
+            self.stderr.write(f"CommandError: {one_line(problem).removeprefix('Error: ')}")
+            sys.exit(BAD_INPUT)
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            return super().execute(*args, **options)
+        except Refused as refusal:
+            raise CommandError(one_line(refusal), returncode=BAD_INPUT) from refusal
+        except OperationalError as problem:
+            raise CommandError(f"database: {one_line(problem)}", returncode=OUT_OF_ORDER) from problem
