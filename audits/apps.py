@@ -1,5 +1,31 @@
+from typing import Any
+
 from django.apps import AppConfig
+from django.apps import apps as installed
+from django.db.models.signals import post_migrate
 
 
 class AuditsConfig(AppConfig):
     name = "audits"
+
+    def ready(self) -> None:
+        post_migrate.connect(synchronize_after_migrate, sender=self)
+
+
+def synchronize_after_migrate(apps: Any = installed, **_: Any) -> None:
+    """Bring the rows in line with the plug-ins, unless the migration stopped short of the tables as they are now."""
+    from audits.plugins import SYNCHRONIZED, synchronize
+
+    if all(stands_as_now(model, apps) for model in SYNCHRONIZED):
+        synchronize()
+
+
+def stands_as_now(model: Any, apps: Any) -> bool:
+    """Say whether the table of a model had all its present columns when the migrations ended."""
+    try:
+        migrated = apps.get_model(model._meta.label)
+    except LookupError:
+        return False
+    return {field.name for field in model._meta.concrete_fields} <= {
+        field.name for field in migrated._meta.concrete_fields
+    }

@@ -3,6 +3,9 @@
 from typing import Self
 from uuid import UUID
 
+from django.utils import timezone
+
+from watcher_site.messages import cut
 from watcher_site.models import Service
 from watcher_site.records import RecordQuerySet
 
@@ -30,3 +33,20 @@ class AuditQuerySet(NamedQuerySet):
         """Leave the running ones whose decision engine is gone."""
         engines = Service.objects.active().values("pk")
         return self.present().filter(state=self.model.State.ONGOING).exclude(decision_engine__in=engines)
+
+    def adopt(self, decision_engine: Service) -> bool:
+        """Take over the one orphaned audit that this queryset holds, and say whether this engine was first."""
+        return bool(self.orphaned().update(decision_engine=decision_engine, hostname=decision_engine.host))
+
+    def cancel_unfinished(self, message: str) -> int:
+        """Cancel what waits and what runs, in one statement, and return how many audits that were."""
+        return (
+            self.present()
+            .exclude(state__in=self.model.FINAL)
+            .update(
+                state=self.model.State.CANCELLED,
+                status_message=cut(message),
+                decision_engine=None,
+                updated_at=timezone.now(),
+            )
+        )

@@ -1,7 +1,13 @@
-"""Questions to the table of action plans."""
+"""Questions to the table of action plans, and what is done to many of them at once."""
 
+from datetime import timedelta
 from typing import Self
 
+from django.db import transaction
+from django.utils import timezone
+
+from actions.models import Action
+from watcher_site.messages import cut
 from watcher_site.models import Service
 from watcher_site.records import RecordQuerySet
 
@@ -24,3 +30,37 @@ class ActionPlanQuerySet(RecordQuerySet):
         The old owner stands in the WHERE clause: of several that ask at once, one wins.
         """
         return bool(self.orphaned().update(applier=applier, hostname=applier.host))
+
+    def older_than(self, age: timedelta) -> Self:
+        return self.filter(created_at__lt=timezone.now() - age)
+
+    @transaction.atomic
+    def supersede(self, message: str, action_message: str) -> int:
+        """Make the RECOMMENDED ones SUPERSEDED with their pending actions CANCELLED, and return how many they were."""
+        states = self.model.State
+        return self.give_up([states.RECOMMENDED], states.SUPERSEDED, message, action_message)
+
+    @transaction.atomic
+    def cancel_unfinished(self, message: str) -> int:
+        """Cancel what has not begun, have the appliers cancel what has, and return how many plans that were."""
+        states = self.model.State
+        running = self.present().filter(state=states.ONGOING)
+        asked = self.write_state(running, states.CANCELLING, message)
+        return asked + self.give_up([states.RECOMMENDED, states.PENDING], states.CANCELLED, message, message)
+
+    def give_up(self, sources: list[str], target: str, message: str, action_message: str) -> int:
+        """Take plans that have not begun out of the appliers' reach.
+
+        Their rows are locked first, as by whoever skips an action or starts a plan: what wins, wins as a whole.
+        """
+        chosen = self.present().filter(state__in=sources).order_by().values("pk")
+        plans = self.model.objects.filter(pk__in=chosen, state__in=sources).order_by("pk").select_for_update()
+        keys = list(plans.values_list("pk", flat=True))
+        if keys:
+            self.write_state(self.model.objects.filter(pk__in=keys), target, message)
+            Action.objects.filter(action_plan__in=keys).cancel_pending(action_message)
+        return len(keys)
+
+    @staticmethod
+    def write_state(plans: "ActionPlanQuerySet", state: str, message: str) -> int:
+        return plans.update(state=state, status_message=cut(message), updated_at=timezone.now())

@@ -202,6 +202,49 @@ POLL_INTERVAL = read_number("WATCHER_POLL_INTERVAL", 1, least=0.01)
 APPLIER_WORKERS = int(read_number("WATCHER_APPLIER_WORKERS", 4, least=1))
 APPLIER_PLANS = int(read_number("WATCHER_APPLIER_PLANS", 4, least=1))
 ROLLBACK = read(env.bool, "WATCHER_ROLLBACK", False)
+# A recommended plan that nobody started within so many hours is superseded; 0 means never.
+ACTION_PLAN_EXPIRY = timedelta(hours=min(read_number("WATCHER_ACTION_PLAN_EXPIRY", 24, least=0), 24 * 36525))
+
+
+def read_numbers(name: str, defaults: dict[str, int]) -> dict[str, int]:
+    """Read a table of natural numbers, written like nop=70,migrate=30."""
+    numbers = read(env.dict, name, defaults, subcast_values=int)
+    if any(number < 1 for number in numbers.values()):
+        raise ImproperlyConfigured(f"{name}: must hold numbers of at least 1.")
+    return numbers
+
+
+# The weight planner: heavier action types come first, and so many actions of one type run at once.
+PLANNER_WEIGHTS = read_numbers(
+    "WATCHER_PLANNER_WEIGHTS",
+    {
+        "nop": 70,
+        "volume_migrate": 60,
+        "change_nova_service_state": 50,
+        "sleep": 40,
+        "stop": 35,
+        "migrate": 30,
+        "resize": 20,
+        "turn_host_to_acpi_s3_state": 10,
+        "change_node_power_state": 9,
+    },
+)
+if len(set(PLANNER_WEIGHTS.values())) < len(PLANNER_WEIGHTS):
+    raise ImproperlyConfigured("WATCHER_PLANNER_WEIGHTS: two action types must not share a weight.")
+PLANNER_PARALLELIZATION = read_numbers(
+    "WATCHER_PLANNER_PARALLELIZATION",
+    {
+        "nop": 1,
+        "volume_migrate": 2,
+        "change_nova_service_state": 1,
+        "sleep": 1,
+        "stop": 2,
+        "migrate": 2,
+        "resize": 2,
+        "turn_host_to_acpi_s3_state": 2,
+        "change_node_power_state": 2,
+    },
+)
 
 # Plug-ins: a third party adds a dotted path
 

@@ -1,0 +1,165 @@
+"""The goals that an audit can have, as data: what their strategies must report, and what follows from it.
+
+Names, display names and indicators are those that existing clients know from the infra-optim API.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jsonschema.validators import Draft202012Validator
+
+from watcher_site.refusals import Invalid
+
+COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0}
+DEVIATION: Mapping[str, Any] = {"type": "number", "minimum": 0}
+
+
+@dataclass(frozen=True)
+class Indicator:
+    """One number that a strategy reports about the plan that it proposes."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any] | None = None
+    required: bool = True
+    unit: str | None = None
+
+    def specification(self) -> dict[str, str | None]:
+        schema = None if self.schema is None else json.dumps(self.schema)
+        return {"name": self.name, "description": self.description, "unit": self.unit, "schema": schema}
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A percentage that follows from two indicators; 0 where there is nothing to divide by."""
+
+    name: str
+    description: str
+    part: str
+    whole: str
+
+    def of(self, indicators: Mapping[str, float]) -> dict[str, Any]:
+        part, whole = indicators.get(self.part, 0), indicators.get(self.whole, 0)
+        value = 100 * part / whole if whole else 0
+        return {"name": self.name, "description": self.description, "unit": "%", "value": value}
+
+
+@dataclass(frozen=True)
+class GoalDefinition:
+    name: str
+    display_name: str
+    indicators: tuple[Indicator, ...] = ()
+    ratios: tuple[Ratio, ...] = ()
+
+    def efficacy_specification(self) -> list[dict[str, str | None]]:
+        return [indicator.specification() for indicator in self.indicators]
+
+    def check(self, indicators: Mapping[str, float]) -> None:
+        """Raise `Invalid` unless these are the indicators that the goal asks for."""
+        for indicator in self.indicators:
+            if indicator.name in indicators:
+                problem = next(
+                    Draft202012Validator(indicator.schema or {}).iter_errors(indicators[indicator.name]), None
+                )
+                if problem:
+                    raise Invalid(f"Efficacy indicator {indicator.name}: {problem.message}.")
+            elif indicator.required:
+                raise Invalid(f"Efficacy indicator {indicator.name}: the strategy did not report it.")
+        if strays := indicators.keys() - {indicator.name for indicator in self.indicators}:
+            raise Invalid(f"Efficacy indicator {min(strays)}: goal '{self.name}' knows none of this name.")
+
+    def global_efficacy(self, indicators: Mapping[str, float]) -> list[dict[str, Any]]:
+        return [ratio.of(indicators) for ratio in self.ratios]
+
+
+def count(name: str, description: str, *, required: bool = True) -> Indicator:
+    return Indicator(name, description, COUNT, required)
+
+
+MIGRATIONS = count("instance_migrations_count", "How many servers are to be migrated.")
+
+SERVER_CONSOLIDATION = GoalDefinition(
+    "server_consolidation",
+    "Server Consolidation",
+    (
+        count("compute_nodes_count", "How many enabled compute nodes there are."),
+        count("released_compute_nodes_count", "How many compute nodes will be left without a server."),
+        MIGRATIONS,
+    ),
+    (
+        Ratio(
+            "released_nodes_ratio",
+            "The share of the compute nodes that will be left without a server.",
+            "released_compute_nodes_count",
+            "compute_nodes_count",
+        ),
+    ),
+)
+
+WORKLOAD_BALANCING = GoalDefinition(
+    "workload_balancing",
+    "Workload Balancing",
+    (
+        MIGRATIONS,
+        count("instances_count", "How many servers there are.", required=False),
+        Indicator(
+            "standard_deviation_after_audit",
+            "How far apart the loads of the compute nodes will be.",
+            DEVIATION,
+        ),
+        Indicator(
+            "standard_deviation_before_audit",
+            "How far apart the loads of the compute nodes are.",
+            DEVIATION,
+            required=False,
+        ),
+    ),
+    (
+        Ratio(
+            "live_migrations_count",
+            "The share of the servers that are to be migrated.",
+            "instance_migrations_count",
+            "instances_count",
+        ),
+    ),
+)
+
+# The names are upstream's: "planned" counts what got an action, the other all that there was to move.
+MAINTAINED = [
+    ("live_migrate_instance_count", "live_instance_migrate_ratio", "servers to be migrated live"),
+    ("cold_migrate_instance_count", "cold_instance_migrate_ratio", "servers to be migrated cold"),
+    ("volume_migrate_count", "volume_migrate_ratio", "volumes to be migrated"),
+    ("volume_update_count", "volume_update_ratio", "volumes to be moved while a server uses them"),
+]
+
+HARDWARE_MAINTENANCE = GoalDefinition(
+    "hardware_maintenance",
+    "Hardware Maintenance",
+    tuple(
+        count(f"{prefix}{name}", f"How many {what} {which}.")
+        for name, _, what in MAINTAINED
+        for prefix, which in (("", "there are"), ("planned_", "the plan holds"))
+    ),
+    tuple(
+        Ratio(ratio, f"The share of the {what} that the plan holds.", f"planned_{name}", name)
+        for name, ratio, what in MAINTAINED
+    ),
+)
+
+GOALS = {
+    goal.name: goal
+    for goal in (
+        GoalDefinition("airflow_optimization", "Airflow Optimization"),
+        GoalDefinition("cluster_maintaining", "Cluster Maintaining"),
+        GoalDefinition("dummy", "Dummy goal"),
+        HARDWARE_MAINTENANCE,
+        GoalDefinition("noisy_neighbor", "Noisy Neighbor"),
+        GoalDefinition("saving_energy", "Saving Energy"),
+        SERVER_CONSOLIDATION,
+        GoalDefinition("thermal_optimization", "Thermal Optimization"),
+        GoalDefinition("unclassified", "Unclassified"),
+        WORKLOAD_BALANCING,
+    )
+}

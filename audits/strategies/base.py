@@ -1,0 +1,74 @@
+"""What a strategy is: the contract of the classes in this folder, and the solution that they give.
+
+`docs/writing-a-strategy.md` shows how to write one.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from cluster.snapshot import ClusterSnapshot
+from watcher_site.refusals import Invalid
+
+
+@dataclass(frozen=True)
+class SolutionAction:
+    """An action that a strategy asks for; the planner gives it its parents."""
+
+    action_type: str
+    input_parameters: Mapping[str, Any]
+
+
+@dataclass
+class Solution:
+    """What a strategy proposes: actions in its own order, and what they would achieve.
+
+    ``indicators`` are the efficacy indicators of its goal by name. The global efficacy follows from them.
+    """
+
+    actions: list[SolutionAction] = field(default_factory=list)
+    indicators: dict[str, float] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set, repr=False)
+
+    def add(self, action_type: str, input_parameters: Mapping[str, Any], *, resource_id: str | None = None) -> None:
+        """Ask for an action, once however often it is added.
+
+        Raises:
+            Invalid: ``resource_id`` is among the parameters, where it may not stand.
+        """
+        if "resource_id" in input_parameters:
+            raise Invalid("resource_id: must be given beside the input_parameters, not among them.")
+        acted_on = {} if resource_id is None else {"resource_id": resource_id}
+        action = SolutionAction(action_type, {**acted_on, **input_parameters})
+        identity = json.dumps([action_type, action.input_parameters], sort_keys=True)
+        if identity not in self.seen:
+            self.seen.add(identity)
+            self.actions.append(action)
+
+
+class Strategy:
+    """A way to pursue a goal. A subclass sets the attributes and says in `solve` what is to be done.
+
+    ``goal`` names one of `audits.goals.GOALS`, ``planner`` one of `audits.planner.PLANNERS`. ``schema`` is the
+    JSON Schema of the parameters; its defaults are filled in, and parameters that it does not name are refused,
+    before `solve` sees them. A newer plan supersedes an older one of the same goal, strategy and scope, unless they
+    differ in one of the parameters ``distinguished_by``: emptying one node does not make another's plan obsolete.
+    """
+
+    name: ClassVar[str]
+    display_name: ClassVar[str]
+    goal: ClassVar[str]
+    planner: ClassVar[str] = "weight"
+    schema: ClassVar[Mapping[str, Any]] = {}
+    distinguished_by: ClassVar[tuple[str, ...]] = ()
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        """Return what is to be done about this cluster.
+
+        It reads no table and no clock: the same arguments give the same solution.
+
+        Raises:
+            Invalid: the parameters do not fit this cluster; the message tells the person who made the audit.
+        """
+        raise NotImplementedError

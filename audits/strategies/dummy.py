@@ -1,0 +1,33 @@
+"""A strategy that looks at nothing and harms nothing: to try out what surrounds it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from audits.strategies.base import Solution, Strategy
+from cluster.snapshot import ClusterSnapshot
+
+
+class Dummy(Strategy):
+    name = "dummy"
+    display_name = "Dummy strategy"
+    goal = "dummy"
+    schema = {
+        "type": "object",
+        "properties": {
+            "para1": {
+                "description": "how long the last action sleeps, in seconds",
+                "type": "number",
+                "default": 3.2,
+                "minimum": 1.0,
+                "maximum": 10.2,
+            },
+            "para2": {"description": "what the second action says", "type": "string", "default": "hello"},
+        },
+    }
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        solution = Solution()
+        solution.add("nop", {"message": "hello World"})
+        solution.add("nop", {"message": parameters["para2"]})
+        solution.add("sleep", {"duration": parameters["para1"]})
+        return solution

@@ -1,0 +1,95 @@
+"""A strategy that empties one compute node, so that people can work at it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from audits.strategies.base import Solution, Strategy
+from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
+from watcher_site.refusals import Invalid
+
+REASON = "watcher_maintaining"
+
+
+class HostMaintenance(Strategy):
+    name = "host_maintenance"
+    display_name = "Host Maintenance Strategy"
+    goal = "cluster_maintaining"
+    distinguished_by = ("maintenance_node",)
+    schema = {
+        "type": "object",
+        "properties": {
+            "maintenance_node": {"description": "the host name of the compute node to empty", "type": "string"},
+            "backup_node": {
+                "description": "the host name of the compute node that takes the servers, if it has room for all",
+                "type": "string",
+            },
+            "disable_live_migration": {
+                "description": "migrate active servers cold, or stop them if that is disabled too",
+                "type": "boolean",
+                "default": False,
+            },
+            "disable_cold_migration": {
+                "description": "leave the servers that are not active where they are",
+                "type": "boolean",
+                "default": False,
+            },
+        },
+        "required": ["maintenance_node"],
+    }
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        """Disable the node and move its servers away, but for those that the audit's scope excludes."""
+        node = find(cluster, parameters["maintenance_node"])
+        backup = find(cluster, parameters["backup_node"]) if "backup_node" in parameters else None
+        servers = [server for server in node.servers if not server.watcher_exclude]
+        destination = backup if backup and backup is not node and has_room(backup, servers) else None
+        solution = Solution()
+        if servers and destination and not destination.is_enabled:
+            change_state(solution, destination, {"state": "enabled"})
+        change_state(solution, node, {"state": "disabled", "disabled_reason": REASON})
+        for server in servers:
+            move(solution, server, node, destination, parameters)
+        return solution
+
+
+def find(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
+    try:
+        return cluster.nodes[hostname]
+    except KeyError:
+        raise Invalid(f"The compute node {hostname} could not be found") from None
+
+
+def has_room(node: NodeSnapshot, servers: list[ServerSnapshot]) -> bool:
+    """Say whether all the servers fit together. Disks are not asked, as upstream."""
+    return (
+        sum(server.vcpus for server in servers) <= node.free_vcpus
+        and sum(server.memory for server in servers) <= node.free_memory
+    )
+
+
+def change_state(solution: Solution, node: NodeSnapshot, change: Mapping[str, str]) -> None:
+    parameters = {**change, "resource_name": node.hostname}
+    solution.add("change_nova_service_state", parameters, resource_id=str(node.uuid))
+
+
+def move(
+    solution: Solution,
+    server: ServerSnapshot,
+    node: NodeSnapshot,
+    destination: NodeSnapshot | None,
+    parameters: Mapping[str, Any],
+) -> None:
+    """Migrate one server as the parameters allow; stop it if it is active and nothing else is allowed."""
+    migration_type = choose_migration(server, parameters)
+    if migration_type:
+        target = {"destination_node": destination.hostname} if destination else {}
+        migration = {"migration_type": migration_type, "source_node": node.hostname, "resource_name": server.name}
+        solution.add("migrate", {**migration, **target}, resource_id=str(server.uuid))
+    elif server.is_active:
+        solution.add("stop", {}, resource_id=str(server.uuid))
+
+
+def choose_migration(server: ServerSnapshot, parameters: Mapping[str, Any]) -> str | None:
+    if server.is_active and not parameters["disable_live_migration"]:
+        return "live"
+    return None if parameters["disable_cold_migration"] else "cold"

@@ -1,0 +1,217 @@
+"""The rows of goals, strategies and scoring engines follow the plug-ins."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from audits import plugins
+from audits.goals import GoalDefinition
+from audits.models import Audit, AuditTemplate, Goal, ScoringEngine, Strategy
+from audits.plugins import synchronize
+from audits.strategies.dummy import Dummy
+from plans.models import ActionPlan
+from tests.builders import make_audit, make_plan
+
+pytestmark = pytest.mark.django_db
+
+
+class ChangedDummy(Dummy):
+    display_name = "Another dummy"
+
+
+class Homeless(Dummy):
+    goal = "nowhere"
+
+
+def dummy() -> Strategy:
+    return Strategy.objects.present().get(name="dummy")
+
+
+def change_strategy(settings: Any) -> None:
+    settings.STRATEGIES = ["tests.audits.test_plugins.ChangedDummy"]
+    synchronize()
+
+
+def remove_strategies(settings: Any) -> None:
+    settings.STRATEGIES = []
+    synchronize()
+
+
+def change_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+    goals = {**plugins.GOALS, "dummy": GoalDefinition("dummy", "Another dummy goal")}
+    monkeypatch.setattr(plugins, "GOALS", goals)
+    synchronize()
+
+
+def state(row: Any) -> str:
+    return type(row).objects.get(pk=row.pk).state
+
+
+def test_all_goals_of_the_reference_stand_in_a_migrated_database() -> None:
+    assert list(Goal.objects.present().order_by("name").values_list("name", flat=True)) == [
+        "airflow_optimization",
+        "cluster_maintaining",
+        "dummy",
+        "hardware_maintenance",
+        "noisy_neighbor",
+        "saving_energy",
+        "server_consolidation",
+        "thermal_optimization",
+        "unclassified",
+        "workload_balancing",
+    ]
+
+
+def test_the_installed_strategies_stand_in_a_migrated_database_with_their_goals() -> None:
+    assert dict(Strategy.objects.present().values_list("name", "goal__name")) == {
+        "dummy": "dummy",
+        "actuator": "unclassified",
+        "host_maintenance": "cluster_maintaining",
+    }
+
+
+def test_the_scoring_engines_stand_in_a_migrated_database() -> None:
+    assert set(ScoringEngine.objects.values_list("name", flat=True)) == {
+        "dummy_scorer",
+        "dummy_min_scorer",
+        "dummy_max_scorer",
+        "dummy_avg_scorer",
+    }
+
+
+def test_an_indicator_carries_its_schema_as_a_text() -> None:
+    indicators = Goal.objects.get(name="server_consolidation").efficacy_specification
+    assert indicators[0]["schema"] == '{"type": "integer", "minimum": 0}'
+
+
+def test_synchronizing_again_changes_nothing() -> None:
+    before = list(Strategy.objects.values()), list(Goal.objects.values()), list(ScoringEngine.objects.values())
+    synchronize()
+    assert before == (
+        list(Strategy.objects.values()),
+        list(Goal.objects.values()),
+        list(ScoringEngine.objects.values()),
+    )
+
+
+def test_synchronizing_what_did_not_change_writes_nothing() -> None:
+    with CaptureQueriesContext(connection) as queries:
+        synchronize()
+    assert not [query for query in queries if query["sql"].startswith(("INSERT", "UPDATE", "DELETE"))]
+
+
+def test_a_changed_strategy_gets_a_new_row(settings: Any) -> None:
+    old = dummy()
+    change_strategy(settings)
+    assert (dummy().uuid == old.uuid, dummy().display_name) == (False, "Another dummy")
+
+
+def test_the_old_row_of_a_changed_strategy_is_deleted_softly(settings: Any) -> None:
+    old = dummy()
+    change_strategy(settings)
+    assert Strategy.objects.get(pk=old.pk).deleted_at is not None
+
+
+def test_what_points_at_a_changed_strategy_points_at_the_new_row(settings: Any) -> None:
+    audit = make_audit(strategy=dummy())
+    plan = make_plan(audit=audit, strategy=dummy())
+    template = AuditTemplate.objects.create(name="t", goal=dummy().goal, strategy=dummy())
+    change_strategy(settings)
+    strategies = {type(row).objects.get(pk=row.pk).strategy for row in (audit, plan, template)}
+    assert strategies == {dummy()}
+
+
+@pytest.mark.parametrize("found", ["PENDING", "ONGOING", "SUSPENDED"])
+def test_unfinished_audits_of_a_changed_strategy_are_cancelled(settings: Any, found: str) -> None:
+    audit = make_audit(strategy=dummy(), state=found)
+    change_strategy(settings)
+    assert state(audit) == "CANCELLED"
+
+
+@pytest.mark.parametrize("found", ["SUCCEEDED", "FAILED"])
+def test_finished_audits_of_a_changed_strategy_stay_as_they_are(settings: Any, found: str) -> None:
+    audit = make_audit(strategy=dummy(), state=found)
+    change_strategy(settings)
+    assert state(audit) == found
+
+
+@pytest.mark.parametrize(
+    ("found", "then"),
+    [
+        ("RECOMMENDED", "CANCELLED"),
+        ("PENDING", "CANCELLED"),
+        ("ONGOING", "CANCELLING"),
+        ("SUCCEEDED", "SUCCEEDED"),
+        ("SUPERSEDED", "SUPERSEDED"),
+    ],
+)
+def test_plans_of_a_changed_strategy_are_cancelled_unless_finished(settings: Any, found: str, then: str) -> None:
+    plan = make_plan(strategy=dummy(), state=found)
+    change_strategy(settings)
+    assert state(plan) == then
+
+
+def test_the_actions_of_a_plan_that_was_cancelled_so_are_cancelled_with_it(settings: Any) -> None:
+    plan = make_plan({"a": []}, strategy=dummy())
+    change_strategy(settings)
+    assert plan.actions.get().state == "CANCELLED"
+
+
+def test_templates_lose_a_strategy_that_was_removed(settings: Any) -> None:
+    template = AuditTemplate.objects.create(name="t", goal=dummy().goal, strategy=dummy())
+    remove_strategies(settings)
+    assert AuditTemplate.objects.get(pk=template.pk).strategy is None
+
+
+def test_unfinished_audits_of_a_removed_strategy_are_cancelled_and_say_why(settings: Any) -> None:
+    audit = make_audit(strategy=dummy())
+    remove_strategies(settings)
+    assert Audit.objects.get(pk=audit.pk).status_message == "Its strategy was changed or removed."
+
+
+def test_a_changed_goal_keeps_its_strategies_and_audits(monkeypatch: pytest.MonkeyPatch) -> None:
+    audit = make_audit(strategy=dummy())
+    change_goal(monkeypatch)
+    goal = Goal.objects.present().get(name="dummy")
+    assert (goal.display_name, dummy().goal, Audit.objects.get(pk=audit.pk).goal) == ("Another dummy goal", goal, goal)
+
+
+def test_unfinished_plans_of_audits_of_a_changed_goal_are_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan(audit=make_audit(strategy=dummy()))
+    change_goal(monkeypatch)
+    assert state(plan) == ActionPlan.State.CANCELLED
+
+
+def test_unfinished_audits_of_a_removed_goal_are_cancelled(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    audit = make_audit(strategy=dummy())
+    settings.STRATEGIES = []
+    monkeypatch.setattr(plugins, "GOALS", {})
+    synchronize()
+    assert state(audit) == Audit.State.CANCELLED
+
+
+def test_a_strategy_without_its_goal_is_named(settings: Any) -> None:
+    settings.STRATEGIES = ["tests.audits.test_plugins.Homeless"]
+    with pytest.raises(ImproperlyConfigured, match="Strategy dummy: there is no goal nowhere"):
+        synchronize()
+
+
+def synchronize_in_a_thread(_: int) -> None:
+    try:
+        synchronize()
+    finally:
+        connection.close()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_processes_that_synchronize_at_once_make_each_row_once() -> None:
+    Goal.objects.all().delete()
+    ScoringEngine.objects.all().delete()
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(synchronize_in_a_thread, range(8)))
+    assert (Goal.objects.count(), Strategy.objects.count(), ScoringEngine.objects.count()) == (10, 3, 4)

@@ -1,0 +1,188 @@
+"""What the built-in strategies propose."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from audits.strategies.actuator import Actuator
+from audits.strategies.base import Solution
+from audits.strategies.dummy import Dummy
+from audits.strategies.host_maintenance import HostMaintenance
+from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
+from watcher_site.refusals import Invalid
+
+
+def server(name: str, **attributes: Any) -> ServerSnapshot:
+    return ServerSnapshot(
+        **{
+            "uuid": uuid4(),
+            "name": name,
+            "state": "active",
+            "vcpus": 2,
+            "memory": 2048,
+            "disk": 20,
+            "metadata": {},
+            "project_id": "",
+            "locked": False,
+            "pinned_az": "",
+            "flavor_extra_specs": {},
+            **attributes,
+        }
+    )
+
+
+def node(hostname: str, *servers: ServerSnapshot, **attributes: Any) -> NodeSnapshot:
+    return NodeSnapshot(
+        **{
+            "uuid": uuid4(),
+            "hostname": hostname,
+            "status": "enabled",
+            "disabled_reason": None,
+            "state": "up",
+            "vcpus": 16,
+            "vcpu_reserved": 0,
+            "vcpu_ratio": 1.0,
+            "memory": 32768,
+            "memory_mb_reserved": 0,
+            "memory_ratio": 1.0,
+            "disk": 500,
+            "disk_gb_reserved": 0,
+            "disk_ratio": 1.0,
+            "capacity_vcpus": 16,
+            "capacity_memory": 32768,
+            "capacity_disk": 500,
+            "servers": list(servers),
+            **attributes,
+        }
+    )
+
+
+def cluster(*nodes: NodeSnapshot) -> ClusterSnapshot:
+    return ClusterSnapshot({node.hostname: node for node in nodes})
+
+
+def maintain(*nodes: NodeSnapshot, **parameters: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Return the actions that empty the first node, by type and parameters."""
+    defaults = {"maintenance_node": "compute1", "disable_live_migration": False, "disable_cold_migration": False}
+    return listed(HostMaintenance().solve(cluster(*nodes), {**defaults, **parameters}))
+
+
+def listed(solution: Solution) -> list[tuple[str, dict[str, Any]]]:
+    return [(action.action_type, dict(action.input_parameters)) for action in solution.actions]
+
+
+def disabling(of: NodeSnapshot) -> tuple[str, dict[str, Any]]:
+    return "change_nova_service_state", {
+        "resource_id": str(of.uuid),
+        "resource_name": of.hostname,
+        "state": "disabled",
+        "disabled_reason": "watcher_maintaining",
+    }
+
+
+def test_an_identical_action_is_proposed_once() -> None:
+    solution = Solution()
+    solution.add("nop", {"message": "hello"})
+    solution.add("nop", {"message": "hello"})
+    assert len(solution.actions) == 1
+
+
+def test_the_resource_id_may_not_stand_among_the_parameters() -> None:
+    with pytest.raises(Invalid, match=r"^resource_id: "):
+        Solution().add("stop", {"resource_id": "x"})
+
+
+def test_dummy_says_hello_and_sleeps() -> None:
+    solution = Dummy().solve(cluster(), {"para1": 1.5, "para2": "bye"})
+    assert listed(solution) == [
+        ("nop", {"message": "hello World"}),
+        ("nop", {"message": "bye"}),
+        ("sleep", {"duration": 1.5}),
+    ]
+
+
+def test_actuator_proposes_the_actions_that_it_is_given() -> None:
+    actions = [
+        {"action_type": "stop", "input_parameters": {}, "resource_id": "x"},
+        {"action_type": "nop", "input_parameters": {"message": "m"}},
+    ]
+    solution = Actuator().solve(cluster(), {"actions": actions})
+    assert listed(solution) == [("stop", {"resource_id": "x"}), ("nop", {"message": "m"})]
+
+
+def test_actuator_refuses_an_attribute_that_actions_do_not_have() -> None:
+    action = {"action_type": "nop", "input_parameters": {}, "weight": 3}
+    with pytest.raises(Invalid, match=r"^actions\[0\].weight: "):
+        Actuator().solve(cluster(), {"actions": [action]})
+
+
+def test_a_node_without_servers_is_only_disabled() -> None:
+    empty = node("compute1")
+    assert maintain(empty) == [disabling(empty)]
+
+
+def test_servers_go_wherever_the_cloud_finds_room_when_no_backup_is_named() -> None:
+    web = server("web-1")
+    busy = node("compute1", web)
+    assert maintain(busy) == [
+        disabling(busy),
+        (
+            "migrate",
+            {
+                "resource_id": str(web.uuid),
+                "resource_name": "web-1",
+                "migration_type": "live",
+                "source_node": "compute1",
+            },
+        ),
+    ]
+
+
+def test_servers_go_to_the_backup_when_it_has_room() -> None:
+    plan = maintain(node("compute1", server("web-1")), node("compute2"), backup_node="compute2")
+    assert plan[1][1]["destination_node"] == "compute2"
+
+
+def test_servers_go_anywhere_when_the_backup_has_no_room_for_all() -> None:
+    servers = server("web-1"), server("web-2")
+    plan = maintain(node("compute1", *servers), node("compute2", capacity_vcpus=3), backup_node="compute2")
+    assert ["destination_node" in parameters for _, parameters in plan[1:]] == [False, False]
+
+
+def test_a_disabled_backup_is_enabled_first() -> None:
+    plan = maintain(node("compute1", server("web-1")), node("compute2", status="disabled"), backup_node="compute2")
+    assert [(name, parameters["resource_name"], parameters.get("state")) for name, parameters in plan] == [
+        ("change_nova_service_state", "compute2", "enabled"),
+        ("change_nova_service_state", "compute1", "disabled"),
+        ("migrate", "web-1", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "parameters", "expected"),
+    [
+        ("active", {}, ["live"]),
+        ("stopped", {}, ["cold"]),
+        ("active", {"disable_live_migration": True}, ["cold"]),
+        ("active", {"disable_cold_migration": True}, ["live"]),
+        ("stopped", {"disable_live_migration": True}, ["cold"]),
+        ("stopped", {"disable_cold_migration": True}, []),
+        ("active", {"disable_live_migration": True, "disable_cold_migration": True}, ["stop"]),
+        ("stopped", {"disable_live_migration": True, "disable_cold_migration": True}, []),
+    ],
+)
+def test_the_way_that_a_server_leaves(state: str, parameters: dict[str, bool], expected: list[str]) -> None:
+    plan = maintain(node("compute1", server("web-1", state=state)), **parameters)
+    assert [action.get("migration_type", name) for name, action in plan[1:]] == expected
+
+
+def test_a_server_that_the_scope_excludes_stays() -> None:
+    busy = node("compute1", server("web-1", watcher_exclude=True))
+    assert maintain(busy) == [disabling(busy)]
+
+
+@pytest.mark.parametrize("parameter", ["maintenance_node", "backup_node"])
+def test_a_node_that_is_not_there_is_named(parameter: str) -> None:
+    with pytest.raises(Invalid, match="The compute node compute9 could not be found"):
+        maintain(node("compute1", server("web-1")), **{parameter: "compute9"})
