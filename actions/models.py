@@ -12,6 +12,7 @@ from watcher_site.state import StatefulModel
 
 SKIPPED_BY_USER = "Action skipped by user."
 SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
+NOTE = " Note: "
 
 
 class Action(StatefulModel):
@@ -71,7 +72,17 @@ class Action(StatefulModel):
         The texts are those that existing clients show. The caller checked that they fit.
         """
         self.skipped_by = by
-        self.status_message = f"{SKIPPED_BY_USER} Reason: {reason}" if reason else SKIPPED_BY_USER
+        self.status_message = self.skip_message(reason)
+
+    def skip_message(self, reason: str) -> str:
+        """Return the message of a SKIPPED action with a person's words.
+
+        What an action found out by itself stays: nobody reads "skipped by user" of what no user skipped.
+        """
+        if self.state == self.State.SKIPPED and self.skipped_by is None:
+            finding = (self.status_message or SKIPPED_AUTOMATICALLY).split(NOTE)[0]
+            return f"{finding}{NOTE}{reason}" if reason else finding
+        return f"{SKIPPED_BY_USER} Reason: {reason}" if reason else SKIPPED_BY_USER
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip_automatically(self, finding: str) -> None:

@@ -144,6 +144,7 @@ class Audit(StatefulModel, Named):
     objects = AuditQuerySet.as_manager()
 
     class Meta:
+        permissions = [("trigger_audit", "Can trigger audit")]
         indexes = [
             # The decision engine looks for waiting and running audits; people sort by state.
             models.Index("state", "id", name="audit_state"),

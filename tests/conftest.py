@@ -7,6 +7,8 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection
 
+from tests.api import Caller
+
 
 def missing_service(mark: str) -> str:
     """Say which service a mark needs and this machine lacks, or nothing."""
@@ -48,3 +50,9 @@ def reader(db: None) -> User:
 def stranger(db: None) -> User:
     """Someone who may log in and has no right at all."""
     return person("sam")
+
+
+@pytest.fixture
+def api(cloud_admin: User) -> Caller:
+    """A cloud administrator at the newest version of the API."""
+    return Caller(cloud_admin)

@@ -5,6 +5,7 @@ from typing import Self
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from watcher_site.records import RecordQuerySet
@@ -52,6 +53,10 @@ class Service(models.Model):
     def horizon() -> datetime:
         """Return the time before which a last sign of life means that a service is gone."""
         return timezone.now() - timedelta(seconds=settings.SERVICE_DOWN_TIME)
+
+    @staticmethod
+    def sign_of_life() -> Coalesce:
+        return Coalesce("last_seen_up", "updated_at", "created_at")
 
     @property
     def status(self) -> str:

@@ -20,3 +20,9 @@ class Conflict(Refused):
     """What was asked for cannot be done in the state that things are in."""
 
     status = 409
+
+
+class NotFound(Refused):
+    """What was asked for, or asked with, is not there."""
+
+    status = 404

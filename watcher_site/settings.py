@@ -157,7 +157,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # People
 
-AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = ["watcher_site.backends.OneQueryBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -187,7 +187,6 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["watcher_site.api.media.JSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "watcher_site.api.media.AlwaysJSON",
     "DEFAULT_VERSIONING_CLASS": "watcher_site.api.versions.HeaderVersioning",
-    "DEFAULT_SCHEMA_CLASS": "watcher_site.api.schema.Schema",
     "EXCEPTION_HANDLER": "watcher_site.api.errors.answer",
 }
 API_MAX_LIMIT = int(read_number("WATCHER_MAX_LIMIT", 1000, least=1))

@@ -1,3 +1,17 @@
-from django.urls import URLPattern, URLResolver
+"""The site: the API at ``/`` and ``/v1``, the console under ``/console/``."""
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from django.urls import URLPattern, URLResolver, include, path
+
+from watcher_site.api.discovery import VersionRoot, root
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", root),
+    path("v1", VersionRoot.as_view()),
+    path("v1/", VersionRoot.as_view()),
+    path("", include("watcher_site.api.urls")),
+]
+
+handler400 = "watcher_site.api.errors.bad_request"
+handler404 = "watcher_site.api.errors.not_found"
+handler403 = "watcher_site.api.errors.forbidden"
+handler500 = "watcher_site.api.errors.server_error"

@@ -1,0 +1,88 @@
+"""``/v1/actions``: read them, skip them, say why (`watcher-api` section 13, seed 0)."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from actions.models import Action
+from actions.serializers import ActionSerializer
+from actions.skipping import change_reason, skip_action
+from watcher_site.api.paging import read_uuid
+from watcher_site.api.patches import Step, cannot_apply, read_patch
+from watcher_site.api.versions import used_by
+from watcher_site.api.views import ResourceView
+from watcher_site.refusals import Conflict, Invalid
+
+
+class ActionView(ResourceView):
+    serializer_class = ActionSerializer
+    model = Action
+    title = "Action"
+    policy = "action"
+    filters = ["action_plan_uuid", "audit_uuid"]
+    sort_keys = {
+        "uuid": "uuid",
+        "state": "state",
+        "action_type": "action_type",
+        "action_plan_uuid": "action_plan__uuid",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+    }
+    permissions_required = {"partial_update": "actions.skip_action"}
+
+    def filter_action_plan_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        if "audit_uuid" in self.request.query_params:
+            raise Invalid("Filtering actions on both audit and action-plan is prohibited")
+        return queryset.filter(action_plan__uuid=read_uuid(value, "action_plan_uuid"))
+
+    def filter_audit_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return queryset.filter(action_plan__audit__uuid=read_uuid(value, "audit_uuid"))
+
+    def partial_update(self, request: Request, identifier: str) -> Response:
+        """Skip a PENDING action, or change the words of a SKIPPED one. From 1.5."""
+        changes = read_changes(request.data)
+        if used_by(request) < (1, 5):
+            raise ParseError("API microversion 1.5 or higher is required.")
+        action = self.get_object(request, identifier)
+        if changes:
+            change(action, request.user.get_username(), changes)
+        return Response(self.show(action))
+
+
+def read_changes(document: Any) -> dict[str, Any]:
+    """Return the state and the message that a patch asks for, whichever it names first."""
+    paths = ("/state", "/status_message")
+    patch = read_patch(document, allowed=paths, mandatory=paths)
+    changes = {step["path"][1:]: step["value"] for step in patch}
+    if "state" in changes:
+        changes["state"] = read_state(patch, changes["state"])
+    if not isinstance(changes.get("status_message", ""), str | None):
+        raise Invalid("Invalid input for field/attribute status_message. It must be a string or null.")
+    return changes
+
+
+def read_state(patch: list[Step], value: Any) -> str:
+    """Return a state, in whatever letter case it was written: the seed's own command line writes ``skipped``."""
+    if isinstance(value, str) and value.upper() in Action.State.values:
+        return value.upper()
+    raise cannot_apply(patch, f"Invalid state: {value}")
+
+
+def change(action: Action, by: str, changes: dict[str, Any]) -> None:
+    """Do what a patch asks for.
+
+    Raises:
+        Conflict: the states do not allow it.
+        Invalid: the message does not fit.
+    """
+    reason = changes.get("status_message")
+    asked = changes.get("state")
+    if asked not in (None, Action.State.SKIPPED):
+        raise Conflict(f"State transition not allowed: ({action.state} -> {asked})")
+    if asked is None or (action.state == Action.State.SKIPPED and "status_message" in changes):
+        change_reason(action.uuid, reason)
+    else:
+        skip_action(action.uuid, by, reason)

@@ -1,0 +1,114 @@
+"""A person skips actions, or says why afterwards (seed 0).
+
+One verb for the API, the console and the commands. Each locks the plan's row first, as the applier does when it
+begins the plan: of a skip and a start that race, exactly one wins.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from actions.models import NOTE, SKIPPED_BY_USER, Action
+from watcher_site.messages import STATUS_MESSAGE_LENGTH
+from watcher_site.refusals import Conflict, Invalid, NotFound
+
+ONE_LINE = str.maketrans(dict.fromkeys(map(chr, range(32)), " "))
+
+
+@transaction.atomic
+def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
+    """Skip one PENDING action of a plan that is RECOMMENDED or PENDING.
+
+    Args:
+        by: the name of the person.
+        reason: their words; none, or empty, where they give none.
+
+    Raises:
+        NotFound: there is no such action.
+        Conflict: the action or its plan is in a state that does not allow it.
+        Invalid: the reason does not fit.
+    """
+    action = locked(uuid)
+    skip_locked(action, by, reason)
+    return action
+
+
+@transaction.atomic
+def skip_actions(plan: Any, uuids: Iterable[UUID | str], by: str, reason: str | None = None) -> int:
+    """Skip several actions of one plan for one reason, all or none, and return how many they are.
+
+    Raises:
+        Conflict, Invalid, NotFound: as `skip_action`; the message names the action.
+    """
+    wanted = {str(uuid) for uuid in uuids}
+    type(plan).objects.select_for_update().get(pk=plan.pk)
+    actions = Action.objects.present().filter(action_plan=plan, uuid__in=wanted).select_related("action_plan")
+    found = list(actions.order_by("pk"))
+    if absent := wanted - {str(action.uuid) for action in found}:
+        raise NotFound(f"Action {min(absent)} could not be found")
+    for action in found:
+        skip_locked(action, by, reason)
+    return len(found)
+
+
+@transaction.atomic
+def change_reason(uuid: UUID | str, reason: str | None) -> Action:
+    """Say why an action was skipped, in a person's words, whatever its plan's state is by now.
+
+    Raises:
+        NotFound: there is no such action.
+        Conflict: it is not SKIPPED.
+        Invalid: the reason does not fit.
+    """
+    action = locked(uuid)
+    if action.state != Action.State.SKIPPED:
+        raise Conflict("status_message update only allowed when action state is SKIPPED")
+    action.status_message = fitting(action, reason)
+    action.save_state()
+    return action
+
+
+def locked(uuid: UUID | str) -> Action:
+    """Return an action with its plan, whose row is held until the transaction ends."""
+    actions = Action.objects.present().filter(uuid=uuid).select_related("action_plan")
+    action = actions.select_for_update(of=("action_plan",)).first()
+    if action is None:
+        raise NotFound(f"Action {uuid} could not be found")
+    return action
+
+
+def skip_locked(action: Action, by: str, reason: str | None) -> None:
+    if action.state != Action.State.PENDING:
+        raise Conflict(f"State transition not allowed: ({action.state} -> SKIPPED)")
+    if not action.action_plan.is_prunable:
+        raise Conflict(f"State update not allowed for actionplan state: {action.action_plan.state}")
+    fitting(action, reason)
+    action.skip(by, words(action, reason))
+    action.save_state()
+
+
+def fitting(action: Action, reason: str | None) -> str:
+    """Return the whole message with a person's words, which are never cut.
+
+    Raises:
+        Invalid: it is longer than its column.
+    """
+    message = action.skip_message(words(action, reason))
+    if len(message) > STATUS_MESSAGE_LENGTH:
+        own = len(message) - len(words(action, reason))
+        raise Invalid(
+            f"Invalid input for field/attribute status_message. It must be at most {STATUS_MESSAGE_LENGTH - own} "
+            f"characters long, so that the whole message has at most {STATUS_MESSAGE_LENGTH}."
+        )
+    return message
+
+
+def words(action: Action, reason: str | None) -> str:
+    """Return what a person wrote, without our own words around it: people send an edited copy of the whole."""
+    text = (reason or "").translate(ONE_LINE).strip()
+    if action.skipped_by is None and action.status_message:
+        text = text.removeprefix(action.status_message.split(NOTE)[0]).removeprefix(NOTE.rstrip()).strip()
+        text = text.removeprefix(NOTE.strip()).strip()
+    return text.removeprefix(SKIPPED_BY_USER).strip().removeprefix("Reason:").strip()

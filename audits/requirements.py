@@ -1,0 +1,26 @@
+"""What a strategy needs to run, and what of it is there: the answer of ``/v1/strategies/{id}/state``."""
+
+from typing import Any
+
+from cluster.models import ComputeNode
+
+NO_DATASOURCE = "Datasource is not presented for this strategy"
+
+
+def requirements(strategy: str) -> list[dict[str, Any]]:
+    """Return the four entries that clients print: data source, metrics, cluster data models, name."""
+    return [
+        {"type": "Datasource", "state": NO_DATASOURCE, "mandatory": True, "comment": ""},
+        {"type": "Metrics", "state": [], "mandatory": False, "comment": ""},
+        {"type": "CDM", "state": models(), "mandatory": True, "comment": ""},
+        {"type": "Name", "state": strategy, "mandatory": "", "comment": ""},
+    ]
+
+
+def models() -> list[dict[str, str]]:
+    nodes = ComputeNode.objects.present().exists()
+    return [
+        {"compute_model": "available" if nodes else "not available"},
+        {"storage_model": "not available"},
+        {"baremetal_model": "not available"},
+    ]

@@ -1,0 +1,192 @@
+"""Goals, strategies, audit templates, audits and scoring engines, as the API shows them."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from audits.models import NAME_LENGTH, Audit
+from watcher_site.api.serializers import ResourceSerializer, Row, links_field, without_zone
+
+
+class TimesSerializer(ResourceSerializer):
+    """The times that most resources end with."""
+
+    created_at = serializers.DateTimeField(read_only=True)
+    updated_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    deleted_at = serializers.DateTimeField(read_only=True, allow_null=True)
+
+
+class SpecificationSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    description = serializers.CharField()
+    unit = serializers.CharField(allow_null=True)
+    schema = serializers.CharField(allow_null=True, help_text="a JSON Schema, as text")
+
+
+class GoalSerializer(TimesSerializer):
+    uuid = serializers.UUIDField()
+    name = serializers.CharField()
+    display_name = serializers.CharField()
+    efficacy_specification = SpecificationSerializer(many=True)
+    links = links_field()
+
+    class Meta:
+        collection = "goals"
+        short = ("uuid", "name", "display_name", "efficacy_specification", "links")
+        computed = ("links",)
+
+
+class StrategySerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    name = serializers.CharField()
+    display_name = serializers.CharField()
+    goal_uuid = serializers.UUIDField()
+    goal_name = serializers.CharField()
+    links = links_field()
+    parameters_spec = serializers.DictField(help_text="the JSON Schema of its parameters")
+
+    class Meta:
+        collection = "strategies"
+        short = ("uuid", "name", "display_name", "goal_uuid", "goal_name", "links")
+        columns = {"goal_uuid": "goal__uuid", "goal_name": "goal__name"}
+        computed = ("links",)
+
+
+class ScoringEngineSerializer(TimesSerializer):
+    uuid = serializers.UUIDField()
+    name = serializers.CharField()
+    description = serializers.CharField()
+    links = links_field()
+    metainfo = serializers.CharField()
+
+    class Meta:
+        collection = "scoring_engines"
+        short = ("uuid", "name", "description", "links")
+        computed = ("links",)
+
+
+AIMS = {
+    "goal_uuid": "goal__uuid",
+    "goal_name": "goal__name",
+    "strategy_uuid": "strategy__uuid",
+    "strategy_name": "strategy__name",
+}
+
+
+class AuditTemplateSerializer(TimesSerializer):
+    uuid = serializers.UUIDField(read_only=True)
+    name = serializers.CharField(max_length=NAME_LENGTH)
+    goal_uuid = serializers.UUIDField(read_only=True)
+    goal_name = serializers.CharField(read_only=True)
+    strategy_uuid = serializers.UUIDField(read_only=True, allow_null=True)
+    strategy_name = serializers.CharField(read_only=True, allow_null=True)
+    scope = serializers.ListField(child=serializers.DictField(), required=False)
+    links = links_field()
+    description = serializers.CharField(max_length=255, required=False, allow_null=True, allow_blank=True)
+    default_parameters = serializers.DictField(required=False)
+
+    class Meta:
+        collection = "audit_templates"
+        short = (
+            "uuid",
+            "name",
+            "goal_uuid",
+            "goal_name",
+            "strategy_uuid",
+            "strategy_name",
+            "scope",
+            "links",
+        )
+        since = {"default_parameters": (1, 7)}
+        columns = AIMS
+        computed = ("links",)
+
+
+class NewAuditTemplateSerializer(serializers.Serializer[Any]):
+    """The body of POST: the goal and the strategy by name or UUID."""
+
+    name = serializers.CharField(max_length=NAME_LENGTH)
+    goal = serializers.CharField(max_length=255)
+    strategy = serializers.CharField(max_length=255, required=False, allow_null=True)
+    description = serializers.CharField(max_length=255, required=False, allow_null=True, allow_blank=True)
+    scope = serializers.ListField(child=serializers.DictField(), required=False)
+    default_parameters = serializers.DictField(required=False, allow_null=True)
+
+    argument = "audit_template_postdata"
+    since = {"default_parameters": (1, 7)}
+
+
+class AuditSerializer(TimesSerializer):
+    uuid = serializers.UUIDField()
+    name = serializers.CharField()
+    audit_type = serializers.ChoiceField(Audit.Type.choices)
+    state = serializers.ChoiceField(Audit.State.choices)
+    goal_uuid = serializers.UUIDField(allow_null=True)
+    goal_name = serializers.CharField(allow_null=True)
+    strategy_uuid = serializers.UUIDField(allow_null=True)
+    strategy_name = serializers.CharField(allow_null=True)
+    interval = serializers.CharField(allow_null=True)
+    scope = serializers.ListField(child=serializers.DictField())
+    auto_trigger = serializers.BooleanField()
+    next_run_time = serializers.DateTimeField(allow_null=True, help_text="UTC, written without a zone")
+    links = links_field()
+    parameters = serializers.DictField()
+    hostname = serializers.CharField(allow_null=True, help_text="of the decision engine that runs it, or ran it")
+    start_time = serializers.DateTimeField(allow_null=True, help_text="UTC, written without a zone")
+    end_time = serializers.DateTimeField(allow_null=True, help_text="UTC, written without a zone")
+    force = serializers.BooleanField()
+    status_message = serializers.CharField(allow_null=True)
+
+    class Meta:
+        collection = "audits"
+        short = (
+            "uuid",
+            "name",
+            "audit_type",
+            "state",
+            "goal_uuid",
+            "goal_name",
+            "strategy_uuid",
+            "strategy_name",
+            "interval",
+            "scope",
+            "auto_trigger",
+            "next_run_time",
+            "links",
+        )
+        since = {"start_time": (1, 1), "end_time": (1, 1), "force": (1, 2), "status_message": (1, 5)}
+        columns = AIMS
+        computed = ("links",)
+
+    @classmethod
+    def complete(cls, rows: list[Row], computed: list[str], host: str) -> None:
+        super().complete(rows, computed, host)
+        without_zone(rows, "next_run_time", "start_time", "end_time")
+
+
+class TextField(serializers.CharField):
+    """A text that must be a JSON string: a number is no interval."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            raise serializers.ValidationError(f"Value: '{data}'. It must be a string.")
+        return super().to_internal_value(data)
+
+
+class NewAuditSerializer(serializers.Serializer[Any]):
+    """The body of POST: a template, or a goal and perhaps a strategy, by name or UUID."""
+
+    audit_type = TextField()
+    name = TextField(required=False, allow_null=True, allow_blank=True)
+    audit_template_uuid = TextField(required=False, allow_null=True)
+    goal = TextField(required=False, allow_null=True)
+    strategy = TextField(required=False, allow_null=True)
+    parameters = serializers.DictField(required=False, allow_null=True)
+    interval = TextField(required=False, allow_null=True)
+    auto_trigger = serializers.BooleanField(required=False)
+    force = serializers.BooleanField(required=False)
+    start_time = TextField(required=False, allow_null=True, help_text="ISO 8601; UTC where it names no zone")
+    end_time = TextField(required=False, allow_null=True, help_text="ISO 8601; UTC where it names no zone")
+
+    argument = "audit_p"
+    since = {"start_time": (1, 1), "end_time": (1, 1)}

@@ -1,0 +1,29 @@
+"""``/v1/webhooks``: something happened, and an EVENT audit is to look at it (`watcher-api` section 17)."""
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from audits.models import Audit
+from watcher_site.api.views import NamedLookup, ResourceView
+from watcher_site.refusals import Invalid
+
+
+class WebhookView(NamedLookup, ResourceView):
+    model = Audit
+    title = "Audit"
+    policy = "webhook"
+    permissions_required = {"trigger": "audits.trigger_audit"}
+
+    def trigger(self, request: Request, identifier: str) -> Response:
+        """Trigger an EVENT audit. The body must be JSON, and does not matter."""
+        if not request.headers.get("Content-Length", "0").strip("0"):
+            raise Invalid('Missing argument: "body"')
+        _ = request.data
+        audit: Any = self.get_object(request, identifier)
+        if audit.audit_type != Audit.Type.EVENT:
+            raise Invalid(f"Audit type {audit.audit_type} is disallowed.")
+        if audit.state not in (Audit.State.PENDING, Audit.State.SUCCEEDED):
+            raise Invalid(f"Audit state {audit.state} is disallowed.")
+        raise Invalid(f"Audit type {audit.audit_type} is disallowed.")

@@ -1,0 +1,97 @@
+"""``/v1/action_plans``: read them, start them, cancel them, delete them (`watcher-api` section 12)."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from plans.models import ActionPlan
+from plans.serializers import ActionPlanSerializer
+from watcher_site.api.paging import read_uuid
+from watcher_site.api.patches import Step, cannot_apply, read_patch
+from watcher_site.api.views import ResourceView
+from watcher_site.refusals import Invalid, Refused
+from watcher_site.state import TransitionNotAllowed
+
+State = ActionPlan.State
+# What a person may patch a plan's state to, and what it is called where rights are given.
+PATCHES = {
+    (State.RECOMMENDED, State.PENDING): "plans.start_actionplan",
+    (State.RECOMMENDED, State.CANCELLED): "plans.cancel_actionplan",
+    (State.PENDING, State.CANCELLED): "plans.cancel_actionplan",
+    (State.ONGOING, State.CANCELLING): "plans.cancel_actionplan",
+}
+
+
+class ActionPlanView(ResourceView):
+    serializer_class = ActionPlanSerializer
+    model = ActionPlan
+    title = "ActionPlan"
+    policy = "action_plan"
+    filters = ["audit_uuid", "strategy"]
+    sort_keys = {
+        "uuid": "uuid",
+        "state": "state",
+        "hostname": "hostname",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+        "audit_uuid": "audit__uuid",
+        "strategy_uuid": "strategy__uuid",
+        "strategy_name": "strategy__name",
+    }
+    permissions_required = {"start": "plans.start_actionplan", "partial_update": ""}
+
+    def filter_audit_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return queryset.filter(audit__uuid=read_uuid(value, "audit_uuid"), audit__deleted_at=None)
+
+    def filter_strategy(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        strategies = self.model._meta.get_field("strategy").related_model.objects.named(value)
+        return queryset.filter(strategy__in=strategies)
+
+    def start(self, request: Request, identifier: str) -> Response:
+        """Hand a RECOMMENDED plan to the appliers."""
+        plan = self.get_object(request, identifier)
+        try:
+            plan.launch()
+        except TransitionNotAllowed as problem:
+            raise Invalid(f"Couldn't start when state is '{plan.state}'.") from problem
+        return Response(self.show(plan))
+
+    def partial_update(self, request: Request, identifier: str) -> Response:
+        """Start or cancel a plan by its state."""
+        patch = read_patch(request.data, internal=("/status_message",), mandatory=("/state",))
+        plan = self.get_object(request, identifier)
+        asked = read_state(patch, plan)
+        self.require(request, PATCHES[plan.state, asked])
+        if asked == State.PENDING:
+            plan.launch()
+        else:
+            plan.abandon(request.user.get_username())
+        return Response(self.show(plan))
+
+    def destroy(self, request: Request, identifier: str) -> Response:
+        plan = self.get_object(request, identifier)
+        try:
+            plan.remove()
+        except Refused as problem:
+            raise Invalid(str(problem)) from problem
+        return Response(status=204)
+
+
+def read_state(patch: list[Step], plan: ActionPlan) -> State:
+    """Return the state that a patch asks for.
+
+    Raises:
+        Invalid: it asks for anything else, or for a state that a person cannot bring this plan to.
+    """
+    asked = plan.state
+    for step in patch:
+        if step["path"] != "/state":
+            raise cannot_apply(patch, f"State transition not allowed: ({plan.state} -> {plan.state})")
+        asked = step["value"]
+    if asked not in State.values:
+        raise Invalid(f"Invalid state: {asked}")
+    if (plan.state, asked) not in PATCHES:
+        raise cannot_apply(patch, f"State transition not allowed: ({plan.state} -> {asked})")
+    return State(asked)

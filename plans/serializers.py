@@ -1,0 +1,66 @@
+"""Action plans, as the API shows them."""
+
+from collections import defaultdict
+from typing import Any
+
+from django.db.models import Case, F, When
+from rest_framework import serializers
+
+from plans.models import ActionPlan, EfficacyIndicator
+from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+
+
+class IndicatorSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    description = serializers.CharField()
+    unit = serializers.CharField(allow_null=True)
+    value = serializers.FloatField()
+
+
+class ActionPlanSerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    state = serializers.ChoiceField(ActionPlan.State.choices)
+    audit_uuid = serializers.UUIDField(allow_null=True)
+    strategy_uuid = serializers.UUIDField(allow_null=True)
+    strategy_name = serializers.CharField(allow_null=True)
+    efficacy_indicators = IndicatorSerializer(many=True)
+    global_efficacy = IndicatorSerializer(many=True)
+    updated_at = serializers.DateTimeField(allow_null=True)
+    links = links_field()
+    hostname = serializers.CharField(allow_null=True, help_text="of the applier that runs it, or ran it")
+    status_message = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    deleted_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "action_plans"
+        short = (
+            "uuid",
+            "state",
+            "audit_uuid",
+            "strategy_uuid",
+            "strategy_name",
+            "efficacy_indicators",
+            "global_efficacy",
+            "updated_at",
+            "links",
+        )
+        since = {"status_message": (1, 5)}
+        columns = {
+            # The plans of a deleted audit stay, and no longer name it.
+            "audit_uuid": Case(When(audit__deleted_at=None, then=F("audit__uuid"))),
+            "strategy_uuid": "strategy__uuid",
+            "strategy_name": "strategy__name",
+        }
+        computed = ("efficacy_indicators", "links")
+        hidden = ("id",)
+
+    @classmethod
+    def add_efficacy_indicators(cls, rows: list[Row]) -> None:
+        indicators = defaultdict(list)
+        fields = ("name", "description", "unit", "value")
+        found = EfficacyIndicator.objects.filter(action_plan__in=[row["id"] for row in rows])
+        for plan, *values in found.values_list("action_plan", *fields):
+            indicators[plan].append(dict(zip(fields, values, strict=True)))
+        for row in rows:
+            row["efficacy_indicators"] = indicators.get(row["id"], [])

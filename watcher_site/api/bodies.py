@@ -1,0 +1,50 @@
+"""Bodies of POST: which attributes there are, of what type, from which version."""
+
+from collections.abc import Collection
+from typing import Any
+
+from rest_framework.request import Request
+
+from watcher_site.api.errors import NotAcceptableHere, flat
+from watcher_site.api.versions import used_by
+from watcher_site.refusals import Invalid
+
+
+def read_body(request: Request, serializer_class: Any, read_only: Collection[str] = ()) -> dict[str, Any]:
+    """Return the attributes of a body, as the serializer reads them.
+
+    The serializer class names what its body is called in messages (``argument``) and the version that brought an
+    attribute (``since``). ``read_only`` are the attributes that the resource has and nobody may set.
+
+    Raises:
+        Invalid: not an object, an unknown or read-only attribute, a missing or wrong value.
+        NotAcceptableHere: an attribute of a later version than the request's.
+    """
+    document = request.data
+    if not isinstance(document, dict):
+        raise Invalid(f"Invalid input for field/attribute {serializer_class.argument}. An object is expected.")
+    document = dict(document)
+    refuse_unknown(document, serializer_class, read_only)
+    since = serializer_class.since
+    if any(used_by(request) < since[name] for name in document if name in since):
+        raise NotAcceptableHere
+    serializer = serializer_class(data=document)
+    if not serializer.is_valid():
+        raise Invalid(in_words(serializer.errors, document))
+    return dict(serializer.validated_data)
+
+
+def refuse_unknown(document: dict[str, Any], serializer_class: Any, read_only: Collection[str]) -> None:
+    for name, value in document.items():
+        if name in serializer_class._declared_fields:
+            continue
+        if name in read_only:
+            raise Invalid(f"Invalid input for field/attribute {name}. Value: '{value}'. Cannot set read only field.")
+        raise Invalid(f"Unknown attribute for argument {serializer_class.argument}: {name}")
+
+
+def in_words(errors: Any, document: dict[str, Any]) -> str:
+    missing = [name for name in errors if document.get(name) is None]
+    if missing:
+        return f"Invalid input for field/attribute {missing[0]}. Value: 'None'. Mandatory field missing."
+    return flat(errors)

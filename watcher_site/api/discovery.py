@@ -1,0 +1,97 @@
+"""Which versions and resources there are: ``/`` for everybody, ``/v1`` for those who are logged in."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from rest_framework.permissions import AllowAny, IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from watcher_site.api import versions
+from watcher_site.api.views import VersionedView
+
+COLLECTIONS: dict[str, versions.Version] = {
+    "audits": (1, 0),
+    "audit_templates": (1, 0),
+    "actions": (1, 0),
+    "action_plans": (1, 0),
+    "scoring_engines": (1, 0),
+    "services": (1, 0),
+    "data_model": (1, 3),
+    "webhooks": (1, 4),
+}
+
+
+def host(request: Request) -> str:
+    return f"{request.scheme}://{request.get_host()}"
+
+
+class Root(APIView):
+    """The versions of the API. Ignores version headers, and needs no login."""
+
+    versioning_class = None
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+    def get(self, request: Request) -> Response:
+        version = {
+            "id": "v1",
+            "status": "CURRENT",
+            "min_version": versions.text(versions.MINIMUM),
+            "max_version": versions.text(versions.MAXIMUM),
+            "links": [{"href": f"{host(request)}/v1/", "rel": "self"}],
+        }
+        return Response(
+            {
+                "name": "OpenStack Watcher API",
+                "description": "Watcher Site: audits of a cloud, and the action plans that come of them.",
+                "versions": [version],
+                "default_version": version,
+            }
+        )
+
+
+class VersionRoot(VersionedView):
+    """The collections of version 1."""
+
+    permission_classes = (IsAuthenticated,)
+
+    def get(self, request: Request) -> Response:
+        own = host(request)
+        answer: dict[str, Any] = {
+            "id": "v1",
+            "media_types": [{"base": "application/json", "type": "application/vnd.openstack.watcher.v1+json"}],
+            "links": [
+                {"href": f"{own}/v1/", "rel": "self"},
+                {"href": f"{own}/v1/docs/", "rel": "describedby", "type": "text/html"},
+            ],
+        }
+        return Response(answer | collections(versions.used_by(request), own))
+
+
+def collections(version: versions.Version, own: str) -> dict[str, list[dict[str, str]]]:
+    return {
+        name: [
+            {"href": f"{own}/v1/{name}/", "rel": "self"},
+            {"href": f"{own}/{name}/", "rel": "bookmark"},
+        ]
+        for name, since in COLLECTIONS.items()
+        if version >= since
+    }
+
+
+def wants_html(request: HttpRequest) -> bool:
+    """Say whether a browser asks: it names HTML in so many words, and API clients do not."""
+    return "text/html" in accepted(request.headers.get("Accept", ""))
+
+
+def accepted(header: str) -> Iterable[str]:
+    return (item.partition(";")[0].strip() for item in header.split(","))
+
+
+def root(request: HttpRequest) -> HttpResponseBase:
+    """Send browsers to the console, and tell API clients which versions there are."""
+    return redirect("home") if wants_html(request) else Root.as_view()(request)

@@ -1,0 +1,101 @@
+"""From an exception to a status and the one error body that existing clients parse (`docs/api.md`)."""
+
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from django.core.exceptions import ObjectDoesNotExist
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django_fsm import ConcurrentTransition, TransitionNotAllowed
+from rest_framework import exceptions, status
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from watcher_site.refusals import Refused
+
+# These come from another layer of existing servers, whose words some clients read.
+TITLED = {status.HTTP_404_NOT_FOUND, status.HTTP_405_METHOD_NOT_ALLOWED, status.HTTP_406_NOT_ACCEPTABLE}
+
+
+class NotAcceptableHere(exceptions.NotAcceptable):
+    """A field or a resource that the request's microversion does not have."""
+
+    default_detail = "Request not acceptable."
+
+
+def body(code: int, message: str) -> dict[str, str]:
+    """Return the error body: JSON inside a JSON string, as existing clients expect it."""
+    fault: dict[str, Any] = {
+        "faultcode": "Server" if code >= 500 else "Client",
+        "faultstring": message,
+        "debuginfo": None,
+    }
+    if code in TITLED:
+        fault |= {"code": code, "title": HTTPStatus(code).phrase, "description": message}
+    return {"error_message": orjson.dumps(fault).decode()}
+
+
+def unauthorized(message: str) -> dict[str, Any]:
+    """Return the body of a 401, which existing servers give in Keystone's shape."""
+    return {"error": {"code": 401, "title": "Unauthorized", "message": message}}
+
+
+def flat(detail: Any, field: str = "") -> str:
+    """Put the findings of a serializer into one sentence that names each field and its rule."""
+    if isinstance(detail, dict):
+        return " ".join(flat(value, f"{field}.{key}" if field else key) for key, value in detail.items())
+    if isinstance(detail, list):
+        return " ".join(flat(value, field) for value in detail)
+    return f"Invalid input for field/attribute {field}. {detail}" if field else str(detail)
+
+
+def answer(problem: Exception, context: dict[str, Any]) -> Response | None:
+    """Answer an exception, or leave it to the site's 500: REST framework's exception handler."""
+    set_rollback()
+    if isinstance(problem, exceptions.APIException):
+        return answer_api_exception(problem)
+    if isinstance(problem, Refused):
+        return Response(body(problem.status, str(problem)), problem.status)
+    if isinstance(problem, ConcurrentTransition):
+        return Response(body(409, "The state was changed by someone else at the same time."), 409)
+    if isinstance(problem, TransitionNotAllowed):
+        return Response(body(409, f"State transition not allowed: {problem}"), 409)
+    if isinstance(problem, (Http404, ObjectDoesNotExist)):
+        return Response(body(404, str(problem) or "Not found."), 404)
+    return None
+
+
+def answer_api_exception(problem: exceptions.APIException) -> Response:
+    headers = {}
+    if header := getattr(problem, "auth_header", None):
+        headers["WWW-Authenticate"] = header
+    if problem.status_code == status.HTTP_401_UNAUTHORIZED:
+        message = "The request you have made requires authentication."
+        return Response(unauthorized(message), problem.status_code, headers=headers)
+    return Response(body(problem.status_code, flat(problem.detail)), problem.status_code, headers=headers)
+
+
+# What Django answers where no view does: pages for the console, the error body for everybody else.
+
+
+def outside_views(request: HttpRequest, code: int, message: str) -> HttpResponse:
+    if request.path.startswith("/console"):
+        return render(request, f"{code}.html", {"message": message}, status=code)
+    return HttpResponse(orjson.dumps(body(code, message)), "application/json", status=code)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return outside_views(request, 400, "The request could not be understood.")
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return outside_views(request, 403, "You do not have the right to do this.")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return outside_views(request, 404, "The resource could not be found.")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    return outside_views(request, 500, "The server failed to answer. The request id leads to the reason in its log.")

@@ -1,0 +1,86 @@
+"""JSON in and JSON out, whatever the headers say: OpenStack's clients know nothing else."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+from django.conf import settings
+from rest_framework import status
+from rest_framework.exceptions import APIException, ParseError
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+
+DEEPEST = 50
+
+
+class BodyTooLarge(APIException):
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+
+
+def plain(value: Any) -> Any:
+    """Turn what orjson does not know, such as lazy texts, into text."""
+    return str(value)
+
+
+class JSONRenderer(BaseRenderer):
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
+        return b"" if data is None else orjson.dumps(data, default=plain)
+
+
+class JSONParser(BaseParser):
+    """Read a body as JSON, and refuse what no column can hold: NUL characters, lone surrogates, bottomless depth."""
+
+    media_type = "*/*"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        body = stream.read(limit + 1)
+        if len(body) > limit:
+            raise BodyTooLarge(f"The request body must not be larger than {limit} bytes.")
+        try:
+            document = orjson.loads(body)
+        except orjson.JSONDecodeError as problem:
+            raise ParseError("Request is not in valid JSON format") from problem
+        check_depth(document)
+        if b"\\u0000" in body:
+            refuse_nul(document)
+        return document
+
+
+def check_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(DEEPEST):
+        level = [item for value in level for item in children(value)]
+        if not level:
+            return
+    raise ParseError(f"The request body must not be nested deeper than {DEEPEST} levels.")
+
+
+def children(value: Any) -> Sequence[Any]:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else ()
+
+
+def refuse_nul(value: Any) -> None:
+    texts = [value] if isinstance(value, str) else list(value) if isinstance(value, Mapping) else []
+    if any("\0" in text for text in texts):
+        raise ParseError("The request body must not hold NUL characters.")
+    for item in children(value):
+        refuse_nul(item)
+
+
+class AlwaysJSON(BaseContentNegotiation):
+    """Answer in JSON even to those who accept something else, as existing servers do."""
+
+    def select_parser(self, request: Any, parsers: Iterable[Any]) -> Any:
+        return next(iter(parsers))
+
+    def select_renderer(self, request: Any, renderers: Iterable[Any], format_suffix: str | None = None) -> Any:
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type

@@ -1,0 +1,59 @@
+"""``/v1/services``: which appliers and decision engines there are (`watcher-api` section 15)."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from watcher_site.api.serializers import ResourceSerializer, Row, links_field, without_zone
+from watcher_site.api.views import ResourceView
+from watcher_site.models import Service
+
+
+class ServiceSerializer(ResourceSerializer):
+    id = serializers.IntegerField()
+    name = serializers.ChoiceField([Service.DECISION_ENGINE, Service.APPLIER])
+    host = serializers.CharField()
+    status = serializers.ChoiceField(["ACTIVE", "FAILED"])
+    links = links_field()
+    last_seen_up = serializers.DateTimeField(allow_null=True, help_text="UTC, written without a zone")
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(allow_null=True)
+    deleted_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "services"
+        short = ("id", "name", "host", "status", "links")
+        computed = ("status", "links")
+        hidden = ("sign_of_life",)
+        columns = {"sign_of_life": Service.sign_of_life()}
+
+    @classmethod
+    def add_status(cls, rows: list[Row]) -> None:
+        horizon = Service.horizon()
+        for row in rows:
+            row["status"] = "ACTIVE" if row["sign_of_life"] >= horizon else "FAILED"
+
+    @classmethod
+    def complete(cls, rows: list[Row], computed: list[str], host: str) -> None:
+        super().complete(rows, computed, host)
+        without_zone(rows, "last_seen_up")
+
+
+class ServiceView(ResourceView):
+    serializer_class = ServiceSerializer
+    model = Service
+    title = "Service"
+    policy = "service"
+    sort_keys = {"name": "name", "host": "host", "last_seen_up": "last_seen_up"}
+
+    def lookup(self, identifier: str) -> QuerySet[Any]:
+        if identifier.isascii() and identifier.isdigit():
+            return self.get_queryset().filter(pk=int(identifier))
+        return self.get_queryset().filter(name__iexact=identifier)
+
+    def find_marker(self, marker: str) -> QuerySet[Any]:
+        return self.lookup(marker)
+
+    def missing(self, identifier: Any) -> str:
+        return f"The service {identifier} cannot be found."

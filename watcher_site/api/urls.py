@@ -1,0 +1,47 @@
+"""Every path of the API, in one readable list.
+
+Each is served with and without ``/v1`` and a trailing slash, and an id may end in ``.json``: clients rely on it.
+"""
+
+from typing import Any
+
+from django.urls import URLPattern, re_path
+from rest_framework.viewsets import ViewSetMixin
+
+from actions.api import ActionView
+from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
+from audits.webhooks import WebhookView
+from plans.api import ActionPlanView
+from watcher_site.api.services import ServiceView
+
+IDENTIFIER = r"(?P<identifier>(?!detail/?$)[^/]+?)(?:\.json)?"
+
+
+def route(path: str, view: type[ViewSetMixin], name: str, **verbs: str) -> URLPattern:
+    """Route the HTTP verbs of one path to the methods of a view."""
+    options: dict[str, Any] = {"detail": "identifier" in path, "basename": name}
+    return re_path(rf"^(?:v1/)?{path}/?$", view.as_view(verbs, **options), name=f"api-{name}")  # type: ignore[arg-type]
+
+
+def read(collection: str, view: Any, *, item: dict[str, str] | None = None, **verbs: str) -> list[URLPattern]:
+    """Route a collection: its two lists and its objects, and what else can be done with them."""
+    return [
+        route(collection, view, collection, get="short_list", **verbs),
+        route(f"{collection}/detail", view, f"{collection}-detail", get="detailed_list"),
+        route(f"{collection}/{IDENTIFIER}", view, f"{collection}-item", get="retrieve", **(item or {})),
+    ]
+
+
+urlpatterns = [
+    *read("goals", GoalView),
+    *read("strategies", StrategyView),
+    route(f"strategies/{IDENTIFIER}/state", StrategyView, "strategies-state", get="state"),
+    *read("audit_templates", AuditTemplateView),
+    *read("audits", AuditView),
+    *read("action_plans", ActionPlanView, item={"patch": "partial_update", "delete": "destroy"}),
+    route(f"action_plans/{IDENTIFIER}/start", ActionPlanView, "action_plans-start", post="start"),
+    *read("actions", ActionView, item={"patch": "partial_update"}),
+    *read("scoring_engines", ScoringEngineView),
+    *read("services", ServiceView),
+    route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
+]

@@ -1,0 +1,111 @@
+"""Microversions: which there are, what each brings, and which one a request asks for."""
+
+import re
+from typing import Any, cast
+
+from rest_framework.exceptions import NotAcceptable, ParseError
+from rest_framework.request import Request
+from rest_framework.versioning import BaseVersioning
+
+Version = tuple[int, int]
+
+# The one table that the rest follows from: minimum, maximum, documentation, and what `Meta.since` may name.
+HISTORY: dict[Version, str] = {
+    (1, 0): "The API as OpenStack's infra-optim clients have known it from the beginning.",
+    (1, 1): "Audits have a `start_time` and an `end_time`.",
+    (1, 2): "Audits have `force`: they run although an action plan is ONGOING.",
+    (1, 3): "`GET /v1/data_model` shows the cluster model.",
+    (1, 4): "`POST /v1/webhooks/{audit}` triggers an EVENT audit.",
+    (1, 5): "`PATCH /v1/actions/{uuid}` skips an action; actions, action plans and audits have a `status_message`.",
+    (1, 6): "The data model shows each server's `server_pinned_az` and `server_flavor_extra_specs`.",
+    (1, 7): "Audit templates have `default_parameters`.",
+}
+MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)
+SERVICE = "infra-optim"
+HEADER = "OpenStack-API-Version"
+MINIMUM_HEADER = "OpenStack-API-Minimum-Version"
+MAXIMUM_HEADER = "OpenStack-API-Maximum-Version"
+
+
+def text(version: Version) -> str:
+    return ".".join(map(str, version))
+
+
+RANGE = f"[{text(MINIMUM)}, {text(MAXIMUM)}]"
+
+
+def parse(asked: str) -> Version:
+    """Return the version that a text names; 1.0 for a text that names none, as existing servers answer.
+
+    Raises:
+        NotAcceptable: it names a version that is not served.
+    """
+    if asked == "latest":
+        return MAXIMUM
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", asked):
+        return MINIMUM
+    numbers = tuple(map(int, asked.split(".")))
+    major, minor = (*numbers, 0)[:2]
+    if len(numbers) > 2 or (major, minor) not in HISTORY:
+        raise NotAcceptable(refusal(asked, major))
+    return major, minor
+
+
+def refusal(asked: str, major: int) -> str:
+    supported = f"The supported version range is: {RANGE}."
+    if major == MINIMUM[0]:
+        return f"Version {asked} was requested but the minor version is not supported by this service. {supported}"
+    return (
+        "Mutually exclusive versions requested. "
+        f"Version {asked} requested but not supported by this service. {supported}"
+    )
+
+
+def asked_in_header(header: str | None) -> str | None:
+    """Return what ``compute 2.1, infra-optim 1.3`` asks of us; the last word wins."""
+    asked = None
+    for item in (header or "").split(","):
+        service, _, version = item.strip().partition(" ")
+        if service == SERVICE:
+            asked = version.strip()
+    return asked
+
+
+def asked_in_accept(accept: str | None) -> str | None:
+    """Return what ``application/json; version=1.3`` asks for."""
+    found = re.findall(r";\s*version\s*=\s*\"?([^\s;,\"]+)", accept or "")
+    return found[-1] if found else None
+
+
+class HeaderVersioning(BaseVersioning):
+    """The microversion of a request, from either header (design section 8)."""
+
+    default_version = text(MINIMUM)
+
+    def determine_version(  # type: ignore[override]
+        self, request: Request, *args: Any, **kwargs: Any
+    ) -> Version:
+        asked = {
+            parse(version)
+            for version in (
+                asked_in_header(request.headers.get(HEADER)),
+                asked_in_accept(request.headers.get("Accept")),
+            )
+            if version is not None
+        }
+        if len(asked) > 1:
+            raise ParseError(f"{HEADER} and Accept ask for different versions.")
+        return asked.pop() if asked else MINIMUM
+
+
+def used_by(request: Request) -> Version:
+    """Return the version that a request is answered in, as a pair of numbers: texts would put 1.10 before 1.9."""
+    return cast("Version", request.version)
+
+
+def response_headers(version: Version | None) -> dict[str, str]:
+    """Return the headers that each answer of the API carries, errors too."""
+    headers = {MINIMUM_HEADER: text(MINIMUM), MAXIMUM_HEADER: text(MAXIMUM)}
+    if version is not None:
+        headers[HEADER] = f"{SERVICE} {text(version)}"
+    return headers

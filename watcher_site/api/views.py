@@ -1,0 +1,189 @@
+"""The base of every resource of the API: lists, single objects, versions, errors."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.cache import patch_vary_headers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSetMixin
+
+from watcher_site.api import versions
+from watcher_site.api.errors import NotAcceptableHere
+from watcher_site.api.paging import Page, read_page, read_uuid, sort_value
+from watcher_site.api.permissions import denied
+from watcher_site.api.serializers import ResourceSerializer, Row
+from watcher_site.records import Record
+from watcher_site.refusals import Invalid, NotFound
+
+TRUE = {"1", "true", "yes"}
+
+
+class VersionedView(APIView):
+    """A view whose answers say which version was used, which there are, and that it matters."""
+
+    since: versions.Version = versions.MINIMUM
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if versions.used_by(request) < self.since:
+            raise NotAcceptableHere
+
+    def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
+        final = super().finalize_response(request, response, *args, **kwargs)
+        for name, value in versions.response_headers(getattr(request, "version", None)).items():
+            final[name] = value
+        patch_vary_headers(final, [versions.HEADER])
+        return final
+
+
+class ResourceView(ViewSetMixin, VersionedView):
+    """Lists and single objects of one kind.
+
+    Subclasses name the ``serializer_class``, the ``model``, what the model is called in messages (``title``) and
+    in policies (``policy``), their ``filters`` (methods ``filter_<name>(queryset, value)``) and ``sort_keys``
+    (what the client says: the column it stands for).
+    """
+
+    serializer_class: type[ResourceSerializer]
+    model: Any
+    title: str
+    policy: str
+    filters: list[str] = []
+    sort_keys: dict[str, str] = {}
+    permissions_required: dict[str, str] = {}
+    policy_actions = {
+        "short_list": "get_all",
+        "detailed_list": "detail",
+        "retrieve": "get",
+        "create": "create",
+        "partial_update": "update",
+        "destroy": "delete",
+    }
+    detail = False
+    action = ""
+
+    def policy_name(self) -> str:
+        return f"{self.policy}:{self.policy_actions.get(self.action or '', self.action)}"
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        self.detail = "identifier" in kwargs
+        refuse_nul(request)
+        super().initial(request, *args, **kwargs)
+
+    # Lists
+
+    def short_list(self, request: Request) -> Response:
+        return self.answer_list(request, detailed=False)
+
+    def detailed_list(self, request: Request) -> Response:
+        return self.answer_list(request, detailed=True)
+
+    def answer_list(self, request: Request, detailed: bool) -> Response:
+        page = read_page(request.query_params, {"id": "pk"} | self.sort_keys, self.filters)
+        queryset = self.get_queryset()
+        for name, value in page.arguments.items():
+            queryset = getattr(self, f"filter_{name}")(queryset, value)
+        rows = self.read(page.cut(queryset, self.place(page)), detailed)
+        return Response(self.envelope(page, rows, detailed))
+
+    def envelope(self, page: Page, rows: list[Row], detailed: bool) -> dict[str, Any]:
+        collection = self.serializer_class.Meta.collection
+        answer: dict[str, Any] = {collection: rows}
+        if len(rows) == page.limit:
+            path = f"{self.host()}/v1/{collection}{'/detail' if detailed else ''}"
+            answer["next"] = page.next_link(path, rows[-1].get("uuid") or rows[-1]["id"])
+        return answer
+
+    def place(self, page: Page) -> tuple[Any, int] | None:
+        if page.marker is None:
+            return None
+        return sort_value(self.find_marker(page.marker), page, self.missing(page.marker))
+
+    def find_marker(self, marker: str) -> QuerySet[Any]:
+        return self.get_queryset().filter(uuid=read_uuid(marker, "marker"))
+
+    # Single objects
+
+    def retrieve(self, request: Request, identifier: str) -> Response:
+        row = self.only(self.lookup(identifier), identifier)
+        self.check_object_permissions(request, row)
+        return Response(row)
+
+    def only(self, queryset: QuerySet[Any], identifier: Any) -> Row:
+        """Return the one row that a queryset holds, as it goes out.
+
+        Raises:
+            NotFound: there is none.
+        """
+        rows = self.read(queryset[:1], detailed=True)
+        if not rows:
+            raise NotFound(self.missing(identifier))
+        return rows[0]
+
+    def lookup(self, identifier: str) -> QuerySet[Any]:
+        """Return the queryset of the one object that the path names."""
+        return self.get_queryset().filter(uuid=read_uuid(identifier, f"{self.policy}_uuid"))
+
+    def get_object(self, request: Request, identifier: str) -> Any:
+        """Return the object that the path names, if this person may do this with it.
+
+        Raises:
+            NotFound: it is not there; said before rights are looked at, as on existing servers.
+        """
+        found = self.lookup(identifier).first()
+        if found is None:
+            raise NotFound(self.missing(identifier))
+        self.check_object_permissions(request, found)
+        return found
+
+    def require(self, request: Request, permission: str) -> None:
+        """Ask for a permission that depends on what the body wants.
+
+        Raises:
+            PermissionDenied: this person does not have it.
+        """
+        if not request.user.has_perm(permission):
+            raise denied(self)
+
+    def missing(self, identifier: Any) -> str:
+        return f"{self.title} {identifier} could not be found"
+
+    # What both share
+
+    def get_queryset(self) -> QuerySet[Any]:
+        everything = self.model.objects.all()
+        show_deleted = self.request.headers.get("X-Show-Deleted", "").lower() in TRUE
+        return everything if show_deleted else everything.present()
+
+    def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
+        return self.serializer_class.read(queryset, versions.used_by(self.request), detailed, self.host())
+
+    def host(self) -> str:
+        return f"{self.request.scheme}://{self.request.get_host()}"
+
+    def show(self, found: Record) -> Row:
+        """Return an object as it is in the table now."""
+        return self.only(self.model.objects.filter(pk=found.pk), found.uuid)
+
+    def created(self, found: Record) -> Response:
+        location = f"{self.host()}/v1/{self.serializer_class.Meta.collection}/{found.uuid}"
+        return Response(self.show(found), 201, headers={"Location": location})
+
+
+class NamedLookup:
+    """Single objects by database id, UUID or name; markers of any form."""
+
+    def lookup(self: Any, identifier: str) -> QuerySet[Any]:
+        return self.get_queryset().named(identifier)
+
+    def find_marker(self: Any, marker: str) -> QuerySet[Any]:
+        return self.get_queryset().named(marker)
+
+
+def refuse_nul(request: Request) -> None:
+    """Refuse a path or a query that no database can be asked for."""
+    query = [text for name, values in request.query_params.lists() for text in (name, *values)]
+    if any("\0" in text for text in (request.path, *query)):
+        raise Invalid("The URL must not hold NUL characters.")

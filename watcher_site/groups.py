@@ -1,0 +1,22 @@
+"""The two ready groups: ``cloud-admin`` may do all that the site offers, ``reader`` may look at it."""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.contrib.auth.management import create_permissions
+from django.contrib.auth.models import Group, Permission
+
+CLOUD_ADMIN = "cloud-admin"
+READER = "reader"
+APPS = ("watcher_site", "cluster", "actions", "plans", "audits")
+
+
+def grant_permissions(app_config: AppConfig, using: str = "default", **_: Any) -> None:
+    """Give both groups the rights on one app's models. Runs after each migrate, and adds only what is missing."""
+    if app_config.label not in APPS:
+        return
+    create_permissions(app_config, verbosity=0, using=using)
+    permissions = Permission.objects.using(using).filter(content_type__app_label=app_config.label)
+    for name, granted in ((CLOUD_ADMIN, permissions), (READER, permissions.filter(codename__startswith="view_"))):
+        group, _created = Group.objects.using(using).get_or_create(name=name)
+        group.permissions.add(*granted)
