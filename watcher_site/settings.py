@@ -1,66 +1,103 @@
 """All settings of Watcher Site, read from the environment here and nowhere else.
 
 `docs/configuration.md` lists every variable. The defaults are safe: without ``DEBUG`` the site refuses to start
-without a ``SECRET_KEY`` of its own and a list of the hosts that it answers to.
+without a ``SECRET_KEY`` of its own, and answers to no other host name than this machine's own.
 """
 
+import logging
+import re
 import socket
+import sys
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import structlog
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
-from environs import Env, EnvError
+from environs import EnvError, FileAwareEnv
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = BASE_DIR / ".data"
 
-env = Env()
+# Any variable may be read from a file instead, whose path is in the variable with _FILE behind its name.
+env = FileAwareEnv(strip_whitespace=True)
 
 
-def read(reader: Any, name: str, default: Any, **options: Any) -> Any:
+def refuse(name: str, rule: str) -> NoReturn:
+    raise ImproperlyConfigured(" ".join(f"{name}: {rule}".split()))
+
+
+def read(reader: Any, name: str, default: Any) -> Any:
     """Return a variable, or stop the start with one line that names it and the rule it broke."""
     try:
-        return reader(name, default, **options)
+        return reader(name, default)
     except EnvError as problem:
-        raise ImproperlyConfigured(f"{name}: {problem}") from problem
+        refuse(name, re.sub(r'^Environment variable "\w+" invalid: ', "", str(problem)))
+    except ValueError as problem:
+        refuse(name, str(problem))
 
 
-def read_number(name: str, default: float, *, least: float) -> float:
+def read_number(name: str, default: float, *, least: float, most: float = 1e9) -> float:
     number = read(env.float, name, default)
-    if not least <= number < 1e9:
-        raise ImproperlyConfigured(f"{name}: must be a number of at least {least:g}, and is {number:g}.")
+    if not least <= number <= most:
+        refuse(name, f"must be a number from {least:g} to {most:g}, and is {number:g}.")
     return number
+
+
+def read_whole(name: str, default: int, *, least: int, most: int = 10**9) -> int:
+    number = read_number(name, default, least=least, most=most)
+    if number != int(number):
+        refuse(name, f"must be a whole number, and is {number:g}.")
+    return int(number)
+
+
+def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
+    return [item.strip() for item in read(env.list, name, list(default)) if item.strip()]
+
+
+def read_choice(name: str, default: str, choices: Collection[str]) -> str:
+    choice = read(env.str, name, default)
+    if choice not in choices:
+        refuse(name, f"must be one of {', '.join(choices)}, and is {choice}.")
+    return choice
+
+
+def stored_secret_key() -> str:
+    """Return the key that `make run` generated on this machine, or nothing where this user has none."""
+    try:
+        return (DATA_DIR / "secret-key").read_text().strip()
+    except OSError:
+        return ""
 
 
 # Security
 
 DEBUG = read(env.bool, "DEBUG", False)
-ALLOWED_HOSTS = [host.strip() for host in read(env.list, "ALLOWED_HOSTS", []) if host.strip()]
-SECRET_KEY = read(env.str, "SECRET_KEY", "")
+ALLOWED_HOSTS = read_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost"])
+SECRET_KEY = read(env.str, "SECRET_KEY", "") or stored_secret_key()
+SECRET_KEY_FALLBACKS = read_list("SECRET_KEY_FALLBACKS")
 if DEBUG:
     SECRET_KEY = SECRET_KEY or "only-for-debugging-" + "0" * 50
 else:
     if len(SECRET_KEY) < 50 or len(set(SECRET_KEY)) < 5 or SECRET_KEY.startswith("django-insecure-"):
-        raise ImproperlyConfigured("SECRET_KEY: must be set to at least 50 random characters, unless DEBUG is on.")
-    if not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS:
-        raise ImproperlyConfigured(
-            "ALLOWED_HOSTS: must name the hosts that this site answers to, without '*', unless DEBUG is on."
-        )
+        refuse("SECRET_KEY", "must be set to at least 50 random characters, unless DEBUG is on.")
+    if not ALLOWED_HOSTS or any("*" in host for host in ALLOWED_HOSTS):
+        refuse("ALLOWED_HOSTS", "must name the hosts that this site answers to, without '*', unless DEBUG is on.")
 
 HTTPS = read(env.bool, "WATCHER_HTTPS", not DEBUG)
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
-SECURE_HSTS_SECONDS = int(read_number("WATCHER_HSTS_SECONDS", 365 * 24 * 3600, least=0)) if HTTPS else 0
+SECURE_HSTS_SECONDS = read_whole("WATCHER_HSTS_SECONDS", 365 * 24 * 3600, least=0) if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
-CSRF_TRUSTED_ORIGINS = read(env.list, "WATCHER_TRUSTED_ORIGINS", [])
+CSRF_TRUSTED_ORIGINS = read_list("WATCHER_TRUSTED_ORIGINS")
+if not all(origin.startswith(("https://", "http://")) for origin in CSRF_TRUSTED_ORIGINS):
+    refuse("WATCHER_TRUSTED_ORIGINS", "must begin with https:// or http:// each.")
 if read(env.bool, "WATCHER_BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-    USE_X_FORWARDED_HOST = True
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -94,8 +131,6 @@ INSTALLED_APPS = [
     "bootstrap",
     "crispy_forms",
     "crispy_bootstrap5",
-    "django_structlog",
-    "health_check",
     "watcher_site",
     "cluster",
     "actions",
@@ -148,11 +183,11 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         timeout=30,
         init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     )
-elif DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
-    DATABASES["default"]["CONN_MAX_AGE"] = int(read_number("WATCHER_CONNECTION_AGE", 600, least=0))
+elif DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql" and DATABASES["default"]["NAME"]:
+    DATABASES["default"]["CONN_MAX_AGE"] = read_whole("WATCHER_CONNECTION_AGE", 600, least=0)
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = read(env.bool, "WATCHER_CONNECTION_CHECKS", False)
 else:
-    raise ImproperlyConfigured("DATABASE_URL: must begin with postgres:// or sqlite:///.")
+    refuse("DATABASE_URL", "must be postgres://user:password@host:port/name or sqlite:///path.")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # People
@@ -189,8 +224,8 @@ REST_FRAMEWORK = {
     "DEFAULT_VERSIONING_CLASS": "watcher_site.api.versions.HeaderVersioning",
     "EXCEPTION_HANDLER": "watcher_site.api.errors.answer",
 }
-API_MAX_LIMIT = int(read_number("WATCHER_MAX_LIMIT", 1000, least=1))
-DATA_UPLOAD_MAX_MEMORY_SIZE = int(read_number("WATCHER_MAX_BODY_BYTES", 1024 * 1024, least=1024))
+API_MAX_LIMIT = read_whole("WATCHER_MAX_LIMIT", 1000, least=1)
+DATA_UPLOAD_MAX_MEMORY_SIZE = read_whole("WATCHER_MAX_BODY_BYTES", 1024 * 1024, least=1024)
 
 # Work
 
@@ -198,8 +233,8 @@ HOST = read(env.str, "WATCHER_HOST", socket.gethostname())
 # A service that gave no sign of life for this long is FAILED, and others take over its work; in seconds.
 SERVICE_DOWN_TIME = read_number("WATCHER_SERVICE_DOWN_TIME", 30, least=0.5)
 POLL_INTERVAL = read_number("WATCHER_POLL_INTERVAL", 1, least=0.01)
-APPLIER_WORKERS = int(read_number("WATCHER_APPLIER_WORKERS", 4, least=1))
-APPLIER_PLANS = int(read_number("WATCHER_APPLIER_PLANS", 4, least=1))
+APPLIER_WORKERS = read_whole("WATCHER_APPLIER_WORKERS", 4, least=1)
+APPLIER_PLANS = read_whole("WATCHER_APPLIER_PLANS", 4, least=1)
 ROLLBACK = read(env.bool, "WATCHER_ROLLBACK", False)
 # A recommended plan that nobody started within so many hours is superseded; 0 means never.
 ACTION_PLAN_EXPIRY = timedelta(hours=min(read_number("WATCHER_ACTION_PLAN_EXPIRY", 24, least=0), 24 * 36525))
@@ -247,8 +282,7 @@ PLANNER_PARALLELIZATION = read_numbers(
 
 # Plug-ins: a third party adds a dotted path
 
-ACTION_TYPES = read(
-    env.list,
+ACTION_TYPES = read_list(
     "WATCHER_ACTION_TYPES",
     [
         "actions.types.nop.Nop",
@@ -258,8 +292,7 @@ ACTION_TYPES = read(
         "actions.types.change_nova_service_state.ChangeNovaServiceState",
     ],
 )
-STRATEGIES = read(
-    env.list,
+STRATEGIES = read_list(
     "WATCHER_STRATEGIES",
     [
         "audits.strategies.dummy.Dummy",
@@ -271,7 +304,16 @@ CLOUD = read(env.str, "WATCHER_CLOUD", "cluster.drivers.embedded.EmbeddedCloud")
 # How long one operation of the embedded cloud takes, in seconds.
 EMBEDDED_CLOUD_SECONDS = read_number("WATCHER_EMBEDDED_CLOUD_SECONDS", 2, least=0)
 # The share of the embedded cloud's operations that fail without a reason, from 0 to 1.
-EMBEDDED_CLOUD_FAILURE_RATE = read_number("WATCHER_EMBEDDED_CLOUD_FAILURE_RATE", 0, least=0)
+EMBEDDED_CLOUD_FAILURE_RATE = read_number("WATCHER_EMBEDDED_CLOUD_FAILURE_RATE", 0, least=0, most=1)
+
+# Serving, and the first start
+
+BIND = read(env.str, "WATCHER_BIND", "127.0.0.1")
+PORT = read_whole("PORT", 8000, least=1)
+WEB_WORKERS = read_whole("WATCHER_WEB_WORKERS", 2, least=1, most=1000)
+WEB_THREADS = read_whole("WATCHER_WEB_THREADS", 4, least=1, most=1000)
+DEMO = read(env.bool, "WATCHER_DEMO", True)
+ADMIN_PASSWORD = read(env.str, "WATCHER_ADMIN_PASSWORD", "")
 
 # Words, times, files
 
@@ -295,14 +337,13 @@ SPECTACULAR_SETTINGS = {
 
 # Logs: one JSON object a line, or colours for a person at a terminal
 
-LOG_LEVEL = read(env.str, "WATCHER_LOG_LEVEL", "INFO")
-LOG_FORMAT = read(env.str, "WATCHER_LOG_FORMAT", "console" if DEBUG else "json")
-if LOG_FORMAT not in {"json", "console"}:
-    raise ImproperlyConfigured(f"WATCHER_LOG_FORMAT: must be json or console, and is {LOG_FORMAT}.")
+LOG_LEVEL = read_choice("WATCHER_LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
+LOG_FORMAT = read_choice("WATCHER_LOG_FORMAT", "console" if DEBUG else "json", ["json", "console"])
 log_processors: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
+    structlog.stdlib.PositionalArgumentsFormatter(),
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.StackInfoRenderer(),
 ]
@@ -321,14 +362,23 @@ LOGGING = {
         },
         "console": {
             "()": structlog.stdlib.ProcessorFormatter,
-            "processor": structlog.dev.ConsoleRenderer(),
+            "processor": structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(),
+                # The default one prints the local variables too, and with them what nobody should read in a log.
+                exception_formatter=structlog.dev.plain_traceback,
+            ),
             "foreign_pre_chain": log_processors,
         },
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    "loggers": {"django.server": {"propagate": True, "handlers": []}},
+    # These bring handlers of their own.
+    "loggers": {
+        name: {"propagate": True, "handlers": []}
+        for name in ("django", "django.server", "gunicorn.error", "gunicorn.access")
+    },
 }
+logging.captureWarnings(True)
 structlog.configure(
     processors=[
         structlog.stdlib.filter_by_level,

@@ -1,0 +1,52 @@
+"""How gunicorn serves the site: ``gunicorn --config python:watcher_site.gunicorn``.
+
+Names are gunicorn's own. Every request and every message of gunicorn goes through the site's structured log.
+"""
+
+import sys
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from django.core.exceptions import ImproperlyConfigured
+from gunicorn.glogging import Logger
+
+from watcher_site.middleware import RequestId
+
+try:
+    from watcher_site import settings
+except ImproperlyConfigured as problem:
+    sys.exit(str(problem))
+
+access_log = structlog.get_logger("gunicorn.access")
+
+
+class AccessLogger(Logger):
+    """One line a request: what was asked, by whom, with what outcome.
+
+    Without the query and the headers: whatever a client put there, a log is no place for it.
+    """
+
+    def access(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> None:
+        headers = {name.lower(): value for name, value in resp.headers}
+        access_log.info(
+            "request",
+            method=environ["REQUEST_METHOD"],
+            path=environ.get("PATH_INFO", ""),
+            status=resp.status_code,
+            milliseconds=round(request_time / timedelta(milliseconds=1), 1),
+            bytes=resp.sent,
+            client=environ.get("REMOTE_ADDR"),
+            request_id=headers.get(RequestId.header),
+        )
+
+
+wsgi_app = "watcher_site.wsgi"
+bind = f"{settings.BIND}:{settings.PORT}"
+worker_class = "gthread"
+workers = settings.WEB_WORKERS
+threads = settings.WEB_THREADS
+logger_class = AccessLogger
+logconfig_dict = settings.LOGGING
+control_socket_disable = True
