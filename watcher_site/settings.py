@@ -5,63 +5,19 @@ without a ``SECRET_KEY`` of its own, and answers to no other host name than this
 """
 
 import logging
-import re
 import socket
 import sys
-from collections.abc import Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import structlog
 from csp.constants import NONCE, NONE, SELF
-from django.core.exceptions import ImproperlyConfigured
-from environs import EnvError, FileAwareEnv
+
+from watcher_site.environment import env, read, read_choice, read_list, read_number, read_numbers, read_whole, refuse
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = BASE_DIR / ".data"
-
-# Any variable may be read from a file instead, whose path is in the variable with _FILE behind its name.
-env = FileAwareEnv(strip_whitespace=True)
-
-
-def refuse(name: str, rule: str) -> NoReturn:
-    raise ImproperlyConfigured(" ".join(f"{name}: {rule}".split()))
-
-
-def read(reader: Any, name: str, default: Any) -> Any:
-    """Return a variable, or stop the start with one line that names it and the rule it broke."""
-    try:
-        return reader(name, default)
-    except EnvError as problem:
-        refuse(name, re.sub(r'^Environment variable "\w+" invalid: ', "", str(problem)))
-    except ValueError as problem:
-        refuse(name, str(problem))
-
-
-def read_number(name: str, default: float, *, least: float, most: float = 1e9) -> float:
-    number = read(env.float, name, default)
-    if not least <= number <= most:
-        refuse(name, f"must be a number from {least:g} to {most:g}, and is {number:g}.")
-    return number
-
-
-def read_whole(name: str, default: int, *, least: int, most: int = 10**9) -> int:
-    number = read_number(name, default, least=least, most=most)
-    if number != int(number):
-        refuse(name, f"must be a whole number, and is {number:g}.")
-    return int(number)
-
-
-def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
-    return [item.strip() for item in read(env.list, name, list(default)) if item.strip()]
-
-
-def read_choice(name: str, default: str, choices: Collection[str]) -> str:
-    choice = read(env.str, name, default)
-    if choice not in choices:
-        refuse(name, f"must be one of {', '.join(choices)}, and is {choice}.")
-    return choice
 
 
 def stored_secret_key() -> str:
@@ -207,7 +163,7 @@ LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 # How long a verified HTTP Basic credential is remembered by a web process, in seconds.
 CREDENTIAL_MEMORY_SECONDS = read_number("WATCHER_CREDENTIAL_MEMORY_SECONDS", 60, least=0)
-REST_KNOX = {"TOKEN_TTL": timedelta(hours=read_number("WATCHER_TOKEN_HOURS", 24, least=0.01))}
+REST_KNOX = {"TOKEN_TTL": timedelta(hours=read_number("WATCHER_TOKEN_HOURS", 24, least=0.01, most=24 * 3652))}
 
 # API
 
@@ -237,17 +193,7 @@ APPLIER_WORKERS = read_whole("WATCHER_APPLIER_WORKERS", 4, least=1)
 APPLIER_PLANS = read_whole("WATCHER_APPLIER_PLANS", 4, least=1)
 ROLLBACK = read(env.bool, "WATCHER_ROLLBACK", False)
 # A recommended plan that nobody started within so many hours is superseded; 0 means never.
-ACTION_PLAN_EXPIRY = timedelta(hours=min(read_number("WATCHER_ACTION_PLAN_EXPIRY", 24, least=0), 24 * 36525))
-
-
-def read_numbers(name: str, defaults: dict[str, int]) -> dict[str, int]:
-    """Read a table of natural numbers, written like nop=70,migrate=30."""
-    numbers = read(env.dict, name, defaults, subcast_values=int)
-    if any(number < 1 for number in numbers.values()):
-        raise ImproperlyConfigured(f"{name}: must hold numbers of at least 1.")
-    return numbers
-
-
+ACTION_PLAN_EXPIRY = timedelta(hours=read_number("WATCHER_ACTION_PLAN_EXPIRY", 24, least=0, most=24 * 36525))
 # The weight planner: heavier action types come first, and so many actions of one type run at once.
 PLANNER_WEIGHTS = read_numbers(
     "WATCHER_PLANNER_WEIGHTS",
@@ -264,7 +210,7 @@ PLANNER_WEIGHTS = read_numbers(
     },
 )
 if len(set(PLANNER_WEIGHTS.values())) < len(PLANNER_WEIGHTS):
-    raise ImproperlyConfigured("WATCHER_PLANNER_WEIGHTS: two action types must not share a weight.")
+    refuse("WATCHER_PLANNER_WEIGHTS", "two action types must not share a weight.")
 PLANNER_PARALLELIZATION = read_numbers(
     "WATCHER_PLANNER_PARALLELIZATION",
     {
