@@ -8,6 +8,10 @@ from django.utils import timezone
 from watcher_site.messages import cut
 from watcher_site.models import Service
 from watcher_site.records import RecordQuerySet
+from watcher_site.storable import judge_text
+
+# The digits of the greatest key that a table can hold.
+LONGEST_KEY = 19
 
 
 class NamedQuerySet(RecordQuerySet):
@@ -16,7 +20,9 @@ class NamedQuerySet(RecordQuerySet):
 
         Names are found whatever their letter case.
         """
-        if identifier.isascii() and identifier.isdigit():
+        if judge_text(identifier):
+            return self.none()
+        if identifier.isascii() and identifier.isdigit() and len(identifier) <= LONGEST_KEY:
             return self.filter(pk=int(identifier))
         try:
             return self.filter(uuid=UUID(identifier))

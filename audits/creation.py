@@ -1,0 +1,147 @@
+"""How audits and audit templates are made and changed: the one door for the API, the console and the commands.
+
+The order of the checks and the texts of the refusals are those that clients of the infra-optim API know.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from audits.lookups import goal_named, strategy_named
+from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
+from audits.parameters import complete
+from watcher_site.refusals import Conflict, Invalid
+from watcher_site.storable import require_storable
+
+INTERVAL_LENGTH = Audit._meta.get_field("interval").max_length
+
+
+def create_audit(
+    *,
+    audit_type: str,
+    goal: str | None = None,
+    audit_template_uuid: str | None = None,
+    strategy: str | None = None,
+    name: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    interval: str | None = None,
+    auto_trigger: bool = False,
+    force: bool = False,
+    start_time: str | datetime | None = None,
+    end_time: str | datetime | None = None,
+) -> Audit:
+    """Make a PENDING audit, for a decision engine to take.
+
+    ``goal`` and ``strategy`` are names or UUIDs. What is left out comes from the template; its default parameters are
+    under those given here. A name that is too long is cut, and without one it is made of the strategy's, the
+    template's or the goal's, and the time.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        NotFound: there is no such goal or strategy.
+        Conflict: another audit has the name.
+    """
+    check_kind(audit_type, goal, audit_template_uuid)
+    check_times(audit_type, interval, start_time, end_time)
+    template = template_of(audit_template_uuid) if audit_template_uuid else None
+    name = checked_name(name)
+    aim = template.goal if template else goal_named(goal or "")
+    inherited = template.strategy if template else None
+    way = strategy_named(strategy, aim) if strategy else inherited
+    audit = Audit(
+        name=name or default_name(way or template or aim),
+        audit_type=audit_type,
+        goal=aim,
+        strategy=way,
+        parameters=merge_parameters(template, way, parameters),
+        scope=template.scope if template else [],
+        auto_trigger=auto_trigger,
+        force=force,
+    )
+    if audit_type != Audit.Type.ONESHOT:
+        raise Invalid(f"audit_type: {audit_type} audits are not supported yet, only {Audit.Type.ONESHOT} ones.")
+    save_named(audit, "An audit")
+    return audit
+
+
+def check_kind(audit_type: Any, goal: Any, audit_template_uuid: Any) -> None:
+    if audit_type not in Audit.Type.values:
+        raise Invalid(f"Audit type {audit_type} could not be found")
+    if not goal and not audit_template_uuid:
+        raise Invalid("A valid goal or audit_template_id must be provided")
+    if goal and audit_template_uuid:
+        raise Invalid("Either audit_template_uuid or goal should be provided.")
+
+
+def check_times(audit_type: str, interval: Any, start_time: Any, end_time: Any) -> None:
+    if interval is not None and not isinstance(interval, str):
+        raise Invalid("interval: must be a text.")
+    if audit_type == Audit.Type.ONESHOT and interval:
+        raise Invalid("Interval of audit must not be set for ONESHOT.")
+    if audit_type == Audit.Type.CONTINUOUS and not interval:
+        raise Invalid("Interval of audit must be specified for CONTINUOUS.")
+    if audit_type == Audit.Type.ONESHOT and (start_time or end_time):
+        raise Invalid("Start or End time of audit must not be set for ONESHOT.")
+
+
+def template_of(identifier: str) -> AuditTemplate:
+    try:
+        uuid = UUID(identifier)
+    except (ValueError, AttributeError, TypeError):
+        raise Invalid(
+            f"Invalid input for field/attribute audit_template_uuid. Value: '{identifier}'. "
+            f"Expected a uuid but received {identifier}."
+        ) from None
+    template = AuditTemplate.objects.present().select_related("goal", "strategy").filter(uuid=uuid).first()
+    if template is None:
+        raise Invalid("The audit template UUID or name specified is invalid")
+    return template
+
+
+def checked_name(name: Any) -> str:
+    """Return the name cut to its length, or nothing where none was given."""
+    if name is not None and not isinstance(name, str):
+        raise Invalid("name: must be a text.")
+    require_storable("name", name)
+    return (name or "").strip()[:NAME_LENGTH].strip()
+
+
+def default_name(origin: Strategy | AuditTemplate | Goal) -> str:
+    """Name an audit after where it comes from, and the time: whatever is cut, the time stays and tells them apart."""
+    time = datetime.now(UTC).replace(tzinfo=None).isoformat()
+    return f"{origin.name[: NAME_LENGTH - len(time) - 1]}-{time}"
+
+
+def merge_parameters(
+    template: AuditTemplate | None, strategy: Strategy | None, parameters: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the parameters of the audit: given, else of the template for its own strategy, else the defaults."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise Invalid("parameters: must be an object.")
+    if parameters and not (strategy and strategy.parameters_spec):
+        raise Invalid(
+            "Specify parameters but no predefined strategy for audit, or no parameter spec in predefined strategy"
+        )
+    if strategy is None:
+        return {}
+    inherited = template.default_parameters if template and template.strategy_id == strategy.pk else {}
+    return complete(strategy.parameters_spec, {**inherited, **(parameters or {})})
+
+
+def save_named(record: Any, kind: str, fields: list[str] | None = None) -> None:
+    """Save an audit or a template: as a new row, or just some fields of it.
+
+    Raises:
+        Conflict: another one has its name. The database decides, so that of two at once one is refused.
+    """
+    try:
+        with transaction.atomic():
+            record.save() if fields is None else record.save_changes(fields)
+    except IntegrityError as error:
+        others = type(record).objects.present().filter(name__iexact=record.name).exclude(pk=record.pk)
+        if not others.exists():
+            raise
+        raise Conflict(f"{kind} with UUID or name {record.name} already exists") from error

@@ -1,0 +1,41 @@
+"""What a text or JSON column can hold, whichever database is underneath."""
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+from watcher_site.refusals import Invalid
+
+DEEPEST = 50
+
+
+def require_storable(field: str, value: Any) -> None:
+    """Raise `Invalid`, naming the field, for NUL characters, lone surrogates, endless numbers or bottomless depth."""
+    for path, problem in find_unstorable(value):
+        raise Invalid(f"{field}{''.join(f'.{step}' for step in path)}: must not hold {problem}.")
+
+
+def find_unstorable(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the path and the nature of everything in a JSON value that no column can hold."""
+    if len(path) > DEEPEST:
+        yield (), f"anything nested deeper than {DEEPEST} levels"
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if problem := judge_text(key):
+                yield path, f"{problem} in a name"
+            else:
+                yield from find_unstorable(item, (*path, key))
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from find_unstorable(item, (*path, position))
+    elif isinstance(value, str) and (problem := judge_text(value)):
+        yield path, problem
+    elif isinstance(value, float) and not isfinite(value):
+        yield path, "numbers without an end"
+
+
+def judge_text(text: str) -> str:
+    """Return what of a text cannot be stored, or nothing."""
+    if "\0" in text:
+        return "NUL characters"
+    return "lone surrogates" if any("\ud800" <= character <= "\udfff" for character in text) else ""
