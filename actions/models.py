@@ -94,6 +94,11 @@ class Action(StatefulModel):
         """Its pre_condition passed, and a worker is about to execute it."""
         self.attempt += 1
 
+    @transition(field=state, source=State.ONGOING, target=State.ONGOING)
+    def start_again(self) -> None:
+        """The worker that executed it is gone, and its type says that it can be run again."""
+        self.attempt += 1
+
     @transition(field=state, source=State.ONGOING, target=State.SUCCEEDED)
     def succeed(self) -> None:
         pass

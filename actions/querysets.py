@@ -1,8 +1,9 @@
 """Questions to the table of actions. The table is the queue: readiness is a WHERE clause."""
 
+from collections.abc import Iterable
 from typing import Self
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef
 from django.utils import timezone
 
 from watcher_site.messages import cut
@@ -20,6 +21,24 @@ class ActionQuerySet(RecordQuerySet):
         """Leave the pending ones whose parents have all finished, whatever became of them."""
         open_parents = self.model.objects.filter(child_links__child=OuterRef("pk")).unfinished()
         return self.pending().exclude(Exists(open_parents))
+
+    def interrupted(self) -> Self:
+        """Leave those that began and have not ended; under a lost worker, these are to be recovered."""
+        return self.present().filter(state__in=[self.model.State.ONGOING, self.model.State.CANCELLING])
+
+    def children_of(self, parents: Iterable[int]) -> Self:
+        """Leave those that wait, or waited, for any of the parents (primary keys)."""
+        links = self.model._meta.get_field("parents").remote_field.through.objects
+        return self.filter(pk__in=links.filter(parent__in=parents).values("child"))
+
+    def to_revert(self) -> Self:
+        """Leave those that succeeded and no rollback has touched yet, the last to end first."""
+        reverted = self.model.objects.filter(events__event="revert", pk=OuterRef("pk"))
+        succeeded = self.present().filter(state=self.model.State.SUCCEEDED)
+        return succeeded.exclude(Exists(reverted)).order_by("-updated_at", "-pk")
+
+    def count_states(self) -> dict[str, int]:
+        return dict(self.present().order_by().values_list("state").annotate(Count("pk")))
 
     def cancel_pending(self, message: str) -> int:
         """Cancel what has not begun, in one statement, and return how many that were."""

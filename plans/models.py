@@ -72,9 +72,12 @@ class ActionPlan(StatefulModel):
         """An applier claims it."""
         self.applier, self.hostname = applier, applier.host
 
-    @transition(field=state, source=[State.RECOMMENDED, State.ONGOING], target=State.SUCCEEDED)
+    @transition(field=state, source=[State.RECOMMENDED, State.ONGOING, State.CANCELLING], target=State.SUCCEEDED)
     def succeed(self, message: str | None = None) -> None:
-        """All its actions have finished and none failed; one that holds no action succeeds when it is made."""
+        """All its actions have finished and none failed; one that holds no action succeeds when it is made.
+
+        A cancel that comes when nothing is left to cancel does not change what is true.
+        """
         self.status_message, self.applier = message and cut(message), None
 
     @transition(field=state, source=[State.ONGOING, State.CANCELLING], target=State.FAILED)

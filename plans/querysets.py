@@ -20,16 +20,20 @@ class ActionPlanQuerySet(RecordQuerySet):
     def running(self) -> Self:
         return self.present().filter(state__in=[self.model.State.ONGOING, self.model.State.CANCELLING])
 
-    def orphaned(self) -> Self:
-        """Leave the running ones whose applier is gone: nobody's, or of one whose lease ran out."""
-        return self.running().exclude(applier__in=Service.objects.active().values("pk"))
+    def free_for(self, applier: Service) -> Self:
+        """Leave the running ones that no other living applier holds: orphaned, or this applier's own."""
+        return self.running().exclude(applier__in=Service.objects.active().exclude(pk=applier.pk).values("pk"))
 
     def adopt(self, applier: Service) -> bool:
-        """Take over the one orphaned plan that this queryset holds, and say whether this applier was first.
+        """Take over the one plan that this queryset holds if it is free, and say whether this applier was first.
 
-        The old owner stands in the WHERE clause: of several that ask at once, one wins.
+        The caller names the old owner, so that it stands in the WHERE clause: of several that ask at once, one wins.
         """
-        return bool(self.orphaned().update(applier=applier, hostname=applier.host))
+        return bool(self.free_for(applier).update(applier=applier, hostname=applier.host))
+
+    def release(self, applier: Service) -> int:
+        """Let go of those of these that the applier still runs, so that another adopts them at once."""
+        return self.running().filter(applier=applier).update(applier=None)
 
     def older_than(self, age: timedelta) -> Self:
         return self.filter(created_at__lt=timezone.now() - age)

@@ -20,6 +20,13 @@ class ServiceQuerySet(RecordQuerySet):
         """Leave those whose lease ran out: what they held is for others to take over."""
         return self.exclude(pk__in=self.model.objects.active().values("pk"))
 
+    def idle(self) -> Self:
+        """Leave those that hold no work: no row of a higher app points at them."""
+        return self.filter(**{f"{relation.name}__isnull": True for relation in self.model._meta.related_objects})
+
+    def of(self, name: str, host: str) -> Self:
+        return self.filter(name=name, host=host)
+
 
 class Service(models.Model):
     """A running applier or decision engine: what ``GET /v1/services`` shows, and the lease on what it works at.
@@ -63,8 +70,35 @@ class Service(models.Model):
         seen = self.last_seen_up or self.updated_at or self.created_at
         return "ACTIVE" if seen >= self.horizon() else "FAILED"
 
-    def beat(self) -> bool:
-        """Give a sign of life, and say whether the row still stands."""
+    @classmethod
+    def register(cls, name: str, host: str) -> "Service":
+        """Return a row for a process that starts, alive from now on.
+
+        A gone process of the same name and host leaves its row to the next, once its work is with others: ids
+        stay few, and a restart reads as one service that came back. The row's last sign of life stands in the
+        WHERE clause: of several that start at once one gets it, and its old owner, if it only slept, finds at
+        its next `beat` that the row is no longer its own.
+        """
         now = timezone.now()
-        alive = type(self).objects.present().filter(pk=self.pk).update(last_seen_up=now, updated_at=now)
-        return bool(alive)
+        for row in cls.objects.of(name, host).missing().idle().order_by("pk"):
+            same = cls.objects.filter(pk=row.pk, last_seen_up=row.last_seen_up)
+            if same.update(last_seen_up=now, updated_at=now, deleted_at=None):
+                return cls.objects.get(pk=row.pk)
+        return cls.objects.create(name=name, host=host, last_seen_up=now)
+
+    def beat(self) -> bool:
+        """Give a sign of life, and say whether the row is still this process's own.
+
+        Gone rows of the same name and host that hold no work any more are retired: this process stands for them.
+        """
+        now = timezone.now()
+        own = type(self).objects.present().filter(pk=self.pk, last_seen_up=self.last_seen_up)
+        if not own.update(last_seen_up=now, updated_at=now):
+            return False
+        self.last_seen_up = now
+        type(self).objects.of(self.name, self.host).missing().idle().soft_delete()
+        return True
+
+    def retire(self) -> None:
+        """Leave cleanly: whatever still points at this row is without an owner from now on."""
+        type(self).objects.filter(pk=self.pk, last_seen_up=self.last_seen_up).soft_delete()

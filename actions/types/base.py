@@ -1,0 +1,135 @@
+"""`ActionType`: what an action does, and how it answers at each phase of its life."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar
+
+from cluster.drivers.base import CloudError, proceed
+from watcher_site import plugins
+from watcher_site.refusals import Refused
+from watcher_site.schemas import Draft202012Validator, find_violation, with_defaults
+
+
+class ActionFailed(Exception):
+    """An action that can not be done; the message says why, to the person who follows it."""
+
+
+class ActionSkipException(ActionFailed):
+    """Raised by a pre_condition: there is nothing to be done any more, and that is no failure (seed 0)."""
+
+
+class Interruption(BaseException):
+    """Raised by a checkpoint: the action is to stop where it is. No action type catches it."""
+
+
+class AbortRequested(Interruption):
+    """Its plan is being cancelled."""
+
+
+class LeaseLost(Interruption):
+    """Its plan has another owner: nothing more may be written."""
+
+
+OWN_EXCEPTIONS = (ActionFailed, CloudError, Refused)
+
+
+def explain(error: Exception) -> str:
+    """Return what people may be told of an error: the message of one of ours, of any other its class name only."""
+    return str(error).replace("\0", "") if isinstance(error, OWN_EXCEPTIONS) else type(error).__name__
+
+
+class Recovery(Enum):
+    """What can be done about an action whose worker is gone."""
+
+    DONE = "done"
+    AGAIN = "again"
+
+
+@dataclass(frozen=True)
+class ActionContext:
+    """What an action may know of its surroundings. ``checkpoint`` raises when the action must stop."""
+
+    action_uuid: str = ""
+    checkpoint: Callable[[], None] = field(default=proceed)
+
+
+class ActionType(ABC):
+    """One kind of action, made anew for each run of one action with its parameters.
+
+    A failure is an exception: the message of an `ActionFailed`, a `CloudError` or a `Refused` reaches people,
+    of any other the class name only, and the traceback the log. Methods may be called in any thread, outside of
+    any transaction, and in another process than the one before.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    schema: ClassVar[Mapping[str, Any]]
+
+    validator: ClassVar[Draft202012Validator]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "schema" in vars(cls):
+            cls.validator = Draft202012Validator(dict(cls.schema))
+
+    def __init__(self, input_parameters: Mapping[str, Any], context: ActionContext | None = None) -> None:
+        """Take parameters that the schema allows; its defaults are filled in."""
+        self.input_parameters = with_defaults(self.schema, input_parameters)
+        self.context = context or ActionContext()
+
+    def pre_condition(self) -> None:  # noqa: B027 (most have nothing to look at)
+        """Look whether it can and need be done.
+
+        Raises:
+            ActionSkipException: there is nothing to do any more; the action is SKIPPED.
+        """
+
+    @abstractmethod
+    def execute(self) -> bool:
+        """Do it, calling the context's ``checkpoint`` where it takes long, and say whether it is done."""
+
+    def post_condition(self) -> None:  # noqa: B027
+        """Look whether it worked; called after a failed execute too."""
+
+    def abort(self) -> bool:
+        """Undo what an interrupted execute had begun.
+
+        Returns true if nothing of it remains, false if it had come to its end before; raises if neither is so.
+        Only asked of a type whose execute calls the checkpoint.
+        """
+        raise ActionFailed(f"Actions of type {self.name} can not be aborted")
+
+    def revert(self) -> bool:
+        """Undo a successful execute, and say whether that worked. May be asked twice."""
+        raise ActionFailed(f"Actions of type {self.name} can not be reverted")
+
+    def recover(self) -> Recovery:
+        """Look what is true after the process that executed it is gone: it is done, or can be run again.
+
+        Raises:
+            ActionFailed: neither, and why.
+        """
+        raise ActionFailed("Its applier was lost while it ran, and whether it was done can not be told")
+
+
+def make(name: str, input_parameters: Mapping[str, Any], context: ActionContext) -> ActionType:
+    """Return an action type's instance with validated parameters.
+
+    Raises:
+        ActionFailed: no such type, or the field and the rule that it breaks.
+    """
+    action_type = plugins.load("ACTION_TYPES").get(name)
+    if action_type is None:
+        raise ActionFailed(f"Error loading plugin '{name}'")
+    if violation := find_violation(action_type.validator, input_parameters):
+        raise ActionFailed(f"Invalid input parameters: {violation}")
+    made: ActionType = action_type(input_parameters, context)
+    return made
+
+
+UUID_SCHEMA = {
+    "type": "string",
+    "pattern": "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
+}

@@ -1,0 +1,65 @@
+"""Open or close a compute node to the scheduler."""
+
+from actions.types.base import ActionFailed, ActionSkipException, ActionType, Recovery
+from cluster.drivers.base import ComputeServiceNotFound, cloud
+
+ENABLED, DISABLED = "enabled", "disabled"
+
+
+class ChangeNovaServiceState(ActionType):
+    """The host is named by ``resource_name``; ``resource_id`` is the node's UUID, for links only."""
+
+    name = "change_nova_service_state"
+    description = (
+        "Disables or enables the nova-compute service."
+        "A disabled nova-compute service can not be selected by the nova for future deployment of new server."
+    )
+    schema = {
+        "type": "object",
+        "properties": {
+            "resource_id": {"type": "string", "minLength": 1},
+            "resource_name": {"type": "string", "minLength": 1},
+            "state": {"type": "string", "enum": ["up", ENABLED, "down", DISABLED]},
+            "disabled_reason": {"type": "string", "minLength": 1},
+        },
+        "required": ["resource_id", "state"],
+        "additionalProperties": False,
+    }
+
+    @property
+    def host(self) -> str:
+        return str(self.input_parameters.get("resource_name"))
+
+    @property
+    def state(self) -> str:
+        return str(self.input_parameters["state"])
+
+    def pre_condition(self) -> None:
+        if "resource_name" not in self.input_parameters:
+            raise ActionFailed("resource_name: the host name of the compute service is required")
+        try:
+            service = cloud().find_compute_service(self.host)
+        except ComputeServiceNotFound as missing:
+            raise ActionSkipException(str(missing)) from missing
+        if service.status == self.state:
+            raise ActionSkipException(f"nova-compute service {self.host} is already in state {self.state}")
+
+    def execute(self) -> bool:
+        self.bring_to(self.state)
+        return True
+
+    def bring_to(self, state: str) -> None:
+        if state == ENABLED:
+            cloud().enable_compute_service(self.host)
+        elif state == DISABLED:
+            cloud().disable_compute_service(self.host, self.input_parameters.get("disabled_reason"))
+        else:
+            raise ActionFailed("The target state is not defined")
+
+    def revert(self) -> bool:
+        self.bring_to(DISABLED if self.state == ENABLED else ENABLED)
+        return True
+
+    def recover(self) -> Recovery:
+        done = cloud().find_compute_service(self.host).status == self.state
+        return Recovery.DONE if done else Recovery.AGAIN

@@ -1,0 +1,104 @@
+"""Move a server to another compute node."""
+
+from actions.types.base import UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Recovery
+from cluster.drivers.base import ComputeServiceNotFound, ServerNotFound, cloud, proceed
+
+LIVE, COLD = "live", "cold"
+
+
+class Migrate(ActionType):
+    """Findings and their texts are those that existing clients know; a PAUSED server migrates live as well.
+
+    Only a live migration can be aborted: a cold one, once begun, runs to its end.
+    """
+
+    name = "migrate"
+    description = "Moving a VM instance from source_node to destination_node"
+    schema = {
+        "type": "object",
+        "properties": {
+            "resource_id": UUID_SCHEMA,
+            "resource_name": {"type": "string"},
+            "migration_type": {"type": "string", "enum": [LIVE, COLD]},
+            "source_node": {"type": "string", "minLength": 1},
+            "destination_node": {"type": ["string", "null"], "minLength": 1},
+        },
+        "required": ["resource_id", "migration_type", "source_node"],
+        "additionalProperties": False,
+    }
+
+    @property
+    def server(self) -> str:
+        return str(self.input_parameters["resource_id"])
+
+    @property
+    def source(self) -> str:
+        return str(self.input_parameters["source_node"])
+
+    @property
+    def destination(self) -> str | None:
+        return self.input_parameters.get("destination_node")
+
+    @property
+    def is_live(self) -> bool:
+        return bool(self.input_parameters["migration_type"] == LIVE)
+
+    def pre_condition(self) -> None:
+        try:
+            server = cloud().find_server(self.server)
+        except ServerNotFound as missing:
+            raise ActionSkipException(str(missing)) from missing
+        if server.host != self.source:
+            raise ActionSkipException(
+                f"Instance {self.server} is not running on source node {self.source} (currently on {server.host})"
+            )
+        self.check_destination()
+        if self.is_live and server.status not in {"ACTIVE", "PAUSED"}:
+            raise ActionFailed(
+                f"Live migration requires instance {self.server} to be in ACTIVE status"
+                f" (current status: {server.status})"
+            )
+
+    def check_destination(self) -> None:
+        if self.destination is None:
+            return
+        try:
+            service = cloud().find_compute_service(self.destination)
+        except ComputeServiceNotFound as missing:
+            raise ActionFailed(f"Destination node {self.destination} not found") from missing
+        if service.status != "enabled":
+            raise ActionFailed(f"Destination node {self.destination} is not in enabled state")
+
+    def execute(self) -> bool:
+        self.move(self.destination)
+        return True
+
+    def move(self, destination: str | None) -> None:
+        if self.is_live:
+            cloud().live_migrate(self.server, destination, self.context.checkpoint)
+        else:
+            cloud().cold_migrate(self.server, destination, proceed)
+
+    def abort(self) -> bool:
+        server = cloud().abort_migration(self.server)
+        if server.host == self.source:
+            return True
+        if self.has_arrived(server.host):
+            return False
+        raise ActionFailed(f"Instance {self.server} is on {server.host} after its migration was aborted")
+
+    def revert(self) -> bool:
+        if cloud().find_server(self.server).host != self.source:
+            self.move(self.source)
+        return True
+
+    def recover(self) -> Recovery:
+        server = cloud().reconcile(self.server)
+        if self.has_arrived(server.host):
+            return Recovery.DONE
+        if server.host == self.source:
+            return Recovery.AGAIN
+        raise ActionFailed(f"Instance {self.server} is on {server.host} after the applier that moved it was lost")
+
+    def has_arrived(self, host: str | None) -> bool:
+        return host == self.destination if self.destination else host not in {None, self.source}

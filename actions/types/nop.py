@@ -1,0 +1,48 @@
+"""Nothing, with switches to try out what becomes of an action."""
+
+import structlog
+
+from actions.types.base import ActionFailed, ActionSkipException, ActionType, Recovery
+
+log = structlog.get_logger(__name__)
+SWITCH = {"type": "boolean", "default": False}
+
+
+class Nop(ActionType):
+    name = "nop"
+    description = "Logging a NOP message"
+    schema = {
+        "type": "object",
+        "properties": {
+            "message": {"type": ["string", "null"]},
+            "skip_pre_condition": SWITCH,
+            "fail_pre_condition": SWITCH,
+            "fail_execute": SWITCH,
+            "fail_post_condition": SWITCH,
+        },
+        "required": ["message"],
+        "additionalProperties": False,
+    }
+
+    def pre_condition(self) -> None:
+        if self.input_parameters["skip_pre_condition"]:
+            raise ActionSkipException("Skipped in pre_condition")
+        if self.input_parameters["fail_pre_condition"]:
+            raise ActionFailed("Failed in pre_condition")
+
+    def execute(self) -> bool:
+        log.debug("nop", message=self.input_parameters["message"])
+        return not self.input_parameters["fail_execute"]
+
+    def post_condition(self) -> None:
+        if self.input_parameters["fail_post_condition"]:
+            raise ActionFailed("Failed in post_condition")
+
+    def abort(self) -> bool:
+        return True
+
+    def revert(self) -> bool:
+        return True
+
+    def recover(self) -> Recovery:
+        return Recovery.AGAIN

@@ -1,0 +1,36 @@
+"""A pause in a plan."""
+
+import time
+
+from actions.types.base import ActionType, Recovery
+
+SLICE_SECONDS = 0.1
+
+
+class Sleep(ActionType):
+    name = "sleep"
+    description = "Wait for a given interval in seconds."
+    schema = {
+        "type": "object",
+        "properties": {"duration": {"type": "number", "minimum": 0}},
+        "required": ["duration"],
+        "additionalProperties": False,
+    }
+
+    def execute(self) -> bool:
+        """Sleep whole seconds: of 3.2 three, as existing plans expect."""
+        end = time.monotonic() + int(self.input_parameters["duration"])
+        self.context.checkpoint()
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, SLICE_SECONDS))
+            self.context.checkpoint()
+        return True
+
+    def abort(self) -> bool:
+        return True
+
+    def revert(self) -> bool:
+        return True
+
+    def recover(self) -> Recovery:
+        return Recovery.AGAIN

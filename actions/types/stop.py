@@ -1,0 +1,54 @@
+"""Stop a server."""
+
+from contextlib import suppress
+
+from actions.types.base import UUID_SCHEMA, ActionSkipException, ActionType, Recovery
+from cluster.drivers.base import ServerNotFound, cloud
+
+STOPPED = "SHUTOFF"
+
+
+class Stop(ActionType):
+    """A stop can not be aborted: once begun it runs to its end."""
+
+    name = "stop"
+    description = "Stop a VM instance"
+    schema = {
+        "type": "object",
+        "properties": {"resource_id": UUID_SCHEMA},
+        "required": ["resource_id"],
+        "additionalProperties": False,
+    }
+
+    @property
+    def server(self) -> str:
+        return str(self.input_parameters["resource_id"])
+
+    def pre_condition(self) -> None:
+        try:
+            server = cloud().find_server(self.server)
+        except ServerNotFound as missing:
+            raise ActionSkipException(str(missing)) from missing
+        if server.status == STOPPED:
+            raise ActionSkipException(f"Instance {self.server} is already stopped")
+
+    def execute(self) -> bool:
+        """A server that is gone meanwhile does not run any more either."""
+        with suppress(ServerNotFound):
+            cloud().stop(self.server)
+        return True
+
+    def abort(self) -> bool:
+        return False
+
+    def revert(self) -> bool:
+        if cloud().find_server(self.server).status == STOPPED:
+            cloud().start(self.server)
+        return True
+
+    def recover(self) -> Recovery:
+        try:
+            stopped = cloud().reconcile(self.server).status == STOPPED
+        except ServerNotFound:
+            return Recovery.DONE
+        return Recovery.DONE if stopped else Recovery.AGAIN

@@ -1,0 +1,223 @@
+"""The applier: claims plans that wait, takes over those whose applier is gone, and runs both to their end."""
+
+import time
+
+import structlog
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+
+from actions.execution import CANCELLED
+from actions.models import Action
+from plans.executors import Executor, Report
+from plans.models import ActionPlan
+from plans.runs import PlanRun
+from plans.settlement import STUCK, settle
+from watcher_site.heartbeat import Heartbeat
+from watcher_site.models import Service
+from watcher_site.state import ConcurrentTransition
+
+log = structlog.get_logger(__name__)
+
+
+class Applier:
+    """One process's share of the work. The table is the queue and the truth; what stands here may be lost.
+
+    `run` is the loop; each step of it can be called alone. Only the main thread claims, submits and settles.
+    """
+
+    def __init__(self, executor: Executor, host: str | None = None) -> None:
+        self.executor = executor
+        self.host = host or settings.HOST
+        self.runs: dict[int, PlanRun] = {}
+        self.jobs = 0
+        self.stopping = False
+        self.next_look = 0.0
+        self.register()
+
+    def register(self) -> None:
+        self.service = Service.register(Service.APPLIER, self.host)
+        self.heartbeat = Heartbeat(self.service)
+        self.log = log.bind(applier=self.service.pk, host=self.host)
+
+    def run(self, once: bool = False) -> None:
+        """Work until told to stop, or with ``once`` until nothing waits and nothing is orphaned."""
+        self.heartbeat.start()
+        self.log.info("applier started")
+        try:
+            while not self.stopping:
+                self.advance()
+                if once and self.is_idle:
+                    break
+                self.collect(max(0, min(settings.POLL_INTERVAL, self.next_look - time.monotonic())))
+        finally:
+            self.stop()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way, and the last look at the tables found nothing either."""
+        return not self.runs and self.next_look > 0
+
+    @property
+    def free_plans(self) -> int:
+        return max(0, settings.APPLIER_PLANS - len(self.runs))
+
+    def advance(self) -> None:
+        """Take each step once. Without its database the applier waits: nothing is lost but time."""
+        try:
+            if time.monotonic() >= self.next_look:
+                self.look()
+            self.submit()
+            self.settle()
+        except (InterfaceError, OperationalError) as problem:
+            self.log.warning("database lost", problem=str(problem))
+            connection.close()
+            self.next_look = time.monotonic() + settings.POLL_INTERVAL
+
+    # What others did, and what waits.
+
+    def look(self) -> None:
+        self.next_look = time.monotonic() + settings.POLL_INTERVAL
+        if self.heartbeat.lost:
+            self.renew()
+        self.watch()
+        if self.heartbeat.holds:
+            self.adopt()
+            self.claim()
+
+    def look_soon(self) -> None:
+        self.next_look = 0.0
+
+    def renew(self) -> None:
+        """Begin anew under a row of its own: this process slept so long that its row and its plans are others'."""
+        self.log.warning("lease lost")
+        for run in self.runs.values():
+            run.lose()
+        self.register()
+        self.heartbeat.start()
+
+    def watch(self) -> None:
+        """Notice plans that are being cancelled, and those that others took over."""
+        if not self.runs:
+            return
+        found = ActionPlan.objects.running().filter(pk__in=self.runs).values_list("pk", "state", "applier")
+        standing = {pk: (state, owner) for pk, state, owner in found}
+        for run in self.runs.values():
+            state, owner = standing.get(run.plan_pk, (None, None))
+            if owner != run.applier.pk:
+                run.lose()
+            elif state == ActionPlan.State.CANCELLING and not run.lease.cancelling:
+                self.cancel(run)
+
+    def cancel(self, run: PlanRun) -> None:
+        run.cancel()
+        cancelled = run.actions.cancel_pending(CANCELLED)
+        self.log.info("plan is being cancelled", plan=run.plan_uuid, cancelled=cancelled, running=len(run.at_work))
+
+    def adopt(self) -> None:
+        """Take over plans whose applier is gone, and first recover what it left behind."""
+        free = ActionPlan.objects.free_for(self.service).exclude(pk__in=self.runs)
+        for pk, owner in free.order_by("pk").values_list("pk", "applier")[: self.free_plans]:
+            if ActionPlan.objects.filter(pk=pk, applier=owner).adopt(self.service):
+                self.take_over(ActionPlan.objects.get(pk=pk), owner)
+
+    def take_over(self, plan: ActionPlan, owner: int | None) -> None:
+        run = self.runs[plan.pk] = PlanRun(plan, self.service)
+        interrupted = run.recover()
+        self.log.info("plan taken over", plan=run.plan_uuid, previous=owner, interrupted=interrupted)
+        if run.lease.cancelling:
+            self.cancel(run)
+
+    def claim(self) -> None:
+        """Begin plans that wait, oldest first, as many as may be under way at once."""
+        for plan in ActionPlan.objects.waiting()[: self.free_plans]:
+            plan.begin(self.service)
+            try:
+                plan.save_state()
+            except ConcurrentTransition:
+                continue  # Another applier, or a cancel, was first.
+            self.runs[plan.pk] = PlanRun(plan, self.service)
+            self.log.info("plan claimed", plan=str(plan.uuid))
+
+    # The work.
+
+    def submit(self) -> None:
+        """Fill the free seats, the plan with the fewest actions at work first."""
+        candidates = list(self.runs.values())
+        while candidates and self.jobs < self.executor.seats:
+            run = min(candidates, key=lambda candidate: len(candidate.at_work))
+            job = run.next_job()
+            if job is None:
+                candidates.remove(run)
+                continue
+            self.jobs += 1
+            self.executor.submit(job)
+
+    def collect(self, timeout: float) -> None:
+        """Wait so many seconds for actions to end: the end of one starts the next at once."""
+        for report in self.executor.finished(timeout):
+            self.jobs -= 1
+            self.take(report)
+
+    def take(self, report: Report) -> None:
+        action = report.job.action
+        run = self.runs[action.action_plan_id]
+        run.end(action, report.done)
+        if report.error:
+            # The action stays as it is in the table; once its plan is quiet, it is recovered.
+            self.log.error("action interrupted", action=str(action.uuid), exc_info=report.error)
+            run.pause(settings.POLL_INTERVAL)
+        elif not report.done:
+            self.look_soon()
+
+    # The end.
+
+    def settle(self) -> None:
+        for run in [run for run in self.runs.values() if run.is_quiet]:
+            if run.lease.lost or not self.continues(run):
+                self.conclude(run)
+
+    def continues(self, run: PlanRun) -> bool:
+        """Say whether a plan that has come to rest has more to do after all, and prepare it."""
+        counts = run.actions.count_states()
+        if counts.get(Action.State.ONGOING) or counts.get(Action.State.CANCELLING):
+            return run.recover() > 0
+        if counts.get(Action.State.PENDING) and not run.lease.cancelling and run.actions.ready().exists():
+            run.walk_all()
+            return True
+        if counts.get(Action.State.FAILED) and settings.ROLLBACK and not run.lease.cancelling:
+            run.reverting = run.actions.to_revert().exists()
+        return run.reverting
+
+    def conclude(self, run: PlanRun) -> None:
+        """Give a plan its final state, or let go of it if it is not, or no longer, ours to settle."""
+        plan = ActionPlan.objects.running().filter(pk=run.plan_pk, applier=run.applier).first()
+        if plan and not run.lease.lost:
+            run.actions.cancel_pending(CANCELLED if run.lease.cancelling else STUCK)
+            try:
+                settle(plan, run.actions.count_states())
+            except ConcurrentTransition:
+                return self.look_soon()
+            self.log.info("plan settled", plan=run.plan_uuid, state=plan.state, message=plan.status_message)
+        self.drop(run)
+        return self.look_soon()
+
+    def drop(self, run: PlanRun) -> None:
+        ActionPlan.objects.filter(pk=run.plan_pk).release(run.applier)
+        del self.runs[run.plan_pk]
+
+    def stop(self) -> None:
+        """Finish what runs, let go of the rest, and leave: another applier adopts it at once."""
+        try:
+            self.executor.withdraw()
+            while self.jobs:
+                self.watch()
+                self.collect(settings.POLL_INTERVAL)
+            self.settle()
+            for run in list(self.runs.values()):
+                self.log.info("plan handed over", plan=run.plan_uuid)
+                self.drop(run)
+        finally:
+            self.executor.stop()
+            self.heartbeat.stop()
+            self.service.retire()
+            self.log.info("applier stopped")

@@ -1,0 +1,29 @@
+"""An applier's right to work at one plan."""
+
+from actions.types.base import AbortRequested, LeaseLost
+from plans.models import ActionPlan
+from watcher_site.models import Service
+
+
+class PlanLease:
+    """What each worker of a plan carries: the plan and its owner, and what the applier learned of both.
+
+    The flags are set by the applier's main thread and read by the workers' checkpoints; the truth is in the table,
+    and `hold` asks it.
+    """
+
+    def __init__(self, plan: ActionPlan, applier: Service) -> None:
+        self.plan_pk, self.applier, self.host = plan.pk, applier, applier.host
+        self.cancelling = plan.state == ActionPlan.State.CANCELLING
+        self.lost = False
+
+    def hold(self) -> bool:
+        """Lock the plan until the transaction ends, and say whether it is still running and still this applier's."""
+        mine = ActionPlan.objects.filter(pk=self.plan_pk, state=ActionPlan.State.ONGOING, applier=self.applier.pk)
+        return bool(mine.select_for_update(no_key=True).values_list("pk", flat=True).order_by())
+
+    def checkpoint(self) -> None:
+        if self.lost:
+            raise LeaseLost
+        if self.cancelling:
+            raise AbortRequested

@@ -1,0 +1,132 @@
+"""What an applier holds in memory of a plan that it runs: little, whatever the size of the plan."""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+
+from actions import execution
+from actions.models import Action
+from actions.querysets import ActionQuerySet
+from plans.executors import Job, Work
+from plans.leases import PlanLease
+from plans.models import ActionPlan
+from watcher_site.models import Service
+
+PAGE = 100
+
+
+def pages(actions: ActionQuerySet) -> Iterator[list[Action]]:
+    """Walk through actions page by page. What the table says of a page is asked when the page is."""
+    last = 0
+    while True:
+        page = list(actions.filter(pk__gt=last).order_by("pk")[:PAGE])
+        yield page
+        if len(page) < PAGE:
+            return
+        last = page[-1].pk
+
+
+class PlanRun:
+    """A plan under way: which of its actions are at work, and where the next ones come from.
+
+    Readiness is asked of the whole plan once, when the run begins, and from then on of the children of those that
+    finished: an action becomes ready when the last of its parents ends, and that parent's children are asked.
+    """
+
+    def __init__(self, plan: ActionPlan, applier: Service) -> None:
+        self.plan_pk, self.plan_uuid, self.applier = plan.pk, str(plan.uuid), applier
+        self.lease = PlanLease(plan, applier)
+        self.at_work: set[int] = set()
+        self.finished: list[int] = []
+        self.ready: deque[Action] = deque()
+        self.walks: deque[Iterator[list[Action]]] = deque()
+        self.interrupted: deque[Action] = deque()
+        self.reverting = False
+        self.paused_until = 0.0
+        self.walk_all()
+
+    @property
+    def actions(self) -> ActionQuerySet:
+        actions: ActionQuerySet = Action.objects.filter(action_plan=self.plan_pk)
+        return actions
+
+    def walk_all(self) -> None:
+        self.walks.append(pages(self.actions.ready()))
+
+    def recover(self) -> int:
+        """Have every action recovered that a lost worker left behind, and return how many these are."""
+        self.interrupted.extend(self.actions.interrupted().order_by("pk"))
+        return len(self.interrupted)
+
+    def cancel(self) -> None:
+        """Begin nothing more; what runs stops at its next checkpoint."""
+        self.lease.cancelling = True
+        self.reverting = False
+        self.finished.clear()
+        self.ready.clear()
+        self.walks.clear()
+
+    def lose(self) -> None:
+        """Another applier has the plan: what runs stops at its next checkpoint, without a word."""
+        self.cancel()
+        self.lease.lost = True
+        self.interrupted.clear()
+
+    def pause(self, seconds: float) -> None:
+        """Begin nothing for a while: something of our own failed, and may fail again."""
+        self.paused_until = time.monotonic() + seconds
+
+    @property
+    def is_paused(self) -> bool:
+        return time.monotonic() < self.paused_until
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is at work, and nothing known could be begun."""
+        known = self.interrupted or self.ready or self.walks or self.finished
+        return not (self.at_work or known or self.reverting or self.is_paused)
+
+    def next_job(self) -> Job | None:
+        """Return what can be begun now, or nothing."""
+        job = None if self.is_paused else self.choose()
+        if job:
+            self.at_work.add(job.action.pk)
+        return job
+
+    def choose(self) -> Job | None:
+        if self.interrupted:
+            return self.job(execution.recover, self.interrupted.popleft())
+        if self.reverting:
+            return self.next_revert()
+        if not self.ready and not self.lease.cancelling:
+            self.look()
+        return self.job(execution.execute, self.ready.popleft()) if self.ready else None
+
+    def next_revert(self) -> Job | None:
+        """Revert one at a time, so that the order is the reverse of how it was done."""
+        action = None if self.at_work else self.actions.to_revert().first()
+        self.reverting = bool(self.at_work or action)
+        return self.job(execution.revert, action) if action else None
+
+    def job(self, work: Work, action: Action) -> Job:
+        return Job(work, action, self.lease)
+
+    def look(self) -> None:
+        """Find what became ready. An action at work may be found again while it is not yet written; it is left out.
+
+        Children come before what is left of older questions, so that a long chain is not kept waiting by a crowd.
+        """
+        if self.finished:
+            self.walks.appendleft(pages(self.actions.children_of(self.finished).ready()))
+            self.finished = []
+        while self.walks and not self.ready:
+            page = next(self.walks[0], None)
+            if page is None:
+                self.walks.popleft()
+            else:
+                self.ready.extend(action for action in page if action.pk not in self.at_work)
+
+    def end(self, action: Action, done: bool) -> None:
+        self.at_work.discard(action.pk)
+        if done and not self.lease.cancelling:
+            self.finished.append(action.pk)

@@ -1,0 +1,37 @@
+"""How a plan ends when nothing of it is left to do."""
+
+from collections.abc import Mapping
+
+from actions.models import Action, ActionEvent
+from plans.models import ActionPlan
+from plans.summaries import summarize
+
+State = Action.State
+STUCK = "Action was cancelled: its parents wait for each other."
+
+
+def settle(plan: ActionPlan, counts: Mapping[str, int]) -> None:
+    """Give the plan its final state; ``counts`` gives the number of its actions in each state, all of them final.
+
+    FAILED if an action FAILED, else SUCCEEDED; after a cancel CANCELLED, unless everything had finished before.
+
+    Raises:
+        ConcurrentTransition: it was cancelled, or taken over, at this moment.
+    """
+    summary = summarize(plan.actions.all(), counts)
+    if plan.state == ActionPlan.State.CANCELLING and has_failed_abort(plan):
+        plan.fail(f"{plan.status_message} One or more actions could not be aborted.")
+    elif plan.state == ActionPlan.State.CANCELLING and counts.get(State.CANCELLED):
+        plan.finish_cancel()
+    elif counts.get(State.FAILED):
+        plan.fail(summary)
+    elif counts.get(State.CANCELLED):
+        plan.fail("One or more actions could not begin: their parents wait for each other.")
+    else:
+        plan.succeed(summary)
+    plan.save_state()
+
+
+def has_failed_abort(plan: ActionPlan) -> bool:
+    failed = ActionEvent.objects.filter(action__action_plan=plan, event="abort", result=ActionEvent.Result.ERROR)
+    return failed.filter(action__state=State.FAILED).exists()

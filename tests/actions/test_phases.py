@@ -1,0 +1,103 @@
+"""The phases of an action, and what each leaves in the action's state and events."""
+
+import pytest
+
+from actions.models import Action
+from plans.models import ActionPlan
+from tests.builders import make_plan
+from tests.plans.inline import run_waiting
+
+pytestmark = pytest.mark.django_db
+
+
+def run_action(action_type: str = "nop", **input_parameters: object) -> Action:
+    plan = make_plan(state="PENDING")
+    made = Action.objects.create(action_plan=plan, action_type=action_type, input_parameters=input_parameters)
+    run_waiting()
+    return Action.objects.get(pk=made.pk)
+
+
+def phases(action: Action) -> list[tuple[str, str | None]]:
+    return list(action.events.values_list("event", "result"))
+
+
+def test_an_action_succeeds_through_three_phases() -> None:
+    action = run_action(message="hello")
+    assert action.state == "SUCCEEDED"
+    assert action.status_message is None
+    assert phases(action) == [("pre_condition", "Success"), ("execute", "Success"), ("post_condition", "Success")]
+
+
+def test_each_phase_records_its_times_its_host_and_its_attempt() -> None:
+    action = run_action(message="hello")
+    for event in action.events.all():
+        assert event.start_time <= event.finish_time
+        assert event.host
+    assert list(action.events.values_list("attempt", flat=True)) == [1, 1, 1]
+
+
+def test_a_skip_in_pre_condition_leaves_out_execute_and_post_condition() -> None:
+    action = run_action(message="x", skip_pre_condition=True, fail_post_condition=True)
+    assert action.state == "SKIPPED"
+    assert action.status_message == "Action was skipped automatically: Skipped in pre_condition"
+    assert phases(action) == [("pre_condition", "Skipped")]
+
+
+def test_another_error_in_pre_condition_fails_the_action_before_it_begins() -> None:
+    action = run_action(message="x", fail_pre_condition=True)
+    assert (action.state, action.attempt) == ("FAILED", 0)
+    assert action.status_message == "Action failed in pre_condition: Failed in pre_condition"
+    assert phases(action) == [("pre_condition", "Error")]
+
+
+def test_an_execute_that_does_not_return_true_fails_the_action() -> None:
+    action = run_action(message="x", fail_execute=True)
+    assert action.state == "FAILED"
+    assert action.status_message == f"Action failed in execute: The action {action.uuid} execution failed."
+
+
+def test_post_condition_is_called_after_a_failed_execute_too() -> None:
+    action = run_action(message="x", fail_execute=True)
+    assert phases(action) == [("pre_condition", "Success"), ("execute", "Error"), ("post_condition", "Success")]
+
+
+def test_the_message_of_execute_stands_when_post_condition_fails_as_well() -> None:
+    action = run_action(message="x", fail_execute=True, fail_post_condition=True)
+    assert (action.status_message or "").startswith("Action failed in execute:")
+
+
+def test_a_failed_post_condition_fails_the_action() -> None:
+    action = run_action(message="x", fail_post_condition=True)
+    assert action.state == "FAILED"
+    assert action.status_message == "Action failed in post_condition: Failed in post_condition"
+
+
+def test_an_unknown_action_type_fails_by_its_name() -> None:
+    action = run_action("foo")
+    assert action.state == "FAILED"
+    assert action.status_message == "Action failed in pre_condition: Error loading plugin 'foo'"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "violation"),
+    [
+        ({"duration": -1}, "duration: -1 is less than the minimum of 0"),
+        ({"duration": "long"}, "duration: 'long' is not of type 'number'"),
+        ({}, "'duration' is a required property"),
+        ({"duration": 1, "depth": 2}, "Additional properties are not allowed ('depth' was unexpected)"),
+    ],
+)
+def test_bad_parameters_fail_by_the_field_and_the_rule(parameters: dict[str, object], violation: str) -> None:
+    action = run_action("sleep", **parameters)
+    assert action.state == "FAILED"
+    assert action.status_message == f"Action failed in pre_condition: Invalid input parameters: {violation}"
+
+
+def test_events_keep_the_reason_of_a_failure() -> None:
+    action = run_action(message="x", fail_pre_condition=True)
+    assert action.events.get().details == "Failed in pre_condition"
+
+
+def test_a_plan_of_only_skipped_actions_succeeds() -> None:
+    action = run_action(message="x", skip_pre_condition=True)
+    assert ActionPlan.objects.get(pk=action.action_plan_id).state == "SUCCEEDED"

@@ -1,0 +1,34 @@
+"""An executor that does each job at once, in the test's own thread and transaction."""
+
+from plans.applier import Applier
+from plans.executors import Job, Report
+
+
+class InlineExecutor:
+    def __init__(self, seats: int = 1) -> None:
+        self.seats = seats
+        self.reports: list[Report] = []
+
+    def submit(self, job: Job) -> None:
+        self.reports.append(Report(job, done=job.work(job.action, job.lease)))
+
+    def finished(self, timeout: float) -> list[Report]:
+        reports, self.reports = self.reports, []
+        return reports
+
+    def withdraw(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+def run_waiting() -> None:
+    """Run every plan that waits or lost its applier, step by step, without threads."""
+    applier = Applier(InlineExecutor())
+    while True:
+        applier.advance()
+        if applier.is_idle:
+            break
+        applier.collect(0)
+    applier.stop()

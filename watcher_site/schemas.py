@@ -1,0 +1,27 @@
+"""JSON Schema: what is wrong with a value, in one line for people."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.exceptions import best_match
+
+__all__ = ["Draft202012Validator", "find_violation"]
+
+
+def find_violation(validator: Draft202012Validator, value: Any) -> str | None:
+    """Return the field and the rule that it breaks, as in ``duration: -1 is less than the minimum of 0``."""
+    error = best_match(validator.iter_errors(value))
+    return describe(error) if error else None
+
+
+def describe(error: ValidationError) -> str:
+    path = ".".join(str(step) for step in error.absolute_path)
+    return f"{path}: {error.message}" if path else error.message
+
+
+def with_defaults(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values, and for the properties left out the defaults that the schema gives."""
+    properties = schema.get("properties", {})
+    defaults = {name: rule["default"] for name, rule in properties.items() if "default" in rule}
+    return {**defaults, **values}
