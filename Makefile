@@ -32,7 +32,7 @@ lint: .venv/installed-dev
 	python manage.py check --deploy --fail-level WARNING
 
 clean:
-	rm -rf .venv .static .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/bin/python:

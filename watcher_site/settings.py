@@ -267,8 +267,8 @@ LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / ".static"
 STATICFILES_DIRS = [BASE_DIR / "templates" / "static"]
+# Served from where the applications keep them: nothing needs to be collected.
 WHITENOISE_USE_FINDERS = True
 
 SPECTACULAR_SETTINGS = {

@@ -3,9 +3,12 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from watcher_site.api.discovery import VersionRoot, root
+from watcher_site.health import healthz, readyz
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", root),
+    path("healthz", healthz),
+    path("readyz", readyz),
     path("v1", VersionRoot.as_view()),
     path("v1/", VersionRoot.as_view()),
     path("", include("watcher_site.api.urls")),

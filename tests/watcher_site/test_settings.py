@@ -1,21 +1,16 @@
 """The site refuses to start with settings that are insecure or make no sense, in one line that names the variable."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
-KEY = "Jm0kYv3cQx8sTn5bLr2wPz7hGd4fAe9uKi1oVq6yWj0tXe8nCb"
-SOUND = {"PATH": os.environ["PATH"], "SECRET_KEY": KEY, "DATABASE_URL": "sqlite://:memory:"}
+from tests.watcher_site.site_process import KEY, run
 
 
-def start(**variables: str) -> subprocess.CompletedProcess[str]:
-    """Import the settings in a process of its own, as manage.py and gunicorn do."""
-    command = [sys.executable, "manage.py", "diffsettings"]
-    return subprocess.run(command, cwd=ROOT, env={**SOUND, **variables}, capture_output=True, text=True)
+def start(**variables: str) -> CompletedProcess[str]:
+    """Read the settings in a process of its own, as every command does."""
+    return run("manage.py", "diffsettings", **variables)
 
 
 @pytest.mark.parametrize(

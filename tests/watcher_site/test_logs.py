@@ -1,0 +1,80 @@
+"""Logs are one JSON object a line, or readable for a person, and hold no secret."""
+
+import json
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.watcher_site.site_process import run
+from watcher_site.gunicorn import AccessLogger
+
+SPEAK = """
+import logging, warnings, structlog, django
+django.setup()
+
+def log_in(password):
+    raise LookupError("no such user")
+
+try:
+    log_in(password="open" + "sesame")
+except LookupError:
+    logging.getLogger("django.request").exception("Failed: %s", "/login")
+structlog.get_logger("plans").info("Plan %s started.", 7, owner="a1")
+logging.getLogger("gunicorn.error").info("Listening")
+warnings.warn("old")
+"""
+
+
+def speak(**variables: str) -> str:
+    return run("-c", SPEAK, DJANGO_SETTINGS_MODULE="watcher_site.settings", **variables).stderr
+
+
+def test_every_logger_writes_one_json_object_a_line() -> None:
+    lines = [json.loads(line) for line in speak().splitlines()]
+    assert [line["logger"] for line in lines] == ["django.request", "plans", "gunicorn.error", "py.warnings"]
+
+
+def test_values_stand_beside_the_event() -> None:
+    line = json.loads(speak().splitlines()[1])
+    assert (line["event"], line["owner"], line["level"]) == ("Plan 7 started.", "a1", "info")
+
+
+def test_an_exception_is_in_the_line_of_its_event() -> None:
+    assert "LookupError: no such user" in json.loads(speak().splitlines()[0])["exception"]
+
+
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_the_local_variables_of_an_exception_stay_out(log_format: str) -> None:
+    printed = speak(WATCHER_LOG_FORMAT=log_format)
+    assert "LookupError" in printed
+    assert "opensesame" not in printed
+
+
+def test_a_person_reads_no_json_and_no_colours_in_a_file() -> None:
+    printed = speak(WATCHER_LOG_FORMAT="console")
+    assert "Plan 7 started." in printed
+    assert not {"{", "\x1b"} & set(printed)
+
+
+def access(**environ: str) -> dict[str, Any]:
+    answer = SimpleNamespace(status_code=404, sent=12, headers=[("X-OpenStack-Request-Id", "req-1")])
+    # Not made with its settings: gunicorn would then give its loggers handlers for the whole suite.
+    logger = AccessLogger.__new__(AccessLogger)
+    with capture_logs() as lines:
+        logger.access(answer, None, {"REQUEST_METHOD": "GET", **environ}, timedelta(microseconds=1234))
+    return dict(lines[0])
+
+
+def test_a_request_is_a_line_with_its_outcome() -> None:
+    line = access(PATH_INFO="/v1/actions", REMOTE_ADDR="10.0.0.9")
+    assert (line["method"], line["path"], line["status"], line["client"]) == ("GET", "/v1/actions", 404, "10.0.0.9")
+    assert (line["milliseconds"], line["request_id"]) == (1.2, "req-1")
+
+
+def test_what_a_client_sends_in_headers_and_query_is_not_logged() -> None:
+    secrets = {"HTTP_AUTHORIZATION": "Basic c2VjcmV0", "HTTP_X_AUTH_TOKEN": "secret", "QUERY_STRING": "token=secret"}
+    line = access(PATH_INFO="/v1", **secrets)
+    assert not [value for value in line.values() if "c2VjcmV0" in str(value) or "secret" in str(value)]
