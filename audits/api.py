@@ -6,17 +6,27 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from audits.audit_templates import change_audit_template, create_audit_template
+from audits.changes import change_audit
+from audits.creation import create_audit
 from audits.models import Audit, AuditTemplate, Goal, ScoringEngine, Strategy
 from audits.requirements import requirements
 from audits.serializers import (
     AuditSerializer,
     AuditTemplateSerializer,
     GoalSerializer,
+    NewAuditSerializer,
+    NewAuditTemplateSerializer,
     ScoringEngineSerializer,
     StrategySerializer,
 )
+from watcher_site.api.bodies import read_body
+from watcher_site.api.errors import NotAcceptableHere
 from watcher_site.api.paging import read_uuid
+from watcher_site.api.patches import apply_patch, read_patch
+from watcher_site.api.versions import used_by
 from watcher_site.api.views import NamedLookup, ResourceView
+from watcher_site.refusals import Invalid
 
 TIMES = {"created_at": "created_at", "updated_at": "updated_at"}
 GOAL = {"goal_uuid": "goal__uuid", "goal_name": "goal__name"}
@@ -79,6 +89,35 @@ class AuditTemplateView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     filters = ["goal", "strategy"]
     sort_keys = {"uuid": "uuid", "name": "name", **TIMES, **GOAL, **STRATEGY}
 
+    def create(self, request: Request) -> Response:
+        attributes = read_body(request, NewAuditTemplateSerializer, AuditTemplateSerializer._declared_fields)
+        return self.created(create_audit_template(**attributes))
+
+    def partial_update(self, request: Request, identifier: str) -> Response:
+        patch = read_patch(request.data, mandatory=("/name",))
+        touched = {step["path"].split("/")[1] for step in patch}
+        if "default_parameters" in touched and used_by(request) < (1, 7):
+            raise NotAcceptableHere
+        template = self.get_object(request, identifier)
+        before = {
+            "name": template.name,
+            "description": template.description,
+            "goal": template.goal.name,
+            "strategy": template.strategy and template.strategy.name,
+            "scope": template.scope,
+            "default_parameters": template.default_parameters,
+        }
+        after = apply_patch(before, patch)
+        changes = {name: after.get(name) for name in touched}
+        if changes:
+            change_audit_template(template, changes)
+        return Response(self.show(template))
+
+    def destroy(self, request: Request, identifier: str) -> Response:
+        template = self.get_object(request, identifier)
+        AuditTemplate.objects.filter(pk=template.pk).soft_delete()
+        return Response(status=204)
+
 
 class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     serializer_class = AuditSerializer
@@ -88,3 +127,20 @@ class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     filters = ["goal", "strategy"]
     sort_keys = {"uuid": "uuid", "name": "name", "audit_type": "audit_type", "state": "state"}
     sort_keys |= {**TIMES, **GOAL, **STRATEGY}
+
+    def create(self, request: Request) -> Response:
+        attributes = read_body(request, NewAuditSerializer, AuditSerializer._declared_fields)
+        return self.created(create_audit(**attributes))
+
+    def partial_update(self, request: Request, identifier: str) -> Response:
+        internal = ("/status_message", "/hostname", "/next_run_time")
+        patch = read_patch(request.data, internal=internal, mandatory=("/state", "/audit_type", "/goal"))
+        audit = self.get_object(request, identifier)
+        change_audit(audit, patch)
+        return Response(self.show(audit))
+
+    def destroy(self, request: Request, identifier: str) -> Response:
+        audit = self.get_object(request, identifier)
+        if not Audit.objects.filter(pk=audit.pk, state__in=Audit.DELETABLE).soft_delete():
+            raise Invalid(f"Couldn't delete when state is '{audit.state}'.")
+        return Response(status=204)

@@ -6,7 +6,7 @@ from watcher_site.refusals import Invalid, NotFound
 
 def goal_named(identifier: str) -> Goal:
     """Return a goal. Raises `NotFound`."""
-    goal = Goal.objects.present().named(identifier).first()
+    goal = Goal.objects.present().named(str(identifier)).first()
     if goal is None:
         raise NotFound(f"Goal {identifier} could not be found")
     return goal
@@ -19,7 +19,7 @@ def strategy_named(identifier: str, goal: Goal) -> Strategy:
         NotFound: there is no such strategy.
         Invalid: it serves another goal; the message names those that serve this one.
     """
-    strategy = Strategy.objects.present().named(identifier).select_related("goal").first()
+    strategy = Strategy.objects.present().named(str(identifier)).select_related("goal").first()
     if strategy is None:
         raise NotFound(f"Strategy {identifier} could not be found")
     if strategy.goal_id != goal.pk:

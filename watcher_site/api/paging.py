@@ -1,5 +1,6 @@
 """Lists, page by page: marker, limit, and a sort that the database does."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -69,10 +70,7 @@ def read_page(query: QueryDict, sort_keys: dict[str, str], filters: list[str]) -
     Raises:
         Invalid: an unknown argument, or a limit, sort key or direction that is none.
     """
-    known = {"limit", "marker", "sort_key", "sort_dir", *filters}
-    for name in query:
-        if name not in known:
-            raise Invalid(f'Unknown argument: "{name}"')
+    refuse_unknown(query, {"limit", "marker", "sort_key", "sort_dir", *filters})
     sort_key, direction = query.get("sort_key", "id"), query.get("sort_dir", "asc")
     if sort_key not in sort_keys:
         raise Invalid(f"Invalid sort key: {sort_key}")
@@ -86,6 +84,12 @@ def read_page(query: QueryDict, sort_keys: dict[str, str], filters: list[str]) -
         descending=direction == "desc",
         arguments={name: query.get(name, "") for name in filters if name in query},
     )
+
+
+def refuse_unknown(query: QueryDict, known: Collection[str]) -> None:
+    for name in query:
+        if name not in known:
+            raise Invalid(f'Unknown argument: "{name}"')
 
 
 def read_limit(value: str | None) -> int:

@@ -10,10 +10,12 @@ from rest_framework.viewsets import ViewSetMixin
 
 from actions.api import ActionView
 from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
+from audits.data_model import DataModelView
 from audits.webhooks import WebhookView
 from plans.api import ActionPlanView
 from watcher_site.api.services import ServiceView
 
+CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
 IDENTIFIER = r"(?P<identifier>(?!detail/?$)[^/]+?)(?:\.json)?"
 
 
@@ -23,7 +25,7 @@ def route(path: str, view: type[ViewSetMixin], name: str, **verbs: str) -> URLPa
     return re_path(rf"^(?:v1/)?{path}/?$", view.as_view(verbs, **options), name=f"api-{name}")  # type: ignore[arg-type]
 
 
-def read(collection: str, view: Any, *, item: dict[str, str] | None = None, **verbs: str) -> list[URLPattern]:
+def read(collection: str, view: Any, item: dict[str, str] | None = None, **verbs: str) -> list[URLPattern]:
     """Route a collection: its two lists and its objects, and what else can be done with them."""
     return [
         route(collection, view, collection, get="short_list", **verbs),
@@ -36,12 +38,13 @@ urlpatterns = [
     *read("goals", GoalView),
     *read("strategies", StrategyView),
     route(f"strategies/{IDENTIFIER}/state", StrategyView, "strategies-state", get="state"),
-    *read("audit_templates", AuditTemplateView),
-    *read("audits", AuditView),
-    *read("action_plans", ActionPlanView, item={"patch": "partial_update", "delete": "destroy"}),
+    *read("audit_templates", AuditTemplateView, CHANGEABLE, post="create"),
+    *read("audits", AuditView, CHANGEABLE, post="create"),
+    *read("action_plans", ActionPlanView, CHANGEABLE),
     route(f"action_plans/{IDENTIFIER}/start", ActionPlanView, "action_plans-start", post="start"),
-    *read("actions", ActionView, item={"patch": "partial_update"}),
+    *read("actions", ActionView, {"patch": "partial_update"}),
     *read("scoring_engines", ScoringEngineView),
     *read("services", ServiceView),
+    route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
 ]

@@ -1,0 +1,125 @@
+"""Goals, strategies, scoring engines and the data model through the API."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from tests.api import Caller, fault
+from tests.builders import make_audit, make_node, make_server
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("collection", ["goals", "strategies", "scoring_engines"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_what_comes_from_plug_ins_is_read_only(api: Caller, collection: str, method: str) -> None:
+    answer = api.call(method, f"/{collection}")
+    assert answer.status_code == 405
+    assert fault(answer)
+    assert "GET" in answer["Allow"]
+
+
+def test_a_goal_is_found_whatever_the_letter_case(api: Caller) -> None:
+    assert api.get("/goals/DUMMY").json()["name"] == "dummy"
+
+
+def test_the_efficacy_specification_is_a_list_with_schemas_as_text(api: Caller) -> None:
+    specification = api.get("/goals/server_consolidation").json()["efficacy_specification"]
+    assert {"name", "description", "unit", "schema"} == set(specification[0])
+    assert isinstance(specification[0]["schema"], str)
+
+
+def test_strategies_have_their_parameters_and_no_times(api: Caller) -> None:
+    shown = api.get("/strategies/detail").json()["strategies"][0]
+    assert "parameters_spec" in shown
+    assert "created_at" not in shown
+
+
+def test_strategies_are_filtered_by_goal(api: Caller) -> None:
+    listed = api.get("/strategies/?goal=cluster_maintaining").json()["strategies"]
+    assert [row["name"] for row in listed] == ["host_maintenance"]
+
+
+def test_the_state_of_a_strategy_has_four_entries(api: Caller) -> None:
+    make_node()
+    entries = api.get("/strategies/host_maintenance/state").json()
+    assert [entry["type"] for entry in entries] == ["Datasource", "Metrics", "CDM", "Name"]
+    assert entries[2]["state"][0] == {"compute_model": "available"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/goals/nope", "/strategies/nope", "/strategies/nope/state", "/scoring_engines/nope"]
+)
+def test_what_is_not_there_is_404_by_name(api: Caller, path: str) -> None:
+    answer = api.get(path)
+    assert answer.status_code == 404
+    assert "nope could not be found" in fault(answer)
+
+
+@pytest.mark.parametrize("path", ["/goals/dummy/detail", "/foo", "/goals/dummy/x"])
+def test_paths_that_are_none_are_404(api: Caller, path: str) -> None:
+    answer = api.get(path)
+    assert answer.status_code == 404
+    assert fault(answer)
+
+
+@pytest.mark.parametrize("path", ["/goals/", "/goals/dummy/", "/goals/dummy.json", "/goals/detail/"])
+def test_paths_may_end_as_clients_end_them(api: Caller, path: str) -> None:
+    assert api.get(path).status_code == 200
+
+
+def test_a_path_without_the_version_is_served_too(api: Caller) -> None:
+    assert api.client.get("/goals/dummy").json()["name"] == "dummy"
+
+
+def test_the_data_model_shows_each_server_on_its_node(api: Caller) -> None:
+    node = make_node("compute1")
+    make_node("compute2")
+    make_server("web-1", node)
+    rows = api.get("/data_model/").json()["context"]
+    assert sorted((row["node_hostname"], row.get("server_name")) for row in rows) == [
+        ("compute1", "web-1"),
+        ("compute2", None),
+    ]
+
+
+def test_the_data_model_is_seen_by_an_audit_as_its_scope_allows(api: Caller) -> None:
+    make_node("compute1")
+    make_node("compute2")
+    scope = [{"compute": [{"exclude": [{"compute_nodes": [{"name": "compute1"}]}]}]}]
+    rows = api.get(f"/data_model/?audit_uuid={make_audit(scope=scope).uuid}").json()["context"]
+    assert [row["node_hostname"] for row in rows] == ["compute2"]
+
+
+@pytest.mark.parametrize(("version", "status"), [("1.2", 406), ("1.3", 200)])
+def test_the_data_model_came_with_1_3(cloud_admin: User, version: str, status: int) -> None:
+    assert Caller(cloud_admin, version).get("/data_model").status_code == status
+
+
+def test_extended_attributes_came_with_1_6(cloud_admin: User) -> None:
+    make_server("web-1", make_node())
+    older = Caller(cloud_admin, "1.5").get("/data_model").json()["context"][0]
+    newer = Caller(cloud_admin, "1.6").get("/data_model").json()["context"][0]
+    assert newer.keys() - older.keys() == {"server_pinned_az", "server_flavor_extra_specs"}
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [("data_model_type=storage", 404), ("audit_uuid=nope", 400), ("foo=1", 400)],
+)
+def test_a_data_model_that_is_not_there_is_refused(api: Caller, query: str, status: int) -> None:
+    answer = api.get(f"/data_model/?{query}")
+    assert answer.status_code == status
+    assert fault(answer)
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_the_data_model_costs_the_same_queries_whatever_its_size(
+    api: Caller, django_assert_num_queries: Any, count: int
+) -> None:
+    node = make_node()
+    for number in range(count):
+        make_server(f"web-{number}", node)
+    with django_assert_num_queries(3):  # rights, nodes, servers
+        assert len(api.get("/data_model").json()["context"]) == count

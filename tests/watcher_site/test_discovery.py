@@ -1,0 +1,32 @@
+"""What the API says about itself, and to whom."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tests.api import Caller
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_root_names_the_newest_version(client: Client) -> None:
+    answer = client.get("/").json()
+    assert answer["default_version"]["max_version"] == "1.7"
+    assert answer["versions"][0]["links"] == [{"href": "http://testserver/v1/", "rel": "self"}]
+
+
+def test_the_root_ignores_version_headers(client: Client) -> None:
+    assert client.get("/", headers={"OpenStack-API-Version": "infra-optim 9.9"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("version", "extra"), [("1.0", set()), ("1.3", {"data_model"}), ("1.4", {"data_model", "webhooks"})]
+)
+def test_version_1_lists_the_collections_that_it_has(cloud_admin: User, version: str, extra: set[str]) -> None:
+    answer = Caller(cloud_admin, version).get("/").json()
+    assert {"audits", "action_plans", "services"} < answer.keys()
+    assert answer.keys() & {"data_model", "webhooks"} == extra
+
+
+def test_version_1_needs_a_login(client: Client) -> None:
+    assert client.get("/v1/").status_code == 401
