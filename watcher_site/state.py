@@ -13,8 +13,8 @@ __all__ = ["ConcurrentTransition", "StatefulModel", "TransitionNotAllowed"]
 class StatefulModel(ConcurrentTransitionMixin, Record):
     """A model whose transitions are saved by `save_state`.
 
-    ``guard_fields`` must still stand in the table as they were read, or `save_state` raises
-    `ConcurrentTransition`: someone else was first. After that, after a rollback or an error, drop the instance
+    ``guard_fields``, and that it was not deleted, must still stand in the table as they were read, or `save_state`
+    raises `ConcurrentTransition`: someone else was first. After that, after a rollback or an error, drop the instance
     and get it again: memory is ahead of the table.
     """
 
@@ -26,7 +26,7 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
 
     @property
     def state_fields(self) -> Iterable[Any]:
-        return [self._meta.get_field(name) for name in self.guard_fields]
+        return [self._meta.get_field(name) for name in (*self.guard_fields, "deleted_at")]
 
     def save_state(self) -> None:
         """Write what the transitions since the last save touched, and nothing else.

@@ -133,3 +133,10 @@ def test_a_reader_may_neither_start_nor_cancel_nor_delete(reader: User) -> None:
     answers = [caller.post(f"{path}/start"), caller.patch(path, to("CANCELLED")), caller.delete(path)]
     assert [answer.status_code for answer in answers] == [403, 403, 403]
     assert caller.get(path).json()["state"] == "RECOMMENDED"
+
+
+def test_a_deleted_plan_is_not_started_by_those_who_see_it(api: Caller) -> None:
+    plan = make_plan()
+    plan.remove()
+    answer = api.post(f"/action_plans/{plan.uuid}/start", **{"X-Show-Deleted": "true"})
+    assert answer.status_code == 404

@@ -5,6 +5,7 @@ from django_fsm import ConcurrentTransition
 
 from plans.models import ActionPlan
 from tests.builders import make_plan
+from watcher_site.refusals import Conflict
 
 
 @pytest.mark.django_db
@@ -24,3 +25,19 @@ def test_cancelling_a_plan_that_has_not_begun_leaves_skipped_actions_alone() -> 
     skipped.save_state()
     plan.abandon("alice")
     assert dict(plan.actions.values_list("input_parameters__message", "state")) == {"a": "SKIPPED", "b": "CANCELLED"}
+
+
+@pytest.mark.django_db
+def test_a_plan_that_was_deleted_meanwhile_is_not_started() -> None:
+    plan = make_plan()
+    ActionPlan.objects.get(pk=plan.pk).remove()
+    with pytest.raises(ConcurrentTransition):
+        plan.launch()
+
+
+@pytest.mark.django_db
+def test_a_plan_that_was_started_meanwhile_is_not_deleted() -> None:
+    plan = make_plan()
+    ActionPlan.objects.get(pk=plan.pk).launch()
+    with pytest.raises(Conflict):
+        plan.remove()

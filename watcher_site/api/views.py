@@ -127,12 +127,12 @@ class ResourceView(ViewSetMixin, VersionedView):
         return self.get_queryset().filter(uuid=read_uuid(identifier, f"{self.policy}_uuid"))
 
     def get_object(self, request: Request, identifier: str) -> Any:
-        """Return the object that the path names, if this person may do this with it.
+        """Return the object that the path names, if this person may do this with it: never a deleted one.
 
         Raises:
             NotFound: it is not there; said before rights are looked at, as on existing servers.
         """
-        found = self.lookup(identifier).first()
+        found = self.lookup(identifier).filter(deleted_at=None).first()
         if found is None:
             raise NotFound(self.missing(identifier))
         self.check_object_permissions(request, found)
