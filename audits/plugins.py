@@ -49,8 +49,8 @@ def synchronize_goals() -> None:
         for goal in GOALS.values()
     }
     replaced, removed = replace_rows(Goal, wanted)
-    ActionPlan.objects.filter(audit__goal__in=replaced).cancel_unfinished(GOAL_GONE)
     Audit.objects.filter(goal__in=removed).cancel_unfinished(GOAL_GONE)
+    ActionPlan.objects.filter(audit__goal__in=replaced).cancel_unfinished(GOAL_GONE)
     for rows in (Strategy.objects.present(), AuditTemplate.objects.all(), Audit.objects.all()):
         repoint(rows, "goal", replaced)
 
@@ -68,8 +68,8 @@ def synchronize_strategies() -> None:
     }
     replaced, removed = replace_rows(Strategy, wanted)
     gone = [*replaced, *removed]
-    ActionPlan.objects.filter(Q(strategy__in=gone) | Q(audit__strategy__in=gone)).cancel_unfinished(STRATEGY_GONE)
     Audit.objects.filter(strategy__in=gone).cancel_unfinished(STRATEGY_GONE)
+    ActionPlan.objects.filter(Q(strategy__in=gone) | Q(audit__strategy__in=gone)).cancel_unfinished(STRATEGY_GONE)
     for rows in (AuditTemplate.objects.all(), Audit.objects.all(), ActionPlan.objects.all()):
         repoint(rows, "strategy", replaced)
     if removed:

@@ -40,6 +40,9 @@ class AuditQuerySet(NamedQuerySet):
         engines = Service.objects.active().values("pk")
         return self.present().filter(state=self.model.State.ONGOING).exclude(decision_engine__in=engines)
 
+    def running_under(self, decision_engine: Service) -> Self:
+        return self.present().filter(state=self.model.State.ONGOING, decision_engine=decision_engine)
+
     def adopt(self, decision_engine: Service) -> bool:
         """Take over the one orphaned audit that this queryset holds, and say whether this engine was first."""
         return bool(self.orphaned().update(decision_engine=decision_engine, hostname=decision_engine.host))

@@ -1,0 +1,104 @@
+"""How an audit is answered: the cluster in memory, the strategy, its solution, the plan."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from django.db import transaction
+
+from audits.goals import GOALS
+from audits.models import Audit
+from audits.models import Strategy as StrategyRow
+from audits.parameters import complete
+from audits.planner import PLANNERS
+from audits.scope import narrow
+from audits.strategies.base import Solution, Strategy
+from cluster.snapshot import ClusterSnapshot
+from plans.models import ActionPlan, EfficacyIndicator
+from plans.proposals import propose
+from watcher_site.plugins import load
+from watcher_site.refusals import Invalid
+
+log = structlog.get_logger(__name__)
+
+
+def answer(audit: Audit) -> None:
+    """Run the strategy of an ONGOING audit, and write its plan and its success in one transaction.
+
+    Without `force`, an action plan that is ONGOING anywhere cancels the audit: it would look at a moving cloud.
+
+    Raises:
+        Refused: the audit cannot be answered, and the message says why to the person who made it.
+        ConcurrentTransition: it was cancelled or taken over meanwhile, and nothing was written.
+    """
+    ongoing = None if audit.force else ActionPlan.objects.present().filter(state=ActionPlan.State.ONGOING).first()
+    if ongoing:
+        audit.cancel(f"Audit was cancelled because action plan {ongoing.uuid} is ongoing. Use force to run it anyway.")
+        audit.save_state()
+        log.info("audit cancelled", reason=audit.status_message)
+        return
+    strategy = choose(audit)
+    parameters = complete(strategy.schema, audit.parameters)
+    cluster = narrow(ClusterSnapshot.load(), audit.scope)
+    if not cluster.nodes:
+        raise Invalid("The cluster state is not defined")
+    plan = conclude(audit, strategy, parameters, strategy.solve(cluster, parameters))
+    log.info("audit succeeded", action_plan=str(plan.uuid), state=plan.state)
+
+
+def choose(audit: Audit) -> Strategy:
+    """Return the audit's strategy, or without one the first of its goal."""
+    installed: Mapping[str, type[Strategy]] = load("STRATEGIES")
+    if audit.strategy:
+        if audit.strategy.name not in installed:
+            raise Invalid(f"Strategy {audit.strategy.name} is not installed.")
+        return installed[audit.strategy.name]()
+    for strategy in installed.values():
+        if strategy.goal == audit.goal.name:
+            return strategy()
+    raise Invalid(f"No strategy could be found to achieve the '{audit.goal.name}' goal.")
+
+
+@transaction.atomic
+def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], solution: Solution) -> ActionPlan:
+    """Turn a solution into the plan of an audit that succeeded: all of it, or nothing."""
+    goal = GOALS[strategy.goal]
+    goal.check(solution.indicators)
+    actions = PLANNERS[strategy.planner](solution.actions)
+    # First the guarded write: whoever cancels the audit from here on comes too late, and whoever did before wins.
+    audit.succeed()
+    audit.save_state()
+    plan = propose(
+        actions,
+        audit_id=audit.pk,
+        strategy_id=StrategyRow.objects.present().filter(name=strategy.name).values_list("pk", flat=True).first(),
+        indicators=[
+            EfficacyIndicator(
+                name=indicator.name,
+                description=indicator.description,
+                unit=indicator.unit,
+                value=solution.indicators[indicator.name],
+            )
+            for indicator in goal.indicators
+            if indicator.name in solution.indicators
+        ],
+        global_efficacy=goal.global_efficacy(solution.indicators),
+    )
+    supersede_older(plan, audit, strategy, parameters)
+    if audit.auto_trigger and actions:
+        plan.launch()
+    return plan
+
+
+def supersede_older(plan: ActionPlan, audit: Audit, strategy: Strategy, parameters: Mapping[str, Any]) -> None:
+    """Supersede the recommended plans that answered the same question before this one."""
+    same = {f"audit__parameters__{name}": parameters[name] for name in strategy.distinguished_by if name in parameters}
+    older = ActionPlan.objects.filter(
+        pk__lt=plan.pk, strategy=plan.strategy_id, audit__goal=audit.goal_id, audit__scope=audit.scope, **same
+    )
+    superseded = older.supersede(
+        f"Action plan was superseded by the newer action plan {plan.uuid}.",
+        f"Action was cancelled, as its action plan was superseded by {plan.uuid}.",
+    )
+    if superseded:
+        log.info("older plans superseded", action_plan=str(plan.uuid), plans=superseded)
