@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Self
 
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef, Prefetch, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from watcher_site.messages import cut
@@ -39,6 +40,14 @@ class ActionQuerySet(RecordQuerySet):
 
     def count_states(self) -> dict[str, int]:
         return dict(self.present().order_by().values_list("state").annotate(Count("pk")))
+
+    def with_first_parents(self, most: int = 4) -> Self:
+        """Add ``parent_count``, and the links to a few parents of each as ``first_parents``, in one more query."""
+        links = self.model._meta.get_field("parent_links").related_model.objects
+        of_this = links.filter(child=OuterRef("pk")).order_by().values("child")
+        number = Coalesce(Subquery(of_this.annotate(number=Count("pk")).values("number")), 0)
+        few = Prefetch("parent_links", links.order_by("pk").select_related("parent")[:most], to_attr="first_parents")
+        return self.annotate(parent_count=number).prefetch_related(few)
 
     def cancel_pending(self, message: str) -> int:
         """Cancel what has not begun, in one statement, and return how many that were."""

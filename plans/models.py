@@ -28,6 +28,7 @@ class ActionPlan(StatefulModel):
     # Its actions may be skipped, as nothing of it has begun.
     PRUNABLE = frozenset({State.RECOMMENDED, State.PENDING})
     DELETABLE = FINAL | {State.RECOMMENDED}
+    CANCELLABLE = PRUNABLE | {State.ONGOING}
 
     # An applier whose lease ran out no longer owns the plan, and can no longer write.
     guard_fields = ["state", "applier"]

@@ -4,6 +4,8 @@ from datetime import timedelta
 from typing import Self
 
 from django.db import transaction
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from actions.models import Action
@@ -23,6 +25,15 @@ class ActionPlanQuerySet(RecordQuerySet):
     def free_for(self, applier: Service) -> Self:
         """Leave the running ones that no other living applier holds: orphaned, or this applier's own."""
         return self.running().exclude(applier__in=Service.objects.active().exclude(pk=applier.pk).values("pk"))
+
+    def with_progress(self) -> Self:
+        """Add how many actions each plan has, and how many have finished: ``total_actions``, ``finished_actions``."""
+        actions = Action.objects.present().filter(action_plan=OuterRef("pk")).order_by().values("action_plan")
+
+        def number(condition: Q) -> Coalesce:
+            return Coalesce(Subquery(actions.annotate(number=Count("pk", filter=condition)).values("number")), 0)
+
+        return self.annotate(total_actions=number(Q()), finished_actions=number(Q(state__in=Action.FINAL)))
 
     def adopt(self, applier: Service) -> bool:
         """Take over the one plan that this queryset holds if it is free, and say whether this applier was first.

@@ -16,6 +16,9 @@ class ServiceQuerySet(RecordQuerySet):
         """Leave those that gave a sign of life within `settings.SERVICE_DOWN_TIME` seconds."""
         return self.present().filter(last_seen_up__gte=self.model.horizon())
 
+    def appliers(self) -> Self:
+        return self.filter(name=self.model.APPLIER)
+
     def missing(self) -> Self:
         """Leave those whose lease ran out: what they held is for others to take over."""
         return self.exclude(pk__in=self.model.objects.active().values("pk"))

@@ -12,6 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1", VersionRoot.as_view()),
     path("v1/", VersionRoot.as_view()),
     path("", include("watcher_site.api.urls")),
+    path("console/", include("watcher_site.console_urls")),
 ]
 
 handler400 = "watcher_site.api.errors.bad_request"

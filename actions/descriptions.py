@@ -1,0 +1,32 @@
+"""How the console names an action: by what it acts on, and how."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from actions.models import Action
+
+# Bars and legends list what is done first, and what has not begun last.
+ORDER = [*(state for state in Action.State if state in Action.FINAL), "CANCELLING", "ONGOING", "PENDING"]
+OWN_WORDS = ("resource_name", "resource_id", "source_node", "destination_node", "message")
+
+
+def resource(parameters: Mapping[str, Any]) -> str:
+    """Return the name of what an action acts on, or what a nop says."""
+    named = (parameters.get(name) for name in ("resource_name", "resource_id", "message"))
+    return next((str(name) for name in named if name), "")
+
+
+def manner(parameters: Mapping[str, Any]) -> str:
+    """Return the rest of an action's parameters in one line, such as ``live · compute1 → compute2``."""
+    rest = [str(value) for name, value in parameters.items() if name not in OWN_WORDS and is_short(value)]
+    nodes = [str(parameters[name]) for name in ("source_node", "destination_node") if parameters.get(name)]
+    return " · ".join([*rest, *([" → ".join(nodes)] if nodes else [])])
+
+
+def is_short(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool) and len(str(value)) <= 40
+
+
+def in_order(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the counts of states with what is done first."""
+    return {state: counts[state] for state in ORDER if state in counts}

@@ -1,0 +1,16 @@
+"""What the console's list of actions can be narrowed to."""
+
+import django_filters
+
+from actions.models import Action
+from watcher_site.filters import words
+
+
+class ActionFilters(django_filters.FilterSet):
+    state = django_filters.ChoiceFilter(choices=words(Action.State.values), empty_label="any")
+    action_type = django_filters.CharFilter(label="Type", lookup_expr="iexact")
+    action_plan = django_filters.UUIDFilter(label="Plan UUID", field_name="action_plan__uuid")
+
+    class Meta:
+        model = Action
+        fields: list[str] = []

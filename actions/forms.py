@@ -1,0 +1,26 @@
+"""What a person writes about a skipped action."""
+
+from django import forms
+
+from actions.models import SKIPPED_BY_USER
+from watcher_site.messages import STATUS_MESSAGE_LENGTH
+
+REASON_LENGTH = STATUS_MESSAGE_LENGTH - len(f"{SKIPPED_BY_USER} Reason: ")
+
+
+class ReasonForm(forms.Form):
+    """Why an action is skipped: as long as it fits into the action's message with what is put before it."""
+
+    reason = forms.CharField(
+        required=False,
+        max_length=REASON_LENGTH,
+        label="Reason (optional)",
+        help_text="Others read it beside the action, and in the plan's message.",
+        widget=forms.Textarea(attrs={"rows": 2, "autofocus": True}),
+    )
+
+
+class NewReasonForm(ReasonForm):
+    reason = forms.CharField(
+        max_length=REASON_LENGTH, label="Another reason", widget=forms.Textarea(attrs={"rows": 2})
+    )

@@ -1,0 +1,121 @@
+"""The tables of actions: the console's list, and the one on a plan's page."""
+
+from typing import Any
+
+import django_tables2 as tables
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from actions.descriptions import manner, resource
+from actions.models import Action
+from watcher_site.columns import TABLE_ATTRIBUTES, StateColumn, TimeColumn, UUIDColumn
+from watcher_site.templatetags.console import short
+
+SHOWN_PARENTS = 3
+
+
+class ResourceColumn(tables.Column):
+    """What an action acts on, and how."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(accessor="input_parameters", verbose_name="resource", orderable=False, **options)
+
+    def render(self, value: dict[str, Any]) -> SafeString:
+        return format_html('{} <span class="manner">{}</span>', resource(value) or "—", manner(value))
+
+
+class ActionTable(tables.Table):
+    state = StateColumn()
+    uuid = UUIDColumn("actions:detail", verbose_name="action", orderable=False)
+    action_type = tables.Column(verbose_name="type")
+    resource = ResourceColumn()
+    action_plan = UUIDColumn("plans:detail", accessor="action_plan__uuid", verbose_name="plan", order_by="action_plan")
+    status_message = tables.Column(
+        verbose_name="message", orderable=False, default="", attrs={"td": {"class": "message"}}
+    )
+    updated_at = TimeColumn(verbose_name="changed")
+
+    class Meta:
+        model = Action
+        fields = ("state", "uuid", "action_type", "resource", "action_plan", "status_message", "updated_at")
+        attrs = TABLE_ATTRIBUTES
+
+
+class PlanActionTable(tables.Table):
+    """The actions of one plan; where the reader may skip, with a box and a button for each pending one."""
+
+    choose = tables.Column(
+        empty_values=(),
+        orderable=False,
+        verbose_name=format_html(
+            '<input type="checkbox" class="form-check-input" id="choose-all" data-choose-all aria-label="{}">',
+            "Select every pending action on this page",
+        ),
+    )
+    state = StateColumn()
+    action_type = tables.Column(verbose_name="type")
+    resource = ResourceColumn()
+    parents = tables.Column(accessor="first_parents", verbose_name="waits for", orderable=False, empty_values=())
+    status_message = tables.Column(
+        verbose_name="message", orderable=False, default="", attrs={"td": {"class": "message"}}
+    )
+    skip = tables.Column(
+        empty_values=(),
+        orderable=False,
+        verbose_name=format_html('<span class="visually-hidden">{}</span>', "Skip"),
+        attrs={"td": {"class": "text-end"}},
+    )
+
+    class Meta:
+        model = Action
+        fields = ("choose", "state", "action_type", "resource", "parents", "status_message", "skip")
+        attrs = TABLE_ATTRIBUTES
+        row_attrs = {"id": lambda record: f"action-{short(record.uuid)}"}
+
+    def __init__(self, *arguments: Any, may_skip: bool, **options: Any) -> None:
+        super().__init__(*arguments, exclude=() if may_skip else ("choose", "skip"), **options)
+
+    def render_action_type(self, value: str, record: Action) -> SafeString:
+        return format_html(
+            '{} <a class="uuid" href="{}" title="{}">{}</a>',
+            value,
+            reverse("actions:detail", args=[record.uuid]),
+            record.uuid,
+            short(record.uuid),
+        )
+
+    def render_choose(self, record: Action) -> SafeString | str:
+        if record.state != Action.State.PENDING:
+            return ""
+        return format_html(
+            '<input type="checkbox" class="form-check-input" name="actions" value="{0}" id="choose-{0}"'
+            ' aria-label="Select {1} {2}">',
+            record.uuid,
+            record.action_type,
+            resource(record.input_parameters),
+        )
+
+    def render_parents(self, record: Any) -> SafeString:
+        parents = [link.parent for link in record.first_parents]
+        links = format_html_join(
+            " ",
+            '<a class="uuid" href="{}" title="{} {}">{}</a>',
+            (
+                (reverse("actions:detail", args=[parent.uuid]), parent.action_type, parent.uuid, short(parent.uuid))
+                for parent in parents[:SHOWN_PARENTS]
+            ),
+        )
+        more = record.parent_count - SHOWN_PARENTS
+        return format_html("{} and {} more", links, more) if more > 0 else links
+
+    def render_skip(self, record: Action) -> SafeString | str:
+        if record.state != Action.State.PENDING:
+            return ""
+        return format_html(
+            '<button type="submit" class="btn btn-sm btn-outline-secondary" name="only" value="{0}" id="skip-{0}"'
+            ' aria-label="Skip {1} {2}">Skip</button>',
+            record.uuid,
+            record.action_type,
+            resource(record.input_parameters),
+        )

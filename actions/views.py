@@ -1,0 +1,93 @@
+"""The console's pages of actions."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from actions.filters import ActionFilters
+from actions.forms import NewReasonForm, ReasonForm
+from actions.models import Action
+from actions.skipping import change_reason, skip_action
+from actions.tables import ActionTable
+from watcher_site.pages import ListPage, RecordPage, Verb
+
+SHOWN_RELATIVES = 50
+
+
+class ActionList(ListPage):
+    model = Action
+    permission_required = "actions.view_action"
+    table_class = ActionTable
+    filterset_class = ActionFilters
+    heading = "Actions"
+    guidance = "Actions come with the action plans that audits propose."
+
+    def get_queryset(self) -> QuerySet[Action]:
+        return Action.objects.present().select_related("action_plan").order_by("-pk")
+
+
+class ActionPage(RecordPage):
+    """One action: its parameters, what it waits for and what waits for it, and the record of its phases."""
+
+    model = Action
+    permission_required = "actions.view_action"
+
+    def get_queryset(self) -> QuerySet[Action]:
+        return super().get_queryset().select_related("action_plan")
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        action: Action = self.object
+        return super().get_context_data(
+            parents=list(action.parents.order_by("pk")[: SHOWN_RELATIVES + 1]),
+            children=list(action.children.order_by("pk")[: SHOWN_RELATIVES + 1]),
+            events=action.events.all(),
+            form=context.pop("form", None) or reason_form(self.request, action),
+            **context,
+        )
+
+
+def reason_form(request: HttpRequest, action: Action) -> ReasonForm | None:
+    """Return the form that this person may fill in for the action in its state, if any."""
+    if not request.user.has_perm("actions.skip_action"):
+        return None
+    if action.state == Action.State.SKIPPED:
+        return NewReasonForm()
+    return ReasonForm() if action.state == Action.State.PENDING and action.action_plan.is_prunable else None
+
+
+class ReasonVerb(Verb):
+    """A button with a reason beside it, on the action's page."""
+
+    model = Action
+    permission_required = "actions.skip_action"
+    form_class: type[ReasonForm] = ReasonForm
+
+    def where_to(self, record: Action, done: bool) -> str:
+        return reverse("actions:detail", args=[record.uuid])
+
+    def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
+        self.form = self.form_class(request.POST)
+        if self.form.is_valid():
+            return super().post(request, **path)
+        action = self.get_object()
+        page = ActionPage(request=request, object=action, kwargs=path)
+        return page.render_to_response(page.get_context_data(form=self.form))
+
+
+class SkipAction(ReasonVerb):
+    verb = "skip the action"
+
+    def perform(self, record: Action) -> str:
+        skip_action(record.uuid, self.request.user.get_username(), self.form.cleaned_data["reason"])
+        return "Skipped."
+
+
+class ChangeReason(ReasonVerb):
+    verb = "change the reason"
+    form_class = NewReasonForm
+
+    def perform(self, record: Action) -> str:
+        change_reason(record.uuid, self.form.cleaned_data["reason"])
+        return "Changed the reason."

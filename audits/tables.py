@@ -1,0 +1,23 @@
+"""The console's list of audits."""
+
+import django_tables2 as tables
+
+from audits.models import Audit
+from watcher_site.columns import TABLE_ATTRIBUTES, StateColumn, TimeColumn
+
+
+class AuditTable(tables.Table):
+    state = StateColumn()
+    name = tables.Column(linkify=("audits:detail", {"uuid": tables.A("uuid")}))
+    audit_type = tables.Column(verbose_name="type")
+    goal = tables.Column(accessor="goal__display_name")
+    strategy = tables.Column(accessor="strategy__display_name", default="—")
+    status_message = tables.Column(
+        verbose_name="message", orderable=False, default="", attrs={"td": {"class": "message"}}
+    )
+    created_at = TimeColumn(verbose_name="made")
+
+    class Meta:
+        model = Audit
+        fields = ("state", "name", "audit_type", "goal", "strategy", "status_message", "created_at")
+        attrs = TABLE_ATTRIBUTES

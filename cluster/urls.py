@@ -1,0 +1,11 @@
+from django.urls import path
+
+from cluster.views import ComputeNodeList, ComputeNodePage, ServerList, ServerPage
+
+app_name = "cluster"
+urlpatterns = [
+    path("nodes/", ComputeNodeList.as_view(), name="nodes"),
+    path("nodes/<uuid:uuid>/", ComputeNodePage.as_view(), name="node"),
+    path("servers/", ServerList.as_view(), name="servers"),
+    path("servers/<uuid:uuid>/", ServerPage.as_view(), name="server"),
+]

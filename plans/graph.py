@@ -1,0 +1,189 @@
+"""A plan's graph as a picture: which action waits for which, from left to right.
+
+Pure geometry: rows in, coordinates out. Layers are the longest paths from the start, so that every edge goes
+right. A layer is a band, as many columns wide as its actions need. Edges that many actions share are drawn once,
+through a common point, or from band to band where a whole layer waits for the whole layer before it.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import mean
+
+ROWS = 6
+WIDTH, HEIGHT = 184, 42
+ROW_GAP, COLUMN_GAP, BAND_GAP = 12, 14, 56
+PADDING, TITLE = 12, 26
+SHOWN_LAYERS = 100
+
+Edge = tuple[int, int]
+Point = tuple[float, float]
+
+
+@dataclass
+class Node:
+    """One action's box, by its top left corner."""
+
+    key: int
+    x: float = 0
+    y: float = 0
+    width = WIDTH
+    height = HEIGHT
+
+    @property
+    def left(self) -> Point:
+        return self.x, self.y + HEIGHT / 2
+
+    @property
+    def right(self) -> Point:
+        return self.x + WIDTH, self.y + HEIGHT / 2
+
+
+@dataclass
+class Band:
+    """One layer: the actions that are equally far from the start."""
+
+    number: int
+    nodes: list[Node]
+    x: float = 0
+    width: float = 0
+    height: float = 0
+
+    @property
+    def left(self) -> Point:
+        return self.x, TITLE + self.height / 2
+
+    @property
+    def right(self) -> Point:
+        return self.x + self.width, TITLE + self.height / 2
+
+
+@dataclass
+class Picture:
+    """All that is drawn, in pixels."""
+
+    bands: list[Band]
+    lines: list[str] = field(default_factory=list)
+    arrows: list[str] = field(default_factory=list)
+
+    @property
+    def width(self) -> float:
+        return self.bands[-1].right[0] + 2 if self.bands else 0
+
+    @property
+    def height(self) -> float:
+        return TITLE + max((band.height for band in self.bands), default=0) + 2
+
+
+def layers(keys: Iterable[int], edges: Iterable[Edge]) -> dict[int, int]:
+    """Return each key's layer: how many steps the longest path to it has. Edges lead from parent to child."""
+    children, waiting = defaultdict(list), Counter[int]()
+    layer = dict.fromkeys(keys, 0)
+    for parent, child in edges:
+        children[parent].append(child)
+        waiting[child] += 1
+    ready = [key for key in layer if not waiting[key]]
+    for key in ready:
+        for child in children[key]:
+            layer[child] = max(layer[child], layer[key] + 1)
+            waiting[child] -= 1
+            if not waiting[child]:
+                ready.append(child)
+    return layer
+
+
+def draw(keys: Sequence[int], edges: Sequence[Edge]) -> Picture:
+    """Place every action and every edge."""
+    layer = layers(keys, edges)
+    picture = Picture(place(keys, layer, parents_of(edges)))
+    for parents, children in shared(edges).items():
+        connect(picture, layer, parents, children)
+    return picture
+
+
+def parents_of(edges: Iterable[Edge]) -> dict[int, set[int]]:
+    parents: dict[int, set[int]] = defaultdict(set)
+    for parent, child in edges:
+        parents[child].add(parent)
+    return parents
+
+
+def shared(edges: Iterable[Edge]) -> dict[frozenset[int], list[int]]:
+    """Return the children by the parents that they wait for."""
+    groups: dict[frozenset[int], list[int]] = defaultdict(list)
+    for child, parents in parents_of(edges).items():
+        groups[frozenset(parents)].append(child)
+    return groups
+
+
+def place(keys: Sequence[int], layer: Mapping[int, int], parents: Mapping[int, set[int]]) -> list[Band]:
+    """Put the layers beside each other, and each action near the middle of its parents."""
+    members: dict[int, list[int]] = defaultdict(list)
+    for key in keys:
+        members[layer[key]].append(key)
+    position: dict[int, float] = {}
+    bands, x = [], 1.0
+    for number in sorted(members):
+        ordered = sorted(
+            members[number], key=lambda key: mean([position[parent] for parent in parents.get(key, ())] or [0])
+        )
+        position.update((key, index / len(ordered)) for index, key in enumerate(ordered))
+        bands.append(band := make_band(number, ordered, x))
+        x = band.right[0] + BAND_GAP
+    return centred(bands)
+
+
+def make_band(number: int, keys: Sequence[int], x: float) -> Band:
+    columns = -(-len(keys) // ROWS)
+    rows = -(-len(keys) // columns)
+    nodes = [
+        Node(
+            key,
+            x + PADDING + (index // rows) * (WIDTH + COLUMN_GAP),
+            TITLE + PADDING + (index % rows) * (HEIGHT + ROW_GAP),
+        )
+        for index, key in enumerate(keys)
+    ]
+    width = 2 * PADDING + columns * (WIDTH + COLUMN_GAP) - COLUMN_GAP
+    return Band(number + 1, nodes, x, width, 2 * PADDING + rows * (HEIGHT + ROW_GAP) - ROW_GAP)
+
+
+def centred(bands: list[Band]) -> list[Band]:
+    """Make all bands as high as the highest, with their actions in the middle."""
+    highest = max((band.height for band in bands), default=0)
+    for band in bands:
+        for node in band.nodes:
+            node.y += (highest - band.height) / 2
+        band.height = highest
+    return bands
+
+
+def connect(picture: Picture, layer: Mapping[int, int], parents: frozenset[int], children: list[int]) -> None:
+    starts = anchors(picture.bands, layer, parents, "right")
+    ends = anchors(picture.bands, layer, children, "left")
+    if len(starts) > 1 and len(ends) > 1:
+        middle = min(x for x, _ in ends) - BAND_GAP / 2, mean(y for _, y in starts + ends)
+        picture.lines += [curve(start, middle) for start in starts]
+        starts = [middle]
+    picture.arrows += [curve(start, end) for start in starts for end in ends]
+
+
+def anchors(bands: list[Band], layer: Mapping[int, int], keys: Iterable[int], side: str) -> list[Point]:
+    """Return where edges of these actions begin or end: at their band, where they are all of it."""
+    by_layer: dict[int, set[int]] = defaultdict(set)
+    for key in keys:
+        by_layer[layer[key]].add(key)
+    points: list[Point] = []
+    for number, members in by_layer.items():
+        band = bands[number]
+        if len(members) == len(band.nodes) > 1:
+            points.append(getattr(band, side))
+        else:
+            points += [getattr(node, side) for node in band.nodes if node.key in members]
+    return points
+
+
+def curve(start: Point, end: Point) -> str:
+    (x1, y1), (x2, y2) = start, end
+    bend = max((x2 - x1) / 2, 8)
+    return f"M{x1:g},{y1:g} C{x1 + bend:g},{y1:g} {x2 - bend:g},{y2:g} {x2:g},{y2:g}"

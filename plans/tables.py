@@ -1,0 +1,30 @@
+"""The console's list of action plans."""
+
+import django_tables2 as tables
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from plans.models import ActionPlan
+from watcher_site.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn, TimeColumn, UUIDColumn
+
+
+class ActionPlanTable(tables.Table):
+    state = StateColumn()
+    uuid = UUIDColumn("plans:detail", verbose_name="plan", orderable=False)
+    audit = tables.Column(
+        accessor="audit__name", default="—", linkify=("audits:detail", {"uuid": tables.A("audit__uuid")})
+    )
+    strategy = tables.Column(accessor="strategy__display_name", default="—")
+    finished = NumberColumn(accessor="finished_actions", verbose_name="finished", orderable=False)
+    status_message = tables.Column(
+        verbose_name="message", orderable=False, default="", attrs={"td": {"class": "message"}}
+    )
+    created_at = TimeColumn(verbose_name="made")
+
+    class Meta:
+        model = ActionPlan
+        fields = ("state", "uuid", "audit", "strategy", "finished", "status_message", "created_at")
+        attrs = TABLE_ATTRIBUTES
+
+    def render_finished(self, value: int, record: ActionPlan) -> SafeString:
+        return format_html("{} of {}", value, getattr(record, "total_actions", 0))

@@ -1,0 +1,14 @@
+from django.urls import path
+
+from plans.skips import Skip
+from plans.views import ActionPlanList, ActionPlanPage, Cancel, Delete, Start
+
+app_name = "plans"
+urlpatterns = [
+    path("", ActionPlanList.as_view(), name="list"),
+    path("<uuid:uuid>/", ActionPlanPage.as_view(), name="detail"),
+    path("<uuid:uuid>/start/", Start.as_view(), name="start"),
+    path("<uuid:uuid>/skip/", Skip.as_view(), name="skip"),
+    path("<uuid:uuid>/cancel/", Cancel.as_view(), name="cancel"),
+    path("<uuid:uuid>/delete/", Delete.as_view(), name="delete"),
+]

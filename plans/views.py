@@ -1,0 +1,124 @@
+"""The console's pages of action plans."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django_tables2 import RequestConfig
+
+from actions.descriptions import in_order
+from actions.models import Action, ActionEvent
+from actions.tables import PlanActionTable
+from plans.filters import ActionPlanFilters
+from plans.models import ActionPlan
+from plans.pictures import picture_of
+from plans.tables import ActionPlanTable
+from watcher_site.models import Service
+from watcher_site.pages import ListPage, RecordPage, Verb
+
+ACTIONS_PER_PAGE = 100
+SHOWN_EVENTS = 12
+# The page of a plan in these states updates itself: somebody else's process is about to change it.
+MOVING = frozenset({ActionPlan.State.PENDING, ActionPlan.State.ONGOING, ActionPlan.State.CANCELLING})
+
+
+class ActionPlanList(ListPage):
+    model = ActionPlan
+    permission_required = "plans.view_actionplan"
+    table_class = ActionPlanTable
+    filterset_class = ActionPlanFilters
+    heading = "Action plans"
+    guidance = "An audit proposes a plan. Create an audit, and what it proposes appears here."
+
+    def get_queryset(self) -> QuerySet[ActionPlan]:
+        return ActionPlan.objects.present().with_progress().select_related("audit", "strategy").order_by("-pk")
+
+
+class ActionPlanPage(RecordPage):
+    """The plan, its graph, its actions and what happens to them. To htmx, the part that moves alone."""
+
+    model = ActionPlan
+    permission_required = "plans.view_actionplan"
+
+    def get_template_names(self) -> list[str]:
+        return ["plans/_progress.html" if getattr(self.request, "htmx", False) else "plans/actionplan_detail.html"]
+
+    def get_queryset(self) -> QuerySet[ActionPlan]:
+        return super().get_queryset().select_related("audit__goal", "strategy")
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        plan: ActionPlan = self.object
+        counts = in_order(plan.actions.all().count_states())
+        total = sum(counts.values())
+        return super().get_context_data(
+            plan=plan,
+            counts=counts,
+            total=total,
+            finished=sum(count for state, count in counts.items() if state in Action.FINAL),
+            moving=plan.state in MOVING,
+            nobody_runs_it=plan.state in MOVING and not Service.objects.appliers().active().exists(),
+            may_skip=may_skip(self.request, plan),
+            may_delete=plan.state in plan.DELETABLE,
+            may_cancel=plan.state in plan.CANCELLABLE,
+            table=actions_table(self.request, plan),
+            events=latest_events(plan),
+            **picture_of(plan, total),
+            **context,
+        )
+
+
+def may_skip(request: HttpRequest, plan: ActionPlan) -> bool:
+    return plan.is_prunable and request.user.has_perm("actions.skip_action")
+
+
+def actions_table(request: HttpRequest, plan: ActionPlan) -> PlanActionTable:
+    actions = plan.actions.present().with_first_parents().order_by("pk")
+    table = PlanActionTable(actions, may_skip=may_skip(request, plan))
+    return RequestConfig(request, paginate={"per_page": ACTIONS_PER_PAGE}).configure(table)
+
+
+def latest_events(plan: ActionPlan) -> QuerySet[ActionEvent]:
+    events = ActionEvent.objects.filter(action__action_plan=plan).select_related("action")
+    return events.order_by("-pk")[:SHOWN_EVENTS]
+
+
+class ActionPlanVerb(Verb):
+    model = ActionPlan
+
+    def where_to(self, record: ActionPlan, done: bool) -> str:
+        return reverse("plans:detail", args=[record.uuid])
+
+
+class Start(ActionPlanVerb):
+    permission_required = "plans.start_actionplan"
+    verb = "start the action plan"
+
+    def perform(self, record: ActionPlan) -> str:
+        record.launch()
+        return "Started. An applier takes it from here."
+
+
+class Cancel(ActionPlanVerb):
+    permission_required = "plans.cancel_actionplan"
+    verb = "cancel the action plan"
+    question = "Cancel this action plan?"
+    consequence = "What runs is aborted, and nothing more of it begins. A cancelled plan cannot be started again."
+
+    def perform(self, record: ActionPlan) -> str:
+        record.abandon(by=self.request.user.get_username())
+        return "The action plan is being cancelled." if record.state == record.State.CANCELLING else "Cancelled."
+
+
+class Delete(ActionPlanVerb):
+    permission_required = "plans.delete_actionplan"
+    verb = "delete the action plan"
+    question = "Delete this action plan?"
+    consequence = "It goes from every list, with its actions and their events."
+
+    def perform(self, record: ActionPlan) -> str:
+        record.remove()
+        return f"Deleted action plan {record.uuid}."
+
+    def where_to(self, record: ActionPlan, done: bool) -> str:
+        return reverse("plans:list") if done else super().where_to(record, done)

@@ -1,0 +1,107 @@
+"""The console's pages of actions."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from actions.models import Action, ActionEvent
+from tests.builders import action, make_plan
+
+
+@pytest.fixture
+def administrator(client: Client, cloud_admin: User) -> Client:
+    client.force_login(cloud_admin)
+    return client
+
+
+def page(client: Client, one: Action) -> str:
+    return client.get(reverse("actions:detail", args=[one.uuid])).content.decode()
+
+
+def send(client: Client, verb: str, one: Action, **fields: Any) -> str:
+    return client.post(reverse(f"actions:{verb}", args=[one.uuid]), fields, follow=True).content.decode()
+
+
+def skipped(name: str = "a") -> Action:
+    one = action(make_plan({name: []}), name)
+    one.skip("alice", "closing")
+    one.save_state()
+    return one
+
+
+def test_an_action_shows_what_it_waits_for_and_what_waits_for_it(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": ["a"], "c": ["b"]})
+    text = page(administrator, action(plan, "b"))
+    assert str(action(plan, "a").uuid) in text
+    assert str(action(plan, "c").uuid) in text
+
+
+def test_an_action_shows_its_events(administrator: Client) -> None:
+    one = action(make_plan({"a": []}), "a")
+    ActionEvent.objects.create(action=one, event="pre_condition", result="Error", details="no such server")
+    text = page(administrator, one)
+    assert "pre_condition" in text
+    assert "no such server" in text
+
+
+def test_a_pending_action_is_skipped_on_its_own_page(administrator: Client) -> None:
+    one = action(make_plan({"a": []}), "a")
+    assert "Skipped." in send(administrator, "skip", one, reason="closing")
+    assert Action.objects.get().status_message == "Action skipped by user. Reason: closing"
+
+
+def test_who_skipped_an_action_and_why_stands_on_its_page(administrator: Client) -> None:
+    text = page(administrator, skipped())
+    assert "Action skipped by user. Reason: closing" in text
+    assert "<strong>alice</strong>" in text
+
+
+def test_the_reason_of_a_skipped_action_can_be_changed(administrator: Client) -> None:
+    assert "Changed the reason." in send(administrator, "reason", skipped(), reason="audit week")
+    assert Action.objects.get().status_message == "Action skipped by user. Reason: audit week"
+
+
+def test_a_reason_that_does_not_fit_is_asked_for_again_and_kept(administrator: Client) -> None:
+    text = send(administrator, "reason", skipped(), reason="x" * 300)
+    assert "at most 223 characters" in text
+    assert "x" * 300 in text
+
+
+def test_skipping_twice_says_why_not(administrator: Client) -> None:
+    assert "State transition not allowed: (SKIPPED -&gt; SKIPPED)" in send(administrator, "skip", skipped())
+
+
+@pytest.mark.parametrize("state", ["ONGOING", "SUCCEEDED"])
+def test_there_is_no_form_where_skipping_is_over(administrator: Client, state: str) -> None:
+    assert 'name="reason"' not in page(administrator, action(make_plan({"a": []}, state=state), "a"))
+
+
+def test_a_reader_finds_no_form_and_is_refused(client: Client, reader: User) -> None:
+    one = skipped()
+    client.force_login(reader)
+    assert 'name="reason"' not in page(client, one)
+    assert client.post(reverse("actions:reason", args=[one.uuid]), {"reason": "no"}).status_code == 403
+
+
+def test_the_list_can_be_narrowed_to_a_plan(administrator: Client) -> None:
+    plan, other = make_plan({"a": []}), make_plan({"a": []})
+    text = administrator.get(reverse("actions:list"), {"action_plan": str(plan.uuid)}).content.decode()
+    assert str(action(plan, "a").uuid) in text
+    assert str(action(other, "a").uuid) not in text
+
+
+@pytest.mark.parametrize("query", [{"action_plan": "x"}, {"state": "NOPE"}, {"page": "-1"}, {"sort": "x"}])
+def test_nonsense_in_the_address_is_no_error(administrator: Client, query: dict[str, str]) -> None:
+    assert administrator.get(reverse("actions:list"), query).status_code == 200
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_the_list_takes_the_same_queries_whatever_its_size(
+    administrator: Client, django_assert_num_queries: Any, size: int
+) -> None:
+    make_plan({str(number): [] for number in range(size)})
+    with django_assert_num_queries(5):
+        administrator.get(reverse("actions:list"))

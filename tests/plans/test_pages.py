@@ -1,0 +1,181 @@
+"""The console's pages of action plans: who sees them, which buttons stand there, what a refusal looks like."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from actions.models import Action
+from plans.models import ActionPlan
+from tests.builders import make_audit, make_plan, make_strategy
+
+
+@pytest.fixture
+def administrator(client: Client, django_user_model: type[User]) -> Client:
+    """A browser in which somebody with every right is logged in."""
+    client.force_login(django_user_model.objects.create_superuser("alice"))
+    return client
+
+
+def page(client: Client, plan: ActionPlan, **options: Any) -> str:
+    return client.get(reverse("plans:detail", args=[plan.uuid]), **options).content.decode()
+
+
+def press(client: Client, verb: str, plan: ActionPlan) -> str:
+    """Press a button, and return the page that follows."""
+    return client.post(reverse(f"plans:{verb}", args=[plan.uuid]), follow=True).content.decode()
+
+
+def log_in_with(client: Client, *permissions: str) -> Client:
+    user = User.objects.create_user("rob")
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client.force_login(user)
+    return client
+
+
+def test_nobody_sees_a_plan_without_logging_in(client: Client, db: None) -> None:
+    plan = make_plan({"a": []})
+    response = client.get(reverse("plans:detail", args=[plan.uuid]))
+    assert response.headers["Location"].startswith(reverse("login"))
+
+
+def test_who_lacks_the_right_to_see_plans_reads_so(client: Client, db: None) -> None:
+    response = log_in_with(client).get(reverse("plans:list"))
+    assert response.status_code == 403
+    assert "your account lacks the right" in response.content.decode()
+
+
+def test_a_deleted_plan_is_not_found(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    plan.remove()
+    assert administrator.get(reverse("plans:detail", args=[plan.uuid])).status_code == 404
+
+
+def test_the_list_shows_how_far_each_plan_is(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []}, audit=make_audit("nightly"), strategy=make_strategy())
+    Action.objects.filter(pk=plan.actions.first().pk).update(state="SUCCEEDED")
+    text = administrator.get(reverse("plans:list")).content.decode()
+    assert "nightly" in text
+    assert "1 of 2" in text
+
+
+def test_the_list_can_be_narrowed_to_a_state(administrator: Client) -> None:
+    recommended, failed = make_plan(), make_plan(state="FAILED")
+    text = administrator.get(reverse("plans:list"), {"state": "FAILED"}).content.decode()
+    assert str(failed.uuid) in text
+    assert str(recommended.uuid) not in text
+
+
+BUTTONS = {
+    "RECOMMENDED": {"start", "cancel", "delete"},
+    "PENDING": {"cancel"},
+    "ONGOING": {"cancel"},
+    "CANCELLING": set(),
+    "SUCCEEDED": {"delete"},
+    "SUPERSEDED": {"delete"},
+}
+
+
+@pytest.mark.parametrize(("state", "expected"), BUTTONS.items())
+def test_a_plan_has_the_buttons_that_its_state_allows(administrator: Client, state: str, expected: set[str]) -> None:
+    text = page(administrator, make_plan({"a": []}, state=state))
+    assert {verb for verb in ("start", "cancel", "delete") if f'id="{verb}"' in text} == expected
+
+
+def test_a_reader_finds_no_button(client: Client, db: None) -> None:
+    text = page(log_in_with(client, "view_actionplan"), make_plan({"a": []}))
+    assert not [verb for verb in ("start", "cancel", "delete") if f'id="{verb}"' in text]
+
+
+@pytest.mark.parametrize("verb", ["start", "cancel", "delete"])
+def test_the_server_refuses_a_reader_who_sends_a_buttons_form_anyway(client: Client, db: None, verb: str) -> None:
+    plan = make_plan({"a": []})
+    log_in_with(client, "view_actionplan")
+    assert client.post(reverse(f"plans:{verb}", args=[plan.uuid])).status_code == 403
+    assert ActionPlan.objects.present().get().state == "RECOMMENDED"
+
+
+def test_start_hands_the_plan_to_the_appliers(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    assert "Started." in press(administrator, "start", plan)
+    assert ActionPlan.objects.get().state == "PENDING"
+
+
+def test_a_plan_that_was_started_meanwhile_says_so(administrator: Client) -> None:
+    text = press(administrator, "start", make_plan({"a": []}, state="ONGOING"))
+    assert "Not done (start the action plan): the action plan is already ONGOING." in text
+
+
+def test_a_get_changes_nothing(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    for verb in ("start", "cancel", "delete"):
+        administrator.get(reverse(f"plans:{verb}", args=[plan.uuid]))
+    assert ActionPlan.objects.present().get().state == "RECOMMENDED"
+
+
+def test_cancel_asks_first(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    question = administrator.get(reverse("plans:cancel", args=[plan.uuid])).content.decode()
+    assert "Cancel this action plan?" in question
+    press(administrator, "cancel", plan)
+    assert ActionPlan.objects.get().state == "CANCELLED"
+
+
+def test_a_plan_that_waits_cannot_be_deleted_and_says_why(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    assert "ONGOING" in press(administrator, "delete", plan)
+    assert ActionPlan.objects.present().exists()
+
+
+def test_delete_leads_to_the_list(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="SUCCEEDED")
+    assert f"Deleted action plan {plan.uuid}." in press(administrator, "delete", plan)
+
+
+@pytest.mark.parametrize(
+    ("state", "moves"), [("RECOMMENDED", False), ("PENDING", True), ("ONGOING", True), ("SUCCEEDED", False)]
+)
+def test_the_page_updates_itself_only_while_something_can_happen(
+    administrator: Client, state: str, moves: bool
+) -> None:
+    assert ('hx-trigger="every' in page(administrator, make_plan({"a": []}, state=state))) == moves
+
+
+def test_an_update_is_the_part_that_moves_alone(administrator: Client) -> None:
+    text = page(administrator, make_plan({"a": []}, state="ONGOING"), headers={"HX-Request": "true"})
+    assert text.lstrip().startswith('<div id="progress"')
+
+
+def test_an_update_after_the_session_ended_loads_the_page_anew(client: Client, db: None) -> None:
+    plan = make_plan({"a": []})
+    response = client.get(reverse("plans:detail", args=[plan.uuid]), headers={"HX-Request": "true"})
+    assert response.headers["HX-Refresh"] == "true"
+
+
+@pytest.mark.parametrize("size", [5, 100])
+def test_a_plans_page_takes_the_same_queries_whatever_its_size(
+    administrator: Client, django_assert_num_queries: Any, size: int
+) -> None:
+    graph: dict[str, list[str]] = {str(number): [str(number - 1)] if number else [] for number in range(size)}
+    plan = make_plan(graph, audit=make_audit(), strategy=make_strategy())
+    with django_assert_num_queries(11):
+        page(administrator, plan)
+
+
+def test_a_large_plan_shows_its_layers_instead_of_every_action(administrator: Client) -> None:
+    graph = {str(number): [str(number - 1)] if number % 2 else [] for number in range(302)}
+    text = page(administrator, make_plan(graph))
+    assert 'id="layers"' in text
+    assert "151 PENDING" in text
+
+
+def test_a_plan_without_actions_says_that_there_is_nothing_to_do(administrator: Client) -> None:
+    assert "the audit found nothing to do" in page(administrator, make_plan())
+
+
+def test_what_people_and_clouds_wrote_is_shown_and_never_run(administrator: Client) -> None:
+    text = page(administrator, make_plan({"<script>alert(1)</script>": []}, status_message="<b>bold</b>"))
+    assert "<script>alert(1)" not in text
+    assert "&lt;b&gt;bold" in text

@@ -1,0 +1,94 @@
+"""Skipping in the console: one action or many, with a reason, and what happens when it cannot be done."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from actions.models import Action
+from plans.models import ActionPlan
+from tests.builders import action, make_plan
+
+
+@pytest.fixture
+def administrator(client: Client, cloud_admin: User) -> Client:
+    client.force_login(cloud_admin)
+    return client
+
+
+def send(client: Client, plan: ActionPlan, **fields: Any) -> str:
+    return client.post(reverse("plans:skip", args=[plan.uuid]), fields, follow=True).content.decode()
+
+
+def states(plan: ActionPlan) -> dict[str, str]:
+    return {one.input_parameters["message"]: one.state for one in plan.actions.all()}
+
+
+@pytest.mark.parametrize(("state", "expected"), [("RECOMMENDED", 2), ("PENDING", 2), ("ONGOING", 0), ("SUCCEEDED", 0)])
+def test_every_pending_action_has_a_button_while_the_plan_can_be_pruned(
+    administrator: Client, state: str, expected: int
+) -> None:
+    plan = make_plan({"a": [], "b": [], "c": []}, state=state)
+    Action.objects.filter(pk=action(plan, "c").pk).update(state="SKIPPED")
+    text = administrator.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
+    assert text.count('name="only"') == expected
+    assert text.count('name="actions"') == expected
+
+
+def test_a_reader_finds_no_skip_button_and_is_refused(client: Client, reader: User) -> None:
+    plan = make_plan({"a": []})
+    client.force_login(reader)
+    assert 'name="only"' not in client.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
+    response = client.post(reverse("plans:skip", args=[plan.uuid]), {"only": action(plan, "a").uuid, "confirmed": "1"})
+    assert response.status_code == 403
+    assert states(plan) == {"a": "PENDING"}
+
+
+def test_the_first_step_asks_for_the_reason_and_changes_nothing(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []})
+    text = send(administrator, plan, only=action(plan, "a").uuid)
+    assert "Skip this action?" in text
+    assert states(plan) == {"a": "PENDING", "b": "PENDING"}
+
+
+def test_the_button_beside_an_action_leaves_the_boxes_aside(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []})
+    text = send(administrator, plan, only=action(plan, "a").uuid, actions=[action(plan, "b").uuid])
+    assert str(action(plan, "b").uuid) not in text
+
+
+def test_many_are_skipped_with_one_reason(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": [], "c": []})
+    chosen = [action(plan, name).uuid for name in "ab"]
+    assert "Skipped 2 actions." in send(administrator, plan, actions=chosen, reason="closing", confirmed="yes")
+    assert states(plan) == {"a": "SKIPPED", "b": "SKIPPED", "c": "PENDING"}
+    assert action(plan, "a").status_message == "Action skipped by user. Reason: closing"
+    assert action(plan, "b").skipped_by == "alice"
+
+
+def test_a_plan_that_began_meanwhile_refuses_and_says_why(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    text = send(administrator, plan, actions=[action(plan, "a").uuid], confirmed="yes")
+    assert "State update not allowed for actionplan state: ONGOING" in text
+    assert states(plan) == {"a": "PENDING"}
+
+
+def test_a_reason_that_does_not_fit_is_asked_for_again(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    text = send(administrator, plan, actions=[action(plan, "a").uuid], reason="x" * 300, confirmed="yes")
+    assert "at most 223 characters" in text
+    assert states(plan) == {"a": "PENDING"}
+
+
+@pytest.mark.parametrize("fields", [{}, {"actions": ["nonsense"]}, {"only": "\x00"}])
+def test_a_form_that_names_no_action_says_so(administrator: Client, fields: dict[str, Any]) -> None:
+    assert "Choose at least one action." in send(administrator, make_plan({"a": []}), **fields)
+
+
+def test_another_plans_action_is_not_skipped_here(administrator: Client) -> None:
+    plan, other = make_plan({"a": []}), make_plan({"a": []})
+    text = send(administrator, plan, actions=[action(other, "a").uuid], confirmed="yes")
+    assert "could not be found" in text
+    assert states(other) == {"a": "PENDING"}

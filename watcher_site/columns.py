@@ -1,0 +1,49 @@
+"""Columns that the tables of every app share."""
+
+from datetime import datetime
+from typing import Any
+
+import django_tables2 as tables
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from watcher_site.templatetags.console import short, state_badge, when
+
+TABLE_ATTRIBUTES = {"class": "table table-hover align-middle mb-0"}
+
+
+class StateColumn(tables.Column):
+    """A state, in colour and in words."""
+
+    def render(self, record: Any, bound_column: Any) -> SafeString:
+        # The stored word, as the API has it, not the title that Django makes of it.
+        return state_badge(bound_column.accessor.resolve(record))
+
+
+class TimeColumn(tables.Column):
+    """A moment in UTC: how long ago, and on hovering when."""
+
+    attrs = {"th": {"class": "text-nowrap"}, "td": {"class": "text-nowrap"}}
+
+    def render(self, value: datetime) -> SafeString | str:
+        return when(value)
+
+
+class UUIDColumn(tables.Column):
+    """The beginning of a record's UUID, with a link to its page."""
+
+    def __init__(self, page: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.page = page
+
+    def render(self, value: Any) -> SafeString:
+        return format_html(
+            '<a class="uuid" href="{}" title="{}">{}</a>', reverse(self.page, args=[value]), value, short(value)
+        )
+
+
+class NumberColumn(tables.Column):
+    """A number, flush right."""
+
+    attrs = {"th": {"class": "text-end"}, "td": {"class": "text-end number"}}

@@ -1,0 +1,8 @@
+"""What the filters of every app share."""
+
+from collections.abc import Iterable
+
+
+def words(values: Iterable[str]) -> list[tuple[str, str]]:
+    """Return choices that read as they are stored and as the API has them, ``SUCCEEDED`` and not "Succeeded"."""
+    return [(value, value) for value in values]

@@ -1,0 +1,107 @@
+"""What the pages of every app share: who may see them, lists, single records, and buttons that change something."""
+
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.contrib.auth.mixins import PermissionRequiredMixin
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.generic import DetailView, View
+from django.views.generic.detail import SingleObjectMixin
+from django_filters.views import FilterView
+from django_htmx.http import HttpResponseClientRefresh
+from django_tables2 import SingleTableMixin
+
+from watcher_site.refusals import Refused
+from watcher_site.state import ConcurrentTransition, TransitionNotAllowed
+
+
+class Page(PermissionRequiredMixin):
+    """A page for those who are logged in and hold ``permission_required``; others log in, or read why not (403)."""
+
+    request: HttpRequest
+
+    def handle_no_permission(self) -> Any:
+        """Have a page that updates itself load anew, where its session ended meanwhile."""
+        if getattr(self.request, "htmx", False) and not self.request.user.is_authenticated:
+            return HttpResponseClientRefresh()
+        return super().handle_no_permission()
+
+
+class ListPage(Page, SingleTableMixin, FilterView):
+    """A table of records with filters, sorting and pages; nothing is shown that a filter cannot mean."""
+
+    table_pagination = {"per_page": 50}
+    template_name = "list.html"
+    heading: ClassVar[str]
+    guidance: ClassVar[str] = ""
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        filtered = any(self.request.GET.get(name) for name in self.filterset_class.base_filters)
+        return super().get_context_data(heading=self.heading, guidance=self.guidance, is_filtered=filtered, **context)
+
+
+class ByUUID(SingleObjectMixin):
+    """One record by the UUID in the path, unless it was deleted."""
+
+    model: Any
+    slug_field = slug_url_kwarg = "uuid"
+
+    def get_queryset(self) -> Any:
+        return self.model.objects.present()
+
+
+class RecordPage(Page, ByUUID, DetailView):
+    """All about one record."""
+
+
+class Verb(Page, ByUUID, View):
+    """A button: asks where ``question`` says what is at stake, and on POST does what it says.
+
+    A refusal becomes a message on the page that the person returns to: the one place where the console
+    words them.
+    """
+
+    http_method_names = ["get", "post"]
+    verb: ClassVar[str]
+    question: ClassVar[str] = ""
+    consequence: ClassVar[str] = ""
+
+    def perform(self, record: Any) -> str:
+        """Do it, and return the sentence that tells so.
+
+        Raises:
+            Refused, TransitionNotAllowed, ConcurrentTransition: it was not done.
+        """
+        raise NotImplementedError
+
+    def where_to(self, record: Any, done: bool) -> str:
+        """Return the URL or the name of the page to go to then."""
+        raise NotImplementedError
+
+    def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        record = self.get_object()
+        if not self.question:
+            return redirect(self.where_to(record, False))
+        return render(request, "confirm.html", {"record": record, "view": self, "back": self.where_to(record, False)})
+
+    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        record = self.get_object()
+        return redirect(self.where_to(record, attempt(self, record)))
+
+
+def attempt(verb: Verb, record: Model) -> bool:
+    """Perform it, leave a message that tells the outcome, and say whether it was done."""
+    try:
+        messages.success(verb.request, verb.perform(record))
+    except Refused as refusal:
+        messages.error(verb.request, str(refusal))
+    except ConcurrentTransition:
+        messages.error(verb.request, f"Not done ({verb.verb}): someone else changed its state at the same moment.")
+    except TransitionNotAllowed:
+        name = record._meta.verbose_name
+        messages.error(verb.request, f"Not done ({verb.verb}): the {name} is already {getattr(record, 'state', '')}.")
+    else:
+        return True
+    return False

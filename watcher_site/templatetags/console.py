@@ -1,0 +1,68 @@
+"""How the console writes states, times, identifiers and shares."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+
+register = template.Library()
+
+
+@register.filter
+def short(identifier: Any) -> str:
+    """Return the beginning of a UUID, enough for a person to tell it from its neighbours."""
+    return str(identifier)[:8]
+
+
+@register.filter
+def state_badge(state: str) -> SafeString:
+    return format_html('<span class="state state-{}">{}</span>', state.lower(), state)
+
+
+@register.filter
+def when(moment: datetime | None) -> SafeString | str:
+    """Return how long ago a moment was, with the moment itself in UTC for those who point at it."""
+    if moment is None:
+        return "—"
+    ago = timesince(moment, depth=1)
+    text = "just now" if ago.startswith("0") else f"{ago} ago"
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), f"{moment:%Y-%m-%d %H:%M:%S} UTC", text
+    )
+
+
+@register.inclusion_tag("_bar.html")
+def state_bar(counts: Mapping[str, int], label: str) -> dict[str, Any]:
+    """Draw the shares of a whole, by state, in the order of ``counts``; ``label`` is for those who cannot see it."""
+    total = sum(counts.values()) or 1
+    parts, left = [], 0.0
+    for state, count in counts.items():
+        width = 1000 * count / total
+        parts.append({"state": state.lower(), "x": left, "width": width, "label": f"{count} {state}"})
+        left += width
+    return {"parts": [part for part in parts if part["width"]], "label": label}
+
+
+@register.inclusion_tag("_bar.html")
+def use_bar(used: float, capacity: float, label: str) -> dict[str, Any]:
+    """Draw how much of a capacity is used, in three colours: with room, nearly full, over it."""
+    share = used / capacity if capacity else 1.0
+    level = "over" if share > 1 else "high" if share > 0.85 else "room"
+    return {"parts": [{"state": level, "x": 0, "width": 1000 * min(share, 1), "label": label}], "label": label}
+
+
+@register.filter
+def total(counts: Mapping[str, int]) -> int:
+    return sum(counts.values())
+
+
+@register.filter
+def duration(event: Any) -> str:
+    """Return how long something with a start and a finish took, in seconds."""
+    if event.finish_time is None:
+        return "not finished"
+    return f"{(event.finish_time - event.start_time).total_seconds():.1f} s"
