@@ -1,0 +1,73 @@
+"""System checks find plug-ins and settings that cannot work."""
+
+import pytest
+from django.core.checks import run_checks
+from pytest_django import Settings
+
+from actions.types.base import ActionType
+from actions.types.nop import Nop
+from watcher_site.checks import check_lease, check_plugins
+
+
+class Nameless(Nop):
+    name = ""
+
+
+class OtherNop(Nop):
+    """Has the name of another."""
+
+
+class Unfinished(ActionType):
+    name = "unfinished"
+
+
+NOP = "actions.types.nop.Nop"
+HERE = __name__
+
+
+def ids() -> list[str | None]:
+    return [problem.id for problem in check_plugins()]
+
+
+def test_the_site_as_it_comes_has_no_problem() -> None:
+    assert [problem for problem in run_checks() if problem.is_serious()] == []
+
+
+@pytest.mark.parametrize("setting", ["ACTION_TYPES", "STRATEGIES"])
+@pytest.mark.parametrize("path", ["no.such.module.Thing", "actions.types.nop.Missing", "nonsense", ""])
+def test_a_path_that_leads_nowhere_is_an_error(settings: Settings, setting: str, path: str) -> None:
+    setattr(settings, setting, [path])
+    assert ids() == ["watcher_site.E001"]
+
+
+def test_an_error_names_the_setting_and_the_path(settings: Settings) -> None:
+    settings.CLOUD = "no.such.Cloud"
+    (problem,) = check_plugins()
+    assert problem.msg.startswith("CLOUD: no.such.Cloud cannot be loaded: ")
+
+
+@pytest.mark.parametrize("path", ["builtins.dict", "os.path.join", "audits.strategies.dummy.Dummy"])
+def test_what_is_no_action_type_is_an_error(settings: Settings, path: str) -> None:
+    settings.ACTION_TYPES = [path]
+    assert ids() == ["watcher_site.E002"]
+
+
+def test_a_plug_in_that_lacks_a_method_is_an_error(settings: Settings) -> None:
+    settings.ACTION_TYPES = [f"{HERE}.Unfinished"]
+    (problem,) = check_plugins()
+    assert (problem.id, "execute" in problem.msg) == ("watcher_site.E003", True)
+
+
+def test_a_plug_in_without_a_name_is_an_error(settings: Settings) -> None:
+    settings.ACTION_TYPES = [f"{HERE}.Nameless"]
+    assert ids() == ["watcher_site.E004"]
+
+
+def test_two_plug_ins_of_one_name_are_errors(settings: Settings) -> None:
+    settings.ACTION_TYPES = [NOP, f"{HERE}.OtherNop"]
+    assert ids() == ["watcher_site.E005", "watcher_site.E005"]
+
+
+def test_a_lease_shorter_than_the_look_at_the_work_is_a_warning(settings: Settings) -> None:
+    settings.SERVICE_DOWN_TIME, settings.POLL_INTERVAL = 5, 6
+    assert [problem.id for problem in check_lease()] == ["watcher_site.W001"]
