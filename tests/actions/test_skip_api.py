@@ -1,0 +1,209 @@
+"""PATCH on an action, to the letter of the seed and of what existing clients rely on."""
+
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+
+from actions.models import Action
+from plans.models import ActionPlan
+from tests.api import Caller, fault
+from tests.builders import action, make_plan
+
+pytestmark = pytest.mark.django_db
+
+SKIP = {"op": "replace", "path": "/state", "value": "SKIPPED"}
+
+
+def reason(text: object, op: str = "replace") -> dict[str, object]:
+    return {"op": op, "path": "/status_message", "value": text}
+
+
+@pytest.fixture
+def plan() -> ActionPlan:
+    return make_plan({"a": [], "b": ["a"]})
+
+
+@pytest.fixture
+def path(plan: ActionPlan) -> str:
+    return f"/actions/{action(plan, 'a').uuid}"
+
+
+def make_action(state: str, plan_state: str = "RECOMMENDED", **columns: object) -> Action:
+    return Action.objects.create(
+        action_plan=make_plan(state=plan_state),
+        action_type="nop",
+        input_parameters={"message": "x"},
+        state=state,
+        **columns,
+    )
+
+
+def test_a_pending_action_of_a_recommended_plan_is_skipped(api: Caller, path: str) -> None:
+    answer = api.patch(path, [SKIP])
+    assert answer.status_code == 200
+    assert answer.json()["state"] == "SKIPPED"
+    assert answer.json()["status_message"] == "Action skipped by user."
+
+
+def test_a_pending_action_of_a_pending_plan_is_skipped(api: Caller, plan: ActionPlan, path: str) -> None:
+    plan.launch()
+    assert api.patch(path, [SKIP]).status_code == 200
+
+
+@pytest.mark.parametrize("op", ["add", "replace"])
+@pytest.mark.parametrize("reason_first", [True, False])
+def test_the_reason_is_kept_whichever_step_comes_first(api: Caller, path: str, op: str, reason_first: bool) -> None:
+    steps = [SKIP, reason("month-end closing", op)]
+    answer = api.patch(path, steps[::-1] if reason_first else steps)
+    assert answer.json()["status_message"] == "Action skipped by user. Reason: month-end closing"
+
+
+@pytest.mark.parametrize("state", ["skipped", "Skipped", "SKIPPED"])
+def test_the_state_is_accepted_in_any_letter_case(api: Caller, path: str, state: str) -> None:
+    assert api.patch(path, [SKIP | {"value": state}]).json()["state"] == "SKIPPED"
+
+
+@pytest.mark.parametrize("empty", [None, "", "   "])
+def test_an_empty_reason_is_no_reason(api: Caller, path: str, empty: object) -> None:
+    assert api.patch(path, [SKIP, reason(empty)]).json()["status_message"] == "Action skipped by user."
+
+
+def test_who_skipped_an_action_is_remembered(api: Caller, plan: ActionPlan, path: str) -> None:
+    api.patch(path, [SKIP])
+    assert action(plan, "a").skipped_by == "alice"
+
+
+def test_before_1_5_the_patch_is_refused_in_the_words_that_clients_know(cloud_admin: User, path: str) -> None:
+    answer = Caller(cloud_admin, "1.4").patch(path, [SKIP])
+    assert answer.status_code == 400
+    assert fault(answer) == "API microversion 1.5 or higher is required."
+
+
+@pytest.mark.parametrize("state", ["ONGOING", "CANCELLING", "SUCCEEDED", "FAILED", "CANCELLED", "SUPERSEDED"])
+def test_a_plan_that_has_begun_or_ended_refuses_skips(api: Caller, state: str) -> None:
+    pending = make_action("PENDING", plan_state=state)
+    answer = api.patch(f"/actions/{pending.uuid}", [SKIP])
+    assert answer.status_code == 409
+    assert fault(answer) == f"State update not allowed for actionplan state: {state}"
+
+
+@pytest.mark.parametrize("state", ["ONGOING", "SUCCEEDED", "FAILED", "CANCELLED"])
+def test_an_action_that_is_not_pending_is_not_skipped(api: Caller, state: str) -> None:
+    answer = api.patch(f"/actions/{make_action(state).uuid}", [SKIP])
+    assert answer.status_code == 409
+    assert fault(answer) == f"State transition not allowed: ({state} -> SKIPPED)"
+
+
+@pytest.mark.parametrize("asked", ["ONGOING", "CANCELLED", "PENDING", "SUCCEEDED"])
+def test_no_other_state_can_be_asked_for(api: Caller, path: str, asked: str) -> None:
+    answer = api.patch(path, [SKIP | {"value": asked}])
+    assert answer.status_code == 409
+    assert fault(answer) == f"State transition not allowed: (PENDING -> {asked})"
+
+
+def test_a_skipped_action_is_not_skipped_again(api: Caller, path: str) -> None:
+    api.patch(path, [SKIP, reason("first")])
+    assert api.patch(path, [SKIP]).status_code == 409
+
+
+def test_the_reason_of_a_skipped_action_may_be_changed(api: Caller, path: str) -> None:
+    api.patch(path, [SKIP, reason("first")])
+    assert api.patch(path, [reason("second")]).json()["status_message"] == "Action skipped by user. Reason: second"
+
+
+def test_the_reason_may_be_changed_after_the_plan_has_ended(api: Caller) -> None:
+    skipped = make_action(
+        "SKIPPED", plan_state="SUCCEEDED", skipped_by="alice", status_message="Action skipped by user."
+    )
+    answer = api.patch(f"/actions/{skipped.uuid}", [reason("late words")])
+    assert answer.json()["status_message"] == "Action skipped by user. Reason: late words"
+
+
+def test_the_stored_text_sent_back_does_not_nest(api: Caller, path: str) -> None:
+    stored = api.patch(path, [SKIP, reason("month-end")]).json()["status_message"]
+    assert api.patch(path, [reason(stored)]).json()["status_message"] == stored
+
+
+def test_what_an_action_found_out_by_itself_is_never_put_into_a_users_mouth(api: Caller) -> None:
+    finding = "Action was skipped automatically: Instance x not found"
+    skipped = make_action("SKIPPED", plan_state="SUCCEEDED", status_message=finding)
+    answer = api.patch(f"/actions/{skipped.uuid}", [reason("known")])
+    assert answer.json()["status_message"] == f"{finding} Note: known"
+    again = api.patch(f"/actions/{skipped.uuid}", [reason(f"{finding} Note: well known")])
+    assert again.json()["status_message"] == f"{finding} Note: well known"
+
+
+def test_a_message_alone_needs_a_skipped_action(api: Caller, path: str) -> None:
+    answer = api.patch(path, [reason("why not")])
+    assert answer.status_code == 409
+    assert fault(answer) == "status_message update only allowed when action state is SKIPPED"
+
+
+def test_an_empty_patch_changes_nothing(api: Caller, plan: ActionPlan, path: str) -> None:
+    answer = api.patch(path, [])
+    assert answer.status_code == 200
+    assert action(plan, "a").updated_at is None
+
+
+def test_a_reason_that_just_fits_is_kept_whole(api: Caller, path: str) -> None:
+    longest = "x" * (255 - len("Action skipped by user. Reason: "))
+    assert api.patch(path, [SKIP, reason(longest)]).json()["status_message"].endswith(longest)
+
+
+def test_a_reason_that_does_not_fit_is_refused_and_nothing_is_written(
+    api: Caller, plan: ActionPlan, path: str
+) -> None:
+    answer = api.patch(path, [SKIP, reason("x" * 224)])
+    assert answer.status_code == 400
+    assert "status_message" in fault(answer)
+    assert "223" in fault(answer)
+    assert action(plan, "a").state == "PENDING"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"op": "replace"},
+        "SKIPPED",
+        [1],
+        [{"path": "/state", "value": "SKIPPED"}],
+        [{"op": "replace", "value": "SKIPPED"}],
+        [{"op": "replace", "path": "/state"}],
+        [{"op": "test", "path": "/state", "value": "PENDING"}],
+        [{"op": "replace", "path": "state", "value": "SKIPPED"}],
+        [{"op": "replace", "path": "/uuid", "value": "SKIPPED"}],
+        [{"op": "replace", "path": "/action_type", "value": "migrate"}],
+        [{"op": "remove", "path": "/state"}],
+        [{"op": "remove", "path": "/status_message"}],
+        [SKIP | {"value": "FOO"}],
+        [SKIP | {"value": 7}],
+        [SKIP | {"from": "/state"}],
+        [SKIP, reason(7)],
+        [SKIP, reason(["a"])],
+    ],
+)
+def test_a_malformed_patch_is_400_and_changes_nothing(
+    api: Caller, plan: ActionPlan, path: str, document: object
+) -> None:
+    answer = api.patch(path, document)
+    assert answer.status_code == 400
+    assert fault(answer)
+    assert action(plan, "a").state == "PENDING"
+
+
+def test_an_unknown_action_is_404(api: Caller) -> None:
+    answer = api.patch(f"/actions/{uuid4()}", [SKIP])
+    assert answer.status_code == 404
+    assert "could not be found" in fault(answer)
+
+
+def test_an_id_that_is_no_uuid_is_400(api: Caller) -> None:
+    assert api.patch("/actions/first", [SKIP]).status_code == 400
+
+
+def test_a_reader_may_not_skip(reader: User, plan: ActionPlan, path: str) -> None:
+    answer = Caller(reader).patch(path, [SKIP])
+    assert answer.status_code == 403
+    assert fault(answer) == "Policy doesn't allow action:update to be performed."
+    assert action(plan, "a").state == "PENDING"
