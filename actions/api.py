@@ -32,6 +32,7 @@ class ActionView(ResourceView):
         "updated_at": "updated_at",
     }
     permissions_required = {"partial_update": "actions.skip_action"}
+    actions_since = {"partial_update": (1, 5)}
 
     def filter_action_plan_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         if "audit_uuid" in self.request.query_params:
@@ -44,7 +45,7 @@ class ActionView(ResourceView):
     def partial_update(self, request: Request, identifier: str) -> Response:
         """Skip a PENDING action, or change the words of a SKIPPED one. From 1.5."""
         changes = read_changes(request.data)
-        if used_by(request) < (1, 5):
+        if used_by(request) < self.actions_since["partial_update"]:
             raise ParseError("API microversion 1.5 or higher is required.")
         action = self.get_object(request, identifier)
         if changes:

@@ -17,6 +17,7 @@ from audits.serializers import (
     GoalSerializer,
     NewAuditSerializer,
     NewAuditTemplateSerializer,
+    RequirementSerializer,
     ScoringEngineSerializer,
     StrategySerializer,
 )
@@ -59,6 +60,7 @@ class StrategyView(NamedLookup, AimFilters, ResourceView):
     filters = ["goal"]
     sort_keys = {"uuid": "uuid", "name": "name", "display_name": "display_name", **TIMES, **GOAL}
     permissions_required = {"state": "audits.view_strategy"}
+    answers = {"state": (200, RequirementSerializer(many=True))}
 
     def state(self, request: Request, identifier: str) -> Response:
         """Say what the strategy needs and what of it is there."""
@@ -88,9 +90,10 @@ class AuditTemplateView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     policy = "audit_template"
     filters = ["goal", "strategy"]
     sort_keys = {"uuid": "uuid", "name": "name", **TIMES, **GOAL, **STRATEGY}
+    bodies = {"create": NewAuditTemplateSerializer}
 
     def create(self, request: Request) -> Response:
-        attributes = read_body(request, NewAuditTemplateSerializer, AuditTemplateSerializer._declared_fields)
+        attributes = read_body(request, self.bodies["create"], AuditTemplateSerializer._declared_fields)
         return self.created(create_audit_template(**attributes))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
@@ -127,9 +130,10 @@ class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     filters = ["goal", "strategy"]
     sort_keys = {"uuid": "uuid", "name": "name", "audit_type": "audit_type", "state": "state"}
     sort_keys |= {**TIMES, **GOAL, **STRATEGY}
+    bodies = {"create": NewAuditSerializer}
 
     def create(self, request: Request) -> Response:
-        attributes = read_body(request, NewAuditSerializer, AuditSerializer._declared_fields)
+        attributes = read_body(request, self.bodies["create"], AuditSerializer._declared_fields)
         return self.created(create_audit(**attributes))
 
     def partial_update(self, request: Request, identifier: str) -> Response:

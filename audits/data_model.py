@@ -1,8 +1,11 @@
 """``/v1/data_model``: the cluster as strategies see it (`watcher-api` section 16)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import Q
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,36 +18,51 @@ from watcher_site.api.versions import Version, used_by
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid, NotFound
 
-NODE_FIELDS = (
-    "uuid",
-    "hostname",
-    "status",
-    "disabled_reason",
-    "state",
-    "memory",
-    "memory_mb_reserved",
-    "disk",
-    "disk_gb_reserved",
-    "vcpus",
-    "vcpu_reserved",
-    "memory_ratio",
-    "vcpu_ratio",
-    "disk_ratio",
-)
-SERVER_FIELDS: dict[str, Version] = {
-    "uuid": (1, 3),
-    "name": (1, 3),
-    "state": (1, 3),
-    "watcher_exclude": (1, 3),
-    "memory": (1, 3),
-    "disk": (1, 3),
-    "vcpus": (1, 3),
-    "metadata": (1, 3),
-    "project_id": (1, 3),
-    "locked": (1, 3),
-    "pinned_az": (1, 6),
-    "flavor_extra_specs": (1, 6),
-}
+
+class NodeAndServerSerializer(serializers.Serializer[Any]):
+    """A server on its node; a node without servers has the ``node_…`` fields only."""
+
+    node_uuid = serializers.UUIDField()
+    node_hostname = serializers.CharField()
+    node_status = serializers.ChoiceField(["enabled", "disabled"])
+    node_disabled_reason = serializers.CharField(allow_null=True)
+    node_state = serializers.ChoiceField(["up", "down"])
+    node_memory = serializers.IntegerField(help_text="MB")
+    node_memory_mb_reserved = serializers.IntegerField()
+    node_disk = serializers.IntegerField(help_text="GB")
+    node_disk_gb_reserved = serializers.IntegerField()
+    node_vcpus = serializers.IntegerField()
+    node_vcpu_reserved = serializers.IntegerField()
+    node_memory_ratio = serializers.FloatField()
+    node_vcpu_ratio = serializers.FloatField()
+    node_disk_ratio = serializers.FloatField()
+    server_uuid = serializers.UUIDField(required=False)
+    server_name = serializers.CharField(required=False)
+    server_state = serializers.CharField(required=False)
+    server_watcher_exclude = serializers.BooleanField(required=False)
+    server_memory = serializers.IntegerField(required=False, help_text="MB")
+    server_disk = serializers.IntegerField(required=False, help_text="GB")
+    server_vcpus = serializers.IntegerField(required=False)
+    server_metadata = serializers.DictField(required=False)
+    server_project_id = serializers.CharField(required=False)
+    server_locked = serializers.BooleanField(required=False)
+    server_pinned_az = serializers.CharField(required=False)
+    server_flavor_extra_specs = serializers.DictField(required=False)
+
+    since: Mapping[str, Version] = {"server_pinned_az": (1, 6), "server_flavor_extra_specs": (1, 6)}
+
+
+class DataModelSerializer(serializers.Serializer[Any]):
+    context = NodeAndServerSerializer(many=True)  # type: ignore[assignment]
+
+
+def part(prefix: str) -> list[str]:
+    """Return the fields with this prefix, without it: the attributes of a node or a server."""
+    fields = NodeAndServerSerializer._declared_fields
+    return [name.removeprefix(prefix) for name in fields if name.startswith(prefix)]
+
+
+NODE_FIELDS, SERVER_FIELDS = part("node_"), part("server_")
 
 
 class DataModelView(ResourceView):
@@ -52,6 +70,11 @@ class DataModelView(ResourceView):
     title = "Data model"
     policy = "data_model"
     since = (1, 3)
+    answers = {"short_list": (200, DataModelSerializer)}
+    query_parameters = [
+        OpenApiParameter("data_model_type", str, enum=["compute"], default="compute"),
+        OpenApiParameter("audit_uuid", str, description="the cluster as this audit's scope sees it; uuid or id"),
+    ]
 
     def short_list(self, request: Request) -> Response:
         """Show one object for each server on its node, and one for each node without servers."""
@@ -86,4 +109,6 @@ def rows(node: NodeSnapshot, version: Version) -> list[dict[str, Any]]:
 
 
 def server_part(server: ServerSnapshot, version: Version) -> dict[str, Any]:
-    return {f"server_{name}": getattr(server, name) for name, since in SERVER_FIELDS.items() if version >= since}
+    since = NodeAndServerSerializer.since
+    named = {f"server_{name}": name for name in SERVER_FIELDS}
+    return {field: getattr(server, name) for field, name in named.items() if version >= since.get(field, (1, 3))}

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from audits.models import NAME_LENGTH, Audit
-from watcher_site.api.serializers import ResourceSerializer, Row, links_field, without_zone
+from watcher_site.api.serializers import ResourceSerializer, Row, ZonelessTimeField, links_field, without_zone
 
 
 class TimesSerializer(ResourceSerializer):
@@ -50,6 +50,15 @@ class StrategySerializer(ResourceSerializer):
         short = ("uuid", "name", "display_name", "goal_uuid", "goal_name", "links")
         columns = {"goal_uuid": "goal__uuid", "goal_name": "goal__name"}
         computed = ("links",)
+
+
+class RequirementSerializer(serializers.Serializer[Any]):
+    """What a strategy needs: one entry each for data source, metrics, cluster data models, and the strategy's name."""
+
+    type = serializers.CharField()
+    state = serializers.JSONField(help_text="a text, or a list of objects with one name and its availability each")
+    mandatory = serializers.JSONField(help_text="true, false, or an empty text where it does not apply")
+    comment = serializers.CharField()
 
 
 class ScoringEngineSerializer(TimesSerializer):
@@ -128,12 +137,12 @@ class AuditSerializer(TimesSerializer):
     interval = serializers.CharField(allow_null=True)
     scope = serializers.ListField(child=serializers.DictField())
     auto_trigger = serializers.BooleanField()
-    next_run_time = serializers.DateTimeField(allow_null=True, help_text="UTC, written without a zone")
+    next_run_time = ZonelessTimeField(allow_null=True)
     links = links_field()
     parameters = serializers.DictField()
     hostname = serializers.CharField(allow_null=True, help_text="of the decision engine that runs it, or ran it")
-    start_time = serializers.DateTimeField(allow_null=True, help_text="UTC, written without a zone")
-    end_time = serializers.DateTimeField(allow_null=True, help_text="UTC, written without a zone")
+    start_time = ZonelessTimeField(allow_null=True)
+    end_time = ZonelessTimeField(allow_null=True)
     force = serializers.BooleanField()
     status_message = serializers.CharField(allow_null=True)
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,6 +16,8 @@ class WebhookView(NamedLookup, ResourceView):
     title = "Audit"
     policy = "webhook"
     permissions_required = {"trigger": "audits.trigger_audit"}
+    bodies = {"trigger": OpenApiTypes.OBJECT}
+    answers = {"trigger": (202, None)}
 
     def trigger(self, request: Request, identifier: str) -> Response:
         """Trigger an EVENT audit. The body must be JSON, and does not matter."""

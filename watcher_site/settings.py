@@ -177,6 +177,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["watcher_site.api.media.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["watcher_site.api.media.JSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "watcher_site.api.media.AlwaysJSON",
+    "DEFAULT_SCHEMA_CLASS": "watcher_site.api.schema.ResourceSchema",
     "DEFAULT_VERSIONING_CLASS": "watcher_site.api.versions.HeaderVersioning",
     "EXCEPTION_HANDLER": "watcher_site.api.errors.answer",
 }
@@ -274,11 +275,11 @@ WHITENOISE_USE_FINDERS = True
 SPECTACULAR_SETTINGS = {
     "TITLE": "Watcher Site",
     "DESCRIPTION": "Action plans for a cloud: reviewed, pruned, run and followed. Speaks OpenStack infra-optim.",
-    "VERSION": "1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "VERSION": "",  # the microversion stands alone
+    "DEFAULT_GENERATOR_CLASS": "watcher_site.api.documentation.DocumentGenerator",
+    # The states of actions, action plans and audits are lists of their own, under the one name that clients know.
+    "POSTPROCESSING_HOOKS": [],
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
 }
 
 # Logs: one JSON object a line, or colours for a person at a terminal

@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from watcher_site.api.discovery import VersionRoot, root
+from watcher_site.api.documentation import DocumentationPage, DocumentView
 from watcher_site.health import healthz, readyz
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -11,6 +12,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", readyz),
     path("v1", VersionRoot.as_view()),
     path("v1/", VersionRoot.as_view()),
+    path("v1/openapi.json", DocumentView.as_view(), name="openapi"),
+    path("v1/docs/", DocumentationPage.as_view(), name="documentation"),
     path("", include("watcher_site.api.urls")),
     path("console/", include("watcher_site.console_urls")),
 ]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from watcher_site.api.errors import NotAcceptableHere
@@ -107,6 +108,11 @@ class LinkSerializer(serializers.Serializer[Any]):
 def links_field() -> Any:
     """Return the pair of links that each object has: to itself, and without the version."""
     return LinkSerializer(many=True, read_only=True)
+
+
+@extend_schema_field({"type": "string", "example": "2026-11-20T22:55:41", "description": "UTC, without saying so"})
+class ZonelessTimeField(serializers.DateTimeField):
+    """A time that existing servers show without its zone (`without_zone`)."""
 
 
 def without_zone(rows: list[Row], *fields: str) -> None:

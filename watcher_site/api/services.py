@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from watcher_site.api.serializers import ResourceSerializer, Row, links_field, without_zone
+from watcher_site.api.serializers import ResourceSerializer, Row, ZonelessTimeField, links_field, without_zone
 from watcher_site.api.views import ResourceView
 from watcher_site.models import Service
 
@@ -16,7 +16,7 @@ class ServiceSerializer(ResourceSerializer):
     host = serializers.CharField()
     status = serializers.ChoiceField(["ACTIVE", "FAILED"])
     links = links_field()
-    last_seen_up = serializers.DateTimeField(allow_null=True, help_text="UTC, written without a zone")
+    last_seen_up = ZonelessTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
@@ -45,6 +45,7 @@ class ServiceView(ResourceView):
     model = Service
     title = "Service"
     policy = "service"
+    identifiers = ("id", "name")
     sort_keys = {"name": "name", "host": "host", "last_seen_up": "last_seen_up"}
 
     def lookup(self, identifier: str) -> QuerySet[Any]:

@@ -44,6 +44,10 @@ class ResourceView(ViewSetMixin, VersionedView):
     Subclasses name the ``serializer_class``, the ``model``, what the model is called in messages (``title``) and
     in policies (``policy``), their ``filters`` (methods ``filter_<name>(queryset, value)``) and ``sort_keys``
     (what the client says: the column it stands for).
+
+    For the OpenAPI document: what the path may name an object by (``identifiers``), the serializers of the bodies
+    (``bodies``), the status and the serializer of answers that are not the resource itself (``answers``), the version
+    that brought an action (``actions_since``), and the query of lists that do not page (``query_parameters``).
     """
 
     serializer_class: type[ResourceSerializer]
@@ -53,6 +57,11 @@ class ResourceView(ViewSetMixin, VersionedView):
     filters: list[str] = []
     sort_keys: dict[str, str] = {}
     permissions_required: dict[str, str] = {}
+    identifiers: tuple[str, ...] = ("uuid",)
+    bodies: dict[str, Any] = {}
+    answers: dict[str, tuple[int, Any]] = {}
+    actions_since: dict[str, versions.Version] = {}
+    query_parameters: list[Any] = []
     policy_actions = {
         "short_list": "get_all",
         "detailed_list": "detail",
@@ -174,6 +183,8 @@ class ResourceView(ViewSetMixin, VersionedView):
 
 class NamedLookup:
     """Single objects by database id, UUID or name; markers of any form."""
+
+    identifiers: tuple[str, ...] = ("uuid", "name", "id")
 
     def lookup(self: Any, identifier: str) -> QuerySet[Any]:
         return self.get_queryset().named(identifier)

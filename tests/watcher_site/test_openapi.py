@@ -1,0 +1,83 @@
+"""The OpenAPI document of each microversion, and the page that shows it."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+
+from tests.api import Caller, fault
+from watcher_site.api import versions
+
+pytestmark = pytest.mark.django_db
+
+EVERY_VERSION = [versions.text(version) for version in versions.HISTORY]
+
+
+def document(api: Caller, version: str) -> Any:
+    return api.get(f"/openapi.json?version={version}").json()
+
+
+@pytest.mark.parametrize("version", EVERY_VERSION)
+def test_the_document_of_every_version_is_valid_and_raises_no_warning(version: str, tmp_path: Any) -> None:
+    call_command("spectacular", api_version=version, validate=True, fail_on_warn=True, file=str(tmp_path / "document"))
+
+
+def test_without_a_version_the_newest_is_described(api: Caller) -> None:
+    answer = api.get("/openapi.json").json()
+    assert answer["info"]["version"] == versions.text(versions.MAXIMUM)
+    assert answer == document(api, versions.text(versions.MAXIMUM))
+
+
+def test_a_version_that_is_not_served_has_no_document(api: Caller) -> None:
+    answer = api.get("/openapi.json?version=1.99")
+    assert answer.status_code == 400
+    assert "1.0, 1.1" in fault(answer)
+
+
+def test_skipping_is_described_from_its_version_on(api: Caller) -> None:
+    path = "/v1/actions/{identifier}"
+    assert "patch" not in document(api, "1.4")["paths"][path]
+    assert "patch" in document(api, "1.5")["paths"][path]
+
+
+@pytest.mark.parametrize(
+    ("component", "field", "before", "since"),
+    [
+        ("Action", "status_message", "1.4", "1.5"),
+        ("Audit", "force", "1.1", "1.2"),
+        ("AuditTemplate", "default_parameters", "1.6", "1.7"),
+    ],
+)
+def test_fields_are_described_from_their_version_on(
+    api: Caller, component: str, field: str, before: str, since: str
+) -> None:
+    assert field not in document(api, before)["components"]["schemas"][component]["properties"]
+    assert field in document(api, since)["components"]["schemas"][component]["properties"]
+
+
+def test_every_path_that_is_routed_is_described(api: Caller) -> None:
+    paths = document(api, "1.7")["paths"]
+    collections = ("goals", "strategies", "audit_templates", "audits", "action_plans", "actions", "scoring_engines")
+    for collection in (*collections, "services"):
+        assert {f"/v1/{collection}", f"/v1/{collection}/detail", f"/v1/{collection}/{{identifier}}"} <= set(paths)
+    assert "post" in paths["/v1/action_plans/{identifier}/start"]
+    assert "post" in paths["/v1/webhooks/{identifier}"]
+
+
+def test_the_document_needs_a_login() -> None:
+    assert Caller(None).get("/openapi.json").status_code == 401
+
+
+def test_anybody_who_is_logged_in_reads_the_page(client: Client, stranger: User) -> None:
+    client.force_login(stranger)
+    page = client.get("/v1/docs/?version=1.5")
+    assert page.status_code == 200
+    assert "/v1/openapi.json?version=1.5" in page.content.decode()
+
+
+def test_the_page_allows_scripts_and_styles_of_this_site_alone(client: Client, stranger: User) -> None:
+    client.force_login(stranger)
+    policy = client.get("/v1/docs/")["Content-Security-Policy"]
+    assert "unsafe" not in policy

@@ -1,0 +1,74 @@
+"""The API's description for machines (OpenAPI, one document a microversion) and for people (Swagger UI)."""
+
+import re
+from functools import cache
+from typing import Any
+
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.views.generic import TemplateView
+from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from watcher_site.api import versions
+from watcher_site.refusals import Invalid
+
+NAMES = {versions.text(version): version for version in versions.HISTORY}
+NEWEST = versions.text(versions.MAXIMUM)
+
+
+class Paths(EndpointEnumerator):
+    """The paths as clients write them, without what is merely tolerated."""
+
+    def get_path_from_regex(self, path_regex: str) -> str:
+        path = path_regex.removeprefix("^(?:v1/)?").removesuffix("/?$")
+        return "/v1/" + re.sub(r"\(\?P<identifier>.*\)\?(?=/|$)", "{identifier}", path)
+
+
+class DocumentGenerator(SchemaGenerator):
+    """Writes the document of one microversion, which ``api_version`` names; of the newest without it."""
+
+    endpoint_inspector_cls = Paths
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["urlconf"] = kwargs.get("urlconf") or "watcher_site.api.urls"
+        kwargs["api_version"] = kwargs.get("api_version") or NEWEST
+        super().__init__(*args, **kwargs)
+
+    def create_view(self, callback: Any, method: str, request: Any = None) -> Any:
+        view = super().create_view(callback, method, request)
+        # The generator knows paths and media types that carry a version, and no header that does.
+        view.versioning_class = None
+        view.documented_version = NAMES[self.api_version]
+        return view
+
+
+@cache
+def document(version: str) -> Any:
+    return DocumentGenerator(api_version=version).get_schema(public=True)
+
+
+class DocumentView(APIView):
+    """The OpenAPI document of one microversion: ``/v1/openapi.json?version=1.5``."""
+
+    permission_classes = (IsAuthenticated,)
+    versioning_class = None
+
+    def get(self, request: Request) -> Response:
+        version = request.query_params.get("version", NEWEST)
+        if version not in NAMES:
+            raise Invalid(f"Invalid input for field/attribute version. It must be one of {', '.join(NAMES)}.")
+        return Response(document(version))
+
+
+class DocumentationPage(LoginRequiredMixin, TemplateView):
+    """Swagger UI, with a choice of the microversion."""
+
+    template_name = "api_documentation.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        asked = self.request.GET.get("version")
+        chosen = asked if asked in NAMES else NEWEST
+        return super().get_context_data(versions=list(NAMES), chosen=chosen, **kwargs)

@@ -1,0 +1,228 @@
+"""The OpenAPI description of each operation, from what its view and its serializers declare."""
+
+from typing import Any, Final
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from rest_framework import serializers
+
+from watcher_site.api import versions
+from watcher_site.api.patches import OPERATIONS, PATH
+from watcher_site.api.serializers import ResourceSerializer
+
+Description = dict[str, Any]
+
+SUMMARIES = {
+    "short_list": "List {}, in short",
+    "detailed_list": "List {}, in full",
+    "retrieve": "Show one of the {}",
+    "create": "Create one of the {}",
+    "partial_update": "Change one of the {}",
+    "destroy": "Delete one of the {}",
+}
+HEADER: Final = "header"
+LISTS = ("short_list", "detailed_list")
+REFUSALS = {
+    400: "The request cannot be understood, or its values are not valid.",
+    401: "Nobody is logged in.",
+    403: "The person who is logged in has not the right to do this.",
+    404: "There is no such object.",
+    406: "The microversion is not served, or does not have this field or resource.",
+    409: "The state of the object does not allow this, or the name is taken.",
+    413: "The body is too large.",
+}
+HEADERS = {
+    versions.HEADER: "the microversion that the answer is in",
+    versions.MINIMUM_HEADER: "the oldest microversion that is served",
+    versions.MAXIMUM_HEADER: "the newest microversion that is served",
+    "x-openstack-request-id": "what the log calls this request",
+}
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    error_message = serializers.CharField(
+        help_text="JSON as text: faultcode (Client or Server), faultstring (what is wrong) and debuginfo"
+    )
+
+
+class UnauthorizedErrorSerializer(serializers.Serializer[Any]):
+    code = serializers.IntegerField()
+    title = serializers.CharField()
+    message = serializers.CharField()
+
+
+class UnauthorizedSerializer(serializers.Serializer[Any]):
+    error = UnauthorizedErrorSerializer()
+
+
+class PatchStepSerializer(serializers.Serializer[Any]):
+    op = serializers.ChoiceField(OPERATIONS)
+    path = serializers.RegexField(PATH, help_text="the attribute, like /name")
+    value = serializers.JSONField(required=False, allow_null=True, help_text="needed unless the attribute is removed")
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    target_class = "watcher_site.api.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> Description:
+        return {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
+
+
+class BasicScheme(OpenApiAuthenticationExtension):
+    target_class = "watcher_site.api.authentication.BasicAuthentication"
+    name = "basic"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> Description:
+        return {"type": "http", "scheme": "basic"}
+
+
+class ResourceSchema(AutoSchema):
+    """One operation of a `ResourceView`, as one microversion has it (``view.documented_version``)."""
+
+    view: Any
+
+    @property
+    def version(self) -> versions.Version:
+        found: versions.Version = self.view.documented_version
+        return found
+
+    def is_excluded(self) -> bool:
+        return self.version < max(self.view.since, self.view.actions_since.get(self.view.action, versions.MINIMUM))
+
+    # Words
+
+    def get_operation_id(self) -> str:
+        return self.view.policy_name().replace(":", "_")
+
+    def get_tags(self) -> list[str]:
+        return [self.collection]
+
+    @property
+    def collection(self) -> str:
+        return self.path.split("/")[2]
+
+    def get_summary(self) -> str:
+        told = self.own_words().partition("\n")[0]
+        return told or SUMMARIES[self.view.action].format(self.collection.replace("_", " "))
+
+    def get_description(self) -> str:  # type: ignore[override]
+        return self.own_words().partition("\n")[2].strip()
+
+    def own_words(self) -> str:
+        return (getattr(self.view, self.view.action).__doc__ or "").strip()
+
+    # What comes in
+
+    def map_parsers(self) -> list[str]:
+        return ["application/json"]
+
+    def get_override_parameters(self) -> list[Any]:
+        return [*self.path_parameters(), *self.header_parameters(), *self.query_parameters(), *response_headers()]
+
+    def path_parameters(self) -> list[OpenApiParameter]:
+        if "{identifier}" not in self.path:
+            return []
+        kind = OpenApiTypes.UUID if self.view.identifiers == ("uuid",) else OpenApiTypes.STR
+        words = " or ".join(self.view.identifiers)
+        return [OpenApiParameter("identifier", kind, OpenApiParameter.PATH, description=words)]
+
+    def header_parameters(self) -> list[OpenApiParameter]:
+        asked = f"{versions.SERVICE} {versions.text(self.version)}"
+        needed = self.version > versions.MINIMUM
+        version: Description = {"enum": [asked], "default": asked, "required": needed}
+        return [
+            OpenApiParameter(versions.HEADER, str, HEADER, description="the microversion of this document", **version),
+            OpenApiParameter("X-Show-Deleted", bool, HEADER, description="whether deleted objects are there too"),
+        ]
+
+    def query_parameters(self) -> list[OpenApiParameter]:
+        filters = [
+            OpenApiParameter(name, OpenApiTypes.UUID if name.endswith("_uuid") else OpenApiTypes.STR)
+            for name in self.view.filters
+        ]
+        if self.view.action not in LISTS:
+            return []
+        return self.view.query_parameters or [*paging_parameters(self.view.sort_keys), *filters]
+
+    def get_request_serializer(self) -> Any:
+        if self.view.action == "partial_update":
+            return PatchStepSerializer(many=True)
+        return self.view.bodies.get(self.view.action)
+
+    # What goes out
+
+    def get_response_serializers(self) -> Any:
+        status, answer = self.success()
+        codes = filter(self.refuses, REFUSALS)
+        refusals = {code: OpenApiResponse(error(code), REFUSALS[code]) for code in codes}
+        return {status: OpenApiResponse(answer, "Done.")} | refusals
+
+    def success(self) -> tuple[int, Any]:
+        action = self.view.action
+        if action in self.view.answers:
+            status, answer = self.view.answers[action]
+            return status, answer
+        if action in LISTS:
+            return 200, self.envelope(detailed=action == "detailed_list")
+        if action == "destroy":
+            return 204, None
+        return 201 if action == "create" else 200, self.resource(detailed=True)
+
+    def resource(self, detailed: bool) -> ResourceSerializer:
+        serializer_class: type[ResourceSerializer] = self.view.serializer_class
+        return serializer_class(context={"version": self.version, "detailed": detailed})
+
+    def envelope(self, detailed: bool) -> Description:
+        item = self.resolve_serializer(self.resource(detailed), "response").ref
+        link = {"type": "string", "format": "uri", "description": "the next page, where this one is full"}
+        return {
+            "type": "object",
+            "properties": {self.collection: {"type": "array", "items": item}, "next": link},
+            "required": [self.collection],
+            "additionalProperties": False,
+        }
+
+    def refuses(self, code: int) -> bool:
+        if code == 404:
+            return "{identifier}" in self.path or self.view.action in LISTS
+        if code == 409:
+            return self.method != "GET"
+        return code != 413 or self.get_request_serializer() is not None
+
+    def get_serializer_name(self, serializer: Any, direction: Any) -> str:
+        name = super().get_serializer_name(serializer, direction).removesuffix("Serializer")
+        short = isinstance(serializer, ResourceSerializer) and not serializer.context.get("detailed", True)
+        return f"{name}InShort" if short else name
+
+    def _postprocess_serializer_schema(self, schema: Description, serializer: Any, direction: Any) -> Description:
+        schema = super()._postprocess_serializer_schema(schema, serializer, direction)
+        schema.pop("description", None)
+        schema["additionalProperties"] = False
+        if isinstance(serializer, ResourceSerializer):
+            schema["required"] = list(schema["properties"])
+        for name, since in getattr(serializer, "since", {}).items():
+            if self.version < since:
+                del schema["properties"][name]
+        for described in schema["properties"].values():
+            described.pop("x-spec-enum-id", None)
+        return schema
+
+
+def paging_parameters(sort_keys: dict[str, str]) -> list[OpenApiParameter]:
+    return [
+        OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many at most"),
+        OpenApiParameter("marker", str, description="the last object of the page before"),
+        OpenApiParameter("sort_key", str, enum=["id", *sort_keys], default="id"),
+        OpenApiParameter("sort_dir", str, enum=["asc", "desc"], default="asc"),
+    ]
+
+
+def response_headers() -> list[OpenApiParameter]:
+    return [OpenApiParameter(name, str, HEADER, response=True, description=words) for name, words in HEADERS.items()]
+
+
+def error(code: int) -> type[serializers.Serializer[Any]]:
+    return UnauthorizedSerializer if code == 401 else ErrorSerializer
