@@ -14,6 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", VersionRoot.as_view()),
     path("v1/openapi.json", DocumentView.as_view(), name="openapi"),
     path("v1/docs/", DocumentationPage.as_view(), name="documentation"),
+    path("", include("watcher_site.bookmarks")),
     path("", include("watcher_site.api.urls")),
     path("console/", include("watcher_site.console_urls")),
 ]

@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.api import Caller
+from tests.builders import make_plan
 
 pytestmark = pytest.mark.django_db
 
@@ -30,3 +31,19 @@ def test_version_1_lists_the_collections_that_it_has(cloud_admin: User, version:
 
 def test_version_1_needs_a_login(client: Client) -> None:
     assert client.get("/v1/").status_code == 401
+
+
+def test_browsers_are_sent_to_the_console(client: Client) -> None:
+    answer = client.get("/", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert (answer.status_code, answer["Location"]) == (302, "/console/")
+
+
+def test_a_browser_that_follows_a_bookmark_comes_to_the_page(client: Client) -> None:
+    plan = make_plan()
+    answer = client.get(f"/action_plans/{plan.uuid}", headers={"Accept": "text/html"})
+    assert (answer.status_code, answer["Location"]) == (302, f"/console/plans/{plan.uuid}/")
+
+
+def test_a_client_that_follows_a_bookmark_comes_to_the_object(api: Caller) -> None:
+    plan = make_plan()
+    assert api.client.get(f"/action_plans/{plan.uuid}").json()["uuid"] == str(plan.uuid)
