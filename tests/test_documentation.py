@@ -1,0 +1,91 @@
+"""The documentation says what the code does."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+from pytest_django import Settings
+
+from actions.types.base import ActionContext, ActionSkipException, make
+from cluster.models import Server
+from tests.builders import make_node, make_server
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
+ACTION_TYPE = (ROOT / "docs" / "writing-an-action-type.md").read_text()
+
+
+def settings_variables() -> set[str]:
+    """Return the environment variables that the settings read: the names given to the functions read and read_…"""
+    calls = [
+        node
+        for node in ast.walk(ast.parse((ROOT / "watcher_site" / "settings.py").read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("read")
+    ]
+    return {next(a.value for a in call.args if isinstance(a, ast.Constant)) for call in calls}
+
+
+def documented_variables() -> set[str]:
+    return set(re.findall(r"^\| `([A-Z_]+)` \|", CONFIGURATION, re.MULTILINE))
+
+
+def test_every_variable_is_documented_and_no_other() -> None:
+    assert documented_variables() == settings_variables()
+
+
+def test_variables_are_read_in_the_settings_and_nowhere_else() -> None:
+    readers = [
+        path.relative_to(ROOT).as_posix()
+        for app in ("watcher_site", "cluster", "actions", "plans", "audits")
+        for path in (ROOT / app).rglob("*.py")
+        if re.search(r"os\.(environ\b(?!\.setdefault)|getenv)", path.read_text())
+    ]
+    assert readers == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_inside_of_the_repository_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_that_are_named_exist(page: Path) -> None:
+    named = set(re.findall(r"manage\.py ([a-z_]+)", page.read_text()))
+    assert named - set(get_commands()) == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_make_targets_that_are_named_exist(page: Path) -> None:
+    named = set(re.findall(r"`make ([a-z]+)`", page.read_text()))
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert named - targets == set()
+
+
+@pytest.fixture
+def example(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The action type of the documentation, as an installed plug-in."""
+    (code,) = re.findall(r"```python\n(\"\"\"Restart.*?)```", ACTION_TYPE, re.DOTALL)
+    (tmp_path / "documented.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    settings.ACTION_TYPES = ["documented.Restart"]
+    settings.EMBEDDED_CLOUD_SECONDS = 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_example_of_an_action_type_works(example: None) -> None:
+    server = make_server(node=make_node())
+    action = make("restart", {"resource_id": str(server.uuid)}, ActionContext())
+    action.pre_condition()
+    assert action.execute()
+    assert Server.objects.get(pk=server.pk).state == Server.State.ACTIVE
+
+
+@pytest.mark.django_db
+def test_the_example_of_an_action_type_skips_a_server_that_is_gone(example: None) -> None:
+    action = make("restart", {"resource_id": "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11"}, ActionContext())
+    with pytest.raises(ActionSkipException, match="not found"):
+        action.pre_condition()
