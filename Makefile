@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
 DEFINITIONS = pyproject.toml .ci/constraints.txt
 
-.PHONY: run test lint clean
+.PHONY: run test lint bench clean
 
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
@@ -30,6 +30,10 @@ lint: .venv/installed-dev
 	$(if $(wildcard templates),djlint --lint --quiet templates)
 	python manage.py makemigrations --check --dry-run
 	python manage.py check --deploy --fail-level WARNING
+
+# On a PostgreSQL server: WATCHER_TEST_POSTGRESQL_URL, or that of DATABASE_URL.
+bench: .venv/installed-dev
+	@exec python -m tests.benchmarks
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info

@@ -1,0 +1,1 @@
+"""The benchmark: `make bench`, described in `docs/performance.md`. Nothing here is collected as a test."""

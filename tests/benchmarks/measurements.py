@@ -1,0 +1,16 @@
+"""All that is measured, in one run."""
+
+from django.db import connection
+
+from tests.benchmarks import applier, requests, rows, web
+from tests.benchmarks.table import Line
+
+
+def measure(database: str) -> list[Line]:
+    token = rows.person()
+    rows.fill()
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    with web.served() as client:
+        lines = requests.measure(client, token, database)
+    return lines + applier.measure(database)

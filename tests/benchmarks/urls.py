@@ -1,0 +1,18 @@
+"""The site, and beside it what it is compared with."""
+
+from django.urls import include, path
+
+from tests.benchmarks import references
+
+urlpatterns = [
+    path("reference/bare", references.bare),
+    path("reference/query", references.query),
+    path("reference/actions", references.actions),
+    path("reference/action_plans", references.action_plans),
+    path("", include("watcher_site.urls")),
+]
+
+handler400 = "watcher_site.api.errors.bad_request"
+handler403 = "watcher_site.api.errors.forbidden"
+handler404 = "watcher_site.api.errors.not_found"
+handler500 = "watcher_site.api.errors.server_error"
