@@ -6,7 +6,6 @@ What changed or went takes its unfinished audits and plans along; history stays 
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models, transaction
 from django.db.models import Case, Q, Value, When
@@ -15,6 +14,7 @@ from audits.goals import GOALS
 from audits.models import Audit, AuditTemplate, Goal, ScoringEngine, Strategy
 from audits.scoring_engines import SCORING_ENGINES
 from plans.models import ActionPlan
+from watcher_site.locks import lock_table
 from watcher_site.plugins import load
 
 Columns = Mapping[str, Any]
@@ -32,8 +32,7 @@ def synchronize() -> None:
 
     A plug-in that changed gets a new row with a new UUID, and what pointed at the old one points at the new one.
     """
-    # One process at a time: the row of the content type stands in every migrated database.
-    ContentType.objects.select_for_update().get(pk=ContentType.objects.get_for_model(Goal).pk)
+    lock_table(Goal)
     synchronize_goals()
     synchronize_strategies()
     replace_rows(ScoringEngine, {name: vars(engine) for name, engine in SCORING_ENGINES.items()})

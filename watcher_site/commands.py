@@ -23,6 +23,9 @@ class Command(BaseCommand):
     does not answer with one line and status 1; ``call_command`` raises `CommandError`. ``--traceback`` shows where.
     """
 
+    # What the one line begins with. Nothing, where a file and a line in front let an editor jump there.
+    refusal_prefix = "CommandError: "
+
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **options)
         # It then raises CommandError, where it would print the usage in front of what is wrong.
@@ -35,7 +38,7 @@ class Command(BaseCommand):
         except CommandError as problem:
             if "--traceback" in argv:
                 raise
-            self.stderr.write(f"CommandError: {one_line(problem).removeprefix('Error: ')}")
+            self.stderr.write(f"{self.refusal_prefix}{one_line(problem).removeprefix('Error: ')}")
             sys.exit(BAD_INPUT)
 
     def execute(self, *args: Any, **options: Any) -> str | None:

@@ -1,0 +1,54 @@
+"""``manage.py load_topology FILE``: fill the embedded cloud."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from cluster.json_lines import Misfit, NotJSON, line_of, parse
+from cluster.loading import Report, load_topology
+from watcher_site import commands
+from watcher_site.refusals import Invalid
+
+# Larger than a cloud of a hundred thousand servers.
+LARGEST = 64 * 1024 * 1024
+
+
+def load_file(path: Path) -> Report:
+    """Load a topology file.
+
+    Raises:
+        Invalid: it cannot be read or makes no sense; the message begins with the file and the line.
+    """
+    text = ""
+    try:
+        text, document = parse(read(path))
+        return load_topology(document)
+    except NotJSON as problem:
+        raise Invalid(f"{path}:{problem.line}: {problem}") from problem
+    except Misfit as problem:
+        raise Invalid(f"{path}:{line_of(text, problem.path)}: {problem}") from problem
+
+
+def read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else problem
+        raise Invalid(f"{path}: cannot be read: {reason}.") from problem
+    if len(content) > LARGEST:
+        raise Invalid(f"{path}: must not be larger than {LARGEST} bytes.")
+    return content
+
+
+class Command(commands.Command):
+    help = "Fill the embedded cloud with the compute nodes and servers of a JSON file. It may be loaded again."
+    refusal_prefix = ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help="the topology; docs/topology.md describes the format")
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        report = load_file(file)
+        self.stdout.write(f"{report.created} new, {report.changed} changed, {report.unchanged} as they were")
