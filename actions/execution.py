@@ -24,6 +24,7 @@ from actions.types.base import (
     explain,
     make,
 )
+from watcher_site import statements
 from watcher_site.messages import cut
 from watcher_site.state import ConcurrentTransition
 
@@ -109,7 +110,7 @@ class Execution:
         with transaction.atomic():
             if not self.lease.hold():
                 return False
-            phase.save()
+            self.record((phase,))
         self.log.info("action reverted", result=phase.result)
         return True
 
@@ -233,8 +234,8 @@ class Execution:
         for phase in phases:
             phase.attempt = self.action.attempt
             if phase.pk:
-                phase.save(update_fields=["finish_time", "result", "details"])
-        ActionEvent.objects.bulk_create(phase for phase in phases if not phase.pk)
+                statements.update(phase, ["finish_time", "result", "details"], {})
+        statements.insert(phase for phase in phases if not phase.pk)
 
     def close_orphans(self) -> None:
         """End what the lost worker had begun to record."""

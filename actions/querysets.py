@@ -1,6 +1,5 @@
 """Questions to the table of actions. The table is the queue: readiness is a WHERE clause."""
 
-from collections.abc import Iterable
 from typing import Self
 
 from django.db.models import Count, Exists, OuterRef, Prefetch, Subquery
@@ -18,19 +17,18 @@ class ActionQuerySet(RecordQuerySet):
     def unfinished(self) -> Self:
         return self.present().exclude(state__in=self.model.FINAL)
 
-    def ready(self) -> Self:
-        """Leave the pending ones whose parents have all finished, whatever became of them."""
+    def released(self) -> Self:
+        """Leave those whose parents have all finished, whatever became of them."""
         open_parents = self.model.objects.filter(child_links__child=OuterRef("pk")).unfinished()
-        return self.pending().exclude(Exists(open_parents))
+        return self.exclude(Exists(open_parents))
+
+    def ready(self) -> Self:
+        """Leave the pending ones that may begin."""
+        return self.pending().released()
 
     def interrupted(self) -> Self:
         """Leave those that began and have not ended; under a lost worker, these are to be recovered."""
         return self.present().filter(state__in=[self.model.State.ONGOING, self.model.State.CANCELLING])
-
-    def children_of(self, parents: Iterable[int]) -> Self:
-        """Leave those that wait, or waited, for any of the parents (primary keys)."""
-        links = self.model._meta.get_field("parents").remote_field.through.objects
-        return self.filter(pk__in=links.filter(parent__in=parents).values("child"))
 
     def to_revert(self) -> Self:
         """Leave those that succeeded and no rollback has touched yet, the last to end first."""

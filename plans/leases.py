@@ -3,6 +3,13 @@
 from actions.types.base import AbortRequested, LeaseLost
 from plans.models import ActionPlan
 from watcher_site.models import Service
+from watcher_site.statements import Placeholder, Query
+
+HELD = Query(
+    ActionPlan.objects.filter(pk=Placeholder("plan"), state=ActionPlan.State.ONGOING, applier=Placeholder("applier"))
+    .select_for_update(no_key=True)
+    .values_list("pk")
+)
 
 
 class PlanLease:
@@ -19,8 +26,7 @@ class PlanLease:
 
     def hold(self) -> bool:
         """Lock the plan until the transaction ends, and say whether it is still running and still this applier's."""
-        mine = ActionPlan.objects.filter(pk=self.plan_pk, state=ActionPlan.State.ONGOING, applier=self.applier.pk)
-        return bool(mine.select_for_update(no_key=True).values_list("pk", flat=True).order_by())
+        return bool(HELD.rows(plan=self.plan_pk, applier=self.applier.pk))
 
     def checkpoint(self) -> None:
         if self.lost:

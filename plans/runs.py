@@ -2,28 +2,45 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from django.db.models import Q
 
 from actions import execution
-from actions.models import Action
+from actions.models import Action, ActionParent
 from actions.querysets import ActionQuerySet
 from plans.executors import Job, Work
 from plans.leases import PlanLease
 from plans.models import ActionPlan
 from watcher_site.models import Service
+from watcher_site.statements import Placeholder, Query
 
+# How many actions are read at once; a plan may hold any number.
 PAGE = 100
+KEYS = [Placeholder(f"key{number}") for number in range(8)]
+
+READY = Query(
+    Action.objects.ready().filter(action_plan=Placeholder("plan"), pk__gt=Placeholder("last")).order_by("pk")[:PAGE]
+)
+CHILDREN = Query(ActionParent.objects.filter(Q(parent__pk__in=KEYS)).values_list("child").distinct())
+# The state is looked at here and not there: where the keys alone choose the rows, no statistics can mislead.
+RELEASED = Query(Action.objects.present().released().filter(pk__in=KEYS).order_by("pk"))
 
 
-def pages(actions: ActionQuerySet) -> Iterator[list[Action]]:
-    """Walk through actions page by page. What the table says of a page is asked when the page is."""
+def pages(plan: int) -> Iterator[list[Action]]:
+    """Walk through a plan's ready actions page by page. What the table says of a page is asked when the page is."""
     last = 0
     while True:
-        page = list(actions.filter(pk__gt=last).order_by("pk")[:PAGE])
+        page = READY.instances(plan=plan, last=last)
         yield page
         if len(page) < PAGE:
             return
         last = page[-1].pk
+
+
+def fill(keys: Sequence[int]) -> dict[str, int]:
+    """Give every placeholder a value: the last key stands for those that are left over."""
+    return {placeholder.name: key for placeholder, key in zip(KEYS, [*keys, *[keys[-1]] * len(KEYS)], strict=False)}
 
 
 class PlanRun:
@@ -39,7 +56,8 @@ class PlanRun:
         self.at_work: set[int] = set()
         self.finished: list[int] = []
         self.ready: deque[Action] = deque()
-        self.walks: deque[Iterator[list[Action]]] = deque()
+        self.children: deque[int] = deque()
+        self.walk: Iterator[list[Action]] | None = None
         self.interrupted: deque[Action] = deque()
         self.reverting = False
         self.paused_until = 0.0
@@ -51,7 +69,7 @@ class PlanRun:
         return actions
 
     def walk_all(self) -> None:
-        self.walks.append(pages(self.actions.ready()))
+        self.walk = pages(self.plan_pk)
 
     def recover(self) -> int:
         """Have every action recovered that a lost worker left behind, and return how many these are."""
@@ -64,7 +82,8 @@ class PlanRun:
         self.reverting = False
         self.finished.clear()
         self.ready.clear()
-        self.walks.clear()
+        self.children.clear()
+        self.walk = None
 
     def lose(self) -> None:
         """Another applier has the plan: what runs stops at its next checkpoint, without a word."""
@@ -83,7 +102,7 @@ class PlanRun:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is at work, and nothing known could be begun."""
-        known = self.interrupted or self.ready or self.walks or self.finished
+        known = self.interrupted or self.ready or self.finished or self.children or self.walk
         return not (self.at_work or known or self.reverting or self.is_paused)
 
     def next_job(self) -> Job | None:
@@ -112,19 +131,27 @@ class PlanRun:
         return Job(work, action, self.lease)
 
     def look(self) -> None:
-        """Find what became ready. An action at work may be found again while it is not yet written; it is left out.
+        """Find what became ready: among the children of those that finished, then in what is left of the plan."""
+        self.find_children()
+        while not self.ready and self.children:
+            self.take(self.find_released())
+        while not self.ready and self.walk:
+            page = next(self.walk, None)
+            self.take(page or [])
+            self.walk = self.walk if page else None
 
-        Children come before what is left of older questions, so that a long chain is not kept waiting by a crowd.
-        """
-        if self.finished:
-            self.walks.appendleft(pages(self.actions.children_of(self.finished).ready()))
-            self.finished = []
-        while self.walks and not self.ready:
-            page = next(self.walks[0], None)
-            if page is None:
-                self.walks.popleft()
-            else:
-                self.ready.extend(action for action in page if action.pk not in self.at_work)
+    def take(self, found: list[Action]) -> None:
+        # What is at work may be found once more while its beginning is not yet written.
+        self.ready.extend(action for action in found if action.pk not in self.at_work)
+
+    def find_children(self) -> None:
+        while self.finished:
+            parents, self.finished = self.finished[: len(KEYS)], self.finished[len(KEYS) :]
+            self.children.extend(key for (key,) in CHILDREN.rows(**fill(parents)))
+
+    def find_released(self) -> list[Action]:
+        keys = [self.children.popleft() for _ in range(min(len(KEYS), len(self.children)))]
+        return [action for action in RELEASED.instances(**fill(keys)) if action.state == Action.State.PENDING]
 
     def end(self, action: Action, done: bool) -> None:
         self.at_work.discard(action.pk)

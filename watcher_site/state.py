@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from django.utils import timezone
 from django_fsm import ConcurrentTransition, ConcurrentTransitionMixin, TransitionNotAllowed
 
+from watcher_site import statements
 from watcher_site.records import Record
 
 __all__ = ["ConcurrentTransition", "StatefulModel", "TransitionNotAllowed"]
@@ -34,4 +36,13 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         Raises:
             ConcurrentTransition: the row is no longer as this instance read it.
         """
-        self.save_changes(self.transition_fields)
+        self.updated_at = timezone.now()
+        if not statements.update(self, [*self.transition_fields, "updated_at"], self.values_read):
+            raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
+        self._update_initial_state()
+
+    @property
+    def values_read(self) -> dict[str, Any]:
+        """What the guarded columns held when this instance was read or last saved, as the mixin keeps it."""
+        values: dict[str, Any] = self._ConcurrentTransitionMixin__initial_states  # type: ignore[attr-defined]
+        return values
