@@ -72,6 +72,7 @@ class Execution:
     """One action in the hands of one worker."""
 
     action_type: ActionType
+    abortable = False
 
     def __init__(self, action: Action, lease: Lease) -> None:
         self.action, self.lease = action, lease
@@ -162,19 +163,30 @@ class Execution:
 
     # What each phase calls.
 
+    def checkpoint(self) -> None:
+        """Only what goes forward can be aborted: recover, abort and revert stop for a lost lease alone."""
+        try:
+            self.lease.checkpoint()
+        except AbortRequested:
+            if self.abortable:
+                raise
+
     def load(self) -> None:
-        context = ActionContext(str(self.action.uuid), self.lease.checkpoint)
+        context = ActionContext(str(self.action.uuid), self.checkpoint)
         self.action_type = make(self.action.action_type, self.action.input_parameters, context)
 
     def check(self) -> None:
+        self.abortable = True
         self.load()
         self.action_type.pre_condition()
 
     def work(self) -> None:
+        self.abortable = True
         if self.action_type.execute() is not True:
             raise ActionFailed(f"The action {self.action.uuid} execution failed.")
 
     def ask_abort(self) -> None:
+        self.abortable = False
         self.aborted = self.action_type.abort()
 
     def ask_recovery(self) -> None:

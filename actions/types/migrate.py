@@ -88,7 +88,8 @@ class Migrate(ActionType):
         raise ActionFailed(f"Instance {self.server} is on {server.host} after its migration was aborted")
 
     def revert(self) -> bool:
-        if cloud().find_server(self.server).host != self.source:
+        """Go back, also when an earlier attempt to do so was left half-way."""
+        if cloud().reconcile(self.server).host != self.source:
             self.move(self.source)
         return True
 

@@ -42,7 +42,7 @@ class Stop(ActionType):
         return False
 
     def revert(self) -> bool:
-        if cloud().find_server(self.server).status == STOPPED:
+        if cloud().reconcile(self.server).status == STOPPED:
             cloud().start(self.server)
         return True
 

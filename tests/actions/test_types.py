@@ -1,0 +1,204 @@
+"""The action types on the embedded cloud: what skips, what fails, what they do, and how they are undone."""
+
+from uuid import uuid4
+
+import pytest
+
+from actions.types.base import ActionContext as Context
+from actions.types.base import ActionFailed, ActionSkipException, make
+from cluster.drivers.base import CloudError
+from cluster.models import ComputeNode, Server
+from tests.builders import make_node, make_server
+
+pytestmark = pytest.mark.django_db
+
+
+def migrate(server: Server | str, **parameters: object):
+    uuid = server if isinstance(server, str) else str(server.uuid)
+    parameters = {"migration_type": "live", "source_node": "source", "destination_node": "target", **parameters}
+    return make("migrate", {"resource_id": uuid, **parameters}, Context())
+
+
+def stop(server: Server | str):
+    uuid = server if isinstance(server, str) else str(server.uuid)
+    return make("stop", {"resource_id": uuid}, Context())
+
+
+def change(state: str, host: str = "source", **parameters: object):
+    parameters = {"resource_id": str(uuid4()), "resource_name": host, "state": state, **parameters}
+    return make("change_nova_service_state", parameters, Context())
+
+
+@pytest.fixture
+def source() -> ComputeNode:
+    return make_node("source")
+
+
+@pytest.fixture
+def target() -> ComputeNode:
+    return make_node("target")
+
+
+@pytest.fixture
+def server(source: ComputeNode, target: ComputeNode) -> Server:
+    return make_server(node=source)
+
+
+def again(server: Server) -> Server:
+    return Server.objects.get(pk=server.pk)
+
+
+def finding(action_type, error: type[Exception]) -> str:
+    with pytest.raises(error) as caught:
+        action_type.pre_condition()
+    return str(caught.value)
+
+
+def test_migrate_skips_a_server_that_is_gone() -> None:
+    missing = str(uuid4())
+    assert finding(migrate(missing), ActionSkipException) == f"Instance {missing} not found"
+
+
+def test_migrate_skips_a_server_that_is_elsewhere(server: Server, target: ComputeNode) -> None:
+    server.node = target
+    server.save_changes(["node"])
+    assert finding(migrate(server), ActionSkipException) == (
+        f"Instance {server.uuid} is not running on source node source (currently on target)"
+    )
+
+
+def test_migrate_fails_for_an_unknown_destination(server: Server) -> None:
+    assert finding(migrate(server, destination_node="far"), ActionFailed) == "Destination node far not found"
+
+
+def test_migrate_fails_for_a_disabled_destination(server: Server, target: ComputeNode) -> None:
+    target.status = "disabled"
+    target.save_changes(["status"])
+    assert finding(migrate(server), ActionFailed) == "Destination node target is not in enabled state"
+
+
+def test_live_migration_fails_for_a_stopped_server(server: Server) -> None:
+    server.state = "stopped"
+    server.save_changes(["state"])
+    assert finding(migrate(server), ActionFailed) == (
+        f"Live migration requires instance {server.uuid} to be in ACTIVE status (current status: SHUTOFF)"
+    )
+
+
+@pytest.mark.parametrize(("state", "kind"), [("paused", "live"), ("active", "live"), ("stopped", "cold")])
+def test_migrate_moves_a_server(server: Server, target: ComputeNode, state: str, kind: str) -> None:
+    server.state = state
+    server.save_changes(["state"])
+    action_type = migrate(server, migration_type=kind)
+    action_type.pre_condition()
+    assert action_type.execute() is True
+    moved = again(server)
+    assert (moved.node, moved.destination, moved.task_state, moved.state) == (target, None, None, state)
+
+
+@pytest.mark.parametrize("parameters", [{"destination_node": None}, {}])
+def test_without_a_destination_the_cloud_chooses(server: Server, target: ComputeNode, parameters: dict) -> None:
+    required = {"resource_id": str(server.uuid), "migration_type": "live", "source_node": "source"}
+    make("migrate", {**required, **parameters}, Context()).execute()
+    assert again(server).node == target
+
+
+def test_reverting_a_migration_brings_the_server_back(server: Server, source: ComputeNode) -> None:
+    action_type = migrate(server)
+    action_type.execute()
+    assert action_type.revert()
+    assert again(server).node == source
+
+
+def test_reverting_a_migration_twice_changes_nothing(server: Server, source: ComputeNode) -> None:
+    assert migrate(server).revert()
+    assert again(server).node == source
+
+
+def test_migrate_refuses_a_resource_id_that_is_no_uuid() -> None:
+    with pytest.raises(ActionFailed, match=r"^Invalid input parameters: resource_id: 'web-1' does not match"):
+        migrate("web-1")
+
+
+def test_stop_stops_a_server(server: Server) -> None:
+    assert stop(server).execute() is True
+    assert (again(server).state, again(server).task_state) == ("stopped", None)
+
+
+def test_stop_skips_a_server_that_is_gone() -> None:
+    missing = str(uuid4())
+    assert finding(stop(missing), ActionSkipException) == f"Instance {missing} not found"
+
+
+def test_stop_skips_a_stopped_server(server: Server) -> None:
+    stop(server).execute()
+    assert finding(stop(server), ActionSkipException) == f"Instance {server.uuid} is already stopped"
+
+
+def test_a_server_that_goes_while_it_is_stopped_counts_as_stopped(server: Server) -> None:
+    action_type = stop(server)
+    action_type.pre_condition()
+    Server.objects.filter(pk=server.pk).soft_delete()
+    assert action_type.execute() is True
+
+
+def test_reverting_a_stop_starts_the_server(server: Server) -> None:
+    action_type = stop(server)
+    action_type.execute()
+    assert action_type.revert()
+    assert again(server).state == "active"
+
+
+def test_a_stop_can_not_be_aborted(server: Server) -> None:
+    assert stop(server).abort() is False
+
+
+def test_a_service_is_disabled_with_its_reason(source: ComputeNode) -> None:
+    change("disabled", disabled_reason="new fans").execute()
+    assert ComputeNode.objects.values_list("status", "disabled_reason").get() == ("disabled", "new fans")
+
+
+def test_enabling_a_service_takes_the_reason_away(source: ComputeNode) -> None:
+    change("disabled", disabled_reason="new fans").execute()
+    change("enabled").execute()
+    assert ComputeNode.objects.values_list("status", "disabled_reason").get() == ("enabled", None)
+
+
+def test_reverting_a_service_change_does_the_opposite(source: ComputeNode) -> None:
+    action_type = change("disabled")
+    action_type.execute()
+    assert action_type.revert()
+    assert ComputeNode.objects.get().status == "enabled"
+
+
+def test_a_service_change_skips_an_unknown_host() -> None:
+    assert finding(change("disabled", "far"), ActionSkipException) == "nova-compute service far not found"
+
+
+def test_a_service_change_skips_a_host_that_is_so_already(source: ComputeNode) -> None:
+    assert finding(change("enabled"), ActionSkipException) == "nova-compute service source is already in state enabled"
+
+
+def test_up_and_down_pass_the_schema_and_then_fail(source: ComputeNode) -> None:
+    action_type = change("up")
+    action_type.pre_condition()
+    with pytest.raises(ActionFailed, match=r"^The target state is not defined$"):
+        action_type.execute()
+
+
+@pytest.mark.parametrize("duration", [0, 0.9])
+def test_sleep_sleeps_whole_seconds(duration: float) -> None:
+    assert make("sleep", {"duration": duration}, Context()).execute() is True
+
+
+def test_the_cloud_refuses_a_server_that_is_busy(server: Server) -> None:
+    server.task_state = "migrating"
+    server.save_changes(["task_state"])
+    with pytest.raises(CloudError, match="is busy: migrating"):
+        stop(server).execute()
+
+
+@pytest.mark.parametrize("name", ["nop", "sleep", "migrate", "stop", "change_nova_service_state"])
+def test_every_type_refuses_parameters_that_it_does_not_know(name: str) -> None:
+    with pytest.raises(ActionFailed, match=r"^Invalid input parameters: "):
+        make(name, {"surprise": 1}, Context())

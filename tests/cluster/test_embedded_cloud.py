@@ -1,0 +1,160 @@
+"""The embedded cloud: room, the scheduler, time, failures, and what a killed process leaves behind."""
+
+import pytest
+
+from cluster.drivers.base import CloudError, NoValidHost, OperationFailed, ServerNotFound, cloud
+from cluster.models import ComputeNode, Server
+from tests.builders import make_node, make_server
+
+pytestmark = pytest.mark.django_db
+
+
+class Stopped(BaseException):
+    pass
+
+
+def again(server: Server) -> Server:
+    return Server.objects.get(pk=server.pk)
+
+
+def migrate(server: Server, destination: str | None = None, **options: object) -> None:
+    cloud().live_migrate(str(server.uuid), destination, **options)
+
+
+@pytest.fixture
+def server() -> Server:
+    return make_server(node=make_node("source"), vcpus=4, memory=4096, disk=40)
+
+
+@pytest.mark.parametrize(
+    ("room", "reason"),
+    [
+        ({"vcpus": 3}, "small has 3 VCPUs free of 4 needed."),
+        ({"memory": 4000}, "small has 4000 MB of memory free of 4096 needed."),
+        ({"disk": 45, "disk_gb_reserved": 10}, "small has 35 GB of disk free of 40 needed."),
+    ],
+)
+def test_a_node_without_room_refuses_a_server(server: Server, room: dict[str, int], reason: str) -> None:
+    make_node("small", **room)
+    with pytest.raises(NoValidHost) as caught:
+        migrate(server, "small")
+    assert str(caught.value) == f"No valid host was found. {reason}"
+    assert again(server).task_state is None
+
+
+def test_a_ratio_gives_more_room_than_there_is(server: Server) -> None:
+    node = make_node("small", vcpus=2, vcpu_ratio=2.0)
+    migrate(server, "small")
+    assert again(server).node == node
+
+
+def test_a_server_on_its_way_takes_room_where_it_goes(server: Server) -> None:
+    node = make_node("small", vcpus=5)
+    make_server("arriving", node=server.node, destination=node, task_state="migrating")
+    with pytest.raises(NoValidHost, match="small has 3 VCPUs free of 4 needed"):
+        migrate(server, "small")
+
+
+def test_a_deleted_server_takes_no_room(server: Server) -> None:
+    node = make_node("small", vcpus=5)
+    Server.objects.filter(pk=make_server("gone", node=node).pk).soft_delete()
+    migrate(server, "small")
+    assert again(server).node == node
+
+
+def test_the_scheduler_takes_the_node_with_the_most_memory_free(server: Server) -> None:
+    make_node("small", memory=8192)
+    large = make_node("large", memory=65536)
+    migrate(server)
+    assert again(server).node == large
+
+
+@pytest.mark.parametrize("columns", [{"status": "disabled"}, {"state": "down"}, {"vcpus": 1}])
+def test_the_scheduler_passes_over_nodes_that_can_not_take_it(server: Server, columns: dict[str, object]) -> None:
+    make_node("unfit", **columns)
+    with pytest.raises(NoValidHost, match=r"^No valid host was found\."):
+        migrate(server)
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"status": "disabled"}, "Destination node target is not in enabled state"),
+        ({"state": "down"}, "Destination node target is down"),
+    ],
+)
+def test_a_closed_destination_is_refused(server: Server, columns: dict[str, object], reason: str) -> None:
+    make_node("target", **columns)
+    with pytest.raises(CloudError, match=reason):
+        migrate(server, "target")
+
+
+def test_a_server_is_not_migrated_to_where_it_is(server: Server) -> None:
+    with pytest.raises(CloudError, match="is already on source"):
+        migrate(server, "source")
+
+
+def test_while_it_is_migrated_it_says_so(server: Server) -> None:
+    target = make_node("target")
+    seen = []
+
+    def look() -> None:
+        row = again(server)
+        seen.append((row.node, row.destination, row.task_state))
+
+    migrate(server, "target", checkpoint=look)
+    assert seen[0] == (server.node, target, "migrating")
+
+
+def test_an_aborted_migration_leaves_the_server_where_it_was(server: Server) -> None:
+    make_node("target")
+
+    def stop() -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        migrate(server, "target", checkpoint=stop)
+    assert again(server).task_state == "migrating"
+    cloud().abort_migration(str(server.uuid))
+    row = again(server)
+    assert (row.node, row.destination, row.task_state) == (server.node, None, None)
+
+
+def test_a_server_that_is_deleted_on_its_way_is_not_found(server: Server) -> None:
+    make_node("target")
+    with pytest.raises(ServerNotFound, match=f"Instance {server.uuid} not found"):
+        migrate(server, "target", checkpoint=lambda: Server.objects.filter(pk=server.pk).soft_delete() and None)
+
+
+def test_an_operation_that_was_taken_away_does_not_finish(server: Server) -> None:
+    make_node("target")
+    with pytest.raises(OperationFailed, match="was taken out of its operation migrating"):
+        migrate(server, "target", checkpoint=lambda: cloud().reconcile(str(server.uuid)) and None)
+    assert again(server).node == server.node
+
+
+def test_a_failure_gives_back_what_was_taken(server: Server, settings: object) -> None:
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
+    make_node("target")
+    with pytest.raises(OperationFailed):
+        migrate(server, "target")
+    row = again(server)
+    assert (row.node, row.destination, row.task_state) == (server.node, None, None)
+
+
+def test_an_operation_takes_its_time(server: Server, settings: object) -> None:
+    settings.EMBEDDED_CLOUD_SECONDS = 0.15
+    calls = []
+    make_node("target")
+    migrate(server, "target", checkpoint=lambda: calls.append(1))
+    assert len(calls) >= 3
+
+
+def test_disabling_an_unknown_host_is_an_error() -> None:
+    with pytest.raises(CloudError, match="nova-compute service far not found"):
+        cloud().disable_compute_service("far")
+
+
+def test_a_disabled_node_keeps_its_servers(server: Server) -> None:
+    cloud().disable_compute_service("source", "new fans")
+    assert ComputeNode.objects.get(servers=server).status == "disabled"
