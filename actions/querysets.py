@@ -39,7 +39,7 @@ class ActionQuerySet(RecordQuerySet):
     def count_states(self) -> dict[str, int]:
         return dict(self.present().order_by().values_list("state").annotate(Count("pk")))
 
-    def with_first_parents(self, most: int = 4) -> Self:
+    def with_first_parents(self, most: int = 3) -> Self:
         """Add ``parent_count``, and the links to a few parents of each as ``first_parents``, in one more query."""
         links = self.model._meta.get_field("parent_links").related_model.objects
         of_this = links.filter(child=OuterRef("pk")).order_by().values("child")

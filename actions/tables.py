@@ -12,7 +12,12 @@ from actions.models import Action
 from watcher_site.columns import TABLE_ATTRIBUTES, StateColumn, TimeColumn, UUIDColumn
 from watcher_site.templatetags.console import short
 
-SHOWN_PARENTS = 3
+SHOWN_PARENTS = 2
+
+
+def cell(name: str) -> dict[str, dict[str, str]]:
+    """Name a column's cells, for the style sheet to put them elsewhere on a narrow screen."""
+    return {"td": {"class": name}}
 
 
 class ResourceColumn(tables.Column):
@@ -31,9 +36,7 @@ class ActionTable(tables.Table):
     action_type = tables.Column(verbose_name="type")
     resource = ResourceColumn()
     action_plan = UUIDColumn("plans:detail", accessor="action_plan__uuid", verbose_name="plan", order_by="action_plan")
-    status_message = tables.Column(
-        verbose_name="message", orderable=False, default="", attrs={"td": {"class": "message"}}
-    )
+    status_message = tables.Column(verbose_name="message", orderable=False, default="", attrs=cell("message"))
     updated_at = TimeColumn(verbose_name="changed")
 
     class Meta:
@@ -48,29 +51,30 @@ class PlanActionTable(tables.Table):
     choose = tables.Column(
         empty_values=(),
         orderable=False,
+        attrs=cell("choose"),
         verbose_name=format_html(
             '<input type="checkbox" class="form-check-input" id="choose-all" data-choose-all aria-label="{}">',
             "Select every pending action on this page",
         ),
     )
-    state = StateColumn()
-    action_type = tables.Column(verbose_name="type")
-    resource = ResourceColumn()
-    parents = tables.Column(accessor="first_parents", verbose_name="waits for", orderable=False, empty_values=())
-    status_message = tables.Column(
-        verbose_name="message", orderable=False, default="", attrs={"td": {"class": "message"}}
+    state = StateColumn(attrs=cell("state-cell"))
+    action_type = tables.Column(verbose_name="type", attrs=cell("type"))
+    resource = ResourceColumn(attrs=cell("resource"))
+    parents = tables.Column(
+        accessor="first_parents", verbose_name="waits for", orderable=False, empty_values=(), attrs=cell("parents")
     )
+    status_message = tables.Column(verbose_name="message", orderable=False, default="", attrs=cell("message"))
     skip = tables.Column(
         empty_values=(),
         orderable=False,
         verbose_name=format_html('<span class="visually-hidden">{}</span>', "Skip"),
-        attrs={"td": {"class": "text-end"}},
+        attrs=cell("skip"),
     )
 
     class Meta:
         model = Action
         fields = ("choose", "state", "action_type", "resource", "parents", "status_message", "skip")
-        attrs = TABLE_ATTRIBUTES
+        attrs = {"class": f"{TABLE_ATTRIBUTES['class']} actions"}
         row_attrs = {"id": lambda record: f"action-{short(record.uuid)}"}
 
     def __init__(self, *arguments: Any, may_skip: bool, **options: Any) -> None:
@@ -108,6 +112,11 @@ class PlanActionTable(tables.Table):
         )
         more = record.parent_count - SHOWN_PARENTS
         return format_html("{} and {} more", links, more) if more > 0 else links
+
+    def render_status_message(self, value: str, record: Action) -> SafeString | str:
+        if record.skipped_by is None:
+            return value
+        return format_html('{} <span class="secondary">({})</span>', value, record.skipped_by)
 
     def render_skip(self, record: Action) -> SafeString | str:
         if record.state != Action.State.PENDING:

@@ -27,7 +27,6 @@ from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.versions import used_by
 from watcher_site.api.views import NamedLookup, ResourceView
-from watcher_site.refusals import Invalid
 
 TIMES = {"created_at": "created_at", "updated_at": "updated_at"}
 GOAL = {"goal_uuid": "goal__uuid", "goal_name": "goal__name"}
@@ -145,6 +144,5 @@ class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
 
     def destroy(self, request: Request, identifier: str) -> Response:
         audit = self.get_object(request, identifier)
-        if not Audit.objects.filter(pk=audit.pk, state__in=Audit.DELETABLE).soft_delete():
-            raise Invalid(f"Couldn't delete when state is '{audit.state}'.")
+        audit.remove()
         return Response(status=204)

@@ -9,6 +9,7 @@ from audits.querysets import AuditQuerySet, NamedQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.records import NullsFirst, Record
+from watcher_site.refusals import Invalid
 from watcher_site.state import StatefulModel
 
 NAME_LENGTH = 63
@@ -172,3 +173,12 @@ class Audit(StatefulModel, Named):
     @transition(field=state, source=[State.PENDING, State.ONGOING], target=State.CANCELLED)
     def cancel(self, message: str) -> None:
         self.status_message, self.decision_engine = cut(message), None
+
+    def remove(self) -> None:
+        """Delete it, so that it can still be looked back on until it is purged. Its plans stay.
+
+        Raises:
+            Invalid: it is waiting or running.
+        """
+        if not type(self).objects.filter(pk=self.pk, state__in=self.DELETABLE).soft_delete():
+            raise Invalid(f"Couldn't delete when state is '{self.state}'.")

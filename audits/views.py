@@ -2,13 +2,20 @@
 
 from typing import Any
 
+from django.contrib import messages
 from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.views import View
 
+from audits.creation import create_audit
 from audits.filters import AuditFilters
+from audits.forms import AuditForm
 from audits.models import Audit
 from audits.tables import AuditTable
-from watcher_site.pages import ListPage, RecordPage, Verb
+from watcher_site.pages import ListPage, Page, RecordPage, Verb
+from watcher_site.refusals import Refused
 
 
 class AuditList(ListPage):
@@ -46,6 +53,44 @@ class AuditPage(RecordPage):
         )
 
 
+class NewAudit(Page, View):
+    """The form of a new audit; to htmx, what follows from the goal and strategy that were just chosen."""
+
+    permission_required = "audits.add_audit"
+    http_method_names = ["get", "post"]
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        form = AuditForm(initial=request.GET.dict(), url=request.path)
+        template = "audits/_choices.html" if getattr(request, "htmx", False) else "audits/audit_form.html"
+        return render(request, template, {"form": form})
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = AuditForm(request.POST, url=request.path)
+        audit = make_audit(form) if form.is_valid() else None
+        if audit is None:
+            return render(request, "audits/audit_form.html", {"form": form})
+        messages.success(request, "Created. A decision engine takes it from here.")
+        return redirect("audits:detail", uuid=audit.uuid)
+
+
+def make_audit(form: AuditForm) -> Audit | None:
+    """Make the audit that the form describes, or put why not beside the form."""
+    wanted = form.cleaned_data
+    try:
+        return create_audit(
+            audit_type=Audit.Type.ONESHOT,
+            goal=wanted["goal"].name,
+            strategy=wanted["strategy"].name if wanted["strategy"] else None,
+            name=wanted["name"] or None,
+            parameters=wanted["parameters"],
+            auto_trigger=wanted["auto_trigger"],
+            force=wanted["force"],
+        )
+    except Refused as refusal:
+        form.add_error(None, str(refusal))
+        return None
+
+
 class AuditVerb(Verb):
     model = Audit
 
@@ -63,3 +108,17 @@ class Cancel(AuditVerb):
         record.cancel(f"Audit was cancelled by {self.request.user.get_username()}.")
         record.save_state()
         return "Cancelled."
+
+
+class Delete(AuditVerb):
+    permission_required = "audits.delete_audit"
+    verb = "delete the audit"
+    question = "Delete this audit?"
+    consequence = "It goes from every list; the action plans that it proposed stay."
+
+    def perform(self, record: Audit) -> str:
+        record.remove()
+        return f"Deleted audit {record.name}."
+
+    def where_to(self, record: Audit, done: bool) -> str:
+        return reverse("audits:list") if done else super().where_to(record, done)

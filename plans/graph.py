@@ -8,6 +8,8 @@ through a common point, or from band to band where a whole layer waits for the w
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from statistics import mean
 
 ROWS = 6
@@ -93,12 +95,26 @@ def layers(keys: Iterable[int], edges: Iterable[Edge]) -> dict[int, int]:
 
 
 def draw(keys: Sequence[int], edges: Sequence[Edge]) -> Picture:
-    """Place every action and every edge."""
+    """Place every action, and every edge that does not follow from others."""
     layer = layers(keys, edges)
+    edges = essential(layer, edges)
     picture = Picture(place(keys, layer, parents_of(edges)))
     for parents, children in shared(edges).items():
         connect(picture, layer, parents, children)
     return picture
+
+
+def essential(layer: Mapping[int, int], edges: Sequence[Edge]) -> list[Edge]:
+    """Leave out the edges that others imply: who waits for b, which waits for a, waits for a anyway."""
+    parents = parents_of(edges)
+    ancestors: dict[int, int] = {}
+    implied: dict[int, int] = {}
+    bit = {key: 1 << index for index, key in enumerate(layer)}
+    for key in sorted(layer, key=layer.__getitem__):
+        own = parents.get(key, set())
+        implied[key] = reduce(or_, (ancestors[parent] for parent in own), 0)
+        ancestors[key] = reduce(or_, (bit[parent] for parent in own), implied[key])
+    return [(parent, child) for parent, child in edges if not implied[child] & bit[parent]]
 
 
 def parents_of(edges: Iterable[Edge]) -> dict[int, set[int]]:

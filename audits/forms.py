@@ -1,0 +1,72 @@
+"""The form of a new audit: its goal and strategy, and a field for each parameter that the strategy's schema names."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from django import forms
+
+from audits.models import NAME_LENGTH, Goal, Strategy
+from audits.parameter_fields import PREFIX, field_for
+
+# Choosing one of these asks the server for the fields that follow from it.
+REDRAW = {"hx-include": "closest form", "hx-target": "#choices", "hx-swap": "innerHTML"}
+
+
+class ByDisplayName(forms.ModelChoiceField):
+    def label_from_instance(self, record: Any) -> str:
+        return record.display_name
+
+
+class AuditForm(forms.Form):
+    """Goals and strategies by name; ``parameters`` of the cleaned data is what the strategy's fields hold."""
+
+    goal = ByDisplayName(Goal.objects.none(), to_field_name="name", empty_label="Choose what to achieve")
+    strategy = ByDisplayName(
+        Strategy.objects.none(),
+        to_field_name="name",
+        required=False,
+        empty_label="Left to the decision engine",
+    )
+    name = forms.CharField(
+        max_length=NAME_LENGTH, required=False, help_text="Left empty, it is named after its strategy and the time."
+    )
+    auto_trigger = forms.BooleanField(
+        required=False, label="Start the plan by itself", help_text="Nobody reviews it then, and nothing is skipped."
+    )
+    force = forms.BooleanField(
+        required=False, label="Run even while an action plan is running", help_text="Otherwise the audit is refused."
+    )
+
+    def __init__(self, *arguments: Any, url: str = "", **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        goals = Goal.objects.present().order_by("display_name")
+        strategies = Strategy.objects.present().filter(goal=self.chosen("goal", goals)).order_by("display_name")
+        self.offer("goal", goals, url)
+        self.offer("strategy", strategies, url)
+        strategy = self.chosen("strategy", strategies)
+        self.fields |= parameter_fields(strategy.parameters_spec if strategy else {})
+
+    def offer(self, name: str, records: Any, url: str) -> None:
+        field = cast(forms.ModelChoiceField, self.fields[name])
+        field.queryset = records
+        field.widget.attrs |= REDRAW | {"hx-get": url}
+
+    def chosen(self, name: str, records: Any) -> Any:
+        value = (self.data if self.is_bound else self.initial).get(name)
+        return records.filter(name=value).first() if value and "\x00" not in value else None
+
+    def choices(self) -> list[forms.BoundField]:
+        """Return the fields that follow from the goal: the strategy, and its parameters."""
+        return [self[name] for name in self.fields if name == "strategy" or name.startswith(PREFIX)]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        values = {name.removeprefix(PREFIX): value for name, value in cleaned.items() if name.startswith(PREFIX)}
+        return {**cleaned, "parameters": {name: value for name, value in values.items() if value not in (None, "")}}
+
+
+def parameter_fields(schema: Mapping[str, Any]) -> dict[str, forms.Field]:
+    required = schema.get("required", [])
+    # What must be filled in comes first.
+    rules = sorted(schema.get("properties", {}).items(), key=lambda named: (named[0] not in required, named[0]))
+    return {f"{PREFIX}{name}": field_for(name, rule, name in required) for name, rule in rules}
