@@ -25,6 +25,7 @@ class Command(BaseCommand):
 
     # What the one line begins with. Nothing, where a file and a line in front let an editor jump there.
     refusal_prefix = "CommandError: "
+    _called_from_command_line: bool  # Django sets it.
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **options)
@@ -38,13 +39,16 @@ class Command(BaseCommand):
         except CommandError as problem:
             if "--traceback" in argv:
                 raise
-            self.stderr.write(f"{self.refusal_prefix}{one_line(problem).removeprefix('Error: ')}")
+            self.stderr.write(f"CommandError: {one_line(problem).removeprefix('Error: ')}")
             sys.exit(BAD_INPUT)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
             return super().execute(*args, **options)
         except Refused as refusal:
+            if self._called_from_command_line and not options["traceback"]:
+                self.stderr.write(f"{self.refusal_prefix}{one_line(refusal)}")
+                sys.exit(BAD_INPUT)
             raise CommandError(one_line(refusal), returncode=BAD_INPUT) from refusal
         except OperationalError as problem:
             raise CommandError(f"database: {one_line(problem)}", returncode=OUT_OF_ORDER) from problem
