@@ -212,12 +212,17 @@ class Applier:
             while self.jobs:
                 self.watch()
                 self.collect(settings.POLL_INTERVAL)
-            self.settle()
             for run in list(self.runs.values()):
-                self.log.info("plan handed over", plan=run.plan_uuid)
-                self.drop(run)
+                self.leave(run)
         finally:
             self.executor.stop()
             self.heartbeat.stop()
             self.service.retire()
             self.log.info("applier stopped")
+
+    def leave(self, run: PlanRun) -> None:
+        if not run.lease.lost and not self.continues(run):
+            self.conclude(run)
+        if run.plan_pk in self.runs:
+            self.log.info("plan handed over", plan=run.plan_uuid)
+            self.drop(run)

@@ -1,0 +1,170 @@
+"""Real ``manage.py run_applier`` processes on the test database: killed, stopped, started again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from django.db import connection
+
+from actions.models import Action, ActionEvent
+from plans.models import ActionPlan
+from tests.builders import action, make_node, make_plan, make_server
+from watcher_site.models import Service
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+ROOT = Path(__file__).parent.parent.parent
+
+
+def database_url() -> str:
+    database = connection.settings_dict
+    return (
+        f"postgres://{quote(database['USER'])}:{quote(database['PASSWORD'])}@{database['HOST']}:{database['PORT']}"
+        f"/{quote(database['NAME'])}"
+    )
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start appliers; whatever the test leaves of them is killed."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start_applier(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "run_applier", *arguments],
+            cwd=ROOT,
+            text=True,
+            stderr=subprocess.PIPE,
+            env={
+                **os.environ,
+                "DATABASE_URL": database_url(),
+                "WATCHER_SERVICE_DOWN_TIME": "1",
+                "WATCHER_POLL_INTERVAL": "0.1",
+                "WATCHER_EMBEDDED_CLOUD_SECONDS": "0.5",
+                **environment,
+            },
+        )
+        processes.append(process)
+        return process
+
+    yield start_applier
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to pass in time"
+        time.sleep(0.02)
+
+
+def state(plan: ActionPlan) -> str:
+    return ActionPlan.objects.get(pk=plan.pk).state
+
+
+def make_sleepy_plan(seconds: int) -> ActionPlan:
+    """Make a plan of which the second of three actions sleeps."""
+    plan = make_plan({"a": [], "b": ["a"], "c": ["b"]}, state="PENDING")
+    Action.objects.filter(pk=action(plan, "b").pk).update(action_type="sleep", input_parameters={"duration": seconds})
+    return plan
+
+
+def is_asleep(plan: ActionPlan) -> bool:
+    return plan.actions.filter(action_type="sleep", state="ONGOING").exists()
+
+
+def test_once_runs_what_waits_and_exits(start: Callable[..., subprocess.Popen[str]]) -> None:
+    plans = [make_plan({"a": [], "b": ["a"]}, state="PENDING") for _ in range(6)]
+    assert start("--once").wait(30) == 0
+    assert [state(plan) for plan in plans] == ["SUCCEEDED"] * 6
+    assert not Service.objects.present().exists()
+
+
+def test_a_killed_appliers_plan_is_finished_by_another(start: Callable[..., subprocess.Popen[str]]) -> None:
+    plan = make_sleepy_plan(1)
+    killed = start()
+    wait_for(lambda: is_asleep(plan))
+    killed.kill()
+    start()
+    wait_for(lambda: state(plan) == "SUCCEEDED")
+    assert list(plan.actions.order_by("pk").values_list("state", "attempt")) == [
+        ("SUCCEEDED", 1),
+        ("SUCCEEDED", 2),
+        ("SUCCEEDED", 1),
+    ]
+    assert not ActionEvent.objects.filter(finish_time=None).exists()
+
+
+def test_a_migration_that_was_cut_off_is_done_again_by_the_next(start: Callable[..., subprocess.Popen[str]]) -> None:
+    source, target = make_node("source"), make_node("target")
+    server = make_server(node=source)
+    plan = make_plan({"a": []}, state="PENDING")
+    plan.actions.update(
+        action_type="migrate",
+        input_parameters={
+            "resource_id": str(server.uuid),
+            "migration_type": "live",
+            "source_node": "source",
+            "destination_node": "target",
+        },
+    )
+    killed = start()
+    wait_for(lambda: type(server).objects.get(pk=server.pk).task_state)
+    killed.kill()
+    start()
+    wait_for(lambda: state(plan) == "SUCCEEDED")
+    moved = type(server).objects.get(pk=server.pk)
+    assert (moved.node, moved.destination, moved.task_state) == (target, None, None)
+
+
+def test_a_stopped_applier_finishes_what_runs_and_hands_over_the_rest(
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    plan = make_sleepy_plan(1)
+    stopped = start()
+    wait_for(lambda: is_asleep(plan))
+    stopped.send_signal(signal.SIGTERM)
+    assert stopped.wait(30) == 0
+    assert list(plan.actions.order_by("pk").values_list("state", flat=True)) == ["SUCCEEDED", "SUCCEEDED", "PENDING"]
+    assert (state(plan), ActionPlan.objects.get(pk=plan.pk).applier) == ("ONGOING", None)
+    assert start("--once").wait(30) == 0
+    assert state(plan) == "SUCCEEDED"
+
+
+def test_a_running_action_is_aborted_when_its_plan_is_cancelled(start: Callable[..., subprocess.Popen[str]]) -> None:
+    plan = make_sleepy_plan(60)
+    start()
+    wait_for(lambda: is_asleep(plan))
+    ActionPlan.objects.get(pk=plan.pk).abandon("alice")
+    wait_for(lambda: state(plan) == "CANCELLED", seconds=5)
+    assert list(plan.actions.order_by("pk").values_list("state", flat=True)) == [
+        "SUCCEEDED",
+        "CANCELLED",
+        "CANCELLED",
+    ]
+
+
+def test_several_appliers_run_many_plans_and_no_action_twice(start: Callable[..., subprocess.Popen[str]]) -> None:
+    graph = {str(number): [str(parent) for parent in (number - 1, number - 3) if parent >= 0] for number in range(12)}
+    plans = [make_plan(graph, state="PENDING") for _ in range(10)]
+    for _ in range(2):
+        start()
+    wait_for(lambda: all(state(plan) == "SUCCEEDED" for plan in plans))
+    assert ActionEvent.objects.filter(event="execute").count() == len(plans) * len(graph)
+
+
+@pytest.mark.parametrize("workers", ["0", "-1", "many", "1e3"])
+def test_a_number_of_workers_that_makes_no_sense_is_refused(
+    start: Callable[..., subprocess.Popen[str]], workers: str
+) -> None:
+    process = start(f"--workers={workers}")
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert errors.splitlines()[-1].endswith(f"must be a number from 1 to 1000, and is {workers}")

@@ -1,0 +1,155 @@
+"""Races with real threads on PostgreSQL: whatever the order, exactly one wins."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connections, transaction
+from django_fsm import ConcurrentTransition, TransitionNotAllowed
+
+from actions import execution
+from plans.leases import PlanLease
+from plans.models import ActionPlan
+from plans.settlement import settle
+from tests.builders import make_plan
+from watcher_site.models import Service
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+ROUNDS = 200
+
+
+class Race:
+    """Two threads that start each round together, and keep their connections throughout."""
+
+    def __enter__(self) -> "Race":
+        self.barrier = Barrier(2)
+        self.pool = ThreadPoolExecutor(2)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for future in [self.pool.submit(self.leave) for _ in range(2)]:
+            future.result()
+        self.pool.shutdown()
+
+    def leave(self) -> None:
+        self.barrier.wait(10)
+        connections.close_all()
+
+    def run(self, *contestants: Callable[[], Any]) -> list[bool]:
+        """Return for each whether it won: it did if nothing refused it, and it did not answer false."""
+        return [future.result() for future in [self.pool.submit(self.start, one) for one in contestants]]
+
+    def start(self, contestant: Callable[[], Any]) -> bool:
+        self.barrier.wait(10)
+        try:
+            return contestant() is not False
+        except (ConcurrentTransition, TransitionNotAllowed):
+            return False
+
+
+def claim(plan: ActionPlan, applier: Service) -> None:
+    plan.begin(applier)
+    plan.save_state()
+
+
+@transaction.atomic
+def skip(plan_pk: int) -> bool:
+    """Skip the plan's only action as a person does: under the lock of its plan."""
+    plan = ActionPlan.objects.select_for_update(no_key=True).get(pk=plan_pk)
+    if not plan.is_prunable:
+        return False
+    action = plan.actions.get()
+    action.skip("alice")
+    action.save_state()
+    return True
+
+
+@pytest.fixture
+def appliers() -> list[Service]:
+    return [Service.register(Service.APPLIER, host) for host in ("one", "two")]
+
+
+def test_of_two_appliers_one_claims_a_plan(appliers: list[Service]) -> None:
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan(state="PENDING")
+            mine, yours = (ActionPlan.objects.get(pk=plan.pk) for _ in range(2))
+            won = race.run(lambda mine=mine: claim(mine, appliers[0]), lambda yours=yours: claim(yours, appliers[1]))
+            assert sorted(won) == [False, True]
+            assert ActionPlan.objects.get(pk=plan.pk).applier == appliers[won.index(True)]
+
+
+def test_of_two_appliers_one_adopts_a_plan(appliers: list[Service]) -> None:
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan(state="ONGOING")
+            free = ActionPlan.objects.filter(pk=plan.pk, applier=None)
+            won = race.run(lambda free=free: free.adopt(appliers[0]), lambda free=free: free.adopt(appliers[1]))
+            assert sorted(won) == [False, True]
+            assert ActionPlan.objects.get(pk=plan.pk).applier == appliers[won.index(True)]
+
+
+def test_a_skip_and_a_claim_never_both_have_their_way(appliers: list[Service]) -> None:
+    """Either the skip is first, and the action is never executed, or the claim is, and the skip is refused."""
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []}, state="PENDING")
+            mine = ActionPlan.objects.get(pk=plan.pk)
+
+            def run(mine: ActionPlan = mine) -> bool:
+                claim(mine, appliers[0])
+                ready = mine.actions.ready().first()
+                return bool(ready) and execution.execute(ready, PlanLease(mine, appliers[0]))
+
+            executed, skipped = race.run(run, lambda plan=plan: skip(plan.pk))
+            assert executed != skipped
+            assert plan.actions.get().state == ("SKIPPED" if skipped else "SUCCEEDED")
+
+
+def test_a_cancel_and_a_finish_agree_on_what_became_of_the_plan(appliers: list[Service]) -> None:
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []}, state="ONGOING", applier=appliers[0])
+            plan.actions.update(state="SUCCEEDED")
+            mine, theirs = (ActionPlan.objects.get(pk=plan.pk) for _ in range(2))
+            settled, cancelled = race.run(
+                lambda mine=mine: settle(mine, {"SUCCEEDED": 1}), lambda theirs=theirs: theirs.abandon("alice")
+            )
+            assert settled != cancelled
+            assert ActionPlan.objects.get(pk=plan.pk).state == ("SUCCEEDED" if settled else "CANCELLING")
+
+
+def test_no_action_begins_after_its_plan_is_being_cancelled(appliers: list[Service]) -> None:
+    """What the cancel leaves PENDING stays so, and what began was begun before the cancel."""
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []}, state="ONGOING", applier=appliers[0])
+            action, theirs = plan.actions.get(), ActionPlan.objects.get(pk=plan.pk)
+
+            def cancel(theirs: ActionPlan = theirs) -> bool:
+                theirs.abandon("alice")
+                return bool(theirs.actions.cancel_pending("cancelled"))
+
+            lease = PlanLease(plan, appliers[0])
+            executed, cancelled = race.run(lambda action=action, lease=lease: execution.execute(action, lease), cancel)
+            assert executed != cancelled
+            assert plan.actions.get().state == ("SUCCEEDED" if executed else "CANCELLED")
+
+
+def test_no_action_begins_for_an_applier_that_lost_its_plan(appliers: list[Service]) -> None:
+    """The successor sees all that began before it, and nothing begins behind its back."""
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []}, state="ONGOING", applier=appliers[0])
+            action = plan.actions.get()
+            seen: list[str] = []
+
+            def adopt(plan: ActionPlan = plan, seen: list[str] = seen) -> None:
+                ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1])
+                seen.append(plan.actions.get().state)
+
+            lease = PlanLease(plan, appliers[0])
+            executed, _ = race.run(lambda action=action, lease=lease: execution.execute(action, lease), adopt)
+            assert executed == (seen != ["PENDING"])

@@ -1,0 +1,64 @@
+"""Rollback: what a failed plan did is undone in reverse order, where that is switched on."""
+
+import pytest
+
+from actions.models import Action, ActionEvent
+from plans.models import ActionPlan
+from tests.builders import action, make_plan
+from tests.plans.inline import run_waiting
+
+pytestmark = pytest.mark.django_db
+
+
+def failing_plan() -> ActionPlan:
+    plan = make_plan({"a": [], "b": ["a"], "c": ["b"]}, state="PENDING")
+    found = action(plan, "c")
+    Action.objects.filter(pk=found.pk).update(input_parameters={"message": "c", "fail_execute": True})
+    return plan
+
+
+def reverted(plan: ActionPlan) -> list[str]:
+    events = ActionEvent.objects.filter(action__action_plan=plan, event="revert").order_by("pk")
+    return list(events.values_list("action__input_parameters__message", flat=True))
+
+
+def test_a_failed_plan_is_undone_in_reverse_order(settings: object) -> None:
+    settings.ROLLBACK = True
+    plan = failing_plan()
+    run_waiting()
+    assert reverted(plan) == ["b", "a"]
+    assert plan.actions.count_states() == {"SUCCEEDED": 2, "FAILED": 1}
+    settled = ActionPlan.objects.get(pk=plan.pk)
+    assert (settled.state, settled.status_message) == ("FAILED", "1 action failed. 2 actions reverted.")
+
+
+def test_what_can_not_be_undone_is_said(settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.ROLLBACK = True
+    monkeypatch.delattr("actions.types.nop.Nop.revert")
+    plan = failing_plan()
+    run_waiting()
+    message = ActionPlan.objects.get(pk=plan.pk).status_message
+    assert message == "1 action failed. 0 actions reverted, 2 could not be."
+
+
+def test_nothing_is_undone_unless_it_is_switched_on() -> None:
+    plan = failing_plan()
+    run_waiting()
+    assert reverted(plan) == []
+
+
+def test_a_plan_that_succeeded_is_not_undone(settings: object) -> None:
+    settings.ROLLBACK = True
+    plan = make_plan({"a": []}, state="PENDING")
+    run_waiting()
+    assert reverted(plan) == []
+
+
+def test_a_rollback_that_was_interrupted_goes_on_where_it_was(settings: object) -> None:
+    plan = failing_plan()
+    run_waiting()
+    ActionEvent.objects.create(action=action(plan, "b"), event="revert", result="Success")
+    ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING")
+    settings.ROLLBACK = True
+    run_waiting()
+    assert reverted(plan) == ["b", "a"]
