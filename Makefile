@@ -15,7 +15,7 @@ run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
 run: .venv/installed .data/secret-key
 	@python manage.py prepare
-	@exec honcho --env /dev/null start
+	@exec python -m watcher_site.start
 
 test: .venv/installed-dev
 	@exec pytest $(TESTS)
