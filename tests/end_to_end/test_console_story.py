@@ -1,0 +1,162 @@
+"""The console's story, in a real browser against a real server: review a plan, skip, start, and watch it run."""
+
+import re
+from collections.abc import Iterator
+from threading import Thread
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connections
+from django.urls import reverse
+from playwright.sync_api import Locator, Page, expect
+
+from actions.models import Action, ActionParent
+from cluster.models import Server
+from plans.applier import Applier
+from plans.executors import ThreadExecutor
+from plans.models import ActionPlan
+from tests.builders import make_audit, make_node, make_plan, make_server
+from tests.end_to_end.browser import browser_page
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.postgresql,
+    pytest.mark.django_db(transaction=True),
+]
+
+
+@pytest.fixture(autouse=True)
+def slow_cloud(settings: Any) -> None:
+    """Let each migration take long enough to be seen running."""
+    settings.EMBEDDED_CLOUD_SECONDS = 4
+    settings.POLL_INTERVAL = 0.1
+
+
+@pytest.fixture
+def plan() -> ActionPlan:
+    """Five servers are to leave compute1: one after the other two, and one of them is deleted meanwhile."""
+    source, destination = make_node("compute1"), make_node("compute2")
+    servers = [make_server(f"web-{number}", source) for number in range(1, 6)]
+    plan = make_plan(audit=make_audit("empty compute1", state="SUCCEEDED"))
+    actions = Action.objects.bulk_create(migration(plan, server, destination.hostname) for server in servers)
+    ActionParent.objects.create(child=actions[4], parent=actions[0])
+    servers[3].delete()
+    return plan
+
+
+def migration(plan: ActionPlan, server: Server, destination: str) -> Action:
+    return Action(
+        action_plan=plan,
+        action_type="migrate",
+        input_parameters={
+            "resource_id": str(server.uuid),
+            "resource_name": server.name,
+            "migration_type": "live",
+            "source_node": "compute1",
+            "destination_node": destination,
+        },
+    )
+
+
+@pytest.fixture
+def applier() -> Iterator[Thread]:
+    """An applier that runs beside the server, once it is started."""
+    thread = Thread(target=run_applier)
+    yield thread
+    if thread.ident:
+        thread.join(30)
+
+
+def run_applier() -> None:
+    Applier(ThreadExecutor(2)).run(once=True)
+    connections.close_all()
+
+
+@pytest.fixture
+def page(plan: ActionPlan, cloud_admin: User, live_server: Any, applier: Thread) -> Iterator[Page]:
+    """A browser in which alice, a cloud administrator, has logged in and opened the plan."""
+    with browser_page(base_url=live_server.url) as page:
+        page.goto(reverse("plans:detail", args=[plan.uuid]))
+        page.get_by_label("Username").fill("alice")
+        page.get_by_label("Password").fill("alice-password")
+        page.get_by_role("button", name="Log in").click()
+        yield page
+
+
+def row(page: Page, server: str) -> Locator:
+    return page.get_by_role("row").filter(has=page.get_by_role("cell", name=re.compile(rf"^{server}\b")))
+
+
+def skip(page: Page, reason: str) -> None:
+    """Fill in the dialog that asks for the reason."""
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Reason").fill(reason)
+    dialog.get_by_role("button", name="Skip").click()
+
+
+def test_a_person_skips_starts_and_watches_a_plan(page: Page, applier: Thread) -> None:
+    expect(page.get_by_role("heading", level=1)).to_contain_text("RECOMMENDED")
+
+    row(page, "web-2").get_by_role("button", name="Skip migrate web-2").click()
+    skip(page, "month-end closing")
+    expect(row(page, "web-2")).to_contain_text("Action skipped by user. Reason: month-end closing (alice)")
+
+    page.get_by_label("Select migrate web-3").check()
+    page.get_by_label("Select migrate web-5").check()
+    page.get_by_role("button", name="Skip 2 selected").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Skip 2 actions?")
+    skip(page, "audit week")
+    expect(page.get_by_text("Skipped 2 actions.")).to_be_visible()
+    expect(row(page, "web-5").get_by_role("button")).to_have_count(0)
+
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("PENDING")
+    expect(page.get_by_text("No applier is running")).to_be_visible()
+
+    # From here on the page is left alone: what changes on it came by itself.
+    address = page.url
+    applier.start()
+    expect(row(page, "web-1")).to_contain_text("ONGOING")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("SUCCEEDED")
+    assert page.url == address
+
+    expect(row(page, "web-1")).to_contain_text("SUCCEEDED")
+    expect(row(page, "web-4")).to_contain_text("Action was skipped automatically:")
+    expect(row(page, "web-3")).to_contain_text("audit week")
+    expect(page.locator("#progress > .status-message")).to_contain_text("One or more actions were skipped.")
+    expect(page.locator("#progress")).not_to_have_attribute("hx-trigger", re.compile("every"))
+    expect(page.get_by_label("migrate web-1, SUCCEEDED")).to_be_visible()
+    assert page.complaints == []
+
+
+def test_what_a_person_chose_survives_the_updates_of_the_page(page: Page) -> None:
+    page.get_by_role("button", name="Start").click()
+    page.get_by_label("Select migrate web-3").check()
+    with page.expect_response(lambda response: response.request.headers.get("hx-request") == "true"):
+        pass
+    page.wait_for_timeout(200)
+    expect(page.get_by_label("Select migrate web-3")).to_be_checked()
+    page.get_by_role("button", name="Skip 1 selected").click()
+    page.get_by_role("dialog").get_by_label("Reason").fill("half a senten")
+    with page.expect_response(lambda response: response.request.headers.get("hx-request") == "true"):
+        pass
+    expect(page.get_by_role("dialog").get_by_label("Reason")).to_have_value("half a senten")
+
+
+def test_the_dialog_is_left_by_keyboard_and_nothing_was_done(page: Page) -> None:
+    row(page, "web-1").get_by_role("button", name="Skip migrate web-1").press("Enter")
+    expect(page.get_by_role("dialog").get_by_label("Reason")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(row(page, "web-1")).to_contain_text("PENDING")
+
+
+def test_the_colours_that_a_person_chose_are_remembered(page: Page) -> None:
+    html = page.locator("html")
+    expect(html).to_have_attribute("data-bs-theme", "light")
+    page.get_by_role("button", name="Switch between light and dark").click()
+    expect(html).to_have_attribute("data-bs-theme", "dark")
+    page.reload()
+    expect(html).to_have_attribute("data-bs-theme", "dark")
