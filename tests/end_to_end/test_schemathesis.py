@@ -1,0 +1,125 @@
+"""Requests made up from the OpenAPI documents: no server error, and no answer that a document does not tell of."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from django.contrib.auth.models import User
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections, transaction
+from hypothesis import HealthCheck, given, settings
+from knox.models import AuthToken
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from actions.models import Action
+from audits.models import AuditTemplate
+from audits.plugins import synchronize
+from plans.models import ActionPlan
+from tests.builders import make_audit, make_node, make_plan, make_server, make_strategy
+from watcher_site.api import versions
+from watcher_site.api.documentation import document
+from watcher_site.models import Service
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.usefixtures("one_connection")]
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+OLDEST, NEWEST = (versions.text(version) for version in (versions.MINIMUM, versions.MAXIMUM))
+OPERATIONS = [
+    (version, path, method)
+    for version in (OLDEST, NEWEST)
+    for path, methods in document(version)["paths"].items()
+    for method in methods
+]
+# The same requests in each run: a fault that is found stays found.
+BOUNDS = settings(
+    max_examples=10,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture
+def one_connection() -> Iterator[None]:
+    """Let requests leave the test's transaction open, as Django's own test client does."""
+    signals = (request_started, request_finished)
+    for signal in signals:
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in signals:
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def rows() -> dict[str, str]:
+    """Something of everything, and what each collection's object is called."""
+    synchronize()
+    make_server(node=make_node())
+    audit = make_audit("nightly", audit_type="EVENT")
+    plan = make_plan({"a": [], "b": ["a"]}, audit=audit, strategy=audit.strategy, global_efficacy=[])
+    template = AuditTemplate.objects.create(name="a template", goal=audit.goal, strategy=audit.strategy)
+    service = Service.objects.create(name=Service.APPLIER, host="one")
+    make_plan({"c": []}, state=ActionPlan.State.SUCCEEDED).remove()
+    return {
+        "goals": "dummy",
+        "strategies": make_strategy().name,
+        "scoring_engines": "dummy_scorer",
+        "audit_templates": str(template.uuid),
+        "audits": str(audit.uuid),
+        "webhooks": str(audit.uuid),
+        "action_plans": str(plan.uuid),
+        "actions": str(Action.objects.filter(action_plan=plan).first().uuid),
+        "services": str(service.pk),
+    }
+
+
+def caller(user: User, version: str) -> Any:
+    """Return the site as this person calls it in this version: other headers ask for what other documents describe."""
+    application = get_wsgi_application()
+    _, token = AuthToken.objects.create(user)
+
+    def call(environ: dict[str, Any], start_response: Any) -> Any:
+        environ["HTTP_OPENSTACK_API_VERSION"] = f"infra-optim {version}"
+        return application(environ | {"HTTP_X_AUTH_TOKEN": token}, start_response)
+
+    return call
+
+
+def strategies(operation: Any, identifier: str) -> Iterator[Any]:
+    """Make requests that keep to the document, and others that do not, at an object that is there and elsewhere."""
+    for mode in GenerationMode.POSITIVE, GenerationMode.NEGATIVE:
+        yield operation.as_strategy(generation_mode=mode)
+        if operation.path_parameters:
+            yield operation.as_strategy(generation_mode=mode, path_parameters={"identifier": identifier})
+
+
+def ask(case: Any) -> None:
+    with transaction.atomic():
+        case.call_and_validate(checks=CHECKS)
+        transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize(("version", "path", "method"), OPERATIONS)
+def test_every_answer_is_as_documented(
+    version: str, path: str, method: str, rows: dict[str, str], cloud_admin: User
+) -> None:
+    schema = schemathesis.openapi.from_dict(document(version))
+    schema.app = caller(cloud_admin, version)
+    for strategy in strategies(schema[path][method.upper()], rows.get(path.split("/")[2], "")):
+        BOUNDS(given(strategy)(ask))()
