@@ -9,6 +9,8 @@ class AuditsConfig(AppConfig):
     name = "audits"
 
     def ready(self) -> None:
+        from audits import checks  # noqa: F401 (registers them)
+
         post_migrate.connect(synchronize_after_migrate, sender=self)
 
 

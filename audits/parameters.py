@@ -22,14 +22,11 @@ def complete(schema: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[s
     Raises:
         Invalid: they break the schema, or hold a parameter that it does not name.
     """
-    check(schema, parameters, "parameters")
-    completed = deepcopy(dict(parameters))
-    fill_defaults(schema, completed)
-    return completed
+    return check(schema, parameters, "parameters")
 
 
-def check(schema: Mapping[str, Any], parameters: Mapping[str, Any], field: str) -> None:
-    """Raise `Invalid` unless the schema allows the parameters; `field` is what people call them."""
+def check(schema: Mapping[str, Any], parameters: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """Return the parameters, completed. `field` is what people call them in a refusal; raises like `complete`."""
     require_storable(field, dict(parameters))
     completed = deepcopy(dict(parameters))
     problem = fill_defaults(schema, completed)
@@ -37,6 +34,7 @@ def check(schema: Mapping[str, Any], parameters: Mapping[str, Any], field: str) 
         raise Invalid(f"Invalid {field} for strategy: {describe(problem)}")
     if strays := [name for name in parameters if name not in schema.get("properties", {})]:
         raise Invalid(f"Audit parameter {', '.join(strays)} are not allowed")
+    return completed
 
 
 def fill_defaults(schema: Mapping[str, Any], parameters: dict[str, Any]) -> ValidationError | None:

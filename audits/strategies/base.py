@@ -4,6 +4,7 @@
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -47,7 +48,7 @@ class Solution:
             self.actions.append(action)
 
 
-class Strategy:
+class Strategy(ABC):
     """A way to pursue a goal. A subclass sets the attributes and says in `solve` what is to be done.
 
     ``goal`` names one of `audits.goals.GOALS`, ``planner`` one of `audits.planner.PLANNERS`. ``schema`` is the
@@ -63,6 +64,7 @@ class Strategy:
     schema: ClassVar[Mapping[str, Any]] = {}
     distinguished_by: ClassVar[tuple[str, ...]] = ()
 
+    @abstractmethod
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         """Return what is to be done about this cluster.
 
@@ -71,4 +73,3 @@ class Strategy:
         Raises:
             Invalid: the parameters do not fit this cluster; the message tells the person who made the audit.
         """
-        raise NotImplementedError

@@ -1,0 +1,25 @@
+"""System checks: every strategy has a goal and a planner that are there."""
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, register
+
+from audits.goals import GOALS
+from audits.planner import PLANNERS
+from watcher_site.plugins import load
+
+
+@register()
+def check_strategies(**_: Any) -> list[CheckMessage]:
+    try:
+        strategies = load("STRATEGIES").values()
+    except Exception:  # What cannot be loaded is reported by the check of all plug-ins.
+        return []
+    problems: list[CheckMessage] = []
+    for strategy in strategies:
+        for attribute, known in (("goal", GOALS), ("planner", PLANNERS)):
+            named = getattr(strategy, attribute, None)
+            if named not in known:
+                text = f"STRATEGIES: {strategy.name} names the {attribute} {named}, which is not there."
+                problems.append(Error(text, id=f"audits.E00{1 if attribute == 'goal' else 2}"))
+    return problems

@@ -1,0 +1,114 @@
+"""The decision engine as a process: killed, stopped, and started beside others."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from audits.creation import create_audit
+from audits.models import Audit
+from plans.models import ActionPlan
+from tests.builders import make_node
+from watcher_site.models import Service
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> Path:
+    return tmp_path / "working"
+
+
+@pytest.fixture
+def start(mark: Path) -> Iterator[Start]:
+    """Start decision engines on the test's database; the slow strategy is in the place of dummy."""
+    database = connection.settings_dict
+    url = f"postgres://{database['USER']}:{database['PASSWORD']}@{database['HOST']}:{database['PORT']}/{database['NAME']}"
+    environment = {
+        **os.environ,
+        "DATABASE_URL": url,
+        "WATCHER_SERVICE_DOWN_TIME": "1",
+        "WATCHER_POLL_INTERVAL": "0.05",
+        "WATCHER_STRATEGIES": "tests.audits.slow_strategy.Slow",
+        "SLOW_STRATEGY_FILE": str(mark),
+    }
+    processes = []
+
+    def run(*arguments: str) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "manage.py", "run_decision_engine", *arguments]
+        processes.append(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
+        return processes[-1]
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.05)
+
+
+def dummy() -> Audit:
+    make_node("compute1")
+    return create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
+
+
+def state(audit: Audit) -> str:
+    return Audit.objects.get(pk=audit.pk).state
+
+
+def test_an_audit_whose_engine_was_killed_is_run_by_another(start: Start, mark: Path) -> None:
+    audit = dummy()
+    first = start()
+    wait_for(mark.exists)
+    first.kill()
+    first.wait()
+    mark.unlink()
+    start()
+    wait_for(mark.exists)
+    mark.unlink()
+    wait_for(lambda: state(audit) == "SUCCEEDED")
+    assert ActionPlan.objects.filter(audit=audit).count() == 1
+
+
+def test_an_engine_that_is_stopped_finishes_its_audit_first(start: Start, mark: Path) -> None:
+    audit = dummy()
+    engine = start()
+    wait_for(mark.exists)
+    engine.terminate()
+    time.sleep(0.2)
+    mark.unlink()
+    assert (engine.wait(30), state(audit)) == (0, "SUCCEEDED")
+
+
+def test_an_engine_that_is_stopped_retires_its_service(start: Start) -> None:
+    engine = start()
+    wait_for(Service.objects.active().filter(name=Service.DECISION_ENGINE).exists)
+    time.sleep(0.5)
+    engine.terminate()
+    engine.wait(30)
+    assert not Service.objects.present().filter(name=Service.DECISION_ENGINE).exists()
+
+
+def test_an_engine_at_long_work_keeps_its_lease(start: Start, mark: Path) -> None:
+    audit = dummy()
+    start()
+    wait_for(mark.exists)
+    second = start("--once")
+    time.sleep(3)
+    second.wait(30)
+    held = state(audit)
+    mark.unlink()
+    wait_for(lambda: state(audit) == "SUCCEEDED")
+    assert (held, ActionPlan.objects.filter(audit=audit).count()) == ("ONGOING", 1)
