@@ -19,8 +19,14 @@ def resource(parameters: Mapping[str, Any]) -> str:
 def manner(parameters: Mapping[str, Any]) -> str:
     """Return the rest of an action's parameters in one line, such as ``live · compute1 → compute2``."""
     rest = [str(value) for name, value in parameters.items() if name not in OWN_WORDS and is_short(value)]
-    nodes = [str(parameters[name]) for name in ("source_node", "destination_node") if parameters.get(name)]
-    return " · ".join([*rest, *([" → ".join(nodes)] if nodes else [])])
+    return " · ".join([*rest, *way(parameters.get("source_node"), parameters.get("destination_node"))])
+
+
+def way(source: Any, destination: Any) -> list[str]:
+    """Return from where to where, or just from where: then the cloud's scheduler chooses."""
+    if source and destination:
+        return [f"{source} → {destination}"]
+    return [f"from {source}"] if source else []
 
 
 def is_short(value: Any) -> bool:

@@ -13,9 +13,9 @@ from operator import or_
 from statistics import mean
 
 ROWS = 6
-WIDTH, HEIGHT = 184, 42
-ROW_GAP, COLUMN_GAP, BAND_GAP = 12, 14, 56
-PADDING, TITLE = 12, 26
+WIDTH, HEIGHT = 162, 42
+ROW_GAP, COLUMN_GAP, BAND_GAP = 10, 12, 34
+PADDING, TITLE = 9, 26
 SHOWN_LAYERS = 100
 
 Edge = tuple[int, int]

@@ -12,7 +12,7 @@ from plans.graph import SHOWN_LAYERS, Node, Picture, draw, layers
 from plans.models import ActionPlan
 
 DRAWN_ACTIONS = 300
-LABEL_LENGTH = 24
+LABEL_LENGTH = 19
 
 
 @dataclass
