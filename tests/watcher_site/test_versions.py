@@ -15,6 +15,7 @@ pytestmark = pytest.mark.django_db
         (None, "1.0"),
         ("infra-optim 1.5", "1.5"),
         ("infra-optim latest", "1.7"),
+        ("infra-optim Latest", "1.7"),
         ("compute 2.1, infra-optim 1.3", "1.3"),
         ("infra-optim 1.2, infra-optim 1.4", "1.4"),
         ("compute 2.1", "1.0"),
@@ -46,7 +47,7 @@ def test_headers_that_disagree_are_400(cloud_admin: User) -> None:
     assert answer.status_code == 400
 
 
-@pytest.mark.parametrize("asked", ["1.99", "2.0", "0.9", "1.2.3", "99999999.1"])
+@pytest.mark.parametrize("asked", ["1.99", "2.0", "0.9", "1.2.3", "10", "99999999.1"])
 def test_a_version_that_is_not_served_is_406_and_says_which_are(cloud_admin: User, asked: str) -> None:
     answer = Caller(cloud_admin, asked).get("/goals")
     assert answer.status_code == 406

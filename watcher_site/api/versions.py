@@ -40,20 +40,23 @@ def parse(asked: str) -> Version:
     Raises:
         NotAcceptable: it names a version that is not served.
     """
-    if asked == "latest":
+    if asked.lower() == "latest":
         return MAXIMUM
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", asked):
         return MINIMUM
     numbers = tuple(map(int, asked.split(".")))
-    major, minor = (*numbers, 0)[:2]
-    if len(numbers) > 2 or (major, minor) not in HISTORY:
-        raise NotAcceptable(refusal(asked, major))
-    return major, minor
+    if numbers == MINIMUM[:1]:
+        return MINIMUM
+    if numbers not in HISTORY:
+        raise NotAcceptable(refusal(asked, numbers))
+    return numbers
 
 
-def refusal(asked: str, major: int) -> str:
+def refusal(asked: str, numbers: tuple[int, ...]) -> str:
     supported = f"The supported version range is: {RANGE}."
-    if major == MINIMUM[0]:
+    if len(numbers) != len(MINIMUM):
+        return f"Invalid value for {HEADER} header. {supported}"
+    if numbers[0] == MINIMUM[0]:
         return f"Version {asked} was requested but the minor version is not supported by this service. {supported}"
     return (
         "Mutually exclusive versions requested. "
