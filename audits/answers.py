@@ -65,13 +65,15 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
     goal = GOALS[strategy.goal]
     goal.check(solution.indicators)
     actions = PLANNERS[strategy.planner](solution.actions)
-    # First the guarded write: whoever cancels the audit from here on comes too late, and whoever did before wins.
+    # Of two plans of a strategy the later one must see the earlier: they are written one after the other.
+    row = StrategyRow.objects.present().filter(name=strategy.name).select_for_update(no_key=True).first()
+    # Then the guarded write: whoever cancels the audit from here on comes too late, and whoever did before wins.
     audit.succeed()
     audit.save_state()
     plan = propose(
         actions,
         audit_id=audit.pk,
-        strategy_id=StrategyRow.objects.present().filter(name=strategy.name).values_list("pk", flat=True).first(),
+        strategy_id=row and row.pk,
         indicators=[
             EfficacyIndicator(
                 name=indicator.name,

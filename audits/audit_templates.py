@@ -56,10 +56,13 @@ def change_audit_template(template: AuditTemplate, changes: Mapping[str, Any]) -
 
     Raises:
         Invalid: as in `create_audit_template`, and for an attempt to remove the name or the goal.
+        NotFound: it was deleted meanwhile.
         Conflict: another template has the name; or default parameters are set, and do not change with the goal or
             the strategy that they are for.
     """
-    locked = AuditTemplate.objects.select_for_update().get(pk=template.pk)
+    locked = AuditTemplate.objects.present().select_for_update().filter(pk=template.pk).first()
+    if locked is None:
+        raise NotFound(f"AuditTemplate {template.uuid} could not be found")
     if {"goal", "strategy"} & changes.keys() and locked.default_parameters and "default_parameters" not in changes:
         raise Conflict(
             "Updating goal or strategy on a template that has default_parameters requires providing updated "

@@ -28,7 +28,9 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
 
     @property
     def state_fields(self) -> Iterable[Any]:
-        return [self._meta.get_field(name) for name in (*self.guard_fields, "deleted_at")]
+        fields: list[Any] = [self._meta.get_field(name) for name in (*self.guard_fields, "deleted_at")]
+        # Django's own deletion reads rows with few columns; to ask such a row for its state would never end.
+        return [field for field in fields if field.attname in self.__dict__]
 
     def save_state(self) -> None:
         """Write what the transitions since the last save touched, and nothing else.

@@ -6,7 +6,7 @@ import pytest
 
 from audits.audit_templates import change_audit_template, create_audit_template
 from audits.models import AuditTemplate
-from watcher_site.refusals import Conflict, Invalid, Refused
+from watcher_site.refusals import Conflict, Invalid, NotFound, Refused
 
 pytestmark = pytest.mark.django_db
 
@@ -111,3 +111,10 @@ def test_default_parameters_must_change_with_the_goal_or_the_strategy(changes: d
 def test_default_parameters_may_change_with_the_strategy() -> None:
     template = make(strategy="dummy", default_parameters={"para1": 5})
     assert change(template, strategy=None, default_parameters=None).default_parameters == {}
+
+
+def test_a_template_that_was_deleted_meanwhile_is_not_changed() -> None:
+    template = make()
+    AuditTemplate.objects.soft_delete()
+    with pytest.raises(NotFound, match=f"AuditTemplate {template.uuid} could not be found"):
+        change(template, name="new")

@@ -1,5 +1,6 @@
 """Several engines, and people who cancel, at the same audits: the database decides."""
 
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -56,6 +57,15 @@ def test_of_several_engines_each_audit_is_answered_once() -> None:
     at_once(*[lambda: drain(DecisionEngine())] * 4)
     answers = [ActionPlan.objects.filter(audit=audit).count() for audit in audits]
     assert answers == [1] * 20
+
+
+def test_of_plans_that_are_made_at_once_the_last_supersedes_all_others() -> None:
+    make_node("compute1")
+    for _ in range(20):
+        dummy()
+    at_once(*[lambda: drain(DecisionEngine())] * 4)
+    states = Counter(ActionPlan.objects.values_list("state", flat=True))
+    assert states == {"RECOMMENDED": 1, "SUPERSEDED": 19}
 
 
 def test_of_several_engines_each_orphaned_audit_is_answered_once() -> None:

@@ -3,6 +3,7 @@
 import pytest
 from django_fsm import ConcurrentTransition
 
+from actions.models import Action
 from plans.models import ActionPlan
 from tests.builders import make_plan
 from watcher_site.refusals import Conflict
@@ -41,3 +42,10 @@ def test_a_plan_that_was_started_meanwhile_is_not_deleted() -> None:
     ActionPlan.objects.get(pk=plan.pk).launch()
     with pytest.raises(Conflict):
         plan.remove()
+
+
+@pytest.mark.django_db
+def test_plans_can_be_deleted_for_good_with_all_that_hangs_on_them() -> None:
+    make_plan({"a": [], "b": ["a"]})
+    ActionPlan.objects.all().delete()
+    assert not Action.objects.exists()
