@@ -8,6 +8,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
+from cluster.models import ComputeNode
+
 
 @pytest.fixture(autouse=True)
 def free_port(settings: Settings, db: None) -> int:
@@ -69,3 +71,24 @@ def test_a_port_that_cannot_be_is_refused(settings: Settings) -> None:
     settings.PORT = 70000
     with pytest.raises(CommandError, match="PORT: must be a number from 1 to 65535"):
         prepare()
+
+
+def test_the_demonstration_is_loaded_once(settings: Settings) -> None:
+    settings.DEMO = True
+    prepare()
+    loaded = ComputeNode.objects.count()
+    prepare()
+    assert 0 < loaded == ComputeNode.objects.count()
+
+
+def test_a_demonstration_that_was_cleared_away_does_not_come_back(settings: Settings) -> None:
+    settings.DEMO = True
+    prepare()
+    ComputeNode.objects.soft_delete()
+    prepare()
+    assert not ComputeNode.objects.present().exists()
+
+
+def test_without_the_demonstration_the_cloud_is_empty() -> None:
+    prepare()
+    assert not ComputeNode.objects.exists()

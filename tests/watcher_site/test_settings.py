@@ -65,3 +65,8 @@ def test_without_settings_only_this_machine_is_answered() -> None:
 
 def test_debugging_is_off_unless_asked_for() -> None:
     assert "\nDEBUG = True" not in start().stdout
+
+
+def test_djangos_own_checks_find_nothing_in_production() -> None:
+    ended = run("manage.py", "check", "--deploy", "--fail-level", "WARNING", ALLOWED_HOSTS="watcher.example.org")
+    assert (ended.returncode, ended.stderr) == (0, "")
