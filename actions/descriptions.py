@@ -6,7 +6,8 @@ from typing import Any
 from actions.models import Action
 
 # Bars and legends list what is done first, and what has not begun last.
-ORDER = [*(state for state in Action.State if state in Action.FINAL), "CANCELLING", "ONGOING", "PENDING"]
+OPEN = [state for state in Action.State if state not in Action.FINAL]
+ORDER = [*(state for state in Action.State if state in Action.FINAL), *reversed(OPEN)]
 OWN_WORDS = ("resource_name", "resource_id", "source_node", "destination_node", "message")
 
 

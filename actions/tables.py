@@ -10,9 +10,12 @@ from django.utils.safestring import SafeString
 from actions.descriptions import manner, resource
 from actions.models import Action
 from watcher_site.columns import TABLE_ATTRIBUTES, StateColumn, TimeColumn, UUIDColumn
+from watcher_site.messages import cut
 from watcher_site.templatetags.console import short
 
 SHOWN_PARENTS = 2
+# Of a resource's name: as much as leaves room for the other columns.
+LENGTH = 60
 
 
 def cell(name: str) -> dict[str, dict[str, str]]:
@@ -27,7 +30,7 @@ class ResourceColumn(tables.Column):
         super().__init__(accessor="input_parameters", verbose_name="resource", orderable=False, **options)
 
     def render(self, value: dict[str, Any]) -> SafeString:
-        return format_html('{} <span class="manner">{}</span>', resource(value) or "—", manner(value))
+        return format_html('{} <span class="manner">{}</span>', cut(resource(value), LENGTH) or "—", manner(value))
 
 
 class ActionTable(tables.Table):

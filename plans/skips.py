@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
@@ -14,8 +14,7 @@ from actions.models import Action
 from actions.skipping import skip_actions
 from plans.models import ActionPlan
 from watcher_site.pages import Verb, attempt
-
-MOST_AT_ONCE = 1000
+from watcher_site.templatetags.console import short
 
 
 class Skip(Verb):
@@ -29,7 +28,10 @@ class Skip(Verb):
     verb = "skip"
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
-        return reverse("plans:detail", args=[record.uuid])
+        """Return to the page of the table that it was, and where it was done, to the first of the rows."""
+        place = QueryDict(self.request.POST.get("place", "")).urlencode()
+        row = f"#action-{short(self.uuids[0])}" if done else ""
+        return f"{reverse('plans:detail', args=[record.uuid])}{'?' if place else ''}{place}{row}"
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         plan = self.get_object()
@@ -50,13 +52,20 @@ class Skip(Verb):
     def ask(self, plan: ActionPlan) -> HttpResponse:
         actions: QuerySet[Action] = Action.objects.present().filter(action_plan=plan, uuid__in=self.uuids)
         return render(
-            self.request, "plans/skip.html", {"plan": plan, "actions": actions.order_by("pk"), "form": self.form}
+            self.request,
+            "plans/skip.html",
+            {
+                "plan": plan,
+                "actions": actions.order_by("pk"),
+                "form": self.form,
+                "place": self.request.POST.get("place", ""),
+            },
         )
 
 
 def chosen(request: HttpRequest) -> list[UUID]:
     """Return the actions that a form names; what is no UUID can only be the work of somebody who plays with it."""
-    names = [request.POST["only"]] if request.POST.get("only") else request.POST.getlist("actions")[:MOST_AT_ONCE]
+    names = [request.POST["only"]] if request.POST.get("only") else request.POST.getlist("actions")
     return [uuid for uuid in map(read_uuid, names) if uuid]
 
 

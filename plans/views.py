@@ -62,6 +62,7 @@ class ActionPlanPage(RecordPage):
             may_delete=plan.state in plan.DELETABLE,
             may_cancel=plan.state in plan.CANCELLABLE,
             table=actions_table(self.request, plan),
+            only=chosen_state(self.request),
             events=latest_events(plan),
             **picture_of(plan, total),
             **context,
@@ -74,8 +75,16 @@ def may_skip(request: HttpRequest, plan: ActionPlan) -> bool:
 
 def actions_table(request: HttpRequest, plan: ActionPlan) -> PlanActionTable:
     actions = plan.actions.present().with_first_parents().order_by("pk")
+    if only := chosen_state(request):
+        actions = actions.filter(state=only)
     table = PlanActionTable(actions, may_skip=may_skip(request, plan))
     return RequestConfig(request, paginate={"per_page": ACTIONS_PER_PAGE}).configure(table)
+
+
+def chosen_state(request: HttpRequest) -> str:
+    """Return the state that the table is narrowed to, if any."""
+    state = request.GET.get("state", "")
+    return state if state in Action.State.values else ""
 
 
 def latest_events(plan: ActionPlan) -> QuerySet[ActionEvent]:

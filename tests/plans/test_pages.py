@@ -171,6 +171,13 @@ def test_a_large_plan_shows_its_layers_instead_of_every_action(administrator: Cl
     assert "151 PENDING" in text
 
 
+def test_the_table_of_actions_can_be_narrowed_to_a_state(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []})
+    Action.objects.filter(pk=plan.actions.first().pk).update(state="FAILED")
+    response = administrator.get(reverse("plans:detail", args=[plan.uuid]), {"state": "FAILED"})
+    assert [one.state for one in response.context["table"].data] == ["FAILED"]
+
+
 def test_a_plan_without_actions_says_that_there_is_nothing_to_do(administrator: Client) -> None:
     assert "the audit found nothing to do" in page(administrator, make_plan())
 

@@ -87,6 +87,20 @@ def test_a_form_that_names_no_action_says_so(administrator: Client, fields: dict
     assert "Choose at least one action." in send(administrator, make_plan({"a": []}), **fields)
 
 
+def test_one_comes_back_to_the_page_of_the_table_and_to_the_row(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    fields = {"only": str(action(plan, "a").uuid), "confirmed": "yes", "place": "page=2&sort=state"}
+    response = administrator.post(reverse("plans:skip", args=[plan.uuid]), fields)
+    row = f"#action-{str(action(plan, 'a').uuid)[:8]}"
+    assert response.headers["Location"] == f"{reverse('plans:detail', args=[plan.uuid])}?page=2&sort=state{row}"
+
+
+def test_nobody_is_led_to_another_site(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    response = administrator.post(reverse("plans:skip", args=[plan.uuid]), {"place": "//evil.example/\n"})
+    assert response.headers["Location"].startswith(reverse("plans:detail", args=[plan.uuid]))
+
+
 def test_another_plans_action_is_not_skipped_here(administrator: Client) -> None:
     plan, other = make_plan({"a": []}), make_plan({"a": []})
     text = send(administrator, plan, actions=[action(other, "a").uuid], confirmed="yes")

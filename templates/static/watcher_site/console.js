@@ -60,9 +60,9 @@
     announce();
   });
 
-  // Where the server has no fragment to give, the page itself says why.
+  // Where the server has no fragment to give, the page itself says why; a poll that found it down tries again.
   document.addEventListener("htmx:responseError", (event) => {
-    location.reload();
+    if (event.detail.elt.id !== "progress" || event.detail.xhr.status < 500) location.reload();
   });
 
   markPage();
