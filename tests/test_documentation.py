@@ -11,10 +11,14 @@ from pytest_django import Settings
 from actions.types.base import ActionContext, ActionSkipException, make
 from cluster.models import Server
 from tests.builders import make_node, make_server
+from watcher_site.api import versions
+from watcher_site.api.schema import REFUSALS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
+API = (ROOT / "docs" / "api.md").read_text()
+API_VERSIONS = (ROOT / "docs" / "api-versions.md").read_text()
 ACTION_TYPE = (ROOT / "docs" / "writing-an-action-type.md").read_text()
 
 
@@ -89,3 +93,14 @@ def test_the_example_of_an_action_type_skips_a_server_that_is_gone(example: None
     action = make("restart", {"resource_id": "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11"}, ActionContext())
     with pytest.raises(ActionSkipException, match="not found"):
         action.pre_condition()
+
+
+def test_the_history_of_the_versions_is_the_one_that_the_code_follows() -> None:
+    rows = [line for line in API_VERSIONS.splitlines() if re.match(r"\| [0-9]", line)]
+    assert rows == [f"| {versions.text(version)} | {brings} |" for version, brings in versions.HISTORY.items()]
+
+
+def test_the_statuses_of_errors_are_those_of_the_openapi_document() -> None:
+    rows = re.findall(r"^\| ((?:[0-9]{3}(?:, )?)+) \|", API, re.MULTILINE)
+    documented = {int(code) for row in rows for code in row.split(", ")}
+    assert documented == {*REFUSALS, 405}

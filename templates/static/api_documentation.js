@@ -6,7 +6,7 @@ SwaggerUIBundle({
   domNode: page,
   url: page.dataset.document,
   validatorUrl: null,
-  docExpansion: "none",
+  docExpansion: "list",
   presets: [SwaggerUIBundle.presets.apis],
   layout: "BaseLayout",
   // The session logs in; requests that change something prove that they come from this page.
