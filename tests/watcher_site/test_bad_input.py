@@ -240,6 +240,11 @@ def test_a_body_without_a_length_is_read_as_empty(api: Caller, paths: dict[str, 
     assert_refused(answer, 400)
 
 
+def test_a_body_that_does_not_say_how_long_it_is_is_411(api: Caller, paths: dict[str, str]) -> None:
+    answer = api.client.patch(f"/v1{paths['action']}", headers=api.headers | {"Transfer-Encoding": "chunked"})
+    assert_refused(answer, 411, "Content-Length")
+
+
 @pytest.mark.parametrize("length", ["-1", "x", ""])
 def test_a_length_that_is_none_does_no_harm(api: Caller, paths: dict[str, str], length: str) -> None:
     assert send(api, "POST", paths["audits"], b"{}", **{"Content-Length": length}).status_code in {400, 413}

@@ -18,6 +18,13 @@ from watcher_site.refusals import Refused
 TITLED = {status.HTTP_404_NOT_FOUND, status.HTTP_405_METHOD_NOT_ALLOWED, status.HTTP_406_NOT_ACCEPTABLE}
 
 
+class LengthRequired(exceptions.APIException):
+    """A body that does not say how long it is: the server would not see it."""
+
+    status_code = status.HTTP_411_LENGTH_REQUIRED
+    default_detail = "A body must come with its Content-Length."
+
+
 class NotAcceptableHere(exceptions.NotAcceptable):
     """A field or a resource that the request's microversion does not have."""
 

@@ -31,6 +31,7 @@ REFUSALS = {
     404: "There is no such object.",
     406: "The microversion is not served, or does not have this field or resource.",
     409: "The state of the object does not allow this, or the name is taken.",
+    411: "The body does not say how long it is.",
     413: "The body is too large.",
 }
 HEADERS = {
@@ -190,7 +191,7 @@ class ResourceSchema(AutoSchema):
             return "{identifier}" in self.path or self.view.action in LISTS
         if code == 409:
             return self.method != "GET"
-        return code != 413 or self.get_request_serializer() is not None
+        return code not in (411, 413) or self.get_request_serializer() is not None
 
     def get_serializer_name(self, serializer: Any, direction: Any) -> str:
         name = super().get_serializer_name(serializer, direction).removesuffix("Serializer")

@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
 from watcher_site.api import versions
-from watcher_site.api.errors import NotAcceptableHere
+from watcher_site.api.errors import LengthRequired, NotAcceptableHere
 from watcher_site.api.paging import Page, read_page, read_uuid, sort_value
 from watcher_site.api.permissions import denied
 from watcher_site.api.serializers import ResourceSerializer, Row
@@ -27,6 +27,8 @@ class VersionedView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
+            raise LengthRequired
         if versions.used_by(request) < self.since:
             raise NotAcceptableHere
 
