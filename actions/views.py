@@ -34,6 +34,9 @@ class ActionPage(RecordPage):
     model = Action
     permission_required = "actions.view_action"
 
+    def get_template_names(self) -> list[str]:
+        return ["actions/_action.html" if getattr(self.request, "htmx", False) else "actions/action_detail.html"]
+
     def get_queryset(self) -> QuerySet[Action]:
         return super().get_queryset().select_related("action_plan")
 
@@ -43,6 +46,7 @@ class ActionPage(RecordPage):
             parents=list(action.parents.order_by("pk")[: SHOWN_RELATIVES + 1]),
             children=list(action.children.order_by("pk")[: SHOWN_RELATIVES + 1]),
             events=action.events.all(),
+            moving=action.state not in action.FINAL and not action.action_plan.is_prunable,
             form=context.pop("form", None) or reason_form(self.request, action),
             **context,
         )

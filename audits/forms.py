@@ -34,7 +34,9 @@ class AuditForm(forms.Form):
         required=False, label="Start the plan by itself", help_text="Nobody reviews it then, and nothing is skipped."
     )
     force = forms.BooleanField(
-        required=False, label="Run even while an action plan is running", help_text="Otherwise the audit is refused."
+        required=False,
+        label="Run even while an action plan is running",
+        help_text="Otherwise the audit is cancelled then.",
     )
 
     def __init__(self, *arguments: Any, url: str = "", **options: Any) -> None:

@@ -17,8 +17,10 @@ SHOWN = 6
 
 
 class Overview(Page, TemplateView):
-    template_name = "overview.html"
     permission_required = ()
+
+    def get_template_names(self) -> list[str]:
+        return ["_overview.html" if getattr(self.request, "htmx", False) else "overview.html"]
 
     def has_permission(self) -> bool:
         """Greet everybody who may log in; what they may not see is left out."""

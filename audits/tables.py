@@ -10,8 +10,8 @@ class AuditTable(tables.Table):
     state = StateColumn()
     name = tables.Column(linkify=("audits:detail", {"uuid": tables.A("uuid")}))
     audit_type = tables.Column(verbose_name="type")
-    goal = tables.Column(accessor="goal__display_name")
-    strategy = tables.Column(accessor="strategy__display_name", default="—")
+    goal = tables.Column(accessor="goal__display_name", verbose_name="goal")
+    strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
     status_message = tables.Column(
         verbose_name="message", orderable=False, default="", attrs={"td": {"class": "message"}}
     )

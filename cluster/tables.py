@@ -17,7 +17,11 @@ class UseColumn(tables.Column):
     """How much of one capacity of a node its servers take."""
 
     def __init__(self, resource: str, unit: str, scale: Callable[[float], float] = float) -> None:
-        super().__init__(accessor=f"used_{resource}", verbose_name=resource, attrs={"td": {"class": "use"}})
+        super().__init__(
+            accessor=f"used_{resource}",
+            verbose_name="vCPU" if resource == "vcpus" else resource,
+            attrs={"td": {"class": "use"}},
+        )
         self.resource, self.unit, self.scale = resource, unit, scale
 
     def render(self, value: int, record: ComputeNode) -> SafeString:
@@ -51,7 +55,10 @@ class ServerTable(tables.Table):
     name = tables.Column(linkify=("cluster:server", {"uuid": tables.A("uuid")}))
     state = StateColumn()
     node = tables.Column(
-        accessor="node__hostname", default="none", linkify=("cluster:node", {"uuid": tables.A("node__uuid")})
+        accessor="node__hostname",
+        verbose_name="node",
+        default="none",
+        linkify=("cluster:node", {"uuid": tables.A("node__uuid")}),
     )
     vcpus = NumberColumn(verbose_name="vCPU")
     memory = NumberColumn(verbose_name="memory, MB")

@@ -12,9 +12,12 @@ class ActionPlanTable(tables.Table):
     state = StateColumn()
     uuid = UUIDColumn("plans:detail", verbose_name="plan", orderable=False)
     audit = tables.Column(
-        accessor="audit__name", default="—", linkify=("audits:detail", {"uuid": tables.A("audit__uuid")})
+        accessor="audit__name",
+        verbose_name="audit",
+        default="—",
+        linkify=("audits:detail", {"uuid": tables.A("audit__uuid")}),
     )
-    strategy = tables.Column(accessor="strategy__display_name", default="—")
+    strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
     finished = NumberColumn(accessor="finished_actions", verbose_name="finished", orderable=False)
     status_message = tables.Column(
         verbose_name="message", orderable=False, default="", attrs={"td": {"class": "message"}}

@@ -46,4 +46,4 @@ class UUIDColumn(tables.Column):
 class NumberColumn(tables.Column):
     """A number, flush right."""
 
-    attrs = {"th": {"class": "text-end"}, "td": {"class": "text-end number"}}
+    attrs = {"th": {"class": "text-end"}, "td": {"class": "text-end text-nowrap number"}}

@@ -79,6 +79,24 @@ def test_there_is_no_form_where_skipping_is_over(administrator: Client, state: s
     assert 'name="reason"' not in page(administrator, action(make_plan({"a": []}, state=state), "a"))
 
 
+MOVING = {
+    ("RECOMMENDED", "PENDING"): False,
+    ("ONGOING", "PENDING"): True,
+    ("ONGOING", "ONGOING"): True,
+    ("ONGOING", "SKIPPED"): False,
+    ("SUCCEEDED", "SUCCEEDED"): False,
+}
+
+
+@pytest.mark.parametrize(("states", "moves"), MOVING.items())
+def test_the_page_updates_itself_while_its_plan_works_on_it(
+    administrator: Client, states: tuple[str, str], moves: bool
+) -> None:
+    plan = make_plan({"a": []}, state=states[0])
+    Action.objects.update(state=states[1])
+    assert ("hx-trigger" in page(administrator, action(plan, "a"))) == moves
+
+
 def test_a_reader_finds_no_form_and_is_refused(client: Client, reader: User) -> None:
     one = skipped()
     client.force_login(reader)
