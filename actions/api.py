@@ -13,11 +13,11 @@ from actions.skipping import change_reason, skip_action
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, cannot_apply, read_patch
 from watcher_site.api.versions import used_by
-from watcher_site.api.views import ResourceView
+from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.refusals import Conflict, Invalid
 
 
-class ActionView(ResourceView):
+class ActionView(ComposedLookup, ResourceView):
     serializer_class = ActionSerializer
     model = Action
     title = "Action"

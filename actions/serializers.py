@@ -1,12 +1,12 @@
 """Actions, as the API shows them."""
 
-from typing import Any
-
+from django.db.models import OuterRef
 from rest_framework import serializers
 
 from actions.models import Action, ActionParent
 from watcher_site import plugins
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.expressions import JSONArray, UUIDText
 
 
 class ActionSerializer(ResourceSerializer):
@@ -27,18 +27,16 @@ class ActionSerializer(ResourceSerializer):
         collection = "actions"
         short = ("uuid", "state", "action_type", "action_plan_uuid", "parents", "links")
         since = {"status_message": (1, 5)}
-        columns = {"action_plan_uuid": "action_plan__uuid"}
-        computed = ("parents", "links", "description")
-        hidden = ("id",)
-
-    @classmethod
-    def add_parents(cls, rows: list[Row]) -> None:
-        parents: dict[int, list[Any]] = {row["id"]: [] for row in rows}
-        edges = ActionParent.objects.filter(child__in=list(parents)).order_by("parent")
-        for child, parent in edges.values_list("child", "parent__uuid"):
-            parents[child].append(parent)
-        for row in rows:
-            row["parents"] = parents[row["id"]]
+        columns = {
+            "action_plan_uuid": "action_plan__uuid",
+            "parents": JSONArray(
+                ActionParent.objects.filter(child=OuterRef("pk"))
+                .order_by("parent")
+                .values(value=UUIDText("parent__uuid"))
+            ),
+        }
+        json = ("parents", "input_parameters")
+        computed = ("links", "description")
 
     @classmethod
     def add_description(cls, rows: list[Row]) -> None:

@@ -13,7 +13,14 @@ from django.db import transaction
 from actions.models import NOTE, SKIPPED_BY_USER, Action
 from watcher_site.messages import STATUS_MESSAGE_LENGTH
 from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.statements import Placeholder, Query
 
+WITH_LOCKED_PLAN = Query(
+    Action.objects.present()
+    .filter(uuid=Placeholder("uuid", Action._meta.get_field("uuid")))
+    .select_related("action_plan")
+    .select_for_update(of=("action_plan",))
+)
 ONE_LINE = str.maketrans(dict.fromkeys(map(chr, range(32)), " "))
 
 
@@ -72,11 +79,9 @@ def change_reason(uuid: UUID | str, reason: str | None) -> Action:
 
 def locked(uuid: UUID | str) -> Action:
     """Return an action with its plan, whose row is held until the transaction ends."""
-    actions = Action.objects.present().filter(uuid=uuid).select_related("action_plan")
-    action = actions.select_for_update(of=("action_plan",)).first()
-    if action is None:
-        raise NotFound(f"Action {uuid} could not be found")
-    return action
+    for action in WITH_LOCKED_PLAN.rows(uuid=uuid):
+        return action
+    raise NotFound(f"Action {uuid} could not be found")
 
 
 def skip_locked(action: Action, by: str, reason: str | None) -> None:

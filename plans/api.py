@@ -10,7 +10,7 @@ from plans.models import ActionPlan
 from plans.serializers import ActionPlanSerializer
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, cannot_apply, read_patch
-from watcher_site.api.views import ResourceView
+from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.refusals import Invalid, Refused
 from watcher_site.state import TransitionNotAllowed
 
@@ -24,7 +24,7 @@ PATCHES = {
 }
 
 
-class ActionPlanView(ResourceView):
+class ActionPlanView(ComposedLookup, ResourceView):
     serializer_class = ActionPlanSerializer
     model = ActionPlan
     title = "ActionPlan"

@@ -31,7 +31,7 @@ def pages(plan: int) -> Iterator[list[Action]]:
     """Walk through a plan's ready actions page by page. What the table says of a page is asked when the page is."""
     last = 0
     while True:
-        page = READY.instances(plan=plan, last=last)
+        page = READY.rows(plan=plan, last=last)
         yield page
         if len(page) < PAGE:
             return
@@ -151,7 +151,7 @@ class PlanRun:
 
     def find_released(self) -> list[Action]:
         keys = [self.children.popleft() for _ in range(min(len(KEYS), len(self.children)))]
-        return [action for action in RELEASED.instances(**fill(keys)) if action.state == Action.State.PENDING]
+        return [action for action in RELEASED.rows(**fill(keys)) if action.state == Action.State.PENDING]
 
     def end(self, action: Action, done: bool) -> None:
         self.at_work.discard(action.pk)

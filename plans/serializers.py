@@ -52,6 +52,7 @@ class ActionPlanSerializer(ResourceSerializer):
             "strategy_uuid": "strategy__uuid",
             "strategy_name": "strategy__name",
         }
+        json = ("global_efficacy",)
         computed = ("efficacy_indicators", "links")
         hidden = ("id",)
 

@@ -141,6 +141,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     )
 elif DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql" and DATABASES["default"]["NAME"]:
     DATABASES["default"]["CONN_MAX_AGE"] = read_whole("WATCHER_CONNECTION_AGE", 600, least=0)
+    # PostgreSQL plans what it is asked again and again only once a connection.
+    DATABASES["default"].setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=3)
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = read(env.bool, "WATCHER_CONNECTION_CHECKS", False)
 else:
     refuse("DATABASE_URL", "must be postgres://user:password@host:port/name or sqlite:///path.")

@@ -5,18 +5,20 @@ its text; only its values are given anew. The same on every database that Django
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from copy import copy
+from functools import cache, cached_property
 from typing import Any
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models.expressions import Expression
+from django.db.models.query import ModelIterable, get_related_populators
 
 
 class Placeholder(Expression):
-    """Stands in a query for an integer that is given by this name when the query runs."""
+    """Stands in a query for a value of a field, an integer if none is named, that is given when the query runs."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(output_field=models.IntegerField())
+    def __init__(self, name: str, field: Any = None) -> None:
+        super().__init__(output_field=field or models.IntegerField())
         self.name = name
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
@@ -28,23 +30,62 @@ class Query:
 
     def __init__(self, queryset: models.QuerySet[Any]) -> None:
         self.queryset = queryset
-        self.composed: dict[str, tuple[str, Sequence[Any]]] = {}
 
-    def compose(self, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
-        if connection.vendor not in self.composed:
-            self.composed[connection.vendor] = self.queryset.query.sql_with_params()
-        sql, params = self.composed[connection.vendor]
-        return sql, [values[param.name] if isinstance(param, Placeholder) else param for param in params]
+    @cached_property
+    def composed(self) -> "ComposedQuery":
+        return ComposedQuery(self.queryset)
 
-    def rows(self, **values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows as the database gives them."""
+    def rows(self, **values: Any) -> list[Any]:
+        """Return what the queryset would give: instances of its model, or the values that it asks for."""
+        return self.composed.rows(values)
+
+
+class ComposedQuery:
+    """A query's text, and what becomes of the rows that it finds, as Django's own iterators would have it."""
+
+    def __init__(self, queryset: models.QuerySet[Any]) -> None:
+        self.compiler = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
+        self.sql, self.params = self.compiler.as_sql()
+        self.converters = self.compiler.get_converters([column for column, *_ in self.compiler.select or ()])
+        self.make = InstanceMaker(self.compiler) if queryset._iterable_class is ModelIterable else tuple
+
+    def rows(self, values: Mapping[str, Any]) -> list[Any]:
+        connection = connections[DEFAULT_DB_ALIAS]
+        params = [bind(param, values, connection) for param in self.params]
         with connection.cursor() as cursor:
-            cursor.execute(*self.compose(values))
-            return cursor.fetchall()
+            cursor.execute(self.sql, params)
+            found: Any = cursor.fetchall()
+        if self.converters:
+            compiler = copy(self.compiler)
+            compiler.connection = connection
+            found = compiler.apply_converters(found, self.converters)
+        return [self.make(row) for row in found]
 
-    def instances(self, **values: Any) -> list[Any]:
-        """Return the rows as instances of the query's model."""
-        return list(self.queryset.model._base_manager.raw(*self.compose(values)))
+
+def bind(param: Any, values: Mapping[str, Any], connection: Any) -> Any:
+    if not isinstance(param, Placeholder):
+        return param
+    return param.output_field.get_db_prep_value(values[param.name], connection)
+
+
+class InstanceMaker:
+    """Makes a row into an instance, with what was annotated and with the related instances that were selected."""
+
+    def __init__(self, compiler: Any) -> None:
+        self.model = compiler.klass_info["model"]
+        positions = compiler.klass_info["select_fields"]
+        self.columns = slice(positions[0], positions[-1] + 1)
+        self.names = [column.target.attname for column, *_ in compiler.select[self.columns]]
+        self.annotations = compiler.annotation_col_map or {}
+        self.populators = get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]
+
+    def __call__(self, row: Sequence[Any]) -> Any:
+        instance = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.columns])
+        for populator in self.populators:
+            populator.populate(row, instance)
+        for name, position in self.annotations.items():
+            setattr(instance, name, row[position])
+        return instance
 
 
 def update(row: models.Model, fields: Sequence[str], guards: Mapping[str, Any]) -> bool:

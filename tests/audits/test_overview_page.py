@@ -66,5 +66,5 @@ def test_the_overview_takes_the_same_queries_whatever_there_is(
         make_plan({"a": []}, audit=make_audit(f"audit {index}"), state="ONGOING" if index % 2 else "RECOMMENDED")
         make_server(f"server-{index}", node)
     client.force_login(cloud_admin)
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(12):
         client.get(reverse("home"))

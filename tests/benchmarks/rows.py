@@ -6,7 +6,7 @@ from uuid import uuid4
 from django.contrib.auth.models import Group, User
 from knox.models import AuthToken
 
-from audits.models import Audit, Goal, Strategy
+from audits.models import Audit, Strategy
 from plans.models import EfficacyIndicator
 from plans.proposals import ProposedAction, propose
 from watcher_site.groups import CLOUD_ADMIN
@@ -23,9 +23,10 @@ def person() -> str:
 
 
 def fill() -> None:
-    goal = Goal.objects.create(name="benchmark", display_name="Benchmark")
-    strategy = Strategy.objects.create(name="benchmark", display_name="Benchmark", goal=goal)
-    audit = Audit.objects.create(name="benchmark", audit_type=Audit.Type.ONESHOT, goal=goal, strategy=strategy)
+    strategy = Strategy.objects.present().get(name="dummy")
+    audit = Audit.objects.create(
+        name="benchmark", audit_type=Audit.Type.ONESHOT, goal=strategy.goal, strategy=strategy
+    )
     for size in SIZES:
         propose(
             graph(size),

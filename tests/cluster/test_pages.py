@@ -67,5 +67,5 @@ def test_the_lists_take_the_same_queries_whatever_their_size(
 ) -> None:
     for number in range(size):
         make_server(f"server-{number}", make_node(f"compute{number}"))
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):
         browser.get(reverse(page))

@@ -3,15 +3,30 @@
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.db.models import F
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from knox.auth import TokenAuthentication as KnoxTokenAuthentication
+from knox.crypto import hash_token
+from knox.models import AuthToken
 from rest_framework.authentication import BasicAuthentication as RestBasicAuthentication
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from watcher_site.backends import people
+from watcher_site.statements import Placeholder, Query
+
 SALT = "watcher_site.api.authentication"
+
+by_name = Query(people().filter(username=Placeholder("name", User._meta.get_field("username"))))
+# The whole digest is asked for: nobody can find a token by measuring how much of it is right.
+by_token = Query(
+    people()
+    .filter(auth_token_set__digest=Placeholder("digest", AuthToken._meta.get_field("digest")))
+    .annotate(token_expiry=F("auth_token_set__expiry"))
+)
 
 
 def credential_key(user: Any, password: str) -> str:
@@ -33,9 +48,8 @@ class BasicAuthentication(RestBasicAuthentication):
     www_authenticate_realm = "Watcher Site"
 
     def authenticate_credentials(self, userid: str, password: str, request: Request | None = None) -> Any:
-        if "\0" not in userid:
-            user = get_user_model().objects.filter(username=userid, is_active=True).first()
-            if user and cache.get(credential_key(user, password)):
+        for user in by_name.rows(name=userid) if "\0" not in userid else ():
+            if user.is_active and cache.get(credential_key(user, password)):
                 return user, None
         verified, _ = super().authenticate_credentials(userid.replace("\0", ""), password, request)
         cache.set(credential_key(verified, password), True, settings.CREDENTIAL_MEMORY_SECONDS)
@@ -49,8 +63,11 @@ class TokenAuthentication(KnoxTokenAuthentication):
         token = request.headers.get("X-Auth-Token")
         if token is None:
             return super().authenticate(request)
-        return self.authenticate_credentials(token.encode("utf-8", "replace").replace(b"\0", b""))
+        return self.authenticate_credentials(token.encode("utf-8", "replace"))
 
-    def _cleanup_token(self, auth_token: Any) -> bool:
-        """Say whether the token has expired. Expired ones are purged by a command, not by those who ask."""
-        return auth_token.expiry is not None and auth_token.expiry < timezone.now()
+    def authenticate_credentials(self, token: bytes) -> Any:
+        """Return whose token it is. Expired ones are purged by a command, not by those who ask."""
+        for user in by_token.rows(digest=hash_token(token.decode("utf-8", "replace"))):
+            if user.is_active and (user.token_expiry is None or user.token_expiry >= timezone.now()):
+                return user, None
+        raise AuthenticationFailed

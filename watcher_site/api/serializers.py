@@ -1,9 +1,12 @@
 """How a resource looks from outside: its fields, the version that brought each, and the columns they are read from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from django.db.models import QuerySet
+import orjson
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -23,6 +26,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
         short: the fields of the short list; the other lists and single objects have all.
         since: the version that brought a field, where that is not the first. It gates input as well as output.
         columns: the column or expression of a field, where that is not the column of the same name.
+        json: the fields whose columns hold JSON. It goes out as the text that it is in the database.
         computed: the fields that no column holds.
         hidden: columns that ``add_…`` methods need and nobody sees.
         collection: the resource's name in URLs.
@@ -33,6 +37,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
         short: tuple[str, ...] = ()
         since: Mapping[str, Version] = {}
         columns: Mapping[str, Any] = {}
+        json: tuple[str, ...] = ()
         computed: tuple[str, ...] = ()
         hidden: tuple[str, ...] = ()
 
@@ -52,6 +57,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
         return getattr(cls.Meta, name, default)
 
     @classmethod
+    @cache
     def visible(cls, version: Version, detailed: bool) -> list[str]:
         return [name for name in cls._declared_fields if cls.shows(name, version, detailed)]
 
@@ -69,13 +75,34 @@ class ResourceSerializer(serializers.Serializer[Any]):
     @classmethod
     def read(cls, queryset: QuerySet[Any], version: Version, detailed: bool, host: str) -> list[Row]:
         """Return the rows as they go out, in a number of queries that does not depend on how many there are."""
-        fields = cls.visible(version, detailed)
-        computed = [name for name in fields if name in cls.option("computed", ())]
-        stored = [*(name for name in fields if name not in computed), *cls.option("hidden", ())]
-        columns = cls.option("columns", {})
-        values = queryset.values_list(*(columns.get(name, name) for name in stored))
+        return cls.finish(cls.select(queryset, version, detailed), version, detailed, host)
+
+    @classmethod
+    def select(cls, queryset: QuerySet[Any], version: Version, detailed: bool) -> QuerySet[Any]:
+        """Have a queryset give what `finish` takes: the columns of the stored fields."""
+        return queryset.values_list(*map(cls.column, cls.stored(version, detailed)))
+
+    @classmethod
+    @cache
+    def stored(cls, version: Version, detailed: bool) -> list[str]:
+        shown = [name for name in cls.visible(version, detailed) if name not in cls.option("computed", ())]
+        return [*shown, *cls.option("hidden", ())]
+
+    @classmethod
+    def column(cls, name: str) -> Any:
+        column = cls.option("columns", {}).get(name, name)
+        is_read = name in cls.option("json", ()) and isinstance(column, str)
+        return Cast(column, TextField()) if is_read else column
+
+    @classmethod
+    def finish(cls, values: Iterable[Sequence[Any]], version: Version, detailed: bool, host: str) -> list[Row]:
+        """Make what `select` gave into rows as they go out."""
+        stored = cls.stored(version, detailed)
         rows = [dict(zip(stored, row, strict=True)) for row in values]
-        cls.complete(rows, computed, host)
+        for name in cls.option("json", ()):
+            for row in rows if name in stored else ():
+                row[name] = orjson.Fragment(row[name])
+        cls.complete(rows, [name for name in cls.visible(version, detailed) if name not in stored], host)
         return rows
 
     @classmethod
@@ -91,13 +118,13 @@ class ResourceSerializer(serializers.Serializer[Any]):
 
     @classmethod
     def add_links(cls, rows: list[Row], host: str) -> None:
-        own, bookmark = f"{host}/v1/{cls.Meta.collection}/", f"{host}/{cls.Meta.collection}/"
+        own, bookmark = (
+            orjson.dumps(f"{host}{root}/{cls.Meta.collection}/").decode().removesuffix('"') for root in ("/v1", "")
+        )
         for row in rows:
             name = row.get("uuid") or row["id"]
-            row["links"] = [
-                {"href": f"{own}{name}", "rel": "self"},
-                {"href": f"{bookmark}{name}", "rel": "bookmark"},
-            ]
+            links = f'[{{"href":{own}{name}","rel":"self"}},{{"href":{bookmark}{name}","rel":"bookmark"}}]'
+            row["links"] = orjson.Fragment(links)
 
 
 class LinkSerializer(serializers.Serializer[Any]):

@@ -1,6 +1,8 @@
 """The base of every resource of the API: lists, single objects, versions, errors."""
 
+from functools import cache
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils.cache import patch_vary_headers
@@ -16,6 +18,7 @@ from watcher_site.api.permissions import denied
 from watcher_site.api.serializers import ResourceSerializer, Row
 from watcher_site.records import Record
 from watcher_site.refusals import Invalid, NotFound
+from watcher_site.statements import Placeholder, Query
 
 TRUE = {"1", "true", "yes"}
 
@@ -118,17 +121,20 @@ class ResourceView(ViewSetMixin, VersionedView):
     # Single objects
 
     def retrieve(self, request: Request, identifier: str) -> Response:
-        row = self.only(self.lookup(identifier), identifier)
+        row = self.only(self.find(identifier), identifier)
         self.check_object_permissions(request, row)
         return Response(row)
 
-    def only(self, queryset: QuerySet[Any], identifier: Any) -> Row:
-        """Return the one row that a queryset holds, as it goes out.
+    def find(self, identifier: str) -> list[Row]:
+        """Return the row of the one object that the path names, or none."""
+        return self.read(self.lookup(identifier)[:1], detailed=True)
+
+    def only(self, rows: list[Row], identifier: Any) -> Row:
+        """Return the one row that there is.
 
         Raises:
             NotFound: there is none.
         """
-        rows = self.read(queryset[:1], detailed=True)
         if not rows:
             raise NotFound(self.missing(identifier))
         return rows[0]
@@ -143,11 +149,14 @@ class ResourceView(ViewSetMixin, VersionedView):
         Raises:
             NotFound: it is not there; said before rights are looked at, as on existing servers.
         """
-        found = self.lookup(identifier).filter(deleted_at=None).first()
+        found = self.find_present(identifier)
         if found is None:
             raise NotFound(self.missing(identifier))
         self.check_object_permissions(request, found)
         return found
+
+    def find_present(self, identifier: str) -> Any:
+        return self.lookup(identifier).filter(deleted_at=None).first()
 
     def require(self, request: Request, permission: str) -> None:
         """Ask for a permission that depends on what the body wants.
@@ -164,9 +173,10 @@ class ResourceView(ViewSetMixin, VersionedView):
     # What both share
 
     def get_queryset(self) -> QuerySet[Any]:
-        everything = self.model.objects.all()
-        show_deleted = self.request.headers.get("X-Show-Deleted", "").lower() in TRUE
-        return everything if show_deleted else everything.present()
+        return self.model.objects.all() if self.shows_deleted() else self.model.objects.present()
+
+    def shows_deleted(self) -> bool:
+        return self.request.headers.get("X-Show-Deleted", "").lower() in TRUE
 
     def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
         return self.serializer_class.read(queryset, versions.used_by(self.request), detailed, self.host())
@@ -176,11 +186,46 @@ class ResourceView(ViewSetMixin, VersionedView):
 
     def show(self, found: Record) -> Row:
         """Return an object as it is in the table now."""
-        return self.only(self.model.objects.filter(pk=found.pk), found.uuid)
+        return self.only(self.read(self.model.objects.filter(pk=found.pk), detailed=True), found.uuid)
 
     def created(self, found: Record) -> Response:
         location = f"{self.host()}/v1/{self.serializer_class.Meta.collection}/{found.uuid}"
         return Response(self.show(found), 201, headers={"Location": location})
+
+
+class ComposedLookup:
+    """Single objects by UUID, for what is asked so often that its query is composed once for each version."""
+
+    def find(self: Any, identifier: str) -> list[Row]:
+        return self.find_uuid(read_uuid(identifier, f"{self.policy}_uuid"), self.shows_deleted())
+
+    def find_present(self: Any, identifier: str) -> Any:
+        uuid = read_uuid(identifier, f"{self.policy}_uuid")
+        return next(iter(object_by_uuid(self.model).rows(uuid=uuid)), None)
+
+    def show(self: Any, found: Record) -> Row:
+        row: Row = self.only(self.find_uuid(found.uuid, deleted=True), found.uuid)
+        return row
+
+    def find_uuid(self: Any, uuid: UUID, deleted: bool) -> list[Row]:
+        version = versions.used_by(self.request)
+        values = row_by_uuid(self.serializer_class, self.model, version, deleted).rows(uuid=uuid)
+        rows: list[Row] = self.serializer_class.finish(values, version, True, self.host())
+        return rows
+
+
+@cache
+def object_by_uuid(model: Any) -> Query:
+    return Query(model.objects.present().filter(uuid=Placeholder("uuid", model._meta.get_field("uuid"))))
+
+
+@cache
+def row_by_uuid(
+    serializer_class: type[ResourceSerializer], model: Any, version: versions.Version, deleted: bool
+) -> Query:
+    queryset = model.objects.all() if deleted else model.objects.present()
+    uuid = Placeholder("uuid", model._meta.get_field("uuid"))
+    return Query(serializer_class.select(queryset.filter(uuid=uuid), version, detailed=True))
 
 
 class NamedLookup:

@@ -1,0 +1,106 @@
+"""How many statements a request takes. Each costs a round trip, and a list must not take more for more rows."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from knox.models import AuthToken
+
+from tests.builders import make_plan
+from tests.watcher_site.test_authentication import basic
+
+pytestmark = pytest.mark.django_db
+
+VERSION = {"OpenStack-API-Version": "infra-optim 1.7"}
+SKIP = [{"op": "replace", "path": "/state", "value": "SKIPPED"}]
+
+
+@pytest.fixture
+def token(cloud_admin: User) -> dict[str, str]:
+    return VERSION | {"X-Auth-Token": AuthToken.objects.create(cloud_admin)[1]}
+
+
+@pytest.fixture
+def password(client: Client, cloud_admin: User) -> dict[str, str]:
+    """HTTP Basic, with a credential that was verified a moment ago."""
+    cache.clear()
+    headers = VERSION | basic("alice", "alice-password")
+    client.get("/v1/goals", headers=headers)
+    return headers
+
+
+def words(queries: CaptureQueriesContext) -> list[str]:
+    return [query["sql"].split()[0] for query in queries.captured_queries]
+
+
+def path_of_one() -> str:
+    return f"/v1/actions/{make_plan({'a': []}).actions.get().uuid}"
+
+
+@pytest.mark.parametrize("credential", ["token", "password"])
+def test_reading_one_action_takes_one_query_for_the_person_and_one_for_the_action(
+    client: Client, credential: str, request: pytest.FixtureRequest
+) -> None:
+    headers, path = request.getfixturevalue(credential), path_of_one()
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(path, headers=headers).status_code == 200
+    assert words(queries) == ["SELECT", "SELECT"]
+
+
+def test_skipping_an_action_takes_one_transaction_with_one_lock_and_one_update(
+    client: Client, token: dict[str, str]
+) -> None:
+    path = path_of_one()
+    with CaptureQueriesContext(connection) as queries:
+        answer = client.patch(path, json.dumps(SKIP), content_type="application/json", headers=token)
+    assert answer.json()["state"] == "SKIPPED"
+    assert words(queries) == ["SELECT", "SELECT", "SAVEPOINT", "SELECT", "UPDATE", "RELEASE", "SELECT"]
+
+
+@pytest.mark.parametrize("path", ["/v1/actions", "/v1/actions/detail"])
+@pytest.mark.parametrize("count", [1, 50])
+def test_a_list_of_actions_takes_two_queries_whatever_its_length(
+    client: Client, token: dict[str, str], path: str, count: int, django_assert_num_queries: Any
+) -> None:
+    make_plan({str(number): [str(number - 1)] if number else [] for number in range(count)})
+    with django_assert_num_queries(2):  # the person, the actions
+        assert len(client.get(path, headers=token).json()["actions"]) == count
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_list_of_plans_takes_three_queries_whatever_its_length(
+    client: Client, token: dict[str, str], count: int, django_assert_num_queries: Any
+) -> None:
+    for _ in range(count):
+        make_plan()
+    with django_assert_num_queries(3):  # the person, the plans, their indicators
+        assert len(client.get("/v1/action_plans/detail", headers=token).json()["action_plans"]) == count
+
+
+def test_a_permission_that_was_taken_away_is_missed_at_once(
+    client: Client, cloud_admin: User, token: dict[str, str]
+) -> None:
+    path = path_of_one()
+    assert client.get(path, headers=token).status_code == 200
+    cloud_admin.groups.clear()
+    assert client.get(path, headers=token).status_code == 403
+
+
+def test_a_permission_of_ones_own_counts_as_one_of_a_group(client: Client, stranger: User) -> None:
+    stranger.user_permissions.add(Permission.objects.get(codename="view_action"))
+    headers = VERSION | {"X-Auth-Token": AuthToken.objects.create(stranger)[1]}
+    assert client.get("/v1/actions", headers=headers).status_code == 200
+    assert client.get("/v1/goals", headers=headers).status_code == 403
+
+
+def test_the_token_of_a_disabled_account_is_refused_at_once(
+    client: Client, cloud_admin: User, token: dict[str, str]
+) -> None:
+    assert client.get("/v1/actions", headers=token).status_code == 200
+    User.objects.filter(pk=cloud_admin.pk).update(is_active=False)
+    assert client.get("/v1/actions", headers=token).status_code == 401
