@@ -1,6 +1,7 @@
 """The site: the API at ``/`` and ``/v1``, the console under ``/console/``."""
 
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
 
 from watcher_site.api.discovery import VersionRoot, root
 from watcher_site.api.documentation import DocumentationPage, DocumentView
@@ -16,6 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/docs/", DocumentationPage.as_view(), name="documentation"),
     path("", include("watcher_site.bookmarks")),
     path("", include("watcher_site.api.urls")),
+    path("console", RedirectView.as_view(pattern_name="home")),
     path("console/", include("watcher_site.console_urls")),
 ]
 

@@ -43,6 +43,10 @@ def test_a_reader_is_not_offered_a_new_audit(client: Client, reader: User) -> No
     assert reverse("audits:create") not in overview(client, reader)
 
 
+def test_the_console_is_found_without_the_slash(client: Client) -> None:
+    assert client.get("/console").headers["Location"] == reverse("home")
+
+
 def test_a_page_that_is_not_there_looks_like_the_others(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     response = client.get("/console/nowhere/")

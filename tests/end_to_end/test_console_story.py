@@ -12,6 +12,7 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from actions.models import Action, ActionParent
+from audits.engine import DecisionEngine
 from cluster.models import Server
 from plans.applier import Applier
 from plans.executors import ThreadExecutor
@@ -160,3 +161,27 @@ def test_the_colours_that_a_person_chose_are_remembered(page: Page) -> None:
     expect(html).to_have_attribute("data-bs-theme", "dark")
     page.reload()
     expect(html).to_have_attribute("data-bs-theme", "dark")
+
+
+def run_decision_engine() -> None:
+    DecisionEngine().run(once=True)
+    connections.close_all()
+
+
+def test_a_person_creates_an_audit_and_follows_it_to_its_plan(page: Page) -> None:
+    page.get_by_role("link", name="Audits", exact=True).click()
+    page.get_by_role("link", name="New audit").click()
+    page.get_by_label("Goal").select_option("cluster_maintaining")
+    page.get_by_label("Strategy").select_option("host_maintenance")
+    page.get_by_label("maintenance_node").fill("compute1")
+    page.get_by_label("Name").fill("Tonight")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("PENDING")
+
+    engine = Thread(target=run_decision_engine)
+    engine.start()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("SUCCEEDED")
+    engine.join()
+    page.get_by_role("row", name="RECOMMENDED").get_by_role("link").click()
+    expect(page.get_by_role("button", name="Skip migrate web-1")).to_be_visible()
+    assert page.complaints == []
