@@ -33,6 +33,7 @@ class ActionView(ComposedLookup, ResourceView):
     }
     permissions_required = {"partial_update": "actions.skip_action"}
     actions_since = {"partial_update": (1, 5)}
+    example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}
 
     def filter_action_plan_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         if "audit_uuid" in self.request.query_params:

@@ -90,6 +90,7 @@ class AuditTemplateView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     filters = ["goal", "strategy"]
     sort_keys = {"uuid": "uuid", "name": "name", **TIMES, **GOAL, **STRATEGY}
     bodies = {"create": NewAuditTemplateSerializer}
+    example_step = {"op": "replace", "path": "/description", "value": "before repairs"}
 
     def create(self, request: Request) -> Response:
         attributes = read_body(request, self.bodies["create"], AuditTemplateSerializer._declared_fields)
@@ -130,6 +131,7 @@ class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     sort_keys = {"uuid": "uuid", "name": "name", "audit_type": "audit_type", "state": "state"}
     sort_keys |= {**TIMES, **GOAL, **STRATEGY}
     bodies = {"create": NewAuditSerializer}
+    example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
 
     def create(self, request: Request) -> Response:
         attributes = read_body(request, self.bodies["create"], AuditSerializer._declared_fields)

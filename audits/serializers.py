@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from audits.models import NAME_LENGTH, Audit
@@ -182,10 +183,15 @@ class TextField(serializers.CharField):
         return super().to_internal_value(data)
 
 
+@extend_schema_field({"type": "string", "enum": Audit.Type.values})
+class AuditTypeField(TextField):
+    """One of the types of audits; which there are is said by those who make audits, in words that clients know."""
+
+
 class NewAuditSerializer(serializers.Serializer[Any]):
     """The body of POST: a template, or a goal and perhaps a strategy, by name or UUID."""
 
-    audit_type = TextField()
+    audit_type = AuditTypeField()
     name = TextField(required=False, allow_null=True, allow_blank=True)
     audit_template_uuid = TextField(required=False, allow_null=True)
     goal = TextField(required=False, allow_null=True)

@@ -41,6 +41,7 @@ class ActionPlanView(ComposedLookup, ResourceView):
         "strategy_name": "strategy__name",
     }
     permissions_required = {"start": "plans.start_actionplan", "partial_update": ""}
+    example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
 
     def filter_audit_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         return queryset.filter(audit__uuid=read_uuid(value, "audit_uuid"), audit__deleted_at=None)

@@ -5,7 +5,7 @@ from typing import Any, Final
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
 from watcher_site.api import versions
@@ -152,6 +152,11 @@ class ResourceSchema(AutoSchema):
         if self.view.action == "partial_update":
             return PatchStepSerializer(many=True)
         return self.view.bodies.get(self.view.action)
+
+    def get_examples(self) -> list[OpenApiExample]:
+        if self.view.action != "partial_update":
+            return []
+        return [OpenApiExample("For example", value=self.view.example_step, request_only=True)]
 
     # What goes out
 

@@ -46,7 +46,13 @@ class ServiceView(ResourceView):
     title = "Service"
     policy = "service"
     identifiers = ("id", "name")
-    sort_keys = {"name": "name", "host": "host", "last_seen_up": "last_seen_up"}
+    sort_keys = {
+        "name": "name",
+        "host": "host",
+        "last_seen_up": "last_seen_up",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+    }
 
     def lookup(self, identifier: str) -> QuerySet[Any]:
         if identifier.isascii() and identifier.isdigit():

@@ -52,7 +52,8 @@ class ResourceView(ViewSetMixin, VersionedView):
 
     For the OpenAPI document: what the path may name an object by (``identifiers``), the serializers of the bodies
     (``bodies``), the status and the serializer of answers that are not the resource itself (``answers``), the version
-    that brought an action (``actions_since``), and the query of lists that do not page (``query_parameters``).
+    that brought an action (``actions_since``), the query of lists that do not page (``query_parameters``), and a step
+    of a patch that makes sense (``example_step``).
     """
 
     serializer_class: type[ResourceSerializer]
@@ -67,6 +68,7 @@ class ResourceView(ViewSetMixin, VersionedView):
     answers: dict[str, tuple[int, Any]] = {}
     actions_since: dict[str, versions.Version] = {}
     query_parameters: list[Any] = []
+    example_step: dict[str, Any] = {}
     policy_actions = {
         "short_list": "get_all",
         "detailed_list": "detail",
