@@ -24,9 +24,9 @@ from actions.types.base import (
     explain,
     make,
 )
-from watcher_site import statements
 from watcher_site.messages import cut
 from watcher_site.state import ConcurrentTransition
+from watcher_site.statements import Bound, insert
 
 log = structlog.get_logger(__name__)
 Result = ActionEvent.Result
@@ -39,8 +39,8 @@ class Lease(Protocol):
     host: str
     cancelling: bool
 
-    def hold(self) -> bool:
-        """Lock the plan until the transaction ends, and say whether actions of it may begin here."""
+    def hold(self) -> Bound:
+        """Return the query that locks the plan, and finds it only while actions of it may begin here."""
 
     def checkpoint(self) -> None:
         """Raises: `AbortRequested`, `LeaseLost`."""
@@ -109,9 +109,9 @@ class Execution:
         phase = self.begin("revert")
         self.perform(phase, self.undo)
         with transaction.atomic():
-            if not self.lease.hold():
+            if not self.lease.hold().rows():
                 return False
-            self.record((phase,))
+            insert([phase])
         self.log.info("action reverted", result=phase.result)
         return True
 
@@ -228,26 +228,21 @@ class Execution:
         return written
 
     def write(self, *phases: ActionEvent, hold: bool = False, orphans: bool = False) -> bool:
-        """Commit the action's new state and the phases together, or nothing if the plan may not be worked at.
+        """Commit the action's new state and the phases together.
 
         Raises:
-            ConcurrentTransition: the action is no longer as this worker left it.
+            ConcurrentTransition: the action is no longer as this worker left it, or its plan may not be worked at.
         """
-        with transaction.atomic():
-            if hold and not self.lease.hold():
-                return False
-            self.action.save_state()
-            if orphans:
-                self.close_orphans()
-            self.record(phases)
-        return True
-
-    def record(self, phases: tuple[ActionEvent, ...]) -> None:
         for phase in phases:
             phase.attempt = self.action.attempt
-            if phase.pk:
-                statements.update(phase, ["finish_time", "result", "details"], {})
-        statements.insert(phase for phase in phases if not phase.pk)
+        condition = self.lease.hold() if hold else None
+        if not orphans:
+            self.action.save_state(*phases, condition=condition)
+            return True
+        with transaction.atomic():
+            self.close_orphans()
+            self.action.save_state(*phases, condition=condition)
+        return True
 
     def close_orphans(self) -> None:
         """End what the lost worker had begun to record."""

@@ -3,7 +3,7 @@
 from actions.types.base import AbortRequested, LeaseLost
 from plans.models import ActionPlan
 from watcher_site.models import Service
-from watcher_site.statements import Placeholder, Query
+from watcher_site.statements import Bound, Placeholder, Query
 
 HELD = Query(
     ActionPlan.objects.filter(pk=Placeholder("plan"), state=ActionPlan.State.ONGOING, applier=Placeholder("applier"))
@@ -24,9 +24,9 @@ class PlanLease:
         self.cancelling = plan.state == ActionPlan.State.CANCELLING
         self.lost = False
 
-    def hold(self) -> bool:
-        """Lock the plan until the transaction ends, and say whether it is still running and still this applier's."""
-        return bool(HELD.rows(plan=self.plan_pk, applier=self.applier.pk))
+    def hold(self) -> Bound:
+        """Return the query that locks the plan, and finds it only while it is running and this applier's."""
+        return HELD.bind(plan=self.plan_pk, applier=self.applier.pk)
 
     def checkpoint(self) -> None:
         if self.lost:

@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from django.db.models import Model
 from django.utils import timezone
 from django_fsm import ConcurrentTransition, ConcurrentTransitionMixin, TransitionNotAllowed
 
-from watcher_site import statements
 from watcher_site.records import Record
+from watcher_site.statements import Bound, Change, write_together
 
 __all__ = ["ConcurrentTransition", "StatefulModel", "TransitionNotAllowed"]
 
@@ -32,14 +33,18 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         # Django's own deletion reads rows with few columns; to ask such a row for its state would never end.
         return [field for field in fields if field.attname in self.__dict__]
 
-    def save_state(self) -> None:
+    def save_state(self, *records: Model, condition: Bound | None = None) -> None:
         """Write what the transitions since the last save touched, and nothing else.
 
+        Rows of another model that go with it, new or changed, are written in the same commit. A ``condition`` is a
+        query that must find a row at the same time.
+
         Raises:
-            ConcurrentTransition: the row is no longer as this instance read it.
+            ConcurrentTransition: the row is no longer as this instance read it, or the condition does not hold.
         """
         self.updated_at = timezone.now()
-        if not statements.update(self, [*self.transition_fields, "updated_at"], self.values_read):
+        change = Change(self, [*self.transition_fields, "updated_at"], self.values_read, condition)
+        if not (write_together(change, records) if records else change.write()):
             raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
         self._update_initial_state()
 

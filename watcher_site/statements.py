@@ -4,12 +4,14 @@ The ORM composes a statement anew each time, which takes several times as long a
 its text; only its values are given anew. The same on every database that Django speaks.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections, models
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models, transaction
 from django.db.models.expressions import Expression
 from django.db.models.query import ModelIterable, get_related_populators
 
@@ -25,6 +27,20 @@ class Placeholder(Expression):
         return "%s", (self,)
 
 
+@dataclass(frozen=True)
+class Bound:
+    """A query with its values."""
+
+    sql: str
+    params: Sequence[Any]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return the rows as the database gives them."""
+        with connection.cursor() as cursor:
+            cursor.execute(self.sql, self.params)
+            return cursor.fetchall()
+
+
 class Query:
     """A query with `Placeholder`s, composed at its first run."""
 
@@ -33,11 +49,17 @@ class Query:
 
     @cached_property
     def composed(self) -> "ComposedQuery":
-        return ComposedQuery(self.queryset)
+        # Django composes a locking query only inside of a transaction, which may be an empty one.
+        with transaction.atomic(savepoint=False) if self.queryset.query.select_for_update else nullcontext():
+            return ComposedQuery(self.queryset)
 
     def rows(self, **values: Any) -> list[Any]:
         """Return what the queryset would give: instances of its model, or the values that it asks for."""
         return self.composed.rows(values)
+
+    def bind(self, **values: Any) -> Bound:
+        """Return the query's text and its values, to run it alone or as the condition of a `Change`."""
+        return Bound(self.composed.sql, [bind(param, values, connection) for param in self.composed.params])
 
 
 class ComposedQuery:
@@ -88,16 +110,93 @@ class InstanceMaker:
         return instance
 
 
-def update(row: models.Model, fields: Sequence[str], guards: Mapping[str, Any]) -> bool:
-    """Write these columns of a row if the guards, values by column, still stand in the table; say whether they did."""
-    meta = row._meta
-    changes: list[Any] = [meta.get_field(name) for name in fields]
-    nulls = frozenset(column for column, value in guards.items() if value is None)
-    sql = compose_update(type(row), tuple(fields), tuple(guards), nulls)
-    values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in changes]
+@dataclass(frozen=True)
+class Change:
+    """New values for columns of a row, to be written only if the guards, values by column, still stand in the table.
+
+    With a ``condition`` it must return a row as well; if that is a locking query, the row stays locked until the
+    transaction ends.
+    """
+
+    row: models.Model
+    fields: Sequence[str]
+    guards: Mapping[str, Any] = field(default_factory=dict)
+    condition: Bound | None = None
+
+    @property
+    def sql(self) -> str:
+        nulls = frozenset(column for column, value in self.guards.items() if value is None)
+        sql = compose_update(type(self.row), tuple(self.fields), tuple(self.guards), nulls)
+        return f"{sql} AND EXISTS ({self.condition.sql})" if self.condition else sql
+
+    @property
+    def params(self) -> list[Any]:
+        guards = [value for value in self.guards.values() if value is not None]
+        condition = self.condition.params if self.condition else []
+        return [*prepare(self.row, self.fields), self.row.pk, *guards, *condition]
+
+    def write(self) -> bool:
+        """Write it, and say whether it was to be written."""
+        with connection.cursor() as cursor:
+            cursor.execute(self.sql, self.params)
+            return bool(cursor.rowcount)
+
+
+def write_together(change: Change, records: Sequence[models.Model]) -> bool:
+    """Write a change and, if it was to be written, the new and changed rows of another model, in one commit.
+
+    New rows get their primary keys. On PostgreSQL it is a single statement: each more would take another round trip,
+    and the beginning and the end of a transaction two.
+    """
+    new, ended = [record for record in records if not record.pk], [record for record in records if record.pk]
+    changes = [change, *(Change(record, record_fields(type(record))) for record in ended)]
+    if connection.vendor == "postgresql" and new:
+        return write_in_one_statement(changes, new)
+    with transaction.atomic():
+        if not change.write():
+            return False
+        for other in changes[1:]:
+            other.write()
+        insert(new)
+    return True
+
+
+def write_in_one_statement(changes: Sequence[Change], new: Sequence[models.Model]) -> bool:
+    parts = [f"changed AS ({changes[0].sql} RETURNING 1)"]
+    for place, change in enumerate(changes[1:]):
+        parts.append(f"ended{place} AS ({change.sql} AND EXISTS (SELECT 1 FROM changed))")  # noqa: S608
+    params = [param for change in changes for param in change.params] + values_of(new)
+    return give_keys(new, f"WITH {', '.join(parts)} {compose_insert(type(new[0]), len(new), 'changed')}", params)
+
+
+def insert(rows: Sequence[models.Model]) -> None:
+    """Write new rows of one model in one statement, and give them their primary keys."""
+    if rows:
+        give_keys(rows, compose_insert(type(rows[0]), len(rows)), values_of(rows))
+
+
+def give_keys(rows: Sequence[models.Model], sql: str, params: Sequence[Any]) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(sql, [*values, row.pk, *(value for value in guards.values() if value is not None)])
-        return bool(cursor.rowcount)
+        cursor.execute(sql, params)
+        keys = cursor.fetchall()
+    for row, (key,) in zip(rows, keys, strict=False):
+        row.pk = key
+    return bool(keys)
+
+
+def values_of(rows: Sequence[models.Model]) -> list[Any]:
+    return [value for row in rows for value in prepare(row, record_fields(type(row)))]
+
+
+def prepare(row: models.Model, fields: Sequence[str]) -> list[Any]:
+    """Return the values of a row's columns as the database takes them."""
+    columns: list[Any] = [row._meta.get_field(name) for name in fields]
+    return [column.get_db_prep_save(getattr(row, column.attname), connection) for column in columns]
+
+
+@cache
+def record_fields(model: type[models.Model]) -> tuple[str, ...]:
+    return tuple(column.name for column in model._meta.local_concrete_fields if not column.primary_key)
 
 
 @cache
@@ -109,26 +208,18 @@ def compose_update(model: type[Any], fields: tuple[str, ...], guards: tuple[str,
     return f"UPDATE {quote(model._meta.db_table)} SET {columns} WHERE {where}"  # noqa: S608 (names of our own)
 
 
-def insert(rows: Iterable[models.Model]) -> None:
-    """Write new rows of one model in one statement, and give them their primary keys."""
-    rows = list(rows)
-    if not rows:
-        return
-    model = type(rows[0])
-    fields = model._meta.local_concrete_fields[1:]
-    values = [field.get_db_prep_save(getattr(row, field.attname), connection) for row in rows for field in fields]
-    with connection.cursor() as cursor:
-        cursor.execute(compose_insert(model, len(rows)), values)
-        for row, (key,) in zip(rows, cursor.fetchall(), strict=True):
-            row.pk = key
-
-
 @cache
-def compose_insert(model: type[Any], count: int) -> str:
+def compose_insert(model: type[models.Model], count: int, source: str = "") -> str:
+    """Write so many rows, or with a ``source`` none if that has no row."""
     quote = connection.ops.quote_name
-    columns = [quote(field.column) for field in model._meta.local_concrete_fields[1:]]
-    one = f"({', '.join(['%s'] * len(columns))})"
-    return (
-        f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(columns)})"  # noqa: S608 (names of our own)
-        f" VALUES {', '.join([one] * count)} RETURNING {quote(model._meta.pk.column)}"
-    )
+    meta: Any = model._meta
+    columns = [meta.get_field(name) for name in record_fields(model)]
+    names = ", ".join(quote(column.column) for column in columns)
+    if source:
+        # A literal in a SELECT has no type of its own. The length is left out: a cast to it would cut.
+        values = ", ".join(f"%s::{column.db_type(connection).split('(')[0]}" for column in columns)
+        rows = " UNION ALL ".join([f"SELECT {values} FROM {source}"] * count)  # noqa: S608
+    else:
+        rows = "VALUES " + ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
+    key = quote(meta.pk.column)
+    return f"INSERT INTO {quote(meta.db_table)} ({names}) {rows} RETURNING {key}"

@@ -10,6 +10,7 @@ from actions.models import Action, ActionEvent
 from actions.types.base import AbortRequested, ActionFailed, ActionType, LeaseLost, Recovery
 from actions.types.nop import Nop
 from tests.builders import make_plan
+from watcher_site.statements import Bound
 
 pytestmark = pytest.mark.django_db
 
@@ -22,8 +23,8 @@ class FakeLease:
     def __init__(self, cancelling: bool = False, held: bool = True, lost: bool = False) -> None:
         self.cancelling, self.held, self.lost = cancelling, held, lost
 
-    def hold(self) -> bool:
-        return self.held
+    def hold(self) -> Bound:
+        return Bound("SELECT 1" if self.held else "SELECT 1 WHERE 1 = 0", [])
 
     def checkpoint(self) -> None:
         if self.lost:
