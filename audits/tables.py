@@ -21,3 +21,7 @@ class AuditTable(tables.Table):
         model = Audit
         fields = ("state", "name", "audit_type", "goal", "strategy", "status_message", "created_at")
         attrs = TABLE_ATTRIBUTES
+
+    def render_audit_type(self, record: Audit) -> str:
+        """Return the word as the API has it."""
+        return record.audit_type

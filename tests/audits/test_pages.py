@@ -105,6 +105,13 @@ def test_a_reader_neither_finds_the_form_nor_may_send_it(client: Client, reader:
     assert client.post(reverse("audits:create"), {"goal": "empty-a-node"}).status_code == 403
 
 
+def test_the_list_has_the_words_of_the_api(administrator: Client) -> None:
+    make_audit(state="FAILED")
+    text = administrator.get(reverse("audits:list"), {"name": "an audit"}).content.decode()
+    assert "<td >ONESHOT</td>" in text
+    assert ">FAILED</span>" in text
+
+
 def test_an_audit_shows_its_plans(administrator: Client) -> None:
     audit = make_audit(state="SUCCEEDED")
     plan = make_plan({"a": []}, audit=audit)
