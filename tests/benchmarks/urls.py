@@ -1,15 +1,16 @@
 """The site, and beside it what it is compared with."""
 
-from django.urls import include, path
+from django.urls import path
 
 from tests.benchmarks import references
+from watcher_site.urls import urlpatterns as site
 
 urlpatterns = [
     path("reference/bare", references.bare),
     path("reference/query", references.query),
     path("reference/actions", references.actions),
     path("reference/action_plans", references.action_plans),
-    path("", include("watcher_site.urls")),
+    *site,
 ]
 
 handler400 = "watcher_site.api.errors.bad_request"

@@ -34,15 +34,16 @@ def read(collection: str, view: Any, item: dict[str, str] | None = None, **verbs
     ]
 
 
+# What is asked the most stands first: they are tried one after the other.
 urlpatterns = [
+    *read("actions", ActionView, {"patch": "partial_update"}),
+    *read("action_plans", ActionPlanView, CHANGEABLE),
+    route(f"action_plans/{IDENTIFIER}/start", ActionPlanView, "action_plans-start", post="start"),
     *read("goals", GoalView),
     *read("strategies", StrategyView),
     route(f"strategies/{IDENTIFIER}/state", StrategyView, "strategies-state", get="state"),
     *read("audit_templates", AuditTemplateView, CHANGEABLE, post="create"),
     *read("audits", AuditView, CHANGEABLE, post="create"),
-    *read("action_plans", ActionPlanView, CHANGEABLE),
-    route(f"action_plans/{IDENTIFIER}/start", ActionPlanView, "action_plans-start", post="start"),
-    *read("actions", ActionView, {"patch": "partial_update"}),
     *read("scoring_engines", ScoringEngineView),
     *read("services", ServiceView),
     route("data_model", DataModelView, "data_model", get="short_list"),

@@ -1,6 +1,7 @@
 """Microversions: which there are, what each brings, and which one a request asks for."""
 
 import re
+from functools import lru_cache
 from typing import Any, cast
 
 from rest_framework.exceptions import NotAcceptable, ParseError
@@ -34,6 +35,7 @@ def text(version: Version) -> str:
 RANGE = f"[{text(MINIMUM)}, {text(MAXIMUM)}]"
 
 
+@lru_cache(100)
 def parse(asked: str) -> Version:
     """Return the version that a text names; 1.0 for a text that names none, as existing servers answer.
 
@@ -64,6 +66,7 @@ def refusal(asked: str, numbers: tuple[int, ...]) -> str:
     )
 
 
+@lru_cache(100)
 def asked_in_header(header: str | None) -> str | None:
     """Return what ``compute 2.1, infra-optim 1.3`` asks of us; the last word wins."""
     asked = None
@@ -74,6 +77,7 @@ def asked_in_header(header: str | None) -> str | None:
     return asked
 
 
+@lru_cache(100)
 def asked_in_accept(accept: str | None) -> str | None:
     """Return what ``application/json; version=1.3`` asks for."""
     found = re.findall(r";\s*version\s*=\s*\"?([^\s;,\"]+)", accept or "")
