@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from keystoneauth1 import session
 from keystoneauth1.http_basic import HTTPBasicAuth
 from knox.models import AuthToken
+from osc_lib.clientmanager import ClientManager
 from pytest_django.live_server_helper import LiveServer
 from watcherclient import exceptions
 
@@ -20,7 +21,9 @@ from audits.engine import DecisionEngine
 from audits.plugins import synchronize
 from plans.applier import Applier
 from plans.executors import ThreadExecutor
+from plans.models import EfficacyIndicator
 from tests.builders import make_node, make_plan, make_server
+from watcher_site.api import versions
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -52,6 +55,8 @@ class OpenStack:
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         self.capsys.readouterr()
+        # The command makes one client for its whole life, which here are many commands.
+        vars(ClientManager)["infra-optim"]._handle = None
         options = [argument for argument in arguments if argument.startswith("--os-")]
         words = [argument for argument in arguments if argument not in options]
         status = self.main([*options, "optimize", *words])
@@ -94,10 +99,14 @@ def openstack(
 
 @pytest.fixture
 def library(site: str) -> Any:
+    return library_at(site, "1.7")
+
+
+def library_at(site: str, version: str) -> Any:
     from watcherclient import client
 
     auth = HTTPBasicAuth(endpoint=site, username="alice", password="alice-password")
-    return client.get_client("1", session=session.Session(auth=auth), os_infra_optim_api_version="1.7")
+    return client.get_client("1", session=session.Session(auth=auth), os_infra_optim_api_version=version)
 
 
 def decide() -> None:
@@ -130,6 +139,16 @@ def test_the_library_pages_through_a_list(library: Any) -> None:
         assert paged == sorted(whole)[: limit or None]
     rest = [found.uuid for found in library.action.list(marker=whole[4])]
     assert rest == whole[5:]
+
+
+def test_a_panel_of_the_dashboard_reads_details_at_the_oldest_version(site: str) -> None:
+    library = library_at(site, "1.0")
+    plan = make_plan({"a": []}, status_message="nobody sees it here")
+    [shown] = library.action_plan.list(detail=True)
+    assert (shown.uuid, hasattr(shown, "status_message")) == (str(plan.uuid), False)
+    [found] = library.action.list(action_plan=shown.uuid, detail=True)
+    with pytest.raises(exceptions.HTTPBadRequest, match=r"API microversion 1\.5 or higher is required"):
+        library.action.update(found.uuid, [{"op": "replace", "path": "/state", "value": "SKIPPED"}])
 
 
 def test_the_library_reads_the_errors_of_the_api(library: Any) -> None:
@@ -246,6 +265,22 @@ def test_a_plan_is_cancelled(openstack: OpenStack) -> None:
     assert openstack("actionplan", "cancel", str(plan.uuid))["State"] == "CANCELLED"
     assert {row["State"] for row in openstack("action", "list", "--action-plan", str(plan.uuid))} == {"CANCELLED"}
     assert "State transition not allowed" in openstack.refused("actionplan", "cancel", str(plan.uuid))
+
+
+def test_a_plan_is_shown_as_a_table_with_its_efficacy(openstack: OpenStack) -> None:
+    indicator = {"name": "released_nodes_ratio", "description": "how many are free", "unit": "%", "value": 33.333}
+    plan = make_plan(global_efficacy=[indicator])
+    EfficacyIndicator.objects.create(action_plan=plan, name="migrations_count", description="how many move", value=4)
+    for command in ("list", "show"):
+        words = [str(plan.uuid)] if command == "show" else ["--detail"]
+        status, shown, told = openstack.run("actionplan", command, *words)
+        assert (status, told) == (0, "")
+        assert "33.33" in shown
+
+
+def test_a_version_that_is_not_served_is_refused_in_words(openstack: OpenStack) -> None:
+    told = openstack.refused("goal", "list", "--os-infra-optim-api-version=1.999")
+    assert f"Supported version range is {versions.text(versions.MINIMUM)} to {versions.text(versions.MAXIMUM)}" in told
 
 
 def test_engines_and_services_and_the_data_model_are_listed(openstack: OpenStack) -> None:

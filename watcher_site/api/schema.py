@@ -28,7 +28,7 @@ REFUSALS = {
     400: "The request cannot be understood, or its values are not valid.",
     401: "Nobody is logged in.",
     403: "The person who is logged in has not the right to do this.",
-    404: "There is no such object.",
+    404: "There is no such object, or none that the request names.",
     406: "The microversion is not served, or does not have this field or resource.",
     409: "The state of the object does not allow this, or the name is taken.",
     411: "The body does not say how long it is.",
@@ -193,7 +193,7 @@ class ResourceSchema(AutoSchema):
 
     def refuses(self, code: int) -> bool:
         if code == 404:
-            return "{identifier}" in self.path or self.view.action in LISTS
+            return "{identifier}" in self.path or self.view.action in (*LISTS, "create")
         if code == 409:
             return self.method != "GET"
         return code not in (411, 413) or self.get_request_serializer() is not None
@@ -227,7 +227,12 @@ def paging_parameters(sort_keys: dict[str, str]) -> list[OpenApiParameter]:
 
 
 def response_headers() -> list[OpenApiParameter]:
-    return [OpenApiParameter(name, str, HEADER, response=True, description=words) for name, words in HEADERS.items()]
+    everywhere = [
+        OpenApiParameter(name, str, HEADER, response=True, description=words) for name, words in HEADERS.items()
+    ]
+    created = OpenApiParameter("Location", OpenApiTypes.URI, HEADER, response=[201], description="the new object")
+    refused = OpenApiParameter("WWW-Authenticate", str, HEADER, response=[401], description="how to log in")
+    return [*everywhere, created, refused]
 
 
 def error(code: int) -> type[serializers.Serializer[Any]]:
