@@ -13,7 +13,6 @@ from django.contrib.auth.models import User
 from keystoneauth1 import session
 from keystoneauth1.http_basic import HTTPBasicAuth
 from knox.models import AuthToken
-from osc_lib.clientmanager import ClientManager
 from pytest_django.live_server_helper import LiveServer
 from watcherclient import exceptions
 
@@ -26,14 +25,18 @@ from tests.builders import make_node, make_plan, make_server
 from watcher_site.api import versions
 from watcher_site.models import Service
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:osc_lib"),
+]
 
 
 class OpenStack:
     """The ``openstack optimize`` commands as people type them, but for the seconds that the client takes to start."""
 
-    def __init__(self, main: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]) -> None:
-        self.main, self.capsys = main, capsys
+    def __init__(self, main: Callable[[list[str]], int], client: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        self.main, self.client, self.capsys = main, client, capsys
 
     def __call__(self, *arguments: str) -> Any:
         """Return what a command shows, read as JSON."""
@@ -56,7 +59,7 @@ class OpenStack:
     def run(self, *arguments: str) -> tuple[int, str, str]:
         self.capsys.readouterr()
         # The command makes one client for its whole life, which here are many commands.
-        vars(ClientManager)["infra-optim"]._handle = None
+        self.client._handle = None
         options = [argument for argument in arguments if argument.startswith("--os-")]
         words = [argument for argument in arguments if argument not in options]
         status = self.main([*options, "optimize", *words])
@@ -92,9 +95,11 @@ def openstack(
     environment = {"AUTH_TYPE": "http_basic", "USERNAME": "alice", "PASSWORD": "alice-password", "ENDPOINT": site}
     for name, value in environment.items():
         monkeypatch.setenv(f"OS_{name}", value)
-    from openstackclient.shell import main  # takes seconds, which the tests of other files need not wait for
+    # These take seconds, which the tests of other files need not wait for.
+    from openstackclient.shell import main
+    from osc_lib.clientmanager import ClientManager
 
-    return OpenStack(main, capsys)
+    return OpenStack(main, vars(ClientManager)["infra-optim"], capsys)
 
 
 @pytest.fixture
