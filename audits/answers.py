@@ -9,9 +9,9 @@ from django.db import transaction
 from audits.goals import GOALS
 from audits.models import Audit
 from audits.models import Strategy as StrategyRow
+from audits.narrowing import narrow
 from audits.parameters import complete
 from audits.planner import PLANNERS
-from audits.scope import narrow
 from audits.strategies.base import Solution, Strategy
 from cluster.snapshot import ClusterSnapshot
 from plans.models import ActionPlan, EfficacyIndicator
@@ -39,11 +39,24 @@ def answer(audit: Audit) -> None:
         return
     strategy = choose(audit)
     parameters = complete(strategy.schema, audit.parameters)
-    cluster = narrow(ClusterSnapshot.load(), audit.scope)
-    if not cluster.nodes:
-        raise Invalid("The cluster state is not defined")
+    cluster = see(audit)
     plan = conclude(audit, strategy, parameters, strategy.solve(cluster, parameters))
     log.info("audit succeeded", action_plan=str(plan.uuid), state=plan.state)
+
+
+def see(audit: Audit) -> ClusterSnapshot:
+    """Return the cluster as the audit's scope leaves it.
+
+    Raises:
+        Invalid: there are no compute nodes, or the scope leaves none.
+    """
+    cluster = ClusterSnapshot.load()
+    if not cluster.nodes:
+        raise Invalid("The cluster state is not defined")
+    cluster = narrow(cluster, audit.scope)
+    if not cluster.nodes:
+        raise Invalid("The scope of the audit leaves no compute node.")
+    return cluster
 
 
 def choose(audit: Audit) -> Strategy:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cluster.models import ComputeNode
+from cluster.models import ComputeNode, StorageNode
 
 NO_DATASOURCE = "Datasource is not presented for this strategy"
 
@@ -18,9 +18,12 @@ def requirements(strategy: str) -> list[dict[str, Any]]:
 
 
 def models() -> list[dict[str, str]]:
-    nodes = ComputeNode.objects.present().exists()
     return [
-        {"compute_model": "available" if nodes else "not available"},
-        {"storage_model": "not available"},
+        {"compute_model": availability(ComputeNode)},
+        {"storage_model": availability(StorageNode)},
         {"baremetal_model": "not available"},
     ]
+
+
+def availability(model: type[ComputeNode | StorageNode]) -> str:
+    return "available" if model.objects.present().exists() else "not available"

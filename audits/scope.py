@@ -1,16 +1,15 @@
 """The scope of an audit: which part of the cloud it looks at, and what it leaves alone.
 
 A scope is a list of at most one ``{"compute": [rules]}`` and one ``{"storage": [rules]}``; a list of bare rules means
-the former.
+the former. `audits.narrowing` says what the rules do.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from watcher_site.messages import cut
 from watcher_site.refusals import Invalid
 from watcher_site.storable import require_storable
@@ -71,6 +70,7 @@ def check_scope(scope: Any) -> None:
         raise Invalid(cut(f"scope{path}: {problem.message}"))
     check_parts([next(iter(part)) for part in wrapped(scope)])
     check_rules(compute_rules(scope))
+    check_rules(storage_rules(scope))
 
 
 def check_parts(parts: Sequence[str]) -> None:
@@ -89,6 +89,7 @@ def check_rules(rules: Sequence[Mapping[str, Any]]) -> None:
         ("host_aggregates", included),
         ("host_aggregates", excluded),
         ("availability_zones", list(found(rules, "availability_zones"))),
+        ("volume_types", list(found(rules, "volume_types"))),
     ):
         if len(entries) > 1 and any("*" in entry.values() for entry in entries):
             raise Invalid(f"scope: '*' must stand alone in {field}.")
@@ -106,6 +107,10 @@ def compute_rules(scope: list[Any]) -> list[Mapping[str, Any]]:
     return [rule for part in wrapped(scope) for rule in part.get("compute", [])]
 
 
+def storage_rules(scope: list[Any]) -> list[Mapping[str, Any]]:
+    return [rule for part in wrapped(scope) for rule in part.get("storage", [])]
+
+
 def found(rules: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Mapping[str, Any]]:
     for rule in rules:
         yield from rule.get(kind, [])
@@ -113,44 +118,3 @@ def found(rules: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Mapping[str
 
 def exclusions(rules: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return list(found(rules, "exclude"))
-
-
-def narrow(cluster: ClusterSnapshot, scope: list[Any]) -> ClusterSnapshot:
-    """Return the part of a freshly loaded cluster that a scope leaves.
-
-    Excluded nodes leave with their servers. Servers that are excluded themselves, by their project or by their
-    metadata, stay where they are and are marked ``watcher_exclude``.
-
-    Raises:
-        Invalid: the scope speaks of host aggregates or availability zones, which the tables do not know.
-    """
-    rules = compute_rules(scope)
-    excluded = exclusions(rules)
-    for kind, entries in {
-        "host_aggregates": [*found(rules, "host_aggregates"), *found(excluded, "host_aggregates")],
-        "availability_zones": [*found(rules, "availability_zones")],
-    }.items():
-        if entries:
-            raise Invalid(f"The scope asks for {kind}, which this cloud does not know.")
-    mark(cluster.servers, excluded)
-    return ClusterSnapshot(without({entry.get("name") for entry in found(excluded, "compute_nodes")}, cluster.nodes))
-
-
-def without(names: set[Any], nodes: Mapping[str, NodeSnapshot]) -> dict[str, NodeSnapshot]:
-    return {hostname: node for hostname, node in nodes.items() if hostname not in names}
-
-
-def mark(servers: Sequence[ServerSnapshot], excluded: Sequence[Mapping[str, Any]]) -> None:
-    """Set ``watcher_exclude`` on the servers that the exclusions name."""
-    uuids = {entry.get("uuid", "").lower() for entry in found(excluded, "instances")}
-    projects = {entry.get("uuid") for entry in found(excluded, "projects")}
-    carries = carrier([pair for entry in found(excluded, "instance_metadata") for pair in entry.items()])
-    for server in servers:
-        if str(server.uuid) in uuids or server.project_id in projects or carries(server):
-            server.watcher_exclude = True
-
-
-def carrier(pairs: Sequence[tuple[str, Any]]) -> Callable[[ServerSnapshot], bool]:
-    """Return the question whether a server's metadata hold one of these pairs, whatever the case of the value."""
-    wanted = {(key, str(value).lower()) for key, value in pairs}
-    return lambda server: any((key, str(value).lower()) in wanted for key, value in server.metadata.items())

@@ -2,51 +2,30 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 
+from cluster.entries import Collection, Entry, Report, count, find, match, require_unique, write, write_members
 from cluster.json_lines import Misfit
-from cluster.models import ComputeNode, Server
+from cluster.loading_storage import load_storage
+from cluster.models import ComputeNode, Flavor, HostAggregate, Server
 from cluster.topology import check_topology
 from watcher_site.locks import lock_table
 
-BATCH = 500
 RESOURCES = ("vcpus", "memory", "disk")
-
-
-@dataclass
-class Entry:
-    """One object of a topology and the row that it becomes; ``changed`` names the columns that it changes."""
-
-    path: tuple[str | int, ...]
-    item: Mapping[str, Any]
-    row: Any
-    is_new: bool
-    changed: set[str] = field(default_factory=set)
-
-    def set(self, column: str, value: Any) -> None:
-        if getattr(self.row, column) != value:
-            setattr(self.row, column, value)
-            self.changed.add(column)
-
-
-@dataclass(frozen=True)
-class Report:
-    created: int
-    changed: int
-    unchanged: int
+COMPUTE_NODES = Collection("compute_nodes", ComputeNode, "compute node", "hostname")
+HOST_AGGREGATES = Collection("host_aggregates", HostAggregate, "host aggregate", "id", frozenset({"compute_nodes"}))
+FLAVORS = Collection("flavors", Flavor, "flavor", "name", columns={"id": "flavor_id"})
+SERVERS = Collection("servers", Server, "server", "name", frozenset({"node"}))
 
 
 @transaction.atomic
 def load_topology(document: Any) -> Report:
     """Bring the tables in line with a topology. What it does not name stays as it is.
 
-    A compute node is known by its UUID or its host name, a server by its UUID or its name; one that was deleted comes
-    back if it is known by its UUID. Attributes left out keep their value, in a new row the default.
+    A thing is known by its UUID or, without one, by its name; one that was deleted comes back if it is known by its
+    UUID. Attributes left out keep their value, in a new row the default.
 
     Raises:
         Misfit: the topology makes no sense, by itself or beside what stands in the tables.
@@ -54,10 +33,10 @@ def load_topology(document: Any) -> Report:
     check_topology(document)
     lock_table(ComputeNode)
     # All rows, in one query a table: a topology may name any of them, and room is taken by all.
-    nodes = list(ComputeNode.objects.select_for_update().order_by("pk"))
-    servers = list(Server.objects.select_for_update().order_by("pk"))
-    node_entries = match(document.get("compute_nodes", []), "compute_nodes", "hostname", nodes)
-    server_entries = match(document.get("servers", []), "servers", "name", servers)
+    nodes = COMPUTE_NODES.rows()
+    servers = list(Server.objects.select_for_update(of=("self",)).select_related("new_flavor").order_by("pk"))
+    node_entries = match(document.get("compute_nodes", []), COMPUTE_NODES, nodes)
+    server_entries = match(document.get("servers", []), SERVERS, servers)
     standing = {row.pk: row for row in nodes}
     hosts = {row.hostname: row for row in [*nodes, *(entry.row for entry in node_entries)] if not row.deleted_at}
     places = place(server_entries, hosts, standing)
@@ -66,29 +45,41 @@ def load_topology(document: Any) -> Report:
     for entry in server_entries:
         entry.row.node = places[entry.path]
     write(server_entries)
-    return count([*node_entries, *server_entries])
+    others = [*load_aggregates(document, hosts), *load_flavors(document)]
+    storage = load_storage(document, by_name_and_uuid([*servers, *(entry.row for entry in server_entries)]))
+    return count([*node_entries, *server_entries, *others, *storage])
 
 
-def match(items: Iterable[Mapping[str, Any]], collection: str, key: str, rows: Iterable[Any]) -> list[Entry]:
-    """Find or make the row of each object, and set the columns that the object names."""
-    rows = list(rows)
-    model: Any = ComputeNode if collection == "compute_nodes" else Server
-    by_uuid = {row.uuid: row for row in rows}
-    by_key = {getattr(row, key): row for row in reversed(rows) if not row.deleted_at}
-    found = []
-    for position, item in enumerate(items):
-        named = by_key.get(item[key])
-        row = by_uuid.get(UUID(item["uuid"])) if "uuid" in item else named
-        if "uuid" in item and named and named is not row:
-            raise Misfit([collection, position, key], f"{item[key]} stands in the cloud with the uuid {named.uuid}.")
-        entry = Entry((collection, position), item, row or model(), row is None)
-        for column, value in item.items():
-            if column != "node":
-                entry.set(column, UUID(value) if column == "uuid" else value)
-        if entry.row.deleted_at:
-            entry.set("deleted_at", None)
-        found.append(entry)
-    return found
+def by_name_and_uuid(servers: list[Server]) -> dict[str, Server]:
+    """Return the servers by what a topology may call them; of several of one name the first counts."""
+    there = [server for server in reversed(servers) if not server.deleted_at]
+    return {str(server.uuid): server for server in there} | {server.name: server for server in there}
+
+
+def load_aggregates(document: Mapping[str, Any], hosts: Mapping[str, ComputeNode]) -> list[Entry]:
+    if not document.get("host_aggregates"):
+        return []
+    rows = HOST_AGGREGATES.rows()
+    entries = match(document["host_aggregates"], HOST_AGGREGATES, rows)
+    require_unique(entries, HOST_AGGREGATES, "name", rows)
+    members = []
+    for entry in (entry for entry in entries if "compute_nodes" in entry.item):
+        wanted = enumerate(entry.item["compute_nodes"])
+        path = [*entry.path, "compute_nodes"]
+        members.append((entry, [find(hosts, name, "compute node", [*path, position]) for position, name in wanted]))
+    write(entries)
+    write_members(members, HostAggregate.nodes.through, "hostaggregate", "computenode")
+    return entries
+
+
+def load_flavors(document: Mapping[str, Any]) -> list[Entry]:
+    if not document.get("flavors"):
+        return []
+    rows = FLAVORS.rows()
+    entries = match(document["flavors"], FLAVORS, rows)
+    require_unique(entries, FLAVORS, "id", rows)
+    write(entries)
+    return entries
 
 
 def place(
@@ -123,7 +114,7 @@ def check_room(
     def take(server: Server, node: ComputeNode | None) -> None:
         if node:
             for resource in RESOURCES:
-                used[node.hostname][resource] += getattr(server, resource)
+                used[node.hostname][resource] += server.taken(resource)
 
     moving = {id(entry.row) for entry in server_entries if entry.changed}
     for server in servers:
@@ -147,25 +138,3 @@ def require_room(entry: Entry, node: ComputeNode, used: Mapping[str, int]) -> No
                 [*entry.path, resource],
                 f"{node.hostname} has room for {capacity:g} in all, and its servers take {used[resource]}.",
             )
-
-
-def write(entries: Iterable[Entry]) -> None:
-    """Insert the new rows and update the changed ones, each in few statements."""
-    entries = list(entries)
-    new = [entry for entry in entries if entry.is_new]
-    changed = [entry for entry in entries if entry.changed and not entry.is_new]
-    for entry in changed:
-        entry.row.updated_at = timezone.now()
-    columns = {column for entry in changed for column in entry.changed}
-    if new:
-        type(new[0].row).objects.bulk_create([entry.row for entry in new], batch_size=BATCH)
-    if changed:
-        rows = [entry.row for entry in changed]
-        type(rows[0]).objects.bulk_update(rows, [*sorted(columns), "updated_at"], batch_size=BATCH)
-
-
-def count(entries: Iterable[Entry]) -> Report:
-    entries = list(entries)
-    created = sum(entry.is_new for entry in entries)
-    changed = sum(bool(entry.changed) and not entry.is_new for entry in entries)
-    return Report(created, changed, len(entries) - created - changed)

@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from cluster.json_lines import Misfit, check_values
-from cluster.models import ComputeNode, Server
+from cluster.models import ComputeNode, Server, StorageNode, Volume
 from watcher_site.messages import cut
 
 TEXT = {"type": "string", "maxLength": 255}
@@ -15,7 +15,34 @@ UUID = {"type": "string", "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-
 # What a positive integer column holds on every database.
 WHOLE = {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
 RATIO = {"type": "number", "exclusiveMinimum": 0, "maximum": 1000}
-KINDS = {"compute_nodes": "compute node", "servers": "server"}
+SIZE = {"vcpus": WHOLE, "memory": WHOLE, "disk": WHOLE}
+OBJECT = {"type": "object"}
+FLAG = {"type": "boolean"}
+NAMES = {"type": "array", "items": NAME, "uniqueItems": True}
+OPTIONAL_NAME = {"anyOf": [NAME, {"type": "null"}]}
+POOL_NAME = {**NAME, "pattern": "^[^#@]+@[^#@]+#[^#]+$"}
+STORAGE_HOST = {**NAME, "pattern": "^[^#@]+@[^#@]+$"}
+KINDS = {
+    "compute_nodes": "compute node",
+    "host_aggregates": "host aggregate",
+    "flavors": "flavor",
+    "servers": "server",
+    "volume_types": "volume type",
+    "storage_nodes": "storage node",
+    "pools": "pool",
+    "volumes": "volume",
+}
+# What must not stand twice in one list.
+UNIQUE = {
+    "compute_nodes": ("hostname", "uuid"),
+    "host_aggregates": ("id", "name", "uuid"),
+    "flavors": ("name", "id", "uuid"),
+    "servers": ("name", "uuid"),
+    "volume_types": ("name", "uuid"),
+    "storage_nodes": ("host", "uuid"),
+    "pools": ("name", "uuid"),
+    "volumes": ("name", "uuid"),
+}
 
 
 def entries(required: list[str], **properties: Any) -> dict[str, Any]:
@@ -33,30 +60,70 @@ SCHEMA: dict[str, Any] = {
             status={"enum": ComputeNode.Status.values},
             disabled_reason={"anyOf": [TEXT, {"type": "null"}]},
             state={"enum": ComputeNode.State.values},
-            vcpus=WHOLE,
+            power_state={"enum": ComputeNode.PowerState.values},
+            zone=NAME,
+            **SIZE,
             vcpu_reserved=WHOLE,
             vcpu_ratio=RATIO,
-            memory=WHOLE,
             memory_mb_reserved=WHOLE,
             memory_ratio=RATIO,
-            disk=WHOLE,
             disk_gb_reserved=WHOLE,
             disk_ratio=RATIO,
+        ),
+        "host_aggregates": entries(
+            ["id", "name"], uuid=UUID, id=WHOLE, name=NAME, metadata=OBJECT, compute_nodes=NAMES
+        ),
+        "flavors": entries(
+            ["name", "vcpus", "memory", "disk"], uuid=UUID, id=NAME, name=NAME, **SIZE, extra_specs=OBJECT
         ),
         "servers": entries(
             ["name", "vcpus", "memory", "disk"],
             uuid=UUID,
             name=NAME,
-            node={"anyOf": [NAME, {"type": "null"}]},
+            node=OPTIONAL_NAME,
             state={"enum": Server.State.values},
-            vcpus=WHOLE,
-            memory=WHOLE,
-            disk=WHOLE,
-            metadata={"type": "object"},
+            **SIZE,
+            flavor=TEXT,
+            metadata=OBJECT,
             project_id=TEXT,
-            locked={"type": "boolean"},
+            locked=FLAG,
             pinned_az=TEXT,
-            flavor_extra_specs={"type": "object"},
+            flavor_extra_specs=OBJECT,
+            created_at=NAME,
+        ),
+        "volume_types": entries(["name"], uuid=UUID, name=NAME, extra_specs=OBJECT),
+        "storage_nodes": entries(
+            ["host"],
+            uuid=UUID,
+            host=STORAGE_HOST,
+            zone=NAME,
+            status={"enum": StorageNode.Status.values},
+            state={"enum": StorageNode.State.values},
+            volume_types=NAMES,
+        ),
+        "pools": entries(
+            ["name", "total_capacity_gb"],
+            uuid=UUID,
+            name=POOL_NAME,
+            total_capacity_gb=WHOLE,
+            max_over_subscription_ratio=RATIO,
+        ),
+        "volumes": entries(
+            ["name", "size"],
+            uuid=UUID,
+            name=NAME,
+            size=WHOLE,
+            pool=OPTIONAL_NAME,
+            status={"enum": Volume.Status.values},
+            volume_type=OPTIONAL_NAME,
+            attachments=NAMES,
+            multiattach=FLAG,
+            bootable=FLAG,
+            snapshot_id=TEXT,
+            has_snapshots=FLAG,
+            project_id=TEXT,
+            metadata=OBJECT,
+            created_at=NAME,
         ),
     },
     "additionalProperties": False,
@@ -70,8 +137,8 @@ def check_topology(document: Any) -> None:
     problem = next(iter(Draft202012Validator(SCHEMA).iter_errors(document)), None)
     if problem:
         raise describe(problem)
-    for collection, key in (("compute_nodes", "hostname"), ("servers", "name")):
-        for field in (key, "uuid"):
+    for collection, attributes in UNIQUE.items():
+        for field in attributes:
             check_unique(document.get(collection, []), collection, field)
 
 
@@ -90,6 +157,6 @@ def check_unique(items: list[dict[str, Any]], collection: str, field: str) -> No
     seen: dict[str, int] = {}
     for position, item in enumerate(items):
         value = str(item.get(field, "")).casefold() if field == "uuid" else item.get(field, "")
-        if value and value in seen:
+        if value != "" and value in seen:
             raise Misfit([collection, position, field], f"{item[field]} is that of {collection}[{seen[value]}], too.")
         seen[value] = position

@@ -5,7 +5,17 @@ from typing import Any
 
 from actions.models import Action, ActionParent
 from audits.models import Audit, Goal, Strategy
-from cluster.models import ComputeNode, Server
+from cluster.models import (
+    ComputeNode,
+    Flavor,
+    HostAggregate,
+    Pool,
+    Server,
+    StorageNode,
+    Volume,
+    VolumeAttachment,
+    VolumeType,
+)
 from plans.models import ActionPlan
 
 
@@ -52,3 +62,40 @@ def make_node(hostname: str = "compute1", **columns: Any) -> ComputeNode:
 
 def make_server(name: str = "web-1", node: ComputeNode | None = None, **columns: Any) -> Server:
     return Server.objects.create(**{"name": name, "node": node, "vcpus": 2, "memory": 2048, "disk": 20, **columns})
+
+
+def make_aggregate(number: int, name: str, *nodes: ComputeNode, **columns: Any) -> HostAggregate:
+    aggregate = HostAggregate.objects.create(id=number, name=name, **columns)
+    aggregate.nodes.set(nodes)
+    return aggregate
+
+
+def make_flavor(name: str = "small", **columns: Any) -> Flavor:
+    return Flavor.objects.create(**{"name": name, "vcpus": 1, "memory": 1024, "disk": 10, **columns})
+
+
+def make_volume_type(name: str = "fast", **columns: Any) -> VolumeType:
+    return VolumeType.objects.create(name=name, **columns)
+
+
+def make_pool(name: str = "a@lvm#one", *, volume_types: Iterable[VolumeType] = (), **columns: Any) -> Pool:
+    """Make an empty pool of 100 GB, and its storage node where there is none yet."""
+    node, _ = StorageNode.objects.get_or_create(host=name.partition("#")[0], deleted_at=None)
+    node.volume_types.add(*volume_types)
+    pool = Pool(**{"name": name, "storage_node": node, "total_capacity_gb": 100, **columns})
+    pool.account(0, 0)
+    pool.save()
+    return pool
+
+
+def make_volume(
+    name: str = "data", pool: Pool | None = None, *, attached_to: Iterable[Server] = (), **columns: Any
+) -> Volume:
+    """Make a volume of 10 GB, and have its pool account for it."""
+    status = Volume.Status.IN_USE if attached_to else Volume.Status.AVAILABLE
+    volume: Volume = Volume.objects.create(**{"name": name, "pool": pool, "size": 10, "status": status, **columns})
+    VolumeAttachment.objects.bulk_create(VolumeAttachment(volume=volume, server=server) for server in attached_to)
+    for held in Pool.objects.filter(pk__in=filter(None, [volume.pool_id, volume.destination_id])):
+        held.account(*Volume.objects.held_by([held])[held.pk])
+        held.save()
+    return volume

@@ -8,7 +8,7 @@ from django.core.management import call_command
 
 from audits import demonstration
 from audits.models import Audit, AuditTemplate
-from cluster.models import ComputeNode, Server
+from cluster.models import ComputeNode, Flavor, HostAggregate, Pool, Server, StorageNode, Volume
 from plans.models import ActionPlan
 from tests.builders import make_node
 from tests.plans.inline import run_waiting
@@ -26,6 +26,19 @@ def load() -> str:
 def test_there_are_several_nodes_and_some_dozens_of_servers() -> None:
     load()
     assert (ComputeNode.objects.count(), Server.objects.present().count()) == (6, 40)
+
+
+def test_there_are_zones_aggregates_flavors_and_storage() -> None:
+    load()
+    zones = set(ComputeNode.objects.values_list("zone", flat=True))
+    assert zones == {"hall-a", "hall-b"}
+    counted = [model.objects.count() for model in (HostAggregate, Flavor, StorageNode, Pool, Volume)]
+    assert counted == [2, 4, 3, 4, 10]
+
+
+def test_one_pool_is_nearly_full() -> None:
+    load()
+    assert Pool.objects.get(name="storage-01@nvme#one").free_capacity_gb == 130
 
 
 def test_a_plan_of_some_size_is_recommended() -> None:

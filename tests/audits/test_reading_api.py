@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from cluster.models import StorageNode, VolumeType
 from tests.api import Caller, fault
-from tests.builders import make_audit, make_node, make_server
+from tests.builders import make_audit, make_node, make_pool, make_server, make_volume, make_volume_type
 
 pytestmark = pytest.mark.django_db
 
@@ -92,6 +93,45 @@ def test_the_data_model_is_seen_by_an_audit_as_its_scope_allows(api: Caller) -> 
     assert [row["node_hostname"] for row in rows] == ["compute2"]
 
 
+def storage_rows(api: Caller, query: str = "") -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = api.get(f"/data_model/?data_model_type=storage{query}").json()["context"]
+    return rows
+
+
+def test_the_storage_data_model_shows_each_volume_in_its_pool(api: Caller) -> None:
+    pool = make_pool("a@lvm#one", volume_types=[make_volume_type("fast")])
+    make_pool("a@lvm#two")
+    StorageNode.objects.create(host="b@lvm")
+    server = make_server("web-1", make_node())
+    make_volume("data", pool, size=5, attached_to=[server], volume_type=VolumeType.objects.get())
+    rows = storage_rows(api)
+    assert [(row["node_host"], row.get("pool_name"), row.get("volume_name")) for row in rows] == [
+        ("a@lvm", "a@lvm#one", "data"),
+        ("a@lvm", "a@lvm#two", None),
+        ("b@lvm", None, None),
+    ]
+    assert (rows[0]["node_volume_type"], rows[0]["pool_free_capacity_gb"], rows[0]["volume_host"]) == (
+        ["fast"],
+        95,
+        "a@lvm#one",
+    )
+    assert (rows[0]["volume_volume_type"], rows[0]["volume_attachments"][0]["server_id"]) == ("fast", str(server.uuid))
+
+
+def test_the_storage_data_model_is_seen_by_an_audit_as_its_scope_allows(api: Caller) -> None:
+    make_pool("a@lvm#one")
+    make_pool("a@lvm#two")
+    scope = [{"compute": []}, {"storage": [{"exclude": [{"storage_pools": [{"name": "a@lvm#one"}]}]}]}]
+    rows = storage_rows(api, f"&audit_uuid={make_audit(scope=scope).uuid}")
+    assert [row["pool_name"] for row in rows] == ["a@lvm#two"]
+
+
+def test_a_scope_that_names_nothing_leaves_an_empty_data_model(api: Caller) -> None:
+    make_node()
+    scope = [{"compute": [{"host_aggregates": [{"id": 9}]}]}]
+    assert api.get(f"/data_model/?audit_uuid={make_audit(scope=scope).uuid}").json() == {"context": []}
+
+
 @pytest.mark.parametrize(("version", "status"), [("1.2", 406), ("1.3", 200)])
 def test_the_data_model_came_with_1_3(cloud_admin: User, version: str, status: int) -> None:
     assert Caller(cloud_admin, version).get("/data_model").status_code == status
@@ -106,7 +146,7 @@ def test_extended_attributes_came_with_1_6(cloud_admin: User) -> None:
 
 @pytest.mark.parametrize(
     ("query", "status"),
-    [("data_model_type=storage", 404), ("audit_uuid=nope", 400), ("foo=1", 400)],
+    [("data_model_type=baremetal", 404), ("audit_uuid=nope", 400), ("foo=1", 400)],
 )
 def test_a_data_model_that_is_not_there_is_refused(api: Caller, query: str, status: int) -> None:
     answer = api.get(f"/data_model/?{query}")
@@ -121,5 +161,5 @@ def test_the_data_model_costs_the_same_queries_whatever_its_size(
     node = make_node()
     for number in range(count):
         make_server(f"web-{number}", node)
-    with django_assert_num_queries(3):  # rights, nodes, servers
+    with django_assert_num_queries(10):  # rights, and the whole cluster
         assert len(api.get("/data_model").json()["context"]) == count

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from cluster.snapshot import ClusterSnapshot
-from tests.builders import make_node, make_server
+from cluster.models import Server, StorageNode
+from cluster.snapshot import AggregateSnapshot, ClusterSnapshot
+from tests.builders import make_aggregate, make_node, make_pool, make_server, make_volume, make_volume_type
 
 pytestmark = pytest.mark.django_db
 
@@ -37,8 +38,54 @@ def test_deleted_servers_and_nodes_are_left_out() -> None:
     assert (list(cluster.nodes), cluster.servers) == (["compute1"], [])
 
 
-def test_a_large_cloud_is_read_in_two_queries(django_assert_num_queries: Any) -> None:
-    for number in range(10):
-        make_server(f"web-{number}", make_node(f"compute{number}"))
-    with django_assert_num_queries(2):
-        assert sum(node.used_vcpus for node in ClusterSnapshot.load().nodes.values()) == 20
+def test_a_node_knows_its_zone_its_power_state_and_its_aggregates() -> None:
+    node = make_node("compute1", zone="az2", power_state="off")
+    make_aggregate(7, "ssd", node, metadata={"ssd": "true"})
+    make_aggregate(8, "empty")
+    loaded = ClusterSnapshot.load().nodes["compute1"]
+    assert (loaded.zone, loaded.power_state) == ("az2", "off")
+    assert loaded.aggregates == [AggregateSnapshot(7, "ssd", {"ssd": "true"})]
+
+
+def test_a_pool_holds_its_volumes_and_a_volume_knows_its_servers() -> None:
+    server = make_server("web-1", make_node())
+    volume = make_volume("data", make_pool("a@lvm#one"), size=5, attached_to=[server])
+    [loaded] = ClusterSnapshot.load().storage.pools["a@lvm#one"].volumes
+    [attachment] = volume.attachments.all()
+    assert (loaded.host, loaded.size, loaded.status) == ("a@lvm#one", 5, "in-use")
+    assert loaded.attachments == [{"server_id": str(server.uuid), "attachment_id": str(attachment.uuid)}]
+
+
+def test_a_volume_is_not_attached_to_a_server_that_was_deleted() -> None:
+    server = make_server("web-1", make_node())
+    make_volume("data", make_pool(), attached_to=[server])
+    Server.objects.soft_delete()
+    assert [volume.attachments for volume in ClusterSnapshot.load().storage.volumes] == [[]]
+
+
+def test_a_pool_takes_volumes_of_the_types_of_its_storage_node_and_such_without_type() -> None:
+    make_pool("a@lvm#one", volume_types=[make_volume_type("fast"), make_volume_type("big")])
+    storage = ClusterSnapshot.load().storage
+    [pool] = storage.pools.values()
+    assert storage.nodes["a@lvm"].volume_type == ["big", "fast"]
+    assert [storage.serves(pool, kind) for kind in ("fast", None, "slow")] == [True, True, False]
+
+
+def test_deleted_storage_is_left_out() -> None:
+    make_volume("kept", make_pool("a@lvm#one"))
+    make_volume("gone", make_pool("b@lvm#one"))
+    StorageNode.objects.filter(host="b@lvm").soft_delete()
+    assert [volume.name for volume in ClusterSnapshot.load().storage.volumes] == ["kept"]
+
+
+@pytest.mark.parametrize("size", [1, 10])
+def test_a_large_cloud_is_read_in_nine_queries(django_assert_num_queries: Any, size: int) -> None:
+    for number in range(size):
+        node = make_node(f"compute{number}")
+        make_aggregate(number, f"aggregate-{number}", node)
+        pool = make_pool(f"a@lvm-{number}#one", volume_types=[make_volume_type(f"type-{number}")])
+        make_volume(f"volume-{number}", pool, attached_to=[make_server(f"web-{number}", node)])
+    with django_assert_num_queries(9):
+        cluster = ClusterSnapshot.load()
+    assert sum(node.used_vcpus for node in cluster.nodes.values()) == 2 * size
+    assert len(cluster.storage.volumes) == size

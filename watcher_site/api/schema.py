@@ -206,6 +206,8 @@ class ResourceSchema(AutoSchema):
     def _postprocess_serializer_schema(self, schema: Description, serializer: Any, direction: Any) -> Description:
         schema = super()._postprocess_serializer_schema(schema, serializer, direction)
         schema.pop("description", None)
+        if "oneOf" in schema:
+            return schema
         schema["additionalProperties"] = False
         if isinstance(serializer, ResourceSerializer):
             schema["required"] = list(schema["properties"])

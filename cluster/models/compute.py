@@ -1,24 +1,28 @@
-"""The cloud as tables: the compute nodes and the servers on them.
-
-Field names and units follow the compute data model of the infra-optim API: memory in MB, disk in GB.
-"""
+"""Compute nodes, the host aggregates that group them, flavors, and the servers."""
 
 from typing import Self
+from uuid import uuid4
 
 from django.db import models
 from django.db.models import F, Q, Sum
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Greatest
 
 from watcher_site.records import Record, RecordQuerySet
+
+DEFAULT_ZONE = "nova"
 
 
 class ComputeNodeQuerySet(RecordQuerySet):
     def with_use(self) -> Self:
-        """Add what the servers on each node, and those on their way to it, take: ``used_vcpus`` and so on."""
+        """Add what the servers on each node, and those on their way to it, take: ``used_vcpus`` and so on.
+
+        A server that is being resized takes the larger of what it has and what it shall have.
+        """
         takers = Server.objects.present().filter(Q(node=models.OuterRef("pk")) | Q(destination=models.OuterRef("pk")))
 
         def taken(field: str) -> Coalesce:
-            total = takers.order_by().values(one=models.Value(1)).annotate(total=Sum(field)).values("total")
+            size = Greatest(field, Coalesce(f"new_flavor__{field}", 0))
+            total = takers.order_by().values(one=models.Value(1)).annotate(total=Sum(size)).values("total")
             return Coalesce(models.Subquery(total), 0)
 
         return self.annotate(used_vcpus=taken("vcpus"), used_memory=taken("memory"), used_disk=taken("disk"))
@@ -35,7 +39,13 @@ class ComputeNode(Record):
         UP = "up"
         DOWN = "down"
 
+    class PowerState(models.TextChoices):
+        ON = "on"
+        OFF = "off"
+
     hostname = models.CharField(max_length=255)
+    zone = models.CharField(max_length=255, default=DEFAULT_ZONE, help_text="the availability zone")
+    power_state = models.CharField(max_length=20, choices=PowerState, default=PowerState.ON)
     status = models.CharField(max_length=20, choices=Status, default=Status.ENABLED)
     disabled_reason = models.CharField(max_length=255, null=True, blank=True)
     state = models.CharField(max_length=20, choices=State, default=State.UP)
@@ -53,6 +63,7 @@ class ComputeNode(Record):
 
     class Meta:
         ordering = ["hostname"]
+        indexes = [models.Index("zone", "id", name="compute_node_zone")]
         constraints = [
             models.UniqueConstraint("hostname", condition=Q(deleted_at=None), name="compute_node_hostname"),
         ]
@@ -71,6 +82,53 @@ class ComputeNode(Record):
     @property
     def capacity_disk(self) -> float:
         return (self.disk - self.disk_gb_reserved) * self.disk_ratio
+
+
+class HostAggregate(Record):
+    """A group of compute nodes, known by the whole number that the cloud gives it. A node may be in several."""
+
+    id = models.PositiveIntegerField(primary_key=True)
+    name = models.CharField(max_length=255)
+    metadata = models.JSONField(default=dict, blank=True)
+    nodes = models.ManyToManyField(ComputeNode, related_name="aggregates")
+
+    objects = RecordQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint("name", condition=Q(deleted_at=None), name="host_aggregate_name"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def new_flavor_id() -> str:
+    return str(uuid4())
+
+
+class Flavor(Record):
+    """A size that servers may be given. ``flavor_id`` is the cloud's own id of it, any text."""
+
+    flavor_id = models.CharField(max_length=255, default=new_flavor_id)
+    name = models.CharField(max_length=255)
+    vcpus = models.PositiveIntegerField()
+    memory = models.PositiveIntegerField(help_text="MB")
+    disk = models.PositiveIntegerField(help_text="GB")
+    extra_specs = models.JSONField(default=dict, blank=True)
+
+    objects = RecordQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint("name", condition=Q(deleted_at=None), name="flavor_name"),
+            models.UniqueConstraint("flavor_id", condition=Q(deleted_at=None), name="flavor_flavor_id"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Server(Record):
@@ -98,6 +156,14 @@ class Server(Record):
     )
     state = models.CharField(max_length=20, choices=State, default=State.ACTIVE)
     task_state = models.CharField(max_length=64, null=True, blank=True)
+    flavor = models.CharField(max_length=255, default="", blank=True, help_text="the name of the flavor it has")
+    new_flavor = models.ForeignKey(
+        Flavor,
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        help_text="what it is being resized to; it takes room for the larger of both until then",
+    )
     vcpus = models.PositiveIntegerField()
     memory = models.PositiveIntegerField(help_text="MB")
     disk = models.PositiveIntegerField(help_text="GB")
@@ -124,3 +190,8 @@ class Server(Record):
 
     def __str__(self) -> str:
         return self.name
+
+    def taken(self, resource: str) -> int:
+        """Return how many vCPUs, MB of memory or GB of disk it takes where it is, as `with_use` counts it."""
+        own: int = getattr(self, resource)
+        return max(own, getattr(self.new_flavor, resource)) if self.new_flavor_id else own

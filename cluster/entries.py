@@ -1,0 +1,181 @@
+"""The objects of a topology beside the rows that they become, and how those are written: in few statements."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from cluster.json_lines import Misfit
+
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class Collection:
+    """One list of a topology: its table, and the attribute that tells its objects apart beside the UUID.
+
+    ``references`` are the attributes that name other objects; ``columns`` those that are stored under another name.
+    """
+
+    name: str
+    model: Any
+    kind: str
+    key: str
+    references: frozenset[str] = frozenset()
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def column(self, attribute: str) -> str:
+        return self.columns.get(attribute, attribute)
+
+    def rows(self) -> list[Any]:
+        """Lock and return all rows, deleted ones too: a topology may name any of them."""
+        return list(self.model.objects.select_for_update().order_by("pk"))
+
+
+@dataclass
+class Entry:
+    """One object of a topology and the row that it becomes; ``changed`` names the columns that it changes.
+
+    ``links`` are the rows that its foreign keys shall lead to, which may not be written yet.
+    """
+
+    path: tuple[str | int, ...]
+    item: Mapping[str, Any]
+    row: Any
+    is_new: bool
+    changed: set[str] = field(default_factory=set)
+    links: dict[str, Any] = field(default_factory=dict)
+    members_changed: bool = False
+
+    def set(self, column: str, value: Any) -> None:
+        if getattr(self.row, column) != value:
+            setattr(self.row, column, value)
+            self.changed.add(column)
+
+    def link(self, column: str, target: Any) -> None:
+        self.links[column] = target
+        before = getattr(self.row, f"{column}_id")
+        if before != (target.pk if target else None) or (target and target.pk is None):
+            self.changed.add(column)
+
+    def read(self, attribute: str, value: Any) -> Any:
+        """Return an attribute as its column holds it."""
+        if attribute == "uuid":
+            return UUID(value)
+        return self.read_time(value) if attribute == "created_at" else value
+
+    def read_time(self, value: str) -> datetime:
+        try:
+            moment = parse_datetime(value)
+        except ValueError:
+            moment = None
+        if moment is None:
+            raise Misfit([*self.path, "created_at"], f"{value!r} is no date with a time.")
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Report:
+    created: int
+    changed: int
+    unchanged: int
+
+
+def match(items: Iterable[Mapping[str, Any]], collection: Collection, rows: Iterable[Any]) -> list[Entry]:
+    """Find or make the row of each object, and set the columns that the object names."""
+    rows, key = list(rows), collection.key
+    by_uuid = {row.uuid: row for row in rows}
+    # A number that is the primary key stays that of its row when this is deleted.
+    by_key = {getattr(row, key): row for row in reversed(rows) if not row.deleted_at or key == "id"}
+    found = []
+    for position, item in enumerate(items):
+        named = by_key.get(item[key])
+        row = by_uuid.get(UUID(item["uuid"])) if "uuid" in item else named
+        if "uuid" in item and named and named is not row:
+            raise Misfit(
+                [collection.name, position, key], f"{item[key]} stands in the cloud with the uuid {named.uuid}."
+            )
+        entry = Entry((collection.name, position), item, row or collection.model(), row is None)
+        for attribute, value in item.items():
+            if attribute not in collection.references:
+                entry.set(collection.column(attribute), entry.read(attribute, value))
+        if entry.row.deleted_at:
+            entry.set("deleted_at", None)
+        found.append(entry)
+    return found
+
+
+def require_unique(entries: Iterable[Entry], collection: Collection, attribute: str, rows: Iterable[Any]) -> None:
+    """Raise `Misfit` where an object takes what another row has."""
+    column = collection.column(attribute)
+    holders = {row.pk: row for row in rows if not row.deleted_at}
+    own = {id(entry.row) for entry in entries}
+    taken = {getattr(row, column) for row in holders.values() if id(row) not in own}
+    for entry in entries:
+        if attribute in entry.item and entry.item[attribute] in taken:
+            value = entry.item[attribute]
+            raise Misfit([*entry.path, attribute], f"{value} is that of another {collection.kind}.")
+
+
+def present(entries: Iterable[Entry], rows: Iterable[Any], column: str) -> dict[Any, Any]:
+    """Return by name what will be there: the rows that stand, and those of the topology."""
+    everything = [*reversed(list(rows)), *(entry.row for entry in entries)]
+    return {getattr(row, column): row for row in everything if not row.deleted_at}
+
+
+def find(names: Mapping[Any, Any], name: Any, kind: str, path: Iterable[str | int]) -> Any:
+    """Return what a name means, nothing for null.
+
+    Raises:
+        Misfit: it means nothing.
+    """
+    if name is None:
+        return None
+    if name not in names:
+        raise Misfit([*path], f"there is no {kind} {name}.")
+    return names[name]
+
+
+def write(entries: Iterable[Entry]) -> None:
+    """Insert the new rows and update the changed ones, each in few statements."""
+    entries = list(entries)
+    for entry in entries:
+        for column, target in entry.links.items():
+            setattr(entry.row, column, target)
+    new = [entry for entry in entries if entry.is_new]
+    changed = [entry for entry in entries if entry.changed and not entry.is_new]
+    for entry in changed:
+        entry.row.updated_at = timezone.now()
+    columns = {column for entry in changed for column in entry.changed}
+    if new:
+        type(new[0].row).objects.bulk_create([entry.row for entry in new], batch_size=BATCH)
+    if changed:
+        rows = [entry.row for entry in changed]
+        type(rows[0]).objects.bulk_update(rows, [*sorted(columns), "updated_at"], batch_size=BATCH)
+
+
+def write_members(wanted: list[tuple[Entry, list[Any]]], through: Any, owner: str, member: str) -> None:
+    """Bring a table of pairs in line: each entry's row has just these members."""
+    if not wanted:
+        return
+    owner, member = f"{owner}_id", f"{member}_id"
+    standing = through.objects.filter(**{f"{owner}__in": [entry.row.pk for entry, _ in wanted]})
+    keys = {pair: key for key, *pair in standing.values_list("pk", owner, member) for pair in [tuple(pair)]}
+    pairs = {(entry.row.pk, row.pk): entry for entry, rows in wanted for row in rows}
+    owners = {entry.row.pk: entry for entry, _ in wanted}
+    for key, _ in pairs.keys() ^ keys.keys():
+        owners[key].members_changed = True
+    through.objects.filter(pk__in=[key for pair, key in keys.items() if pair not in pairs]).delete()
+    new = [through(**{owner: pair[0], member: pair[1]}) for pair in pairs if pair not in keys]
+    through.objects.bulk_create(new, batch_size=BATCH)
+
+
+def count(entries: Iterable[Entry]) -> Report:
+    entries = list(entries)
+    created = sum(entry.is_new for entry in entries)
+    changed = sum(bool(entry.changed or entry.members_changed) and not entry.is_new for entry in entries)
+    return Report(created, changed, len(entries) - created - changed)

@@ -1,0 +1,17 @@
+"""The cloud as tables, named as in the data models of the infra-optim API: memory in MB, disk in GB."""
+
+from cluster.models.compute import ComputeNode, ComputeNodeQuerySet, Flavor, HostAggregate, Server
+from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
+
+__all__ = [
+    "ComputeNode",
+    "ComputeNodeQuerySet",
+    "Flavor",
+    "HostAggregate",
+    "Pool",
+    "Server",
+    "StorageNode",
+    "Volume",
+    "VolumeAttachment",
+    "VolumeType",
+]

@@ -1,0 +1,187 @@
+"""Storage nodes with their pools, volume types, and the volumes. Sizes are in GB."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import models
+from django.db.models import Count, F, Q, Sum
+
+from cluster.models.compute import DEFAULT_ZONE, Server
+from watcher_site.records import Record, RecordQuerySet
+
+
+class VolumeType(Record):
+    """A kind of storage that volumes may ask for."""
+
+    name = models.CharField(max_length=255)
+    extra_specs = models.JSONField(default=dict, blank=True)
+
+    objects = RecordQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint("name", condition=Q(deleted_at=None), name="volume_type_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class StorageNode(Record):
+    """A backend of the block storage service: ``host`` reads ``host@backend``."""
+
+    class Status(models.TextChoices):
+        ENABLED = "enabled"
+        DISABLED = "disabled"
+
+    class State(models.TextChoices):
+        UP = "up"
+        DOWN = "down"
+
+    host = models.CharField(max_length=255)
+    zone = models.CharField(max_length=255, default=DEFAULT_ZONE, help_text="the availability zone")
+    status = models.CharField(max_length=20, choices=Status, default=Status.ENABLED)
+    state = models.CharField(max_length=20, choices=State, default=State.UP)
+    volume_types = models.ManyToManyField(VolumeType, related_name="storage_nodes")
+
+    objects = RecordQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["host"]
+        constraints = [models.UniqueConstraint("host", condition=Q(deleted_at=None), name="storage_node_host")]
+
+    def __str__(self) -> str:
+        return self.host
+
+
+class Pool(Record):
+    """A part of a storage node, ``host@backend#pool``, with its capacities as the cloud accounts for them.
+
+    ``allocated_capacity_gb`` is what its volumes were given, ``provisioned_capacity_gb`` what was promised in all,
+    ``virtual_free`` what may still be promised: the total times the over-subscription ratio, less what is provisioned.
+    """
+
+    name = models.CharField(max_length=255)
+    storage_node = models.ForeignKey(StorageNode, models.PROTECT, related_name="pools")
+    total_volumes = models.PositiveIntegerField(default=0)
+    total_capacity_gb = models.PositiveBigIntegerField()
+    free_capacity_gb = models.PositiveBigIntegerField(default=0)
+    provisioned_capacity_gb = models.PositiveBigIntegerField(default=0)
+    allocated_capacity_gb = models.PositiveBigIntegerField(default=0)
+    virtual_free = models.BigIntegerField(default=0)
+    max_over_subscription_ratio = models.FloatField(default=1.0)
+
+    objects = RecordQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint("name", condition=Q(deleted_at=None), name="pool_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def used_capacity_gb(self) -> int:
+        return self.total_capacity_gb - self.free_capacity_gb
+
+    @property
+    def promisable_capacity_gb(self) -> int:
+        return int(self.total_capacity_gb * self.max_over_subscription_ratio)
+
+    def account(self, volumes: int, allocated: int) -> None:
+        """Set every number that follows from how many volumes it holds and how large they are together."""
+        self.total_volumes, self.allocated_capacity_gb, self.provisioned_capacity_gb = volumes, allocated, allocated
+        self.free_capacity_gb = max(self.total_capacity_gb - allocated, 0)
+        self.virtual_free = self.promisable_capacity_gb - allocated
+
+
+ACCOUNTS = (
+    "total_volumes",
+    "allocated_capacity_gb",
+    "provisioned_capacity_gb",
+    "free_capacity_gb",
+    "virtual_free",
+)
+
+
+class VolumeQuerySet(RecordQuerySet):
+    def held_by(self, pools: Iterable[Pool]) -> dict[Any, tuple[int, int]]:
+        """Return how many volumes take room in each pool, on it or on their way to it, and how many GB."""
+        keys = [pool.pk for pool in pools]
+        held: dict[Any, tuple[int, int]] = dict.fromkeys(keys, (0, 0))
+        for place in ("pool", "destination"):
+            there = self.present().filter(**{f"{place}__in": keys}).order_by().values_list(place)
+            for key, volumes, size in there.annotate(volumes=Count("pk"), size=Sum("size")):
+                held[key] = (held[key][0] + volumes, held[key][1] + size)
+        return held
+
+
+class Volume(Record):
+    """A block device. ``status`` is Cinder's word; without a pool it is nowhere yet."""
+
+    class Status(models.TextChoices):
+        CREATING = "creating"
+        AVAILABLE = "available"
+        ATTACHING = "attaching"
+        IN_USE = "in-use"
+        DETACHING = "detaching"
+        MAINTENANCE = "maintenance"
+        RETYPING = "retyping"
+        DELETING = "deleting"
+        ERROR = "error"
+
+    name = models.CharField(max_length=255)
+    size = models.PositiveIntegerField(help_text="GB")
+    status = models.CharField(max_length=20, choices=Status, default=Status.AVAILABLE)
+    pool = models.ForeignKey(Pool, models.PROTECT, null=True, related_name="volumes")
+    destination = models.ForeignKey(
+        Pool,
+        models.PROTECT,
+        null=True,
+        related_name="arriving_volumes",
+        help_text="where it is being moved to; it takes room in both pools until then",
+    )
+    migration_status = models.CharField(max_length=64, null=True, blank=True)
+    volume_type = models.ForeignKey(VolumeType, models.PROTECT, null=True, related_name="volumes")
+    multiattach = models.BooleanField(default=False)
+    bootable = models.BooleanField(default=False)
+    snapshot_id = models.CharField(max_length=255, default="", blank=True, help_text="the snapshot it was made from")
+    has_snapshots = models.BooleanField(default=False, help_text="whether snapshots of it exist")
+    project_id = models.CharField(max_length=255, default="", blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    servers = models.ManyToManyField(Server, through="VolumeAttachment", related_name="volumes")
+
+    objects = VolumeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "pk"]
+        indexes = [
+            models.Index("name", "id", name="volume_name"),
+            models.Index("status", "id", name="volume_status"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(destination=None) | Q(pool__isnull=False) & ~Q(destination=F("pool")),
+                name="volume_destination_elsewhere",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class VolumeAttachment(Record):
+    """A volume that a server uses; its UUID is the attachment's id."""
+
+    volume = models.ForeignKey(Volume, models.CASCADE, related_name="attachments")
+    server = models.ForeignKey(Server, models.CASCADE, related_name="attachments")
+
+    objects = RecordQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint("volume", "server", condition=Q(deleted_at=None), name="volume_attachment_pair"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.volume} on {self.server}"

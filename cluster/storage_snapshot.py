@@ -1,0 +1,134 @@
+"""The storage part of the cloud in memory: storage nodes, their pools, the volumes in them. Sizes are in GB."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from cluster.models import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
+
+
+@dataclass
+class VolumeSnapshot:
+    """A volume; ``attachments`` hold a ``server_id`` and an ``attachment_id`` each, ``host`` is the pool's name."""
+
+    uuid: UUID
+    name: str
+    size: int
+    status: str
+    host: str
+    volume_type: str | None
+    multiattach: bool
+    bootable: bool
+    snapshot_id: str
+    has_snapshots: bool
+    project_id: str
+    metadata: dict[str, Any]
+    created_at: datetime
+    attachments: list[dict[str, str]] = field(default_factory=list)
+
+
+@dataclass
+class PoolSnapshot:
+    """A pool with the numbers that the cloud accounts for; ``host`` is its storage node's."""
+
+    uuid: UUID
+    name: str
+    host: str
+    total_volumes: int
+    total_capacity_gb: int
+    free_capacity_gb: int
+    provisioned_capacity_gb: int
+    allocated_capacity_gb: int
+    virtual_free: int
+    max_over_subscription_ratio: float
+    volumes: list[VolumeSnapshot] = field(default_factory=list)
+
+
+@dataclass
+class StorageNodeSnapshot:
+    """A storage node; ``volume_type`` names the types that it serves, in the order of their names."""
+
+    uuid: UUID
+    host: str
+    zone: str
+    status: str
+    state: str
+    volume_type: list[str] = field(default_factory=list)
+    pools: list[PoolSnapshot] = field(default_factory=list)
+
+
+@dataclass
+class StorageSnapshot:
+    """The storage nodes by host, in the order of their names, and what volume types there are with their specs."""
+
+    nodes: dict[str, StorageNodeSnapshot] = field(default_factory=dict)
+    volume_types: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def pools(self) -> dict[str, PoolSnapshot]:
+        return {pool.name: pool for node in self.nodes.values() for pool in node.pools}
+
+    @property
+    def volumes(self) -> list[VolumeSnapshot]:
+        return [volume for pool in self.pools.values() for volume in pool.volumes]
+
+    def serves(self, pool: PoolSnapshot, volume_type: str | None) -> bool:
+        """Say whether volumes of a type, or without any, may be in a pool."""
+        return volume_type is None or volume_type in self.nodes[pool.host].volume_type
+
+
+def columns(model: Any, *without: str) -> list[str]:
+    """Return the fields of a snapshot that are columns of its table, under the same name."""
+    return [name for name in model.__dataclass_fields__ if name not in without]
+
+
+def load_storage() -> StorageSnapshot:
+    """Read the tables: six queries, however many rows. Volumes without a pool do not appear."""
+    rows = StorageNode.objects.present().order_by("host").values("pk", *columns(StorageNodeSnapshot, *LISTS))
+    nodes = {row.pop("pk"): StorageNodeSnapshot(**row) for row in rows}
+    names = VolumeType.objects.present().order_by("name").values_list("pk", "name", "extra_specs")
+    types = {key: (name, specs) for key, name, specs in names}
+    for node, kind in StorageNode.volume_types.through.objects.values_list("storagenode_id", "volumetype_id"):
+        if node in nodes and kind in types:
+            nodes[node].volume_type.append(types[kind][0])
+    for found in nodes.values():
+        found.volume_type.sort()
+    fill(load_pools(nodes), {key: name for key, (name, _) in types.items()})
+    return StorageSnapshot({node.host: node for node in nodes.values()}, dict(types.values()))
+
+
+LISTS = ("volume_type", "pools")
+
+
+def load_pools(nodes: dict[int, StorageNodeSnapshot]) -> dict[int, PoolSnapshot]:
+    pools = {}
+    wanted = columns(PoolSnapshot, "host", "volumes")
+    for row in Pool.objects.present().order_by("name").values("pk", "storage_node_id", *wanted):
+        key, node = row.pop("pk"), nodes.get(row.pop("storage_node_id"))
+        if node:
+            pools[key] = PoolSnapshot(host=node.host, **row)
+            node.pools.append(pools[key])
+    return pools
+
+
+def fill(pools: dict[int, PoolSnapshot], types: dict[int, str]) -> None:
+    """Put the volumes into their pools."""
+    attachments = load_attachments()
+    wanted = columns(VolumeSnapshot, "host", "volume_type", "attachments")
+    rows = Volume.objects.present().exclude(pool=None).order_by("name", "pk")
+    for row in rows.values("pk", "pool_id", "volume_type_id", *wanted):
+        key, pool, kind = row.pop("pk"), pools.get(row.pop("pool_id")), types.get(row.pop("volume_type_id"))
+        if pool:
+            pool.volumes.append(
+                VolumeSnapshot(host=pool.name, volume_type=kind, attachments=attachments.get(key, []), **row)
+            )
+
+
+def load_attachments() -> dict[int, list[dict[str, str]]]:
+    found = defaultdict(list)
+    rows = VolumeAttachment.objects.present().filter(server__deleted_at=None).order_by("pk")
+    for volume, uuid, server in rows.values_list("volume_id", "uuid", "server__uuid"):
+        found[volume].append({"server_id": str(server), "attachment_id": str(uuid)})
+    return found
