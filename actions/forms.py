@@ -2,10 +2,7 @@
 
 from django import forms
 
-from actions.models import SKIPPED_BY_USER
-from watcher_site.messages import STATUS_MESSAGE_LENGTH
-
-REASON_LENGTH = STATUS_MESSAGE_LENGTH - len(f"{SKIPPED_BY_USER} Reason: ")
+from actions.models import REASON_LENGTH
 
 
 class ReasonForm(forms.Form):

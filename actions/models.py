@@ -12,7 +12,10 @@ from watcher_site.state import StatefulModel
 
 SKIPPED_BY_USER = "Action skipped by user."
 SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
+REASON = " Reason: "
 NOTE = " Note: "
+# A person's words are never cut, so they must fit behind the longest of our own.
+REASON_LENGTH = STATUS_MESSAGE_LENGTH - len(f"{SKIPPED_BY_USER}{REASON}")
 
 
 class Action(StatefulModel):
@@ -31,7 +34,7 @@ class Action(StatefulModel):
 
     # A worker whose lease ran out was given an older attempt, and can no longer write.
     guard_fields = ["state", "attempt"]
-    transition_fields = ["state", "status_message", "skipped_by", "attempt"]
+    transition_fields = ["state", "status_message", "skipped_by", "reason", "attempt"]
 
     action_plan = models.ForeignKey("plans.ActionPlan", models.CASCADE, related_name="actions")
     action_type = models.CharField(max_length=255)
@@ -39,6 +42,9 @@ class Action(StatefulModel):
     state = FSMField(max_length=20, choices=State, default=State.PENDING, protected=True, editable=False)
     status_message = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True)
     skipped_by = models.CharField(max_length=255, null=True, help_text="the user name of who skipped it")
+    reason = models.CharField(
+        max_length=REASON_LENGTH, default="", help_text="what a person wrote about its being skipped"
+    )
     attempt = models.PositiveIntegerField(default=0, editable=False)
     parents = models.ManyToManyField(
         "self",
@@ -67,22 +73,27 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip(self, by: str, reason: str = "") -> None:
-        """A person excludes the action. The caller holds the plan's row and has asked `ActionPlan.is_prunable`.
-
-        The texts are those that existing clients show. The caller checked that they fit.
-        """
+        """A person excludes the action. The caller holds the plan's row and has asked `ActionPlan.is_prunable`."""
         self.skipped_by = by
-        self.status_message = self.skip_message(reason)
+        self.comment(reason)
 
-    def skip_message(self, reason: str) -> str:
-        """Return the message of a SKIPPED action with a person's words.
+    @property
+    def finding(self) -> str:
+        """What the message of a SKIPPED action says before a person's words, in the texts that clients know."""
+        if self.skipped_by is not None:
+            return SKIPPED_BY_USER
+        return (self.status_message or SKIPPED_AUTOMATICALLY).removesuffix(f"{NOTE}{self.reason}")
 
-        What an action found out by itself stays: nobody reads "skipped by user" of what no user skipped.
+    def comment(self, reason: str) -> None:
+        """Put a person's words, of at most `REASON_LENGTH` characters, into the message of a SKIPPED action.
+
+        What an action found out by itself stays: nobody reads "skipped by user" of what no user skipped. It is
+        cut where it leaves no room; its event keeps the whole.
         """
-        if self.state == self.State.SKIPPED and self.skipped_by is None:
-            finding = (self.status_message or SKIPPED_AUTOMATICALLY).split(NOTE)[0]
-            return f"{finding}{NOTE}{reason}" if reason else finding
-        return f"{SKIPPED_BY_USER} Reason: {reason}" if reason else SKIPPED_BY_USER
+        finding = self.finding
+        words = f"{NOTE if self.skipped_by is None else REASON}{reason}" if reason else ""
+        self.status_message = f"{cut(finding, STATUS_MESSAGE_LENGTH - len(words))}{words}"
+        self.reason = reason
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip_automatically(self, finding: str) -> None:

@@ -5,12 +5,12 @@ begins the plan: of a skip and a start that race, exactly one wins.
 """
 
 from collections.abc import Iterable
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Model
 
-from actions.models import NOTE, SKIPPED_BY_USER, Action
+from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action
 from watcher_site.messages import STATUS_MESSAGE_LENGTH
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.statements import Placeholder, Query
@@ -43,16 +43,15 @@ def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
 
 
 @transaction.atomic
-def skip_actions(plan: Any, uuids: Iterable[UUID | str], by: str, reason: str | None = None) -> int:
+def skip_actions(plan: Model, uuids: Iterable[UUID | str], by: str, reason: str | None = None) -> int:
     """Skip several actions of one plan for one reason, all or none, and return how many they are.
 
     Raises:
         Conflict, Invalid, NotFound: as `skip_action`; the message names the action.
     """
     wanted = {str(uuid) for uuid in uuids}
-    type(plan).objects.select_for_update().get(pk=plan.pk)
-    actions = Action.objects.present().filter(action_plan=plan, uuid__in=wanted).select_related("action_plan")
-    found = list(actions.order_by("pk"))
+    of_plan = Action.objects.present().filter(action_plan=plan, uuid__in=wanted).select_related("action_plan")
+    found = list(of_plan.select_for_update(of=("action_plan",)).order_by("pk"))
     if absent := wanted - {str(action.uuid) for action in found}:
         raise NotFound(f"Action {min(absent)} could not be found")
     for action in found:
@@ -72,7 +71,7 @@ def change_reason(uuid: UUID | str, reason: str | None) -> Action:
     action = locked(uuid)
     if action.state != Action.State.SKIPPED:
         raise Conflict("status_message update only allowed when action state is SKIPPED")
-    action.status_message = fitting(action, reason)
+    action.comment(words(action, reason))
     action.save_state()
     return action
 
@@ -89,31 +88,22 @@ def skip_locked(action: Action, by: str, reason: str | None) -> None:
         raise Conflict(f"State transition not allowed: ({action.state} -> SKIPPED)")
     if not action.action_plan.is_prunable:
         raise Conflict(f"State update not allowed for actionplan state: {action.action_plan.state}")
-    fitting(action, reason)
     action.skip(by, words(action, reason))
     action.save_state()
 
 
-def fitting(action: Action, reason: str | None) -> str:
-    """Return the whole message with a person's words, which are never cut.
+def words(action: Action, reason: str | None) -> str:
+    """Return what a person wrote, without our own words before it: people send an edited copy of the whole.
 
     Raises:
-        Invalid: it is longer than its column.
+        Invalid: it would not fit into the message. A person's words are never cut.
     """
-    message = action.skip_message(words(action, reason))
-    if len(message) > STATUS_MESSAGE_LENGTH:
-        own = len(message) - len(words(action, reason))
-        raise Invalid(
-            f"Invalid input for field/attribute status_message. It must be at most {STATUS_MESSAGE_LENGTH - own} "
-            f"characters long, so that the whole message has at most {STATUS_MESSAGE_LENGTH}."
-        )
-    return message
-
-
-def words(action: Action, reason: str | None) -> str:
-    """Return what a person wrote, without our own words around it: people send an edited copy of the whole."""
     text = (reason or "").translate(ONE_LINE).strip()
-    if action.skipped_by is None and action.status_message:
-        text = text.removeprefix(action.status_message.split(NOTE)[0]).removeprefix(NOTE.rstrip()).strip()
-        text = text.removeprefix(NOTE.strip()).strip()
-    return text.removeprefix(SKIPPED_BY_USER).strip().removeprefix("Reason:").strip()
+    for own in (f"{SKIPPED_BY_USER}{REASON}", SKIPPED_BY_USER, f"{action.finding}{NOTE}", action.finding):
+        text = text.removeprefix(own.strip()).strip()
+    if len(text) > REASON_LENGTH:
+        raise Invalid(
+            f"Invalid input for field/attribute status_message. It must be at most {REASON_LENGTH} characters long, "
+            f"so that the whole message has at most {STATUS_MESSAGE_LENGTH}."
+        )
+    return text

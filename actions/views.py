@@ -57,7 +57,7 @@ def reason_form(request: HttpRequest, action: Action) -> ReasonForm | None:
     if not request.user.has_perm("actions.skip_action"):
         return None
     if action.state == Action.State.SKIPPED:
-        return NewReasonForm(initial={"reason": (action.status_message or "").partition("Reason: ")[2]})
+        return NewReasonForm(initial={"reason": action.reason})
     return ReasonForm() if action.state == Action.State.PENDING and action.action_plan.is_prunable else None
 
 

@@ -145,6 +145,5 @@ class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
         return Response(self.show(audit))
 
     def destroy(self, request: Request, identifier: str) -> Response:
-        audit = self.get_object(request, identifier)
-        audit.remove()
+        self.get_object(request, identifier).remove()
         return Response(status=204)

@@ -9,7 +9,6 @@ from audits.querysets import AuditQuerySet, NamedQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.records import NullsFirst, Record
-from watcher_site.refusals import Invalid
 from watcher_site.state import StatefulModel
 
 NAME_LENGTH = 63
@@ -46,6 +45,8 @@ class Goal(Named):
         indexes = [
             models.Index("name", "id", name="goal_name_sort"),
             models.Index("display_name", "id", name="goal_display_name"),
+            models.Index("created_at", "id", name="goal_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="goal_updated_at"),
         ]
         constraints = [unique_name("goal_name")]
 
@@ -63,6 +64,8 @@ class Strategy(Named):
         indexes = [
             models.Index("name", "id", name="strategy_name_sort"),
             models.Index("display_name", "id", name="strategy_display_name"),
+            models.Index("created_at", "id", name="strategy_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="strategy_updated_at"),
         ]
         constraints = [unique_name("strategy_name")]
 
@@ -79,6 +82,8 @@ class ScoringEngine(Named):
         indexes = [
             models.Index("name", "id", name="scoring_engine_name_sort"),
             models.Index("description", "id", name="scoring_engine_description"),
+            models.Index("created_at", "id", name="scoring_engine_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="scoring_engine_updated_at"),
         ]
         constraints = [unique_name("scoring_engine_name")]
 
@@ -179,6 +184,7 @@ class Audit(StatefulModel, Named):
 
         Raises:
             Invalid: it is waiting or running.
+            NotFound: someone else deleted it.
         """
         if not type(self).objects.filter(pk=self.pk, state__in=self.DELETABLE).soft_delete():
-            raise Invalid(f"Couldn't delete when state is '{self.state}'.")
+            raise self.undeletable()

@@ -7,7 +7,6 @@ from plans.querysets import ActionPlanQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.records import NullsFirst
-from watcher_site.refusals import Conflict
 from watcher_site.state import StatefulModel
 
 
@@ -136,11 +135,12 @@ class ActionPlan(StatefulModel):
         """Delete it with its actions, so that they can still be looked back on until they are purged.
 
         Raises:
-            Conflict: it is waiting or running.
+            Invalid: it is waiting or running.
+            NotFound: someone else deleted it.
         """
         deleted = type(self).objects.filter(pk=self.pk, state__in=self.DELETABLE).soft_delete()
         if not deleted:
-            raise Conflict(f"Couldn't delete when state is '{self.state}'.")
+            raise self.undeletable()
         self.actions.all().soft_delete()
 
 

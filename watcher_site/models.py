@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from watcher_site.records import RecordQuerySet
+from watcher_site.records import NullsFirst, RecordQuerySet
 
 
 class ServiceQuerySet(RecordQuerySet):
@@ -53,7 +53,9 @@ class Service(models.Model):
         indexes = [
             models.Index("name", "id", name="service_name"),
             models.Index("host", "id", name="service_host"),
-            models.Index("last_seen_up", "id", name="service_last_seen_up"),
+            models.Index(NullsFirst("last_seen_up"), "id", name="service_last_seen_up"),
+            models.Index("created_at", "id", name="service_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="service_updated_at"),
         ]
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django_fsm import ConcurrentTransition, ConcurrentTransitionMixin, TransitionNotAllowed
 
 from watcher_site.records import Record
+from watcher_site.refusals import Invalid, NotFound, Refused
 from watcher_site.statements import Bound, Change, write_together
 
 __all__ = ["ConcurrentTransition", "StatefulModel", "TransitionNotAllowed"]
@@ -53,3 +54,10 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         """What the guarded columns held when this instance was read or last saved, as the mixin keeps it."""
         values: dict[str, Any] = self._ConcurrentTransitionMixin__initial_states  # type: ignore[attr-defined]
         return values
+
+    def undeletable(self) -> Refused:
+        """Return why a guarded deletion found no row: in the words that clients know, of the state as it is now."""
+        standing: Any = type(self)._default_manager.filter(pk=self.pk, deleted_at=None).first()
+        if standing is None:
+            return NotFound(f"{self._meta.object_name} {self.uuid} could not be found")
+        return Invalid(f"Couldn't delete when state is '{standing.state}'.")

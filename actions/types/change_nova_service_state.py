@@ -20,7 +20,7 @@ class ChangeNovaServiceState(ActionType):
             "resource_id": {"type": "string", "minLength": 1},
             "resource_name": {"type": "string", "minLength": 1},
             "state": {"type": "string", "enum": ["up", ENABLED, "down", DISABLED]},
-            "disabled_reason": {"type": "string", "minLength": 1},
+            "disabled_reason": {"type": "string", "minLength": 1, "maxLength": 255},
         },
         "required": ["resource_id", "state"],
         "additionalProperties": False,

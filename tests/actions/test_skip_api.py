@@ -207,3 +207,18 @@ def test_a_reader_may_not_skip(reader: User, plan: ActionPlan, path: str) -> Non
     assert answer.status_code == 403
     assert fault(answer) == "Policy doesn't allow action:update to be performed."
     assert action(plan, "a").state == "PENDING"
+
+
+def test_words_about_an_automatic_skip_fit_however_long_the_finding_is(api: Caller) -> None:
+    finding = "Action was skipped automatically: " + "x" * (255 - len("Action was skipped automatically: "))
+    skipped = make_action("SKIPPED", plan_state="SUCCEEDED", status_message=finding)
+    answer = api.patch(f"/actions/{skipped.uuid}", [reason("known since Friday")])
+    assert answer.json()["status_message"].startswith("Action was skipped automatically:")
+    assert answer.json()["status_message"].endswith(" Note: known since Friday")
+
+
+def test_a_finding_that_speaks_of_a_note_is_kept_whole(api: Caller) -> None:
+    finding = "Action was skipped automatically: see Note: 5"
+    skipped = make_action("SKIPPED", plan_state="SUCCEEDED", status_message=finding)
+    answers = [api.patch(f"/actions/{skipped.uuid}", [reason(words)]).json() for words in ("first", "second")]
+    assert answers[-1]["status_message"] == f"{finding} Note: second"

@@ -140,3 +140,10 @@ def test_a_deleted_plan_is_not_started_by_those_who_see_it(api: Caller) -> None:
     plan.remove()
     answer = api.post(f"/action_plans/{plan.uuid}/start", **{"X-Show-Deleted": "true"})
     assert answer.status_code == 404
+
+
+@pytest.mark.parametrize("asked", ["ONGOING", "PENDING", "CANCELLED", "FOO"])
+def test_who_has_no_right_learns_nothing_of_the_state(stranger: User, asked: str) -> None:
+    answer = Caller(stranger).patch(f"/action_plans/{make_plan().uuid}", to(asked))
+    assert answer.status_code == 403
+    assert "RECOMMENDED" not in fault(answer)

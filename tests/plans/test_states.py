@@ -6,7 +6,7 @@ from django_fsm import ConcurrentTransition
 from actions.models import Action
 from plans.models import ActionPlan
 from tests.builders import make_plan
-from watcher_site.refusals import Conflict
+from watcher_site.refusals import Invalid
 
 
 @pytest.mark.django_db
@@ -40,7 +40,7 @@ def test_a_plan_that_was_deleted_meanwhile_is_not_started() -> None:
 def test_a_plan_that_was_started_meanwhile_is_not_deleted() -> None:
     plan = make_plan()
     ActionPlan.objects.get(pk=plan.pk).launch()
-    with pytest.raises(Conflict):
+    with pytest.raises(Invalid, match="PENDING"):
         plan.remove()
 
 

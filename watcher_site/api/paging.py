@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Model, Q, QuerySet
 from django.http import QueryDict
 
 from watcher_site.refusals import Invalid, NotFound
@@ -32,12 +32,17 @@ class Page:
         """Order the rows, ties by id, nulls as the smallest value, and leave one page after the marker's."""
         if after is not None:
             queryset = queryset.filter(self.beyond(*after))
-        return queryset.order_by(*self.order())[: self.limit]
+        return queryset.order_by(*self.order(queryset.model))[: self.limit]
 
-    def order(self) -> list[Any]:
+    def order(self, model: type[Model]) -> list[Any]:
         sign = "-" if self.descending else ""
         if self.sort_column == "pk":
             return [f"{sign}pk"]
+        # No more words than needed: each that its index does not have keeps PostgreSQL from it.
+        if self.sort_column == "uuid":
+            return [f"{sign}uuid"]
+        if not is_nullable(model, self.sort_column):
+            return [f"{sign}{self.sort_column}", f"{sign}pk"]
         column = F(self.sort_column)
         key = column.desc(nulls_last=True) if self.descending else column.asc(nulls_first=True)
         return [key, f"{sign}pk"]
@@ -62,6 +67,16 @@ class Page:
             "marker": str(last),
         }
         return f"{path}?{urlencode(query)}"
+
+
+def is_nullable(model: type[Model] | None, path: str) -> bool:
+    """Say whether a column, or a relation on the way to it, may be null."""
+    for name in path.split("__"):
+        field: Any = model._meta.get_field(name) if model else None
+        if field.null:
+            return True
+        model = field.related_model
+    return False
 
 
 def read_page(query: QueryDict, sort_keys: dict[str, str], filters: list[str]) -> Page:

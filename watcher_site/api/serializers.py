@@ -10,7 +10,6 @@ from django.db.models.functions import Cast
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from watcher_site.api.errors import NotAcceptableHere
 from watcher_site.api.versions import MAXIMUM, Version
 
 Row = dict[str, Any]
@@ -24,7 +23,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
 
     ``Meta`` holds:
         short: the fields of the short list; the other lists and single objects have all.
-        since: the version that brought a field, where that is not the first. It gates input as well as output.
+        since: the version that brought a field, where that is not the first.
         columns: the column or expression of a field, where that is not the column of the same name.
         json: the fields whose columns hold JSON. It goes out as the text that it is in the database.
         computed: the fields that no column holds.
@@ -60,17 +59,6 @@ class ResourceSerializer(serializers.Serializer[Any]):
     @cache
     def visible(cls, version: Version, detailed: bool) -> list[str]:
         return [name for name in cls._declared_fields if cls.shows(name, version, detailed)]
-
-    @classmethod
-    def refuse_newer(cls, fields: Mapping[str, Any], version: Version) -> None:
-        """Refuse a body that speaks of a field that the version does not have.
-
-        Raises:
-            NotAcceptableHere: as existing servers answer.
-        """
-        since = cls.option("since", {})
-        if any(version < since.get(name, (1, 0)) for name in fields):
-            raise NotAcceptableHere
 
     @classmethod
     def read(cls, queryset: QuerySet[Any], version: Version, detailed: bool, host: str) -> list[Row]:
