@@ -5,6 +5,8 @@ from typing import Any
 
 import structlog
 from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
 
 from audits.goals import GOALS
 from audits.models import Audit
@@ -18,14 +20,15 @@ from plans.models import ActionPlan, EfficacyIndicator
 from plans.proposals import propose
 from watcher_site.plugins import load
 from watcher_site.refusals import Invalid
+from watcher_site.state import ConcurrentTransition
 
 log = structlog.get_logger(__name__)
 
 
 def answer(audit: Audit) -> None:
-    """Run the strategy of an ONGOING audit, and write its plan and its success in one transaction.
+    """Run the strategy of an ONGOING audit, and write its plan and what becomes of the audit in one transaction.
 
-    Without `force`, an action plan that is ONGOING anywhere cancels the audit: it would look at a moving cloud.
+    Without `force`, it does not run while an action plan is ONGOING anywhere: it would look at a moving cloud.
 
     Raises:
         Refused: the audit cannot be answered, and the message says why to the person who made it.
@@ -33,15 +36,13 @@ def answer(audit: Audit) -> None:
     """
     ongoing = None if audit.force else ActionPlan.objects.present().filter(state=ActionPlan.State.ONGOING).first()
     if ongoing:
-        audit.cancel(f"Audit was cancelled because action plan {ongoing.uuid} is ongoing. Use force to run it anyway.")
-        audit.save_state()
-        log.info("audit cancelled", reason=audit.status_message)
+        pass_over(audit, f"action plan {ongoing.uuid} is ongoing. Use force to run it anyway.")
         return
     strategy = choose(audit)
     parameters = complete(strategy.schema, audit.parameters)
     cluster = see(audit)
     plan = conclude(audit, strategy, parameters, strategy.solve(cluster, parameters))
-    log.info("audit succeeded", action_plan=str(plan.uuid), state=plan.state)
+    log.info("audit answered", action_plan=str(plan.uuid), state=plan.state)
 
 
 def see(audit: Audit) -> ClusterSnapshot:
@@ -72,17 +73,51 @@ def choose(audit: Audit) -> Strategy:
     raise Invalid(f"No strategy could be found to achieve the '{audit.goal.name}' goal.")
 
 
+def hold(audit: Audit) -> Audit:
+    """Return an audit as it is in the table now, locked until the transaction ends: a person may have changed it.
+
+    Raises:
+        ConcurrentTransition: its run is no longer this decision engine's.
+    """
+    own = Audit.objects.running_under(audit.decision_engine).filter(pk=audit.pk)
+    held: Audit | None = own.select_for_update(no_key=True).first()
+    if held is None:
+        raise ConcurrentTransition(f"The run of audit {audit.uuid} was cancelled, suspended or taken over.")
+    return held
+
+
+@transaction.atomic
+def pass_over(audit: Audit, obstacle: str) -> None:
+    own = hold(audit)
+    own.pass_over_run(timezone.now(), obstacle)
+    own.save_state()
+    log.info("audit passed over", reason=own.status_message, state=own.state)
+
+
+@transaction.atomic
+def fail(audit: Audit, reason: str) -> None:
+    """Write why a run broke off.
+
+    Raises:
+        ConcurrentTransition: it was cancelled or taken over meanwhile, and nothing was written.
+    """
+    own = hold(audit)
+    own.fail_run(timezone.now(), reason)
+    own.save_state()
+
+
 @transaction.atomic
 def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], solution: Solution) -> ActionPlan:
-    """Turn a solution into the plan of an audit that succeeded: all of it, or nothing."""
+    """Turn a solution into the plan of an audit, and end its run: all of it, or nothing."""
     goal = GOALS[strategy.goal]
     goal.check(solution.indicators)
     actions = PLANNERS[strategy.planner](solution.actions)
     # Of two plans of a strategy the later one must see the earlier: they are written one after the other.
     row = StrategyRow.objects.present().filter(name=strategy.name).select_for_update(no_key=True).first()
-    # Then the guarded write: whoever cancels the audit from here on comes too late, and whoever did before wins.
-    audit.succeed()
-    audit.save_state()
+    # Then the guarded write: whoever cancels the run from here on comes too late, and whoever did before wins.
+    own = hold(audit)
+    own.end_run(timezone.now())
+    own.save_state()
     plan = propose(
         actions,
         audit_id=audit.pk,
@@ -106,11 +141,10 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
 
 
 def supersede_older(plan: ActionPlan, audit: Audit, strategy: Strategy, parameters: Mapping[str, Any]) -> None:
-    """Supersede the recommended plans that answered the same question before this one."""
+    """Supersede the recommended plans of the audit's earlier runs, and those that answered the same question."""
     same = {f"audit__parameters__{name}": parameters[name] for name in strategy.distinguished_by if name in parameters}
-    older = ActionPlan.objects.filter(
-        pk__lt=plan.pk, strategy=plan.strategy_id, audit__goal=audit.goal_id, audit__scope=audit.scope, **same
-    )
+    alike = Q(strategy=plan.strategy_id, audit__goal=audit.goal_id, audit__scope=audit.scope, **same)
+    older = ActionPlan.objects.filter(Q(audit=audit) | alike, pk__lt=plan.pk)
     superseded = older.supersede(
         f"Action plan was superseded by the newer action plan {plan.uuid}.",
         f"Action was cancelled, as its action plan was superseded by {plan.uuid}.",

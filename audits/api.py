@@ -140,6 +140,9 @@ class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     def partial_update(self, request: Request, identifier: str) -> Response:
         internal = ("/status_message", "/hostname", "/next_run_time")
         patch = read_patch(request.data, internal=internal, mandatory=("/state", "/audit_type", "/goal"))
+        touched = {step["path"].split("/")[1] for step in patch}
+        if touched & {"start_time", "end_time"} and used_by(request) < (1, 1):
+            raise NotAcceptableHere
         audit = self.get_object(request, identifier)
         change_audit(audit, patch)
         return Response(self.show(audit))

@@ -1,30 +1,38 @@
 """A person changes an audit: its state, its name, what a later run will use (`watcher-api` section 11)."""
 
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
-from audits.creation import checked_name, merge_parameters, save_named
-from audits.models import Audit
+from audits.creation import check_times, checked_name, merge_parameters, save_named
+from audits.models import Audit, is_continuous, is_event
+from audits.schedule import check_period, read_interval, read_time
 from watcher_site.api.patches import Step, apply_patch, cannot_apply
-from watcher_site.refusals import Invalid
+from watcher_site.refusals import Invalid, NotFound
+from watcher_site.state import TransitionNotAllowed
 
 State = Audit.State
 CANCELLED_BY_USER = "Audit was canceled by user"
+SUSPENDED_BY_USER = "Audit was suspended by user"
 # What else an audit has comes from its template, or belongs to the decision engine.
-CHANGEABLE = ("name", "parameters", "interval", "auto_trigger", "force")
+TIMES = ("start_time", "end_time")
+CHANGEABLE = ("name", "parameters", "interval", "auto_trigger", "force", *TIMES)
+UNFINISHED = (State.PENDING, State.ONGOING, State.SUSPENDED)
 
 
 @transaction.atomic
 def change_audit(audit: Audit, patch: list[Step]) -> None:
-    """Apply a patch to an audit, all of it or nothing.
+    """Apply a patch to an audit, all of it or nothing. A decision engine that runs it goes on, or finds it cancelled.
 
     Raises:
         Invalid: a step that does not fit, a state that cannot be reached, a value that a new audit could not have.
         Conflict: another audit has the name.
-        ConcurrentTransition: the audit's state was changed at the same time.
+        NotFound: it was deleted at the same time.
     """
-    before = {name: getattr(audit, name) for name in (*CHANGEABLE, "state")}
+    audit = lock(audit)
+    before = {**{name: shown(getattr(audit, name)) for name in CHANGEABLE}, "state": audit.state}
     roots = [step["path"].split("/")[1] for step in patch]
     for root in roots:
         if root == "audit_template_uuid" or root == "type" or (root not in before and hasattr(audit, root)):
@@ -34,23 +42,49 @@ def change_audit(audit: Audit, patch: list[Step]) -> None:
         change_state(audit, patch, patched.get("state"))
     changes = {name: patched.get(name) for name in CHANGEABLE if patched.get(name) != before[name]}
     if changes:
-        write(audit, changes)
+        write(audit, changes, timezone.now())
+
+
+def lock(audit: Audit) -> Audit:
+    """Return an audit as it is in the table now, locked until the transaction ends."""
+    locked: Audit | None = Audit.objects.present().select_for_update(no_key=True).filter(pk=audit.pk).first()
+    if locked is None:
+        raise NotFound(f"Audit {audit.uuid} could not be found")
+    return locked
+
+
+def shown(value: Any) -> Any:
+    """Return a column as clients see it."""
+    return value.replace(tzinfo=None).isoformat() if isinstance(value, datetime) else value
 
 
 def change_state(audit: Audit, patch: list[Step], asked: Any) -> None:
-    if asked != State.CANCELLED or audit.state not in (State.PENDING, State.ONGOING):
-        raise cannot_apply(patch, f"State transition not allowed: ({audit.state} -> {asked})")
-    audit.cancel(CANCELLED_BY_USER)
+    before = audit.state
+    try:
+        if asked == State.CANCELLED:
+            audit.cancel(CANCELLED_BY_USER)
+        elif asked == State.SUSPENDED:
+            audit.suspend(SUSPENDED_BY_USER)
+        elif asked == State.ONGOING:
+            audit.resume(timezone.now())
+        else:
+            raise TransitionNotAllowed
+    except TransitionNotAllowed:
+        raise cannot_apply(patch, f"State transition not allowed: ({before} -> {asked})") from None
     audit.save_state()
 
 
-def write(audit: Audit, changes: dict[str, Any]) -> None:
+def write(audit: Audit, changes: dict[str, Any], now: datetime) -> None:
     for name, value in changes.items():
-        setattr(audit, name, checked(audit, name, value))
-    save_named(audit, "An audit", list(changes))
+        setattr(audit, name, checked(audit, name, value, now))
+    fields = [*changes]
+    if not changes.keys().isdisjoint({"interval", *TIMES}):
+        reschedule(audit, changes, now)
+        fields.append("next_run_time")
+    save_named(audit, "An audit", fields)
 
 
-def checked(audit: Audit, name: str, value: Any) -> Any:
+def checked(audit: Audit, name: str, value: Any, now: datetime) -> Any:
     """Return a value as it is stored, held against the rules for new audits."""
     if name == "name":
         text = checked_name(value)
@@ -59,8 +93,47 @@ def checked(audit: Audit, name: str, value: Any) -> Any:
         return text
     if name == "parameters":
         return merge_parameters(None, audit.strategy, value)
-    if name == "interval" and value is not None:
-        raise Invalid("Interval of audit must not be set for ONESHOT.")
-    if name in {"auto_trigger", "force"} and not isinstance(value, bool):
+    if name == "interval":
+        return read_interval(value, now)
+    if name in TIMES:
+        return read_time(name, value)
+    if not isinstance(value, bool):
         raise Invalid(f"Invalid input for field/attribute {name}. Value: '{value}'. It must be a boolean.")
     return value
+
+
+def reschedule(audit: Audit, changes: dict[str, Any], now: datetime) -> None:
+    """Hold the new times of an audit against each other, and find its next run.
+
+    Another interval counts from now, or from a start that is yet to come; another end alone moves no run.
+    """
+    check_times(audit.audit_type, audit.interval, audit.start_time, audit.end_time)
+    is_open = is_continuous(audit) and audit.state in UNFINISHED
+    check_period(audit.start_time, audit.end_time, now if is_open or "end_time" in changes else None)
+    if not is_open:
+        return
+    if changes.keys() & {"interval", "start_time"}:
+        begins = audit.state == State.PENDING or (audit.start_time or now) > now
+        audit.next_run_time = audit.schedule.first(now) if begins else audit.schedule.again(now)
+    else:
+        audit.next_run_time = audit.schedule.before_end(audit.next_run_time or audit.schedule.again(now))
+    if audit.next_run_time is None and "end_time" not in changes:
+        raise Invalid("interval: no run would come before end_time.")
+
+
+@transaction.atomic
+def trigger_audit(audit: Audit) -> None:
+    """Have an EVENT audit run once more, from a moment after this one. Calls that come before it runs share its run.
+
+    Raises:
+        Invalid: it is of another type, or in a state in which it cannot be triggered: the texts are upstream's.
+        NotFound: it was deleted at the same time.
+    """
+    audit = lock(audit)
+    if not is_event(audit):
+        raise Invalid(f"Audit type {audit.audit_type} is disallowed.")
+    try:
+        audit.trigger(timezone.now())
+    except TransitionNotAllowed:
+        raise Invalid(f"Audit state {audit.state} is disallowed.") from None
+    audit.save_state()

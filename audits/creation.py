@@ -9,14 +9,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from audits.lookups import goal_named, strategy_named
 from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
 from audits.parameters import complete
+from audits.schedule import Schedule, check_period, read_interval, read_time
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.storable import require_storable
-
-INTERVAL_LENGTH = Audit._meta.get_field("interval").max_length
 
 
 def create_audit(
@@ -33,11 +33,11 @@ def create_audit(
     start_time: str | datetime | None = None,
     end_time: str | datetime | None = None,
 ) -> Audit:
-    """Make a PENDING audit, for a decision engine to take.
+    """Make a PENDING audit: a decision engine takes it at once, when its time has come, or when its webhook is called.
 
     ``goal`` and ``strategy`` are names or UUIDs. What is left out comes from the template; its default parameters are
     under those given here. A name that is too long is cut, and without one it is made of the strategy's, the
-    template's or the goal's, and the time.
+    template's or the goal's, and the time. ``interval`` is read by `read_interval`, the times by `read_time`.
 
     Raises:
         Invalid: the message names the field and the rule.
@@ -46,6 +46,8 @@ def create_audit(
     """
     check_kind(audit_type, goal, audit_template_uuid)
     check_times(audit_type, interval, start_time, end_time)
+    now = timezone.now()
+    schedule = read_schedule(interval, start_time, end_time, now)
     template = template_of(audit_template_uuid) if audit_template_uuid else None
     name = checked_name(name)
     aim = template.goal if template else goal_named(goal or "")
@@ -60,9 +62,11 @@ def create_audit(
         scope=template.scope if template else [],
         auto_trigger=auto_trigger,
         force=force,
+        interval=schedule.interval or None,
+        start_time=schedule.start_time,
+        end_time=schedule.end_time,
+        next_run_time=first_run(schedule, now) if audit_type == Audit.Type.CONTINUOUS else None,
     )
-    if audit_type != Audit.Type.ONESHOT:
-        raise Invalid(f"audit_type: {audit_type} audits are not supported yet, only {Audit.Type.ONESHOT} ones.")
     save_named(audit, "An audit")
     return audit
 
@@ -81,10 +85,24 @@ def check_times(audit_type: str, interval: Any, start_time: Any, end_time: Any) 
         raise Invalid("interval: must be a text.")
     if audit_type == Audit.Type.ONESHOT and interval:
         raise Invalid("Interval of audit must not be set for ONESHOT.")
-    if audit_type == Audit.Type.CONTINUOUS and not interval:
+    if audit_type == Audit.Type.CONTINUOUS and not (interval or "").strip():
         raise Invalid("Interval of audit must be specified for CONTINUOUS.")
     if audit_type == Audit.Type.ONESHOT and (start_time or end_time):
         raise Invalid("Start or End time of audit must not be set for ONESHOT.")
+
+
+def read_schedule(interval: Any, start_time: Any, end_time: Any, now: datetime) -> Schedule:
+    text = read_interval(interval, now)
+    schedule = Schedule(text or "", read_time("start_time", start_time), read_time("end_time", end_time))
+    check_period(schedule.start_time, schedule.end_time, now)
+    return schedule
+
+
+def first_run(schedule: Schedule, now: datetime) -> datetime:
+    found = schedule.first(now) if schedule.interval else None
+    if found is None:
+        raise Invalid("interval: no run would come before end_time.")
+    return found
 
 
 def template_of(identifier: str) -> AuditTemplate:

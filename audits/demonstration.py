@@ -61,8 +61,8 @@ def make_audit() -> Audit:
 def run(audit: Audit) -> ActionPlan:
     """Answer one audit by an engine of its own: whatever else waits is for the engines that serve."""
     engine = DecisionEngine()
-    audit.start(engine.service)
-    audit.save_state()
-    engine.answer(audit)
+    claimed = engine.claim(Audit.objects.filter(pk=audit.pk))
+    if claimed:
+        engine.answer(claimed)
     engine.service.retire()
     return ActionPlan.objects.get(audit=audit)

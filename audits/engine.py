@@ -6,11 +6,13 @@ from datetime import timedelta
 import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
+from django.utils import timezone
 from structlog.contextvars import bound_contextvars
 
-from audits.answers import answer
+from audits.answers import answer, fail
 from audits.models import Audit
 from audits.plugins import synchronize
+from audits.querysets import AuditQuerySet
 from plans.models import ActionPlan
 from watcher_site.heartbeat import Heartbeat
 from watcher_site.models import Service
@@ -21,6 +23,8 @@ log = structlog.get_logger(__name__)
 
 # How often, in seconds, the engine looks for plans that nobody started in time.
 EXPIRY_PERIOD = 60
+# How many waiting audits an engine reads before it tries to take one of them.
+CANDIDATES = 20
 
 
 class DecisionEngine:
@@ -40,7 +44,7 @@ class DecisionEngine:
         self.heartbeat = Heartbeat(self.service)
 
     def run(self, once: bool = False) -> None:
-        """Answer audits until told to stop, or with ``once`` until none waits and none is orphaned."""
+        """Answer audits until told to stop, or with ``once`` until none waits for its run."""
         self.heartbeat.start()
         log.info("decision engine started", host=settings.HOST)
         try:
@@ -71,6 +75,7 @@ class DecisionEngine:
         if self.heartbeat.lost:
             self.renew()
         self.expire()
+        Audit.objects.end_series(timezone.now())
         audit = self.take()
         if audit:
             self.answer(audit)
@@ -96,36 +101,27 @@ class DecisionEngine:
             log.info("plans expired", plans=expired)
 
     def take(self) -> Audit | None:
-        """Make an audit this engine's own: one that a lost database interrupted, an orphan, or one that waits."""
-        return Audit.objects.running_under(self.service).first() or self.adopt() or self.claim()
+        """Make an audit this engine's own: one that a lost database interrupted, or one that waits."""
+        return Audit.objects.running_under(self.service).first() or self.claim(Audit.objects.all())
 
-    def adopt(self) -> Audit | None:
-        for key in Audit.objects.orphaned().order_by("pk").values_list("pk", flat=True):
-            if Audit.objects.filter(pk=key).adopt(self.service):
-                audit: Audit = Audit.objects.get(pk=key)
-                log.info("audit taken over", audit=str(audit.uuid))
-                return audit
-        return None
-
-    def claim(self) -> Audit | None:
-        for audit in Audit.objects.waiting():
-            audit.start(self.service)
-            try:
-                audit.save_state()
-            except ConcurrentTransition:
-                continue  # Another engine, or a cancel, was first.
-            claimed: Audit = audit
-            return claimed
+    def claim(self, audits: AuditQuerySet) -> Audit | None:
+        """Take of these the one that has waited longest, and that no other engine takes at the same moment."""
+        now = timezone.now()
+        while keys := audits.waiting(now).longest_first().values_list("pk", flat=True)[:CANDIDATES]:
+            for key in keys:
+                if Audit.objects.filter(pk=key).claim(self.service, now):
+                    claimed: Audit = Audit.objects.get(pk=key)
+                    return claimed
         return None
 
     def answer(self, audit: Audit) -> None:
         """Answer an audit of this engine's own; whatever goes wrong ends in the audit, not in the engine."""
         with bound_contextvars(audit=str(audit.uuid)):
-            log.info("audit started")
+            log.info("audit started", audit_type=audit.audit_type)
             try:
                 answer(audit)
             except ConcurrentTransition:
-                log.info("audit was cancelled or taken over")
+                log.info("audit was cancelled, suspended or taken over")
             except Refused as refusal:
                 self.fail(audit, str(refusal))
             except (InterfaceError, OperationalError):
@@ -136,13 +132,8 @@ class DecisionEngine:
                 self.fail(audit, type(problem).__name__)
 
     def fail(self, audit: Audit, reason: str) -> None:
-        # The instance in hand may be ahead of the table.
-        own = Audit.objects.running_under(self.service).filter(pk=audit.pk).first()
-        if own is None:
-            return
-        own.fail(reason)
         try:
-            own.save_state()
+            fail(audit, reason)
         except ConcurrentTransition:
             log.info("audit was cancelled or taken over")
         else:

@@ -1,17 +1,24 @@
 """Goals, the strategies that pursue them, the templates of audits, and audits."""
 
+from datetime import datetime, timedelta
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Upper
 from django_fsm import FSMField, transition
 
 from audits.querysets import AuditQuerySet, NamedQuerySet
+from audits.schedule import INTERVAL_LENGTH, Schedule
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.records import NullsFirst, Record
+from watcher_site.refusals import Invalid
 from watcher_site.state import StatefulModel
 
 NAME_LENGTH = 63
+# How long the run of an EVENT audit waits, while an action plan is ongoing, before it looks again.
+POSTPONEMENT = timedelta(seconds=10)
 
 
 def unique_name(constraint: str) -> models.UniqueConstraint:
@@ -108,6 +115,14 @@ class AuditTemplate(Named):
         constraints = [unique_name("audit_template_name")]
 
 
+def is_continuous(audit: Any) -> bool:
+    return bool(audit.audit_type == Audit.Type.CONTINUOUS)
+
+
+def is_event(audit: Any) -> bool:
+    return bool(audit.audit_type == Audit.Type.EVENT)
+
+
 class Audit(StatefulModel, Named):
     """A question to the cloud, whose answer is an action plan. States and arrows: design section 3."""
 
@@ -129,7 +144,7 @@ class Audit(StatefulModel, Named):
 
     # A decision engine whose lease ran out no longer owns the audit, and can no longer write.
     guard_fields = ["state", "decision_engine"]
-    transition_fields = ["state", "status_message", "decision_engine", "hostname"]
+    transition_fields = ["state", "status_message", "decision_engine", "next_run_time"]
 
     audit_type = models.CharField(max_length=20, choices=Type)
     state = FSMField(max_length=20, choices=State, default=State.PENDING, protected=True, editable=False)
@@ -137,7 +152,9 @@ class Audit(StatefulModel, Named):
     goal = models.ForeignKey(Goal, models.CASCADE, related_name="audits")
     strategy = models.ForeignKey(Strategy, models.SET_NULL, null=True, related_name="audits")
     parameters = models.JSONField(default=dict)
-    interval = models.CharField(max_length=36, null=True, help_text="seconds, or a cron expression in UTC")
+    interval = models.CharField(
+        max_length=INTERVAL_LENGTH, null=True, help_text="seconds, or a cron expression in UTC"
+    )
     scope = models.JSONField(default=list)
     auto_trigger = models.BooleanField(default=False)
     force = models.BooleanField(default=False, help_text="run although an action plan is ONGOING")
@@ -161,23 +178,95 @@ class Audit(StatefulModel, Named):
         ]
         constraints = [unique_name("audit_name")]
 
-    @transition(field=state, source=State.PENDING, target=State.ONGOING)
-    def start(self, decision_engine: Service) -> None:
-        """A decision engine claims it."""
-        self.decision_engine, self.hostname = decision_engine, decision_engine.host
+    @property
+    def schedule(self) -> Schedule:
+        return Schedule(self.interval or "", self.start_time, self.end_time)
+
+    # How it begins to run: `AuditQuerySet.claim`.
 
     @transition(field=state, source=State.ONGOING, target=State.SUCCEEDED)
-    def succeed(self) -> None:
-        """Its plan was made."""
-        self.decision_engine = None
+    def succeed(self, message: str | None = None) -> None:
+        """Its plan was made, and no further run comes until its webhook is called."""
+        self.status_message, self.decision_engine, self.next_run_time = message and cut(message), None, None
 
     @transition(field=state, source=State.ONGOING, target=State.FAILED)
     def fail(self, reason: str) -> None:
-        self.status_message, self.decision_engine = cut(reason), None
+        self.status_message, self.decision_engine, self.next_run_time = cut(reason), None, None
+
+    @transition(field=state, source=State.ONGOING, target=State.ONGOING, conditions=[is_continuous])
+    def await_run(self, next_run_time: datetime | None, message: str | None = None) -> None:
+        """One run of its series ended; without a further one, the series is over at its `end_time`."""
+        self.next_run_time, self.decision_engine = next_run_time, None
+        self.status_message = message and cut(message)
+
+    @transition(field=state, source=State.ONGOING, target=State.PENDING, conditions=[is_event])
+    def postpone(self, until: datetime, message: str) -> None:
+        """What its webhook asked for has to wait."""
+        self.next_run_time, self.decision_engine, self.status_message = until, None, cut(message)
+
+    @transition(
+        field=state,
+        source=[State.PENDING, State.SUCCEEDED],
+        target=State.PENDING,
+        conditions=[is_event],
+    )
+    def trigger(self, now: datetime) -> None:
+        """Its webhook was called: a run begins after this moment."""
+        self.next_run_time, self.status_message = now, None
 
     @transition(field=state, source=[State.PENDING, State.ONGOING], target=State.CANCELLED)
     def cancel(self, message: str) -> None:
+        self.status_message, self.decision_engine, self.next_run_time = cut(message), None, None
+
+    @transition(field=state, source=State.ONGOING, target=State.SUSPENDED, conditions=[is_continuous])
+    def suspend(self, message: str) -> None:
+        """A person stops its series for a while. A run that is under way comes to nothing."""
         self.status_message, self.decision_engine = cut(message), None
+
+    @transition(field=state, source=State.SUSPENDED, target=State.ONGOING)
+    def resume(self, now: datetime) -> None:
+        """A person lets its series go on, in its old rhythm.
+
+        Raises:
+            Invalid: no run would come before its end.
+        """
+        self.next_run_time, self.status_message = self.schedule.following(self.next_run_time or now, now), None
+        if self.next_run_time is None:
+            raise Invalid("The audit cannot go on: no run would come before its end_time.")
+
+    def end_run(self, now: datetime, message: str | None = None) -> None:
+        """One run ended, with a plan or with a message why there is none; what it missed meanwhile is left out."""
+        if not is_continuous(self):
+            self.succeed()
+            return
+        following = self.schedule.following(self.next_run_time or now, now)
+        if following or self.end_time:
+            self.await_run(following, message)
+        else:
+            self.succeed(message)
+
+    def fail_run(self, now: datetime, reason: str) -> None:
+        """One run broke off. A series goes on, unless no further run can come."""
+        try:
+            goes_on = is_continuous(self) and (self.schedule.following(now, now) or self.end_time)
+        except Invalid as problem:
+            goes_on, reason = False, str(problem)
+        if goes_on:
+            self.end_run(now, f"{self.run_in_words()} failed: {reason}")
+        else:
+            self.fail(reason)
+
+    def pass_over_run(self, now: datetime, obstacle: str) -> None:
+        """One run could not begin: a series leaves it out, an event is kept for later, a single audit is given up."""
+        if is_continuous(self):
+            self.end_run(now, f"{self.run_in_words()} was left out because {obstacle}")
+        elif is_event(self):
+            self.postpone(now + POSTPONEMENT, f"Its run waits because {obstacle}")
+        else:
+            self.cancel(f"Audit was cancelled because {obstacle}")
+
+    def run_in_words(self) -> str:
+        return f"The run of {self.next_run_time:%Y-%m-%d %H:%M:%S} UTC" if self.next_run_time else "The run"
 
     def remove(self) -> None:
         """Delete it, so that it can still be looked back on until it is purged. Its plans stay.

@@ -1,8 +1,11 @@
 """Questions to the tables of goals, strategies, audit templates and audits."""
 
+from datetime import datetime
 from typing import Self
 from uuid import UUID
 
+from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from watcher_site.messages import cut
@@ -31,21 +34,53 @@ class NamedQuerySet(RecordQuerySet):
 
 
 class AuditQuerySet(NamedQuerySet):
-    def waiting(self) -> Self:
-        """Leave the ONESHOT ones that no decision engine has taken, oldest first."""
-        return self.present().filter(state=self.model.State.PENDING, audit_type=self.model.Type.ONESHOT).order_by("pk")
+    def waiting(self, now: datetime) -> Self:
+        """Leave those that a decision engine should run now.
 
-    def orphaned(self) -> Self:
-        """Leave the running ones whose decision engine is gone."""
-        engines = Service.objects.active().values("pk")
-        return self.present().filter(state=self.model.State.ONGOING).exclude(decision_engine__in=engines)
+        New ONESHOT ones, EVENT ones whose webhook was called, CONTINUOUS ones whose time has come, and all those whose
+        decision engine is gone before it ended their run.
+        """
+        states, types = self.model.State, self.model.Type
+        begins = Q(state=states.PENDING) & (Q(audit_type=types.ONESHOT) | Q(next_run_time__lte=now))
+        orphaned = Q(state=states.ONGOING) & ~Q(audit_type=types.CONTINUOUS)
+        goes_on = Q(state=states.ONGOING, audit_type=types.CONTINUOUS, next_run_time__lte=now)
+        return self.free().filter(begins | orphaned | goes_on).exclude(self.over(now))
+
+    def free(self) -> Self:
+        """Leave those that no living decision engine runs."""
+        return self.present().exclude(decision_engine__in=Service.objects.active().values("pk"))
+
+    def over(self, now: datetime) -> Q:
+        return Q(audit_type=self.model.Type.CONTINUOUS, end_time__lte=now)
+
+    def longest_first(self) -> Self:
+        """Order by how long each has waited, whatever its type, so that none starves."""
+        return self.order_by(Coalesce("next_run_time", "created_at"), "pk")
+
+    def claim(self, decision_engine: Service, now: datetime) -> bool:
+        """Have the engine run the one audit that this queryset holds, and say whether it was first.
+
+        What makes an audit wait stands in the WHERE clause: of several engines that ask at once, one wins.
+        """
+        return bool(
+            self.waiting(now).update(
+                state=self.model.State.ONGOING,
+                decision_engine=decision_engine,
+                hostname=decision_engine.host,
+                updated_at=timezone.now(),
+            )
+        )
 
     def running_under(self, decision_engine: Service) -> Self:
         return self.present().filter(state=self.model.State.ONGOING, decision_engine=decision_engine)
 
-    def adopt(self, decision_engine: Service) -> bool:
-        """Take over the one orphaned audit that this queryset holds, and say whether this engine was first."""
-        return bool(self.orphaned().update(decision_engine=decision_engine, hostname=decision_engine.host))
+    def end_series(self, now: datetime) -> int:
+        """Make the CONTINUOUS ones whose end has come SUCCEEDED, but for runs that are under way; return how many."""
+        states = self.model.State
+        ended = self.free().filter(self.over(now), state__in=[states.PENDING, states.ONGOING])
+        return ended.update(
+            state=states.SUCCEEDED, decision_engine=None, next_run_time=None, updated_at=timezone.now()
+        )
 
     def cancel_unfinished(self, message: str) -> int:
         """Cancel what waits and what runs, in one statement, and return how many audits that were."""
@@ -56,6 +91,7 @@ class AuditQuerySet(NamedQuerySet):
                 state=self.model.State.CANCELLED,
                 status_message=cut(message),
                 decision_engine=None,
+                next_run_time=None,
                 updated_at=timezone.now(),
             )
         )

@@ -6,6 +6,7 @@ from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from audits.changes import trigger_audit
 from audits.models import Audit
 from watcher_site.api.views import NamedLookup, ResourceView
 from watcher_site.refusals import Invalid
@@ -20,13 +21,10 @@ class WebhookView(NamedLookup, ResourceView):
     answers = {"trigger": (202, None)}
 
     def trigger(self, request: Request, identifier: str) -> Response:
-        """Trigger an EVENT audit. The body must be JSON, and does not matter."""
+        """Have an EVENT audit run once more. The body must be JSON, and does not matter."""
         if not request.headers.get("Content-Length", "0").strip("0"):
             raise Invalid('Missing argument: "body"')
         _ = request.data
         audit: Any = self.get_object(request, identifier)
-        if audit.audit_type != Audit.Type.EVENT:
-            raise Invalid(f"Audit type {audit.audit_type} is disallowed.")
-        if audit.state not in (Audit.State.PENDING, Audit.State.SUCCEEDED):
-            raise Invalid(f"Audit state {audit.state} is disallowed.")
-        raise Invalid(f"Audit type {audit.audit_type} is disallowed.")
+        trigger_audit(audit)
+        return Response(status=202)

@@ -83,12 +83,6 @@ def test_a_goal_and_a_strategy_may_be_named_by_uuid() -> None:
         ({"strategy": "dummy", "parameters": {"zz": 1}}, Invalid, "Audit parameter zz are not allowed"),
         ({"strategy": "dummy", "parameters": []}, Invalid, "parameters: must be an object."),
         ({"name": "a\0b"}, Invalid, "name: must not hold NUL characters."),
-        ({"audit_type": "EVENT"}, Invalid, "audit_type: EVENT audits are not supported yet, only ONESHOT ones."),
-        (
-            {"audit_type": "CONTINUOUS", "interval": "60"},
-            Invalid,
-            "audit_type: CONTINUOUS audits are not supported yet, only ONESHOT ones.",
-        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(fields: dict[str, Any], refused: type[Refused], text: str) -> None:

@@ -72,7 +72,7 @@ def test_of_several_engines_each_orphaned_audit_is_answered_once() -> None:
     make_node("compute1")
     audits = [dummy() for _ in range(10)]
     dead = DecisionEngine()
-    while dead.claim():
+    while dead.claim(Audit.objects.all()):
         pass
     dead.service.retire()
     at_once(*[lambda: drain(DecisionEngine())] * 4)
