@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from uuid import uuid4
 
-from django.http import HttpRequest, HttpResponse
+from csp.constants import HEADER
+from csp.middleware import CSPMiddleware
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from structlog.contextvars import bound_contextvars
 
 
@@ -21,3 +23,10 @@ class RequestId:
             response = self.get_response(request)
         response[self.header] = request_id
         return response
+
+
+class ContentSecurityPolicy(CSPMiddleware):
+    """The pages' policy for all that did not bring one of its own, as the API's answers do."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        return response if HEADER in response else super().process_response(request, response)

@@ -104,7 +104,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "watcher_site.middleware.ContentSecurityPolicy",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 

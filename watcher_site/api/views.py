@@ -21,6 +21,8 @@ from watcher_site.refusals import Invalid, NotFound
 from watcher_site.statements import Placeholder, Query
 
 TRUE = {"1", "true", "yes"}
+# An answer of the API is no page: should a browser take it for one, it loads nothing and stands in no frame.
+NOTHING_BUT_DATA = "default-src 'none'; frame-ancestors 'none'"
 
 
 class VersionedView(APIView):
@@ -40,6 +42,7 @@ class VersionedView(APIView):
         for name, value in versions.response_headers(getattr(request, "version", None)).items():
             final[name] = value
         patch_vary_headers(final, [versions.HEADER])
+        final["Content-Security-Policy"] = NOTHING_BUT_DATA
         return final
 
 
