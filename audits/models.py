@@ -182,6 +182,11 @@ class Audit(StatefulModel, Named):
     def schedule(self) -> Schedule:
         return Schedule(self.interval or "", self.start_time, self.end_time)
 
+    @property
+    def planned_run(self) -> datetime | None:
+        """When it runs next, where nothing but time stands before it."""
+        return self.next_run_time if self.state in {self.State.PENDING, self.State.ONGOING} else None
+
     # How it begins to run: `AuditQuerySet.claim`.
 
     @transition(field=state, source=State.ONGOING, target=State.SUCCEEDED)

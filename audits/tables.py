@@ -3,7 +3,7 @@
 import django_tables2 as tables
 
 from audits.models import Audit
-from watcher_site.columns import TABLE_ATTRIBUTES, StateColumn, TimeColumn
+from watcher_site.columns import TABLE_ATTRIBUTES, DueColumn, StateColumn, TimeColumn
 
 
 class AuditTable(tables.Table):
@@ -12,6 +12,7 @@ class AuditTable(tables.Table):
     audit_type = tables.Column(verbose_name="type")
     goal = tables.Column(accessor="goal__display_name", verbose_name="goal")
     strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
+    next_run = DueColumn(accessor="planned_run", order_by="next_run_time", verbose_name="next run", default="—")
     status_message = tables.Column(
         verbose_name="message", orderable=False, default="", attrs={"td": {"class": "message"}}
     )
@@ -19,7 +20,7 @@ class AuditTable(tables.Table):
 
     class Meta:
         model = Audit
-        fields = ("state", "name", "audit_type", "goal", "strategy", "status_message", "created_at")
+        fields = ("state", "name", "audit_type", "goal", "strategy", "next_run", "status_message", "created_at")
         attrs = TABLE_ATTRIBUTES
 
     def render_audit_type(self, record: Audit) -> str:

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from audits.views import AuditList, AuditPage, Cancel, Delete, NewAudit
+from audits.views import AuditList, AuditPage, Cancel, Delete, NewAudit, Resume, Suspend
 
 app_name = "audits"
 urlpatterns = [
@@ -8,5 +8,7 @@ urlpatterns = [
     path("new/", NewAudit.as_view(), name="create"),
     path("<uuid:uuid>/", AuditPage.as_view(), name="detail"),
     path("<uuid:uuid>/cancel/", Cancel.as_view(), name="cancel"),
+    path("<uuid:uuid>/suspend/", Suspend.as_view(), name="suspend"),
+    path("<uuid:uuid>/resume/", Resume.as_view(), name="resume"),
     path("<uuid:uuid>/delete/", Delete.as_view(), name="delete"),
 ]

@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views import View
 
 from audits.creation import create_audit
@@ -16,6 +17,12 @@ from audits.models import Audit
 from audits.tables import AuditTable
 from watcher_site.pages import ListPage, Page, RecordPage, Verb
 from watcher_site.refusals import Refused
+
+CREATED: dict[str, str] = {
+    Audit.Type.ONESHOT: "Created. A decision engine takes it from here.",
+    Audit.Type.CONTINUOUS: "Created. A decision engine runs it when its time comes.",
+    Audit.Type.EVENT: "Created. A decision engine runs it whenever its webhook is called.",
+}
 
 
 class AuditList(ListPage):
@@ -49,6 +56,9 @@ class AuditPage(RecordPage):
             plans=audit.action_plans.present().with_progress().order_by("-pk")[:20],
             moving=audit.state in {Audit.State.PENDING, Audit.State.ONGOING},
             may_delete=audit.state in audit.DELETABLE,
+            may_suspend=audit.audit_type == Audit.Type.CONTINUOUS and audit.state == Audit.State.ONGOING,
+            may_resume=audit.state == Audit.State.SUSPENDED,
+            webhook=self.request.build_absolute_uri(f"/v1/webhooks/{audit.uuid}"),
             **context,
         )
 
@@ -69,7 +79,7 @@ class NewAudit(Page, View):
         audit = make_audit(form) if form.is_valid() else None
         if audit is None:
             return render(request, "audits/audit_form.html", {"form": form})
-        messages.success(request, "Created. A decision engine takes it from here.")
+        messages.success(request, CREATED[audit.audit_type])
         return redirect("audits:detail", uuid=audit.uuid)
 
 
@@ -78,7 +88,10 @@ def make_audit(form: AuditForm) -> Audit | None:
     wanted = form.cleaned_data
     try:
         return create_audit(
-            audit_type=Audit.Type.ONESHOT,
+            audit_type=wanted["audit_type"],
+            interval=wanted.get("interval"),
+            start_time=wanted.get("start_time"),
+            end_time=wanted.get("end_time"),
             goal=wanted["goal"].name,
             strategy=wanted["strategy"].name if wanted["strategy"] else None,
             name=wanted["name"] or None,
@@ -87,7 +100,8 @@ def make_audit(form: AuditForm) -> Audit | None:
             force=wanted["force"],
         )
     except Refused as refusal:
-        form.add_error(None, str(refusal))
+        field = str(refusal).partition(":")[0]
+        form.add_error(field if field in form.fields else None, str(refusal))
         return None
 
 
@@ -102,12 +116,36 @@ class Cancel(AuditVerb):
     permission_required = "audits.change_audit"
     verb = "cancel the audit"
     question = "Cancel this audit?"
-    consequence = "It will not propose an action plan."
+    consequence = "It will propose no further action plan."
 
     def perform(self, record: Audit) -> str:
         record.cancel(f"Audit was cancelled by {self.request.user.get_username()}.")
         record.save_state()
         return "Cancelled."
+
+
+class Suspend(AuditVerb):
+    permission_required = "audits.change_audit"
+    verb = "suspend the audit"
+    question = "Suspend this audit?"
+    consequence = "It does not run until you resume it; a run that is under way comes to nothing."
+
+    def perform(self, record: Audit) -> str:
+        record.suspend(f"Audit was suspended by {self.request.user.get_username()}.")
+        record.save_state()
+        return "Suspended."
+
+
+class Resume(AuditVerb):
+    permission_required = "audits.change_audit"
+    verb = "resume the audit"
+    question = "Resume this audit?"
+    consequence = "It runs again at its next time; what it missed is left out."
+
+    def perform(self, record: Audit) -> str:
+        record.resume(timezone.now())
+        record.save_state()
+        return "Resumed."
 
 
 class Delete(AuditVerb):

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from watcher_site.templatetags.console import short, state_badge, when
+from watcher_site.templatetags.console import short, state_badge, until, when
 
 TABLE_ATTRIBUTES = {"class": "table table-hover align-middle mb-0"}
 
@@ -28,6 +28,13 @@ class TimeColumn(tables.Column):
 
     def render(self, value: datetime) -> SafeString | str:
         return when(value)
+
+
+class DueColumn(TimeColumn):
+    """A moment that is to come: in how long, and on hovering when."""
+
+    def render(self, value: datetime) -> SafeString | str:
+        return until(value)
 
 
 class UUIDColumn(tables.Column):

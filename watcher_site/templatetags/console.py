@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince
+from django.utils.timesince import timesince, timeuntil
 
 register = template.Library()
 
@@ -29,7 +30,22 @@ def when(moment: datetime | None) -> SafeString | str:
     if moment is None:
         return "—"
     ago = timesince(moment, depth=1)
-    text = "just now" if ago.startswith("0") else f"{ago} ago"
+    return in_words(moment, "just now" if ago.startswith("0") else f"{ago} ago")
+
+
+@register.filter
+def until(moment: datetime | None) -> SafeString | str:
+    """Return in how long a moment comes; what is due is said to come now."""
+    if moment is None:
+        return "—"
+    left = timeuntil(moment, timezone.now(), depth=1)
+    if left.startswith("0"):
+        seconds = (moment - timezone.now()).total_seconds()
+        return in_words(moment, "in less than a minute" if seconds > 0 else "now")
+    return in_words(moment, f"in {left}")
+
+
+def in_words(moment: datetime, text: str) -> SafeString:
     return format_html(
         '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), f"{moment:%Y-%m-%d %H:%M:%S} UTC", text
     )
