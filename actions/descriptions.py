@@ -25,8 +25,8 @@ def manner(parameters: Mapping[str, Any]) -> str:
 
 def way(source: Any, destination: Any) -> list[str]:
     """Return from where to where, or just from where: then the cloud's scheduler chooses."""
-    if source and destination:
-        return [f"{source} → {destination}"]
+    if destination:
+        return [f"{source or ''} → {destination}".strip()]
     return [f"from {source}"] if source else []
 
 

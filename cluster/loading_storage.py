@@ -4,12 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.utils import timezone
-
-from cluster.entries import BATCH, Collection, Entry, find, match, present, write, write_members
+from cluster.accounts import account
+from cluster.entries import Collection, Entry, find, match, present, write, write_members
 from cluster.json_lines import Misfit
 from cluster.models import Pool, Server, StorageNode, Volume, VolumeAttachment, VolumeType
-from cluster.models.storage import ACCOUNTS
 
 VOLUME_TYPES = Collection("volume_types", VolumeType, "volume type", "name")
 STORAGE_NODES = Collection("storage_nodes", StorageNode, "storage node", "host", frozenset({"volume_types"}))
@@ -118,17 +116,3 @@ def require_room(path: list[str | int], pool: Pool, used: int) -> None:
         raise Misfit(
             path, f"{pool.name} has room for {pool.promisable_capacity_gb} in all, and its volumes take {used}."
         )
-
-
-def account(pools: Iterable[Pool]) -> None:
-    """Have the pools say what their volumes take of them."""
-    pools = [pool for pool in pools if not pool.deleted_at]
-    held = Volume.objects.held_by(pools)
-    changed = []
-    for pool in pools:
-        before = [getattr(pool, name) for name in ACCOUNTS]
-        pool.account(*held[pool.pk])
-        if before != [getattr(pool, name) for name in ACCOUNTS]:
-            pool.updated_at = timezone.now()
-            changed.append(pool)
-    Pool.objects.bulk_update(changed, [*ACCOUNTS, "updated_at"], batch_size=BATCH)

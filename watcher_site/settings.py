@@ -238,7 +238,10 @@ ACTION_TYPES = read_list(
         "actions.types.sleep.Sleep",
         "actions.types.migrate.Migrate",
         "actions.types.stop.Stop",
+        "actions.types.resize.Resize",
         "actions.types.change_nova_service_state.ChangeNovaServiceState",
+        "actions.types.change_node_power_state.ChangeNodePowerState",
+        "actions.types.volume_migrate.VolumeMigrate",
     ],
 )
 STRATEGIES = read_list(

@@ -31,6 +31,31 @@ class ComputeServiceNotFound(CloudError):
         super().__init__(f"nova-compute service {host} not found")
 
 
+class NodeNotFound(CloudError):
+    def __init__(self, node: str) -> None:
+        super().__init__(f"Compute node {node} not found")
+
+
+class FlavorNotFound(CloudError):
+    def __init__(self, flavor: str) -> None:
+        super().__init__(f"Flavor {flavor} not found")
+
+
+class VolumeNotFound(CloudError):
+    def __init__(self, volume: str) -> None:
+        super().__init__(f"Volume {volume} not found")
+
+
+class VolumeTypeNotFound(CloudError):
+    def __init__(self, volume_type: str) -> None:
+        super().__init__(f"Volume type {volume_type} not found")
+
+
+class PoolNotFound(CloudError):
+    def __init__(self, pool: str) -> None:
+        super().__init__(f"Pool {pool} not found")
+
+
 class NoValidHost(CloudError):
     """The scheduler, or the node that was asked for, has no room."""
 
@@ -48,13 +73,23 @@ class OperationFailed(CloudError):
 
 @dataclass(frozen=True)
 class CloudServer:
-    """A server as the cloud knows it now; ``status`` is Nova's word (ACTIVE, SHUTOFF), ``host`` a host name."""
+    """A server as the cloud knows it now; ``status`` is Nova's word (ACTIVE, SHUTOFF), ``host`` a host name.
+
+    ``flavor`` is the name of its flavor, where the cloud tells it.
+    """
 
     uuid: str
     name: str
     status: str
     task_state: str | None
     host: str | None
+    flavor: str | None = None
+
+
+@dataclass(frozen=True)
+class CloudFlavor:
+    flavor_id: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -67,12 +102,42 @@ class ComputeService:
     disabled_reason: str | None
 
 
+@dataclass(frozen=True)
+class CloudNode:
+    """The machine under a compute node; ``power_state`` is on or off."""
+
+    uuid: str
+    hostname: str
+    power_state: str
+    running_servers: int
+
+
+@dataclass(frozen=True)
+class CloudVolume:
+    """A volume; ``status`` is Cinder's word, ``pool`` a pool's name, ``servers`` the UUIDs that it is attached to."""
+
+    uuid: str
+    name: str
+    status: str
+    pool: str | None
+    volume_type: str | None
+    servers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CloudPool:
+    """A pool, and the names of the volume types that it takes beside volumes without type."""
+
+    name: str
+    volume_types: tuple[str, ...]
+
+
 class Cloud(ABC):
-    """A cloud. Servers are named by UUID, compute services by host name.
+    """A cloud. Servers, nodes and volumes are named by UUID, compute services by host name, all else by name.
 
     Every operation returns when it is done and raises a `CloudError` if it could not be done. Long ones call the
     ``checkpoint`` that they are given every now and then, outside of any transaction, and let what it raises
-    through; `abort_migration` or `reconcile` then bring the server back to a state that can be told.
+    through; `abort_migration`, `reconcile` or `reconcile_volume` then bring it back to a state that can be told.
     """
 
     @abstractmethod
@@ -106,6 +171,50 @@ class Cloud(ABC):
     @abstractmethod
     def start(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         pass
+
+    @abstractmethod
+    def find_flavor(self, flavor: str) -> CloudFlavor:
+        """Find a flavor by its id or its name. Raises: `FlavorNotFound`."""
+
+    @abstractmethod
+    def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
+        """Give a server the size of a flavor, named by id or name; it then is in the state it was in before."""
+
+    @abstractmethod
+    def find_node(self, node: str) -> CloudNode:
+        """Raises: `NodeNotFound`."""
+
+    @abstractmethod
+    def power_on(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+        pass
+
+    @abstractmethod
+    def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+        """Switch off a node that no server runs on."""
+
+    @abstractmethod
+    def find_volume(self, volume: str) -> CloudVolume:
+        """Raises: `VolumeNotFound`."""
+
+    @abstractmethod
+    def find_pool(self, pool: str) -> CloudPool:
+        """Raises: `PoolNotFound`."""
+
+    @abstractmethod
+    def check_volume_type(self, volume_type: str) -> None:
+        """Raises: `VolumeTypeNotFound`."""
+
+    @abstractmethod
+    def migrate_volume(self, volume: str, pool: str, checkpoint: Checkpoint = proceed) -> None:
+        """Move a volume to a pool, ``host@backend#pool``."""
+
+    @abstractmethod
+    def retype_volume(self, volume: str, volume_type: str, checkpoint: Checkpoint = proceed) -> None:
+        """Give a volume another type; it moves where its pool does not take that type."""
+
+    @abstractmethod
+    def reconcile_volume(self, volume: str) -> CloudVolume:
+        """Bring an operation that nobody waits for any more to an end, and return the volume as it then is."""
 
     @abstractmethod
     def enable_compute_service(self, host: str) -> None:

@@ -1,25 +1,29 @@
 """The embedded cloud: nodes and servers in our own tables, with capacity, time and failures as a real one has."""
 
-import random
-import time
+from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from cluster.drivers.base import (
     Checkpoint,
-    Cloud,
+    CloudFlavor,
+    CloudNode,
     CloudServer,
     ComputeService,
     ComputeServiceNotFound,
+    FlavorNotFound,
+    NodeNotFound,
     OperationFailed,
     OperationRefused,
     ServerNotFound,
     proceed,
 )
-from cluster.drivers.scheduler import choose
-from cluster.models import ComputeNode, Server
+from cluster.drivers.embedded_storage import EmbeddedStorage
+from cluster.drivers.passing import pass_time
+from cluster.drivers.scheduler import choose, require_growth, size
+from cluster.models import ComputeNode, Flavor, Server
 
 # Nova's status for each vm_state.
 STATUSES = {
@@ -33,11 +37,11 @@ STATUSES = {
     Server.State.SHELVED: "SHELVED",
     Server.State.ERROR: "ERROR",
 }
-MIGRATING, POWERING_OFF, POWERING_ON = "migrating", "powering-off", "powering-on"
-SLICE_SECONDS = 0.1
+MIGRATING, POWERING_OFF, POWERING_ON, RESIZING = "migrating", "powering-off", "powering-on", "resizing"
+RESTING = (Server.State.STOPPED, Server.State.SUSPENDED, Server.State.SHELVED)
 
 
-class EmbeddedCloud(Cloud):
+class EmbeddedCloud(EmbeddedStorage):
     """Every operation is a short transaction that takes what it needs, a wait without any, and one that ends it.
 
     While it waits, ``task_state`` says what is going on, and ``destination`` holds the room. Both stay behind if
@@ -71,8 +75,8 @@ class EmbeddedCloud(Cloud):
     def reconcile(self, server: str) -> CloudServer:
         """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
         row = self.lock(server)
-        row.task_state, row.destination = None, None
-        row.save_changes(["task_state", "destination"])
+        row.task_state, row.destination, row.new_flavor = None, None, None
+        row.save_changes(["task_state", "destination", "new_flavor"])
         return describe(row)
 
     def stop(self, server: str, checkpoint: Checkpoint = proceed) -> None:
@@ -86,6 +90,57 @@ class EmbeddedCloud(Cloud):
         self.work(server, checkpoint)
         self.finish(server, task_state, state=state)
 
+    def find_flavor(self, flavor: str) -> CloudFlavor:
+        row = find_flavor(flavor)
+        return CloudFlavor(row.flavor_id, row.name)
+
+    def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
+        """Resize it where it is: a node that has no room for the larger size refuses."""
+        wanted = self.reserve_size(server, flavor)
+        self.work(server, checkpoint)
+        specs = {"flavor": wanted.name, "flavor_extra_specs": wanted.extra_specs}
+        self.finish(server, RESIZING, **size(wanted), **specs, new_flavor=None)
+
+    @transaction.atomic
+    def reserve_size(self, server: str, flavor: str) -> Flavor:
+        """Take the room that a server needs beyond its own."""
+        row, wanted = self.lock_free(server), find_flavor(flavor)
+        if row.node is None:
+            raise OperationRefused(f"Instance {server} is on no node")
+        if row.state not in {Server.State.ACTIVE, Server.State.STOPPED}:
+            raise OperationRefused(f"Instance {server} can not be resized while it is {row.state}")
+        if row.flavor == wanted.name:
+            raise OperationRefused(f"Instance {server} has flavor {wanted.name} already")
+        if wanted.disk < row.disk:
+            raise OperationRefused(f"The disk of flavor {wanted.name} is smaller than that of instance {server}")
+        require_growth(row, wanted, row.node.hostname)
+        row.task_state, row.new_flavor = RESIZING, wanted
+        row.save_changes(["task_state", "new_flavor"])
+        return wanted
+
+    def find_node(self, node: str) -> CloudNode:
+        row = find_node(node)
+        return CloudNode(str(row.uuid), row.hostname, row.power_state, count_running(row))
+
+    def power_on(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+        find_node(node)
+        pass_time(checkpoint)
+        self.set_power(node, ComputeNode.PowerState.ON, ComputeNode.State.UP)
+
+    def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+        require_idle(find_node(node))
+        pass_time(checkpoint)
+        self.set_power(node, ComputeNode.PowerState.OFF, ComputeNode.State.DOWN)
+
+    @transaction.atomic
+    def set_power(self, node: str, power_state: ComputeNode.PowerState, state: ComputeNode.State) -> None:
+        """Switch a node on or off, and its compute service with it, under the lock that servers arrive under."""
+        row = find_node(node, lock=True)
+        if power_state == ComputeNode.PowerState.OFF:
+            require_idle(row)
+        row.power_state, row.state = power_state, state
+        row.save_changes(["power_state", "state"])
+
     def enable_compute_service(self, host: str) -> None:
         self.set_status(host, ComputeNode.Status.ENABLED, None)
 
@@ -94,7 +149,7 @@ class EmbeddedCloud(Cloud):
 
     def set_status(self, host: str, status: ComputeNode.Status, reason: str | None) -> None:
         self.find_compute_service(host)
-        self.wait(proceed)
+        pass_time(proceed)
         nodes = ComputeNode.objects.present().filter(hostname=host)
         if not nodes.update(status=status, disabled_reason=reason, updated_at=timezone.now()):
             raise ComputeServiceNotFound(host)
@@ -114,25 +169,18 @@ class EmbeddedCloud(Cloud):
     @transaction.atomic
     def occupy(self, server: str, task_state: str) -> None:
         row = self.lock_free(server)
+        if task_state == POWERING_ON and row.node:
+            require_power(find_node(str(row.node.uuid), lock=True))
         row.task_state = task_state
         row.save_changes(["task_state"])
 
     def work(self, server: str, checkpoint: Checkpoint) -> None:
         """Let the time pass that the operation takes; undo what it took if the cloud fails."""
         try:
-            self.wait(checkpoint)
+            pass_time(checkpoint)
         except OperationFailed:
             self.reconcile(server)
             raise
-
-    def wait(self, checkpoint: Checkpoint) -> None:
-        end = time.monotonic() + settings.EMBEDDED_CLOUD_SECONDS
-        checkpoint()
-        while (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, SLICE_SECONDS))
-            checkpoint()
-        if random.random() < settings.EMBEDDED_CLOUD_FAILURE_RATE:  # noqa: S311 (chance, no secret)
-            raise OperationFailed("The embedded cloud failed, as it does at its EMBEDDED_CLOUD_FAILURE_RATE")
 
     @transaction.atomic
     def finish(self, server: str, task_state: str, **changes: object) -> None:
@@ -172,4 +220,40 @@ class EmbeddedCloud(Cloud):
 
 def describe(row: Server) -> CloudServer:
     host = row.node.hostname if row.node else None
-    return CloudServer(str(row.uuid), row.name, STATUSES[Server.State(row.state)], row.task_state, host)
+    status = STATUSES[Server.State(row.state)]
+    return CloudServer(str(row.uuid), row.name, status, row.task_state, host, row.flavor or None)
+
+
+def find_flavor(flavor: str) -> Flavor:
+    """Return the flavor of this id, else that of this name."""
+    rows = list(Flavor.objects.present().filter(Q(flavor_id=flavor) | Q(name=flavor)))
+    if not rows:
+        raise FlavorNotFound(flavor)
+    return next((row for row in rows if row.flavor_id == flavor), rows[0])
+
+
+def find_node(node: str, lock: bool = False) -> ComputeNode:
+    try:
+        nodes = ComputeNode.objects.present().filter(uuid=UUID(node))
+    except ValueError as malformed:
+        raise NodeNotFound(node) from malformed
+    found = (nodes.select_for_update(no_key=True) if lock else nodes).first()
+    if found is None:
+        raise NodeNotFound(node)
+    return found
+
+
+def count_running(node: ComputeNode) -> int:
+    """Count the servers that run on a node, are just being changed there, or are on their way to it."""
+    resting = Q(node=node, state__in=RESTING, task_state=None)
+    return Server.objects.present().filter(Q(node=node) | Q(destination=node)).exclude(resting).count()
+
+
+def require_idle(node: ComputeNode) -> None:
+    if count := count_running(node):
+        raise OperationRefused(f"Compute node {node.hostname} has {count} running servers")
+
+
+def require_power(node: ComputeNode) -> None:
+    if node.power_state == ComputeNode.PowerState.OFF:
+        raise OperationRefused(f"Compute node {node.hostname} is switched off")

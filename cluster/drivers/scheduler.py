@@ -1,7 +1,9 @@
 """Where a server of the embedded cloud finds room, counted under locks."""
 
+from collections.abc import Mapping
+
 from cluster.drivers.base import NoValidHost, OperationRefused
-from cluster.models import ComputeNode, Server
+from cluster.models import ComputeNode, Flavor, Server
 
 
 def free_memory(node: ComputeNode) -> float:
@@ -10,13 +12,29 @@ def free_memory(node: ComputeNode) -> float:
     return node.capacity_memory - used
 
 
-def lack(node: ComputeNode, server: Server) -> str | None:
-    """Return what a node, read `with_use`, has too little of for the server, or nothing."""
-    for resource, unit in (("vcpus", "VCPUs"), ("memory", "MB of memory"), ("disk", "GB of disk")):
+UNITS = {"vcpus": "VCPUs", "memory": "MB of memory", "disk": "GB of disk"}
+
+
+def size(thing: Server | Flavor) -> dict[str, int]:
+    return {resource: getattr(thing, resource) for resource in UNITS}
+
+
+def lack(node: ComputeNode, needed: Mapping[str, int]) -> str | None:
+    """Return what a node, read `with_use`, has too little of, or nothing."""
+    for resource, unit in UNITS.items():
         free = getattr(node, f"capacity_{resource}") - getattr(node, f"used_{resource}")
-        if getattr(server, resource) > free:
-            return f"{node.hostname} has {max(free, 0):g} {unit} free of {getattr(server, resource)} needed."
+        if needed[resource] > max(free, 0):
+            return f"{node.hostname} has {max(free, 0):g} {unit} free of {needed[resource]} needed."
     return None
+
+
+def require_growth(server: Server, flavor: Flavor, hostname: str) -> None:
+    """Raise `NoValidHost` unless the node that a server is on, which stays locked, has room for it to grow."""
+    own = size(server)
+    growth = {resource: max(wanted - own[resource], 0) for resource, wanted in size(flavor).items()}
+    [node] = lock_nodes(hostname)
+    if reason := lack(node, growth):
+        raise NoValidHost(reason)
 
 
 def lock_nodes(hostname: str | None) -> list[ComputeNode]:
@@ -51,7 +69,7 @@ def check_wanted(server: Server, hostname: str, nodes: list[ComputeNode]) -> Com
         raise OperationRefused(f"Destination node {hostname} is down")
     if node.pk == server.node_id:
         raise OperationRefused(f"Instance {server.uuid} is already on {hostname}")
-    if reason := lack(node, server):
+    if reason := lack(node, size(server)):
         raise NoValidHost(reason)
     return node
 
@@ -61,7 +79,7 @@ def find_best(server: Server, nodes: list[ComputeNode]) -> ComputeNode:
     fitting = [
         node
         for node in nodes
-        if node.state == ComputeNode.State.UP and node.pk != server.node_id and not lack(node, server)
+        if node.state == ComputeNode.State.UP and node.pk != server.node_id and not lack(node, size(server))
     ]
     if not fitting:
         raise NoValidHost()

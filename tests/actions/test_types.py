@@ -9,6 +9,7 @@ from actions.types.base import ActionFailed, ActionSkipException, make
 from cluster.drivers.base import CloudError
 from cluster.models import ComputeNode, Server
 from tests.builders import make_node, make_server
+from watcher_site import plugins
 
 pytestmark = pytest.mark.django_db
 
@@ -198,7 +199,7 @@ def test_the_cloud_refuses_a_server_that_is_busy(server: Server) -> None:
         stop(server).execute()
 
 
-@pytest.mark.parametrize("name", ["nop", "sleep", "migrate", "stop", "change_nova_service_state"])
+@pytest.mark.parametrize("name", sorted(plugins.load("ACTION_TYPES")))
 def test_every_type_refuses_parameters_that_it_does_not_know(name: str) -> None:
     with pytest.raises(ActionFailed, match=r"^Invalid input parameters: "):
         make(name, {"surprise": 1}, Context())

@@ -1,0 +1,59 @@
+"""Switch a compute node on or off."""
+
+from actions.types.base import ActionFailed, ActionType, Recovery
+from cluster.drivers.base import cloud
+
+ON, OFF = "on", "off"
+
+
+class ChangeNodePowerState(ActionType):
+    """A node that is so already is left alone, and one with running servers is not switched off.
+
+    The switching can not be aborted: once begun it runs to its end.
+    """
+
+    name = "change_node_power_state"
+    description = "Compute node power on/off through Ironic or MaaS."
+    schema = {
+        "type": "object",
+        "properties": {
+            "resource_id": {"type": "string", "minLength": 1},
+            "resource_name": {"type": "string", "minLength": 1},
+            "state": {"type": "string", "enum": [ON, OFF]},
+        },
+        "required": ["resource_id", "state"],
+        "additionalProperties": False,
+    }
+
+    @property
+    def node(self) -> str:
+        return str(self.input_parameters["resource_id"])
+
+    @property
+    def state(self) -> str:
+        return str(self.input_parameters["state"])
+
+    def execute(self) -> bool:
+        self.bring_to(self.state)
+        return True
+
+    def bring_to(self, state: str) -> None:
+        node = cloud().find_node(self.node)
+        if node.power_state == state:
+            return
+        if state == ON:
+            cloud().power_on(self.node)
+        elif node.running_servers:
+            raise ActionFailed(f"Compute node {node.hostname} has {node.running_servers} running servers")
+        else:
+            cloud().power_off(self.node)
+
+    def abort(self) -> bool:
+        return False
+
+    def revert(self) -> bool:
+        self.bring_to(OFF if self.state == ON else ON)
+        return True
+
+    def recover(self) -> Recovery:
+        return Recovery.DONE if cloud().find_node(self.node).power_state == self.state else Recovery.AGAIN

@@ -1,0 +1,45 @@
+"""Give a server another size."""
+
+from actions.types.base import UUID_SCHEMA, ActionSkipException, ActionType, Recovery
+from cluster.drivers.base import CloudServer, ServerNotFound, cloud
+
+
+class Resize(ActionType):
+    """The flavor is named by its id or its name. A resize once begun runs to its end, and is not reverted."""
+
+    name = "resize"
+    description = "Resize a server with specified flavor."
+    schema = {
+        "type": "object",
+        "properties": {"resource_id": UUID_SCHEMA, "flavor": {"type": "string", "minLength": 1}},
+        "required": ["resource_id", "flavor"],
+        "additionalProperties": False,
+    }
+
+    @property
+    def server(self) -> str:
+        return str(self.input_parameters["resource_id"])
+
+    @property
+    def flavor(self) -> str:
+        return str(self.input_parameters["flavor"])
+
+    def pre_condition(self) -> None:
+        try:
+            cloud().find_server(self.server)
+        except ServerNotFound as missing:
+            raise ActionSkipException(str(missing)) from missing
+        cloud().find_flavor(self.flavor)
+
+    def execute(self) -> bool:
+        cloud().resize(self.server, self.flavor)
+        return True
+
+    def abort(self) -> bool:
+        return False
+
+    def recover(self) -> Recovery:
+        return Recovery.DONE if self.is_resized(cloud().reconcile(self.server)) else Recovery.AGAIN
+
+    def is_resized(self, server: CloudServer) -> bool:
+        return server.flavor is not None and server.flavor == cloud().find_flavor(self.flavor).name

@@ -1,0 +1,94 @@
+"""Move a volume to another pool, or give it another type."""
+
+from actions.types.base import UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Recovery
+from cluster.drivers.base import CloudVolume, VolumeNotFound, cloud
+
+MIGRATE, RETYPE, SWAP = "migrate", "retype", "swap"
+
+
+class VolumeMigrate(ActionType):
+    """``swap`` is another word for ``migrate``. Once begun it runs to its end, and it is not reverted."""
+
+    name = "volume_migrate"
+    description = "Moving a volume to destination_node or destination_type"
+    schema = {
+        "type": "object",
+        "properties": {
+            "resource_id": UUID_SCHEMA,
+            "resource_name": {"type": "string"},
+            "migration_type": {"type": "string", "enum": [MIGRATE, RETYPE, SWAP]},
+            "destination_node": {"type": "string", "minLength": 1},
+            "destination_type": {"type": "string", "minLength": 1},
+        },
+        "required": ["resource_id", "migration_type"],
+        "additionalProperties": False,
+    }
+
+    @property
+    def volume(self) -> str:
+        return str(self.input_parameters["resource_id"])
+
+    @property
+    def is_retype(self) -> bool:
+        return bool(self.input_parameters["migration_type"] == RETYPE)
+
+    @property
+    def pool(self) -> str | None:
+        return self.input_parameters.get("destination_node")
+
+    @property
+    def volume_type(self) -> str | None:
+        return self.input_parameters.get("destination_type")
+
+    def pre_condition(self) -> None:
+        try:
+            volume = cloud().find_volume(self.volume)
+        except VolumeNotFound as missing:
+            raise ActionSkipException(str(missing)) from missing
+        if self.volume_type:
+            cloud().check_volume_type(self.volume_type)
+        if self.pool:
+            cloud().find_pool(self.pool)
+        self.require_destination()
+        if self.is_there(volume):
+            raise ActionSkipException(
+                f"Volume type is already {self.volume_type}"
+                if self.is_retype
+                else f"Volume is already on node {self.pool}"
+            )
+
+    def require_destination(self) -> None:
+        needed = "destination_type" if self.is_retype else "destination_node"
+        if needed not in self.input_parameters:
+            raise ActionFailed(f"{needed}: is required to {self.input_parameters['migration_type']} a volume")
+
+    def is_there(self, volume: CloudVolume) -> bool:
+        return volume.volume_type == self.volume_type if self.is_retype else volume.pool == self.pool
+
+    def execute(self) -> bool:
+        self.require_destination()
+        if self.is_retype:
+            cloud().retype_volume(self.volume, str(self.volume_type))
+        else:
+            self.check_movable(cloud().find_volume(self.volume))
+            cloud().migrate_volume(self.volume, str(self.pool))
+        return True
+
+    def check_movable(self, volume: CloudVolume) -> None:
+        """Raise `ActionFailed` where the volume's servers or its type do not let it go there."""
+        if volume.servers and volume.status != "in-use":
+            raise ActionFailed(f"Volume {self.volume} is attached, but not in-use (current status: {volume.status})")
+        for server in volume.servers:
+            if (status := cloud().find_server(server).status) not in {"ACTIVE", "PAUSED"}:
+                raise ActionFailed(
+                    f"Volume {self.volume} is attached to instance {server}, which must be ACTIVE or PAUSED"
+                    f" (current status: {status})"
+                )
+        if volume.volume_type and volume.volume_type not in cloud().find_pool(str(self.pool)).volume_types:
+            raise ActionFailed(f"Pool {self.pool} takes no volumes of type {volume.volume_type}")
+
+    def abort(self) -> bool:
+        return False
+
+    def recover(self) -> Recovery:
+        return Recovery.DONE if self.is_there(cloud().reconcile_volume(self.volume)) else Recovery.AGAIN

@@ -1,0 +1,201 @@
+"""The storage of the embedded cloud: volumes in pools, moved and retyped with their room counted under locks."""
+
+from abc import ABC
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from cluster.accounts import account
+from cluster.drivers.base import (
+    Checkpoint,
+    Cloud,
+    CloudPool,
+    CloudVolume,
+    OperationFailed,
+    OperationRefused,
+    PoolNotFound,
+    VolumeNotFound,
+    VolumeTypeNotFound,
+    proceed,
+)
+from cluster.drivers.passing import pass_time
+from cluster.models import Pool, StorageNode, Volume, VolumeType
+
+MIGRATING, RETYPING = "migrating", "retyping"
+# The pools that take volumes.
+OPEN = Q(
+    storage_node__deleted_at=None,
+    storage_node__status=StorageNode.Status.ENABLED,
+    storage_node__state=StorageNode.State.UP,
+)
+
+
+class EmbeddedStorage(Cloud, ABC):
+    """What `EmbeddedCloud` does with volumes: ``migration_status`` and ``destination`` say what is going on."""
+
+    def find_volume(self, volume: str) -> CloudVolume:
+        return describe_volume(only(Volume.objects.present().filter(uuid=volume), VolumeNotFound(volume)))
+
+    def find_pool(self, pool: str) -> CloudPool:
+        row = find_pool(pool)
+        types = row.storage_node.volume_types.filter(deleted_at=None).values_list("name", flat=True)
+        return CloudPool(row.name, tuple(types))
+
+    def check_volume_type(self, volume_type: str) -> None:
+        find_volume_type(volume_type)
+
+    def migrate_volume(self, volume: str, pool: str, checkpoint: Checkpoint = proceed) -> None:
+        destination = self.reserve_room(volume, pool)
+        self.work_on(volume, checkpoint)
+        self.finish_volume(volume, MIGRATING, destination)
+
+    def retype_volume(self, volume: str, volume_type: str, checkpoint: Checkpoint = proceed) -> None:
+        kind, destination = self.reserve_type(volume, volume_type)
+        self.work_on(volume, checkpoint)
+        self.finish_volume(volume, RETYPING, destination, volume_type=kind)
+
+    @transaction.atomic
+    def reconcile_volume(self, volume: str) -> CloudVolume:
+        """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
+        row = lock_volume(volume)
+        held = row.destination_id
+        row.migration_status, row.destination = None, None
+        row.save_changes(["migration_status", "destination"])
+        account(lock_pools(Q(pk=held)))
+        return describe_volume(row)
+
+    @transaction.atomic
+    def reserve_room(self, volume: str, pool: str) -> Pool:
+        """Take room for the volume in the pool that it goes to."""
+        row = lock_free_volume(volume)
+        wanted = find_pool(pool)
+        if row.pool_id == wanted.pk:
+            raise OperationRefused(f"Volume {volume} is already in {pool}")
+        require_movable(row)
+        if row.volume_type and not serves(wanted, row.volume_type):
+            raise OperationRefused(f"Pool {pool} takes no volumes of type {row.volume_type.name}")
+        return reserve(row, lock_pools(OPEN & Q(pk=wanted.pk)), MIGRATING)
+
+    @transaction.atomic
+    def reserve_type(self, volume: str, volume_type: str) -> tuple[VolumeType, Pool | None]:
+        """Return the type, and the pool to go to where the volume's own does not take that type."""
+        row, kind = lock_free_volume(volume), find_volume_type(volume_type)
+        if serves(require_place(row), kind):
+            row.migration_status = RETYPING
+            row.save_changes(["migration_status"])
+            return kind, None
+        require_movable(row)
+        return kind, reserve(row, lock_pools(OPEN & Q(storage_node__volume_types=kind)), RETYPING)
+
+    def work_on(self, volume: str, checkpoint: Checkpoint) -> None:
+        """Let the time pass that the operation takes; undo what it took if the cloud fails."""
+        try:
+            pass_time(checkpoint)
+        except OperationFailed:
+            self.reconcile_volume(volume)
+            raise
+
+    @transaction.atomic
+    def finish_volume(self, volume: str, status: str, destination: Pool | None, **changes: Any) -> None:
+        """Write the end of an operation, if it is still the one that began.
+
+        Raises:
+            VolumeNotFound: the volume was deleted meanwhile.
+            OperationFailed: someone else ended or replaced the operation.
+        """
+        row = lock_volume(volume)
+        if row.migration_status != status or row.destination != destination:
+            raise OperationFailed(f"Volume {volume} was taken out of its operation {status}")
+        touched = {row.pool_id, row.destination_id}
+        for field, value in {**changes, "pool": destination or row.pool}.items():
+            setattr(row, field, value)
+        row.migration_status, row.destination = None, None
+        row.save_changes([*changes, "pool", "migration_status", "destination"])
+        account(lock_pools(Q(pk__in=touched - {None})))
+
+
+def only(rows: QuerySet[Any], missing: Exception) -> Any:
+    row = rows.first()
+    if row is None:
+        raise missing
+    return row
+
+
+def find_pool(name: str) -> Pool:
+    pools = Pool.objects.present().filter(storage_node__deleted_at=None, name=name).select_related("storage_node")
+    found: Pool = only(pools, PoolNotFound(name))
+    return found
+
+
+def find_volume_type(name: str) -> VolumeType:
+    found: VolumeType = only(VolumeType.objects.present().filter(name=name), VolumeTypeNotFound(name))
+    return found
+
+
+def lock_volume(volume: str) -> Volume:
+    rows = Volume.objects.present().filter(uuid=volume).select_for_update(no_key=True)
+    found: Volume = only(rows, VolumeNotFound(volume))
+    return found
+
+
+def lock_free_volume(volume: str) -> Volume:
+    """Lock a volume that no operation is under way on."""
+    row = lock_volume(volume)
+    if row.migration_status:
+        raise OperationRefused(f"Volume {volume} is busy: {row.migration_status}")
+    if row.status not in {Volume.Status.AVAILABLE, Volume.Status.IN_USE}:
+        raise OperationRefused(f"Volume {volume} can not be moved or retyped while it is {row.status}")
+    return row
+
+
+def serves(pool: Pool, kind: VolumeType) -> bool:
+    return pool.storage_node.volume_types.filter(pk=kind.pk).exists()
+
+
+def require_place(row: Volume) -> Pool:
+    if row.pool is None:
+        raise OperationRefused(f"Volume {row.uuid} is in no pool")
+    return row.pool
+
+
+def require_movable(row: Volume) -> None:
+    require_place(row)
+    if row.has_snapshots:
+        raise OperationRefused(f"Volume {row.uuid} has snapshots, and can not leave its pool")
+
+
+def lock_pools(which: Q) -> list[Pool]:
+    """Lock pools, always in the same order; what their volumes take is then asked by a statement of its own."""
+    keys = Pool.objects.present().filter(which).order_by("pk").values_list("pk", flat=True)
+    return list(Pool.objects.filter(pk__in=list(keys)).select_for_update(no_key=True).order_by("pk"))
+
+
+def reserve(row: Volume, pools: list[Pool], status: str) -> Pool:
+    """Take room for a volume in that of the locked pools which may promise the most.
+
+    Raises:
+        OperationRefused: there are none, or none of them has room.
+    """
+    if not pools:
+        raise OperationRefused(f"No storage node that could take volume {row.uuid} is enabled and up")
+    account(pools)
+    best = max(pools, key=lambda pool: pool.virtual_free)
+    if best.virtual_free < row.size:
+        raise OperationRefused(f"Pool {best.name} has {max(best.virtual_free, 0)} GB free of {row.size} needed")
+    row.migration_status, row.destination = status, best
+    row.save_changes(["migration_status", "destination"])
+    account([best])
+    return best
+
+
+def describe_volume(row: Volume) -> CloudVolume:
+    servers = row.attachments.filter(deleted_at=None, server__deleted_at=None).values_list("server__uuid", flat=True)
+    return CloudVolume(
+        str(row.uuid),
+        row.name,
+        row.status,
+        row.pool.name if row.pool else None,
+        row.volume_type.name if row.volume_type else None,
+        tuple(str(server) for server in servers),
+    )
