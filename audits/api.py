@@ -99,7 +99,7 @@ class AuditTemplateView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     def partial_update(self, request: Request, identifier: str) -> Response:
         patch = read_patch(request.data, mandatory=("/name",))
         touched = {step["path"].split("/")[1] for step in patch}
-        if "default_parameters" in touched and used_by(request) < (1, 7):
+        if not all(AuditTemplateSerializer.shows(name, used_by(request), detailed=True) for name in touched):
             raise NotAcceptableHere
         template = self.get_object(request, identifier)
         before = {

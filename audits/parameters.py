@@ -11,8 +11,8 @@ from jsonschema import Draft4Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend, validator_for
 
-from watcher_site.messages import cut
 from watcher_site.refusals import Invalid
+from watcher_site.schemas import describe
 from watcher_site.storable import require_storable
 
 
@@ -55,9 +55,3 @@ def filling(check_properties: Any) -> Any:
         yield from check_properties(validator, properties, instance, schema)
 
     return fill_and_check
-
-
-def describe(problem: ValidationError) -> str:
-    """Name the parameter and the rule; a large value is not repeated in full."""
-    path = ".".join(str(step) for step in problem.absolute_path)
-    return cut(f"{path}: {problem.message}" if path else problem.message)

@@ -39,7 +39,7 @@ class ActionPlanPage(RecordPage):
     """The plan, its graph, its actions and what happens to them. To htmx, the part that moves alone."""
 
     model = ActionPlan
-    permission_required = "plans.view_actionplan"
+    permission_required = ("plans.view_actionplan", "actions.view_action")
 
     def get_template_names(self) -> list[str]:
         return ["plans/_progress.html" if getattr(self.request, "htmx", False) else "plans/actionplan_detail.html"]

@@ -6,7 +6,9 @@ from typing import Any
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
-__all__ = ["Draft202012Validator", "find_violation"]
+from watcher_site.messages import cut
+
+__all__ = ["Draft202012Validator", "describe", "find_violation", "with_defaults"]
 
 
 def find_violation(validator: Draft202012Validator, value: Any) -> str | None:
@@ -16,8 +18,9 @@ def find_violation(validator: Draft202012Validator, value: Any) -> str | None:
 
 
 def describe(error: ValidationError) -> str:
+    """Name the field and the rule; a large value is not repeated in full."""
     path = ".".join(str(step) for step in error.absolute_path)
-    return f"{path}: {error.message}" if path else error.message
+    return cut(f"{path}: {error.message}" if path else error.message)
 
 
 def with_defaults(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

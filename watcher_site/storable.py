@@ -38,4 +38,8 @@ def judge_text(text: str) -> str:
     """Return what of a text cannot be stored, or nothing."""
     if "\0" in text:
         return "NUL characters"
-    return "lone surrogates" if any("\ud800" <= character <= "\udfff" for character in text) else ""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "lone surrogates"
+    return ""

@@ -186,3 +186,9 @@ def test_what_people_and_clouds_wrote_is_shown_and_never_run(administrator: Clie
     text = page(administrator, make_plan({"<script>alert(1)</script>": []}, status_message="<b>bold</b>"))
     assert "<script>alert(1)" not in text
     assert "&lt;b&gt;bold" in text
+
+
+def test_who_may_see_plans_but_no_actions_does_not_find_them_on_the_plans_page(client: Client, stranger: User) -> None:
+    stranger.user_permissions.add(Permission.objects.get(codename="view_actionplan"))
+    client.force_login(stranger)
+    assert client.get(f"/console/plans/{make_plan({'a': []}).uuid}/").status_code == 403

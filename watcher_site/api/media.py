@@ -1,6 +1,6 @@
 """JSON in and JSON out, whatever the headers say: OpenStack's clients know nothing else."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -11,7 +11,7 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 
-DEEPEST = 50
+from watcher_site.storable import require_storable
 
 
 class BodyTooLarge(APIException):
@@ -46,33 +46,8 @@ class JSONParser(BaseParser):
             document = orjson.loads(body)
         except orjson.JSONDecodeError as problem:
             raise ParseError("Request is not in valid JSON format") from problem
-        check_depth(document)
-        if b"\\u0000" in body:
-            refuse_nul(document)
+        require_storable("body", document)
         return document
-
-
-def check_depth(document: Any) -> None:
-    level = [document]
-    for _ in range(DEEPEST):
-        level = [item for value in level for item in children(value)]
-        if not level:
-            return
-    raise ParseError(f"The request body must not be nested deeper than {DEEPEST} levels.")
-
-
-def children(value: Any) -> Sequence[Any]:
-    if isinstance(value, Mapping):
-        return list(value.values())
-    return value if isinstance(value, list) else ()
-
-
-def refuse_nul(value: Any) -> None:
-    texts = [value] if isinstance(value, str) else list(value) if isinstance(value, Mapping) else []
-    if any("\0" in text for text in texts):
-        raise ParseError("The request body must not hold NUL characters.")
-    for item in children(value):
-        refuse_nul(item)
 
 
 class AlwaysJSON(BaseContentNegotiation):
