@@ -1,8 +1,9 @@
-"""What the console's lists of nodes and servers can be narrowed to."""
+"""What the console's lists of the cloud can be narrowed to."""
 
 import django_filters
+from django.db.models import QuerySet
 
-from cluster.models import ComputeNode, Server
+from cluster.models import ComputeNode, HostAggregate, Pool, Server, StorageNode, Volume
 from watcher_site.filters import words
 
 
@@ -10,10 +11,18 @@ class ComputeNodeFilters(django_filters.FilterSet):
     hostname = django_filters.CharFilter(label="Hostname", lookup_expr="icontains")
     status = django_filters.ChoiceFilter(choices=words(ComputeNode.Status.values), empty_label="any")
     state = django_filters.ChoiceFilter(choices=words(ComputeNode.State.values), empty_label="any")
+    power_state = django_filters.ChoiceFilter(
+        label="Power", choices=words(ComputeNode.PowerState.values), empty_label="any"
+    )
+    zone = django_filters.CharFilter(label="Zone", lookup_expr="icontains")
+    aggregate = django_filters.CharFilter(label="Aggregate", method="in_aggregate")
 
     class Meta:
         model = ComputeNode
         fields: list[str] = []
+
+    def in_aggregate(self, nodes: QuerySet[ComputeNode], _: str, name: str) -> QuerySet[ComputeNode]:
+        return nodes.filter(aggregates__in=HostAggregate.objects.present().filter(name__icontains=name)).distinct()
 
 
 class ServerFilters(django_filters.FilterSet):
@@ -23,4 +32,27 @@ class ServerFilters(django_filters.FilterSet):
 
     class Meta:
         model = Server
+        fields: list[str] = []
+
+
+class PoolFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    zone = django_filters.CharFilter(label="Zone", field_name="storage_node__zone", lookup_expr="icontains")
+    state = django_filters.ChoiceFilter(
+        label="State", field_name="storage_node__state", choices=words(StorageNode.State.values), empty_label="any"
+    )
+
+    class Meta:
+        model = Pool
+        fields: list[str] = []
+
+
+class VolumeFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=words(Volume.Status.values), empty_label="any")
+    pool = django_filters.CharFilter(label="Pool", field_name="pool__name", lookup_expr="icontains")
+    volume_type = django_filters.CharFilter(label="Type", field_name="volume_type__name", lookup_expr="icontains")
+
+    class Meta:
+        model = Volume
         fields: list[str] = []

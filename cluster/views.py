@@ -2,16 +2,24 @@
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django_tables2 import RequestConfig
 
-from cluster.filters import ComputeNodeFilters, ServerFilters
-from cluster.models import ComputeNode, Server
-from cluster.tables import ComputeNodeTable, ServerTable, gigabytes
+from cluster.filters import ComputeNodeFilters, PoolFilters, ServerFilters, VolumeFilters
+from cluster.models import ComputeNode, HostAggregate, Pool, Server, Volume, VolumeAttachment
+from cluster.tables import ComputeNodeTable, PoolTable, ServerTable, VolumeTable, gigabytes
 from watcher_site.pages import ListPage, RecordPage
 
+AGGREGATES = Prefetch("aggregates", HostAggregate.objects.present())
 
-class ComputeNodeList(ListPage):
+
+class InfrastructureList(ListPage):
+    """A list of what the cloud consists of, with the way to the others."""
+
+    template_name = "cluster/infrastructure_list.html"
+
+
+class ComputeNodeList(InfrastructureList):
     model = ComputeNode
     permission_required = "cluster.view_computenode"
     table_class = ComputeNodeTable
@@ -20,7 +28,7 @@ class ComputeNodeList(ListPage):
     guidance = "The cloud is empty. Fill it with manage.py load_topology FILE."
 
     def get_queryset(self) -> QuerySet[ComputeNode]:
-        return ComputeNode.objects.present().with_use()
+        return ComputeNode.objects.present().with_use().prefetch_related(AGGREGATES)
 
 
 class ComputeNodePage(RecordPage):
@@ -30,7 +38,7 @@ class ComputeNodePage(RecordPage):
     permission_required = "cluster.view_computenode"
 
     def get_queryset(self) -> QuerySet[ComputeNode]:
-        return super().get_queryset().with_use()
+        return super().get_queryset().with_use().prefetch_related(AGGREGATES)
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         node = self.object
@@ -65,4 +73,39 @@ class ServerPage(RecordPage):
     permission_required = "cluster.view_server"
 
     def get_queryset(self) -> QuerySet[Server]:
-        return super().get_queryset().select_related("node", "destination")
+        return super().get_queryset().select_related("node", "destination", "new_flavor")
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        attached = volumes_in_full().filter(attachments__server=self.object, attachments__deleted_at=None)
+        table = VolumeTable(attached, exclude=("servers",), orderable=False)
+        return super().get_context_data(table=table, **context)
+
+
+def volumes_in_full() -> QuerySet[Volume]:
+    attachments = VolumeAttachment.objects.present().filter(server__deleted_at=None).select_related("server")
+    volumes = Volume.objects.present().select_related("pool", "destination", "volume_type")
+    return volumes.prefetch_related(Prefetch("attachments", attachments))
+
+
+class PoolList(InfrastructureList):
+    model = Pool
+    permission_required = "cluster.view_pool"
+    table_class = PoolTable
+    filterset_class = PoolFilters
+    heading = "Pools"
+    guidance = "The cloud has no storage. Fill it with manage.py load_topology FILE."
+
+    def get_queryset(self) -> QuerySet[Pool]:
+        return Pool.objects.present().select_related("storage_node")
+
+
+class VolumeList(InfrastructureList):
+    model = Volume
+    permission_required = "cluster.view_volume"
+    table_class = VolumeTable
+    filterset_class = VolumeFilters
+    heading = "Volumes"
+    guidance = "The cloud has no volumes. Fill it with manage.py load_topology FILE."
+
+    def get_queryset(self) -> QuerySet[Volume]:
+        return volumes_in_full()
