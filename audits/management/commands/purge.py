@@ -1,0 +1,64 @@
+"""``manage.py purge``: remove for good what was deleted."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from audits.purging import Purge
+from watcher_site import commands
+from watcher_site.refusals import Invalid
+
+# A hundred years.
+MOST_DAYS = 36525
+
+
+class Command(commands.Command):
+    help = "Remove for good what was deleted, with everything below it, after showing how much that is."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("-d", "--age-in-days", type=int, default=0, help="only what was deleted so long ago")
+        parser.add_argument("-n", "--max-number", type=int, help="no more rows than this; of a plan all or nothing")
+        parser.add_argument("-t", "--goal", help="only this deleted goal and what is below it: its UUID or name")
+        parser.add_argument(
+            "-e", "--exclude-orphans", action="store_true", help="keep plans whose audit is no longer in the table"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="show how much it is, and remove nothing")
+        parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        purge = read_options(**options)
+        purge.check()
+        counts = purge.count()
+        total = sum(counts.values())
+        self.show({**counts, "Total": total})
+        most = options["max_number"]
+        if options["dry_run"] or not total:
+            return
+        if options["yes"] or self.agree(total, most):
+            self.stdout.write(f"{purge.remove(most)} removed")
+        else:
+            self.stdout.write("0 removed")
+
+    def show(self, counts: dict[str, int]) -> None:
+        for name, number in counts.items():
+            self.stdout.write(f"{name:<16}{number:>10}")
+
+    def agree(self, total: int, most: int | None) -> bool:
+        number = f"all {total}" if most is None or most >= total else f"{most} of these {total}"
+        try:
+            return input(f"Remove {number} rows for good? [y/N] ").strip().lower() in {"y", "yes"}
+        except EOFError:
+            return False
+
+
+def read_options(
+    *, age_in_days: int, max_number: int | None, goal: str | None, exclude_orphans: bool, **_: Any
+) -> Purge:
+    """Raises `Invalid` for a number that makes no sense."""
+    if not 0 <= age_in_days <= MOST_DAYS:
+        raise Invalid(f"age-in-days: must be from 0 to {MOST_DAYS}, not {age_in_days}.")
+    if max_number is not None and max_number < 1:
+        raise Invalid(f"max-number: must be at least 1, not {max_number}.")
+    return Purge(timezone.now() - timedelta(days=age_in_days), goal=goal, orphans=not exclude_orphans)

@@ -1,0 +1,153 @@
+"""Removing for good what was deleted long enough ago, with everything below it (`watcher-states` section 10)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from math import inf
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from actions.models import Action, ActionEvent, ActionParent
+from audits.models import Audit, AuditTemplate, Goal, Strategy
+from plans.models import ActionPlan, EfficacyIndicator
+from watcher_site.refusals import Invalid
+
+# Plans, or other rows, a transaction: none holds its locks for long.
+BATCH = 200
+
+
+@dataclass(frozen=True)
+class Purge:
+    """What is to go: what was deleted until `cutoff`, and what is below it, unless it waits or runs.
+
+    Below a goal are its strategies, templates and audits, below an audit its plans, below a plan its actions. A goal
+    or a strategy stays as long as something refers to it that stays.
+
+    Args:
+        goal: the UUID or name of a deleted goal. Then only this goal and what is below it goes.
+        orphans: whether plans go, too, that were made until `cutoff` and whose audit is no longer in the table.
+    """
+
+    cutoff: datetime
+    goal: str | None = None
+    orphans: bool = True
+
+    def check(self) -> None:
+        """Raise `Invalid` if a goal was named and is not a deleted one."""
+        if self.goal is not None and not self.deleted_goals().exists():
+            raise Invalid(f"goal: there is no deleted goal {self.goal}.")
+
+    def deleted_goals(self) -> QuerySet[Goal]:
+        deleted = Goal.objects.filter(deleted_at__isnull=False)
+        return deleted if self.goal is None else deleted.named(self.goal)
+
+    def expired_goals(self) -> QuerySet[Goal]:
+        return self.deleted_goals().filter(deleted_at__lte=self.cutoff)
+
+    def expired(self) -> Q:
+        """Ask for what was deleted itself; where one goal was named, that alone does not do."""
+        return Q(deleted_at__lte=self.cutoff) if self.goal is None else Q(pk__in=[])
+
+    def below_goals(self) -> Q:
+        return Q(goal__in=self.expired_goals().values("pk"))
+
+    def plans(self) -> QuerySet[ActionPlan]:
+        found = self.expired() | Q(audit__in=self.audits().values("pk"))
+        if self.orphans and self.goal is None:
+            found |= Q(audit=None, created_at__lte=self.cutoff)
+        return ActionPlan.objects.filter(found, state__in=ActionPlan.DELETABLE)
+
+    def audits(self) -> QuerySet[Audit]:
+        return Audit.objects.filter(self.expired() | self.below_goals(), state__in=Audit.DELETABLE)
+
+    def audit_templates(self) -> QuerySet[AuditTemplate]:
+        return AuditTemplate.objects.filter(self.expired() | self.below_goals())
+
+    def strategies(self) -> QuerySet[Strategy]:
+        return Strategy.objects.filter(self.expired() | self.below_goals()).exclude(
+            refers("strategy", Audit, self.audits())
+            | refers("strategy", AuditTemplate, self.audit_templates())
+            | refers("strategy", ActionPlan, self.plans())
+        )
+
+    def goals(self) -> QuerySet[Goal]:
+        # Strategies are few. As a subquery, theirs would cost PostgreSQL seconds to compile.
+        strategies = list(self.strategies().values_list("pk", flat=True))
+        return self.expired_goals().exclude(
+            refers("goal", Audit, self.audits())
+            | refers("goal", AuditTemplate, self.audit_templates())
+            | refers("goal", Strategy, Strategy.objects.filter(pk__in=strategies))
+        )
+
+    def count(self) -> dict[str, int]:
+        """Return how many rows of each kind would go, in a fixed number of queries."""
+        return {
+            "Goals": self.goals().count(),
+            "Strategies": self.strategies().count(),
+            "Audit Templates": self.audit_templates().count(),
+            "Audits": self.audits().count(),
+            "Action Plans": self.plans().count(),
+            "Actions": Action.objects.filter(action_plan__in=self.plans().values("pk")).count(),
+        }
+
+    def remove(self, most: int | None = None) -> int:
+        """Remove it, and return how many rows went: with ``most`` not more, and of a plan all or nothing.
+
+        What is lower goes first, each batch in a transaction of its own: it can be stopped, and gone on with.
+        """
+        left: float = inf if most is None else most
+        removed = 0
+        for keys in batches(self.plans()):
+            chosen = affordable(keys, left - removed)
+            removed += remove_plans(chosen)
+            if len(chosen) < len(keys):
+                return removed
+        for rows in (self.audits(), self.audit_templates(), self.strategies(), self.goals()):
+            for keys in batches(rows):
+                chosen = keys[: int(min(left - removed, len(keys)))]
+                rows.model._default_manager.filter(pk__in=chosen).delete()
+                removed += len(chosen)
+                if len(chosen) < len(keys):
+                    return removed
+        return removed
+
+
+def refers(column: str, model: Any, going: QuerySet[Any]) -> Exists:
+    """Ask whether a row of this model refers to the outer one, and stays."""
+    return Exists(model.objects.filter(**{column: OuterRef("pk")}).exclude(pk__in=going.values("pk")))
+
+
+def batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
+    last = 0
+    while keys := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:BATCH]):
+        yield keys
+        last = keys[-1]
+
+
+def affordable(keys: list[int], most: float) -> list[int]:
+    """Return the first of these plans that are, with their actions, not more rows than ``most``."""
+    weighed = ActionPlan.objects.filter(pk__in=keys).annotate(number=Count("actions")).order_by("pk")
+    chosen: list[int] = []
+    for key, actions in weighed.values_list("pk", "number"):
+        most -= actions + 1
+        if most < 0:
+            break
+        chosen.append(key)
+    return chosen
+
+
+@transaction.atomic
+def remove_plans(keys: list[int]) -> int:
+    """Remove plans with all that belongs to them, and return how many rows; those that were just started stay."""
+    standing = ActionPlan.objects.filter(pk__in=keys, state__in=ActionPlan.DELETABLE).order_by("pk")
+    locked = list(standing.select_for_update().values_list("pk", flat=True))
+    ActionEvent.objects.filter(action__action_plan__in=locked).delete()
+    ActionParent.objects.filter(child__action_plan__in=locked).delete()
+    actions = Action.objects.filter(action_plan__in=locked)
+    number = actions.count()
+    actions.delete()
+    EfficacyIndicator.objects.filter(action_plan__in=locked).delete()
+    ActionPlan.objects.filter(pk__in=locked).delete()
+    return number + len(locked)
