@@ -18,10 +18,12 @@ def requirements(strategy: str) -> list[dict[str, Any]]:
 
 
 def models() -> list[dict[str, str]]:
+    """Say which models there are; as every compute node has a power state, there is a bare-metal one with them."""
+    compute = availability(ComputeNode)
     return [
-        {"compute_model": availability(ComputeNode)},
+        {"compute_model": compute},
         {"storage_model": availability(StorageNode)},
-        {"baremetal_model": "not available"},
+        {"baremetal_model": compute},
     ]
 
 

@@ -14,7 +14,6 @@ from cluster.models import ComputeNode, Pool, Server, Volume
 from watcher_site.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn
 from watcher_site.templatetags.console import state_badge, use_bar
 
-
 # Names break at hyphens, where they are hard to read.
 ONE_LINE = {"td": {"class": "text-nowrap"}}
 

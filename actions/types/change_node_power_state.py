@@ -1,5 +1,7 @@
 """Switch a compute node on or off."""
 
+from django.template.defaultfilters import pluralize
+
 from actions.types.base import ActionFailed, ActionType, Recovery
 from cluster.drivers.base import cloud
 
@@ -44,7 +46,9 @@ class ChangeNodePowerState(ActionType):
         if state == ON:
             cloud().power_on(self.node)
         elif node.running_servers:
-            raise ActionFailed(f"Compute node {node.hostname} has {node.running_servers} running servers")
+            raise ActionFailed(
+                f"Compute node {node.hostname} has {node.running_servers} running server{pluralize(node.running_servers)}"
+            )
         else:
             cloud().power_off(self.node)
 

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
+from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
 from cluster.drivers.base import (
@@ -251,7 +252,7 @@ def count_running(node: ComputeNode) -> int:
 
 def require_idle(node: ComputeNode) -> None:
     if count := count_running(node):
-        raise OperationRefused(f"Compute node {node.hostname} has {count} running servers")
+        raise OperationRefused(f"Compute node {node.hostname} has {count} running server{pluralize(count)}")
 
 
 def require_power(node: ComputeNode) -> None:

@@ -46,7 +46,17 @@ def test_the_state_of_a_strategy_has_four_entries(api: Caller) -> None:
     make_node()
     entries = api.get("/strategies/host_maintenance/state").json()
     assert [entry["type"] for entry in entries] == ["Datasource", "Metrics", "CDM", "Name"]
-    assert entries[2]["state"][0] == {"compute_model": "available"}
+    assert entries[2]["state"] == [
+        {"compute_model": "available"},
+        {"storage_model": "not available"},
+        {"baremetal_model": "available"},
+    ]
+
+
+def test_the_storage_model_is_available_where_there_is_storage(api: Caller) -> None:
+    make_pool()
+    entries = api.get("/strategies/host_maintenance/state").json()
+    assert entries[2]["state"][:2] == [{"compute_model": "not available"}, {"storage_model": "available"}]
 
 
 @pytest.mark.parametrize(

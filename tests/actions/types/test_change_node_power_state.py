@@ -44,13 +44,13 @@ def test_a_node_is_switched_on_again(node: ComputeNode) -> None:
 @pytest.mark.parametrize("columns", [{}, {"state": "paused"}, {"state": "stopped", "task_state": "powering-on"}])
 def test_a_node_with_running_servers_is_not_switched_off(node: ComputeNode, columns: dict[str, str]) -> None:
     make_server("web-1", node, **columns)
-    with pytest.raises(ActionFailed, match=r"^Compute node compute1 has 1 running servers$"):
+    with pytest.raises(ActionFailed, match=r"^Compute node compute1 has 1 running server$"):
         switch(node, "off").execute()
     assert power() == ("on", "up")
 
 
 def test_a_server_that_arrives_while_a_node_is_switched_off_keeps_it_on(node: ComputeNode) -> None:
-    with pytest.raises(OperationRefused, match="compute1 has 1 running servers"):
+    with pytest.raises(OperationRefused, match="compute1 has 1 running server"):
         cloud().power_off(str(node.uuid), lambda: make_server("web-1", node) and None)
     assert power() == ("on", "up")
 
