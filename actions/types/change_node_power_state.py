@@ -45,10 +45,8 @@ class ChangeNodePowerState(ActionType):
             return
         if state == ON:
             cloud().power_on(self.node)
-        elif node.running_servers:
-            raise ActionFailed(
-                f"Compute node {node.hostname} has {node.running_servers} running server{pluralize(node.running_servers)}"
-            )
+        elif count := node.running_servers:
+            raise ActionFailed(f"Compute node {node.hostname} has {count} running server{pluralize(count)}")
         else:
             cloud().power_off(self.node)
 
