@@ -1,5 +1,6 @@
 """What the pages of every app share: who may see them, lists, single records, and buttons that change something."""
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from django.contrib import messages
@@ -56,7 +57,7 @@ class RecordPage(Page, ByUUID, DetailView):
     """All about one record."""
 
 
-class Verb(Page, ByUUID, View):
+class Verb(Page, ByUUID, View, ABC):
     """A button: asks where ``question`` says what is at stake, and on POST does what it says.
 
     A refusal becomes a message on the page that the person returns to: the one place where the console
@@ -68,17 +69,17 @@ class Verb(Page, ByUUID, View):
     question: ClassVar[str] = ""
     consequence: ClassVar[str] = ""
 
+    @abstractmethod
     def perform(self, record: Any) -> str:
         """Do it, and return the sentence that tells so.
 
         Raises:
             Refused, TransitionNotAllowed, ConcurrentTransition: it was not done.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def where_to(self, record: Any, done: bool) -> str:
         """Return the URL or the name of the page to go to then."""
-        raise NotImplementedError
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
