@@ -2,81 +2,85 @@
 
 A worker writes at most twice: when the action begins (or is left out), and when it ends. The first time it holds the
 plan, so that no action begins under a cancelled plan or for an applier that lost it; the second time the action's
-state and attempt are guard enough.
+state and attempt are guard enough. A recovery is written down before it begins as well, so that it can be counted.
 """
 
 from collections.abc import Callable
-from typing import Protocol
-
-import structlog
-from django.db import InterfaceError, OperationalError, transaction
-from django.utils import timezone
+from contextlib import suppress
 
 from actions.models import Action, ActionEvent
+from actions.phases import LOST_DATABASE, PERSISTENTLY, Lease, PhaseRecord, Result
 from actions.types.base import (
     AbortRequested,
     ActionContext,
     ActionFailed,
     ActionSkipException,
     ActionType,
-    LeaseLost,
+    Interruption,
     Recovery,
     explain,
     make,
 )
-from watcher_site.messages import cut
 from watcher_site.state import ConcurrentTransition
-from watcher_site.statements import Bound, insert
 
-log = structlog.get_logger(__name__)
-Result = ActionEvent.Result
+State = Action.State
 CANCELLED = "Action was cancelled with its action plan."
-
-
-class Lease(Protocol):
-    """A worker's right to work at a plan."""
-
-    host: str
-    cancelling: bool
-
-    def hold(self) -> Bound:
-        """Return the query that locks the plan, and finds it only while actions of it may begin here."""
-
-    def checkpoint(self) -> None:
-        """Raises: `AbortRequested`, `LeaseLost`."""
+# Whatever it is that takes worker after worker, or outcome after outcome, with it: it is not tried for ever.
+MOST_RECOVERIES = 3
+UNRECOVERABLE = f"It was recovered {MOST_RECOVERIES} times, and its outcome was never recorded"
 
 
 def execute(action: Action, lease: Lease) -> bool:
     """Run a PENDING action to its end, and say whether it got there; if not, it is no longer ours to run."""
-    return guarded(Execution(action, lease).run)
+    execution = Execution(action, lease)
+    return execution.guarded(execution.run)
 
 
 def recover(action: Action, lease: Lease) -> bool:
     """Bring an action that a lost worker left behind to its end, running it again if its type allows."""
-    return guarded(Execution(action, lease).recover)
+    execution = Execution(action, lease)
+    return execution.guarded(execution.recover)
 
 
 def revert(action: Action, lease: Lease) -> bool:
     """Undo a SUCCEEDED action, for a rollback. Its state stays; a ``revert`` event says how it went."""
-    return guarded(Execution(action, lease).revert)
+    execution = Execution(action, lease)
+    return execution.guarded(execution.revert)
 
 
-def guarded(work: Callable[[], bool]) -> bool:
-    try:
-        return work()
-    except (ConcurrentTransition, AbortRequested, LeaseLost):
-        return False
-
-
-class Execution:
+class Execution(PhaseRecord):
     """One action in the hands of one worker."""
 
     action_type: ActionType
     abortable = False
 
-    def __init__(self, action: Action, lease: Lease) -> None:
-        self.action, self.lease = action, lease
-        self.log = log.bind(action=str(action.uuid), action_type=action.action_type)
+    def guarded(self, work: Callable[[], bool]) -> bool:
+        """Do the work, and say whether it came to its end. A lost database is raised, and only that."""
+        try:
+            return work()
+        except (ConcurrentTransition, Interruption):
+            return False
+        except LOST_DATABASE:
+            raise
+        except BaseException as problem:
+            self.log.error("action broke off", exc_info=problem)
+            return self.break_off(type(problem).__name__)
+
+    def break_off(self, reason: str) -> bool:
+        """End an action whose outcome can not be written: to run it again would only come to the same."""
+        action = Action.objects.get(pk=self.action.pk)
+        if action.values_read != self.action.values_read:
+            return False
+        hold = action.state not in {State.ONGOING, State.CANCELLING}
+        self.action = self.phase.action = action
+        self.finish(self.phase, Result.ERROR, reason)
+        if action.state == State.CANCELLING:
+            action.fail_abort(reason)
+        elif action.state not in Action.FINAL:
+            action.fail(self.phase.event, reason)
+        with suppress(ConcurrentTransition):
+            return self.end(self.phase, hold=hold, orphans=True)
+        return False
 
     def run(self) -> bool:
         phase = self.begin("pre_condition")
@@ -88,10 +92,24 @@ class Execution:
         return self.write(phase, execute, hold=True) and self.carry_out(execute)
 
     def recover(self) -> bool:
-        if self.action.state == Action.State.CANCELLING:
-            self.load()
-            return self.abort()
-        phase = self.begin("recover")
+        is_aborting = self.action.state == State.CANCELLING
+        phase = self.begin("abort" if is_aborting else "recover")
+        tries = self.action.events.filter(event__in=["recover", "abort"]).count()
+        self.write(phase, orphans=True)
+        if tries >= MOST_RECOVERIES:
+            return self.give_up(phase)
+        return self.finish_abort(phase) if is_aborting else self.go_on(phase)
+
+    def give_up(self, phase: ActionEvent) -> bool:
+        self.finish(phase, Result.ERROR, UNRECOVERABLE)
+        if self.action.state == State.CANCELLING:
+            self.action.fail_abort(UNRECOVERABLE)
+        else:
+            self.action.fail("recover", UNRECOVERABLE)
+        return self.end(phase)
+
+    def go_on(self, phase: ActionEvent) -> bool:
+        """Do what the type says of an action that was left in mid-execution."""
         problem = self.perform(phase, self.ask_recovery)
         if problem:
             self.action.fail("recover", explain(problem))
@@ -108,19 +126,16 @@ class Execution:
         self.lease.checkpoint()
         phase = self.begin("revert")
         self.perform(phase, self.undo)
-        with transaction.atomic():
-            if not self.lease.hold().rows():
-                return False
-            insert([phase])
-        self.log.info("action reverted", result=phase.result)
-        return True
+        written: bool = PERSISTENTLY(self.write_beside, phase)
+        self.log.info("action reverted", result=phase.result, written=written)
+        return written
 
     def run_again(self, phase: ActionEvent) -> bool:
         self.action.start_again()
         execute = self.begin("execute")
-        return self.write(phase, execute, hold=True, orphans=True) and self.carry_out(execute)
+        return self.write(phase, execute, hold=True) and self.carry_out(execute)
 
-    def leave_out(self, phase: ActionEvent, problem: Exception) -> bool:
+    def leave_out(self, phase: ActionEvent, problem: BaseException) -> bool:
         """End an action that does not begin: skipped or failed straight from PENDING, without a post_condition."""
         if isinstance(problem, ActionSkipException):
             phase.result = Result.SKIPPED
@@ -134,6 +149,7 @@ class Execution:
             problem = self.perform(execute, self.work)
         except AbortRequested:
             return self.abort(execute)
+        self.abortable = False  # What finished first keeps its result.
         post = self.begin("post_condition")
         post_problem = self.perform(post, self.action_type.post_condition)
         if problem:
@@ -144,14 +160,14 @@ class Execution:
             self.action.succeed()
         return self.end(execute, post)
 
-    def abort(self, *execute: ActionEvent) -> bool:
+    def abort(self, execute: ActionEvent) -> bool:
         """Give the action up in mid-execution; that it is being given up can be seen while it takes its time."""
-        if self.action.state != Action.State.CANCELLING:
-            self.action.request_abort()
-            self.action.save_state()
-        for phase in execute:
-            self.finish(phase, Result.CANCELLED)
-        phase = self.begin("abort")
+        self.action.request_abort()
+        self.action.save_state()
+        self.finish(execute, Result.CANCELLED)
+        return self.finish_abort(self.begin("abort"), execute)
+
+    def finish_abort(self, phase: ActionEvent, *execute: ActionEvent) -> bool:
         problem = self.perform(phase, self.ask_abort)
         if problem:
             self.action.fail_abort(explain(problem))
@@ -159,7 +175,7 @@ class Execution:
             self.action.finish_abort(CANCELLED)
         else:
             self.action.finish_before_abort()
-        return self.end(*execute, phase, orphans=not execute)
+        return self.end(*execute, phase)
 
     # What each phase calls.
 
@@ -187,6 +203,8 @@ class Execution:
 
     def ask_abort(self) -> None:
         self.abortable = False
+        if not hasattr(self, "action_type"):
+            self.load()
         self.aborted = self.action_type.abort()
 
     def ask_recovery(self) -> None:
@@ -197,55 +215,3 @@ class Execution:
         self.load()
         if not self.action_type.revert():
             raise ActionFailed(f"The action {self.action.uuid} could not be reverted.")
-
-    # The record.
-
-    def begin(self, event: str) -> ActionEvent:
-        now = timezone.now()
-        return ActionEvent(action=self.action, event=event, start_time=now, host=self.lease.host)
-
-    def finish(self, phase: ActionEvent, result: str, details: str | None = None) -> None:
-        phase.finish_time, phase.result, phase.details = timezone.now(), result, details and cut(details)
-
-    def perform(self, phase: ActionEvent, work: Callable[[], None]) -> Exception | None:
-        """Do what the phase is for, and return what went wrong. A lost database is nobody's failure: it is raised."""
-        try:
-            work()
-        except (InterfaceError, OperationalError):
-            raise
-        except Exception as problem:
-            if not isinstance(problem, ActionSkipException):
-                self.log.warning("action phase failed", phase=phase.event, exc_info=problem)
-            self.finish(phase, Result.ERROR, explain(problem))
-            return problem
-        self.finish(phase, Result.SUCCESS)
-        return None
-
-    def end(self, *phases: ActionEvent, hold: bool = False, orphans: bool = False) -> bool:
-        written = self.write(*phases, hold=hold, orphans=orphans)
-        if written:
-            self.log.info("action ended", state=self.action.state, message=self.action.status_message)
-        return written
-
-    def write(self, *phases: ActionEvent, hold: bool = False, orphans: bool = False) -> bool:
-        """Commit the action's new state and the phases together.
-
-        Raises:
-            ConcurrentTransition: the action is no longer as this worker left it, or its plan may not be worked at.
-        """
-        for phase in phases:
-            phase.attempt = self.action.attempt
-        condition = self.lease.hold() if hold else None
-        if not orphans:
-            self.action.save_state(*phases, condition=condition)
-            return True
-        with transaction.atomic():
-            self.close_orphans()
-            self.action.save_state(*phases, condition=condition)
-        return True
-
-    def close_orphans(self) -> None:
-        """End what the lost worker had begun to record."""
-        self.action.events.filter(finish_time=None).update(
-            finish_time=timezone.now(), result=Result.ERROR, details="Its applier was lost."
-        )

@@ -4,10 +4,11 @@ import time
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import connection
 
 from actions.execution import CANCELLED
 from actions.models import Action
+from actions.phases import LOST_DATABASE
 from plans.executors import Executor, Report
 from plans.models import ActionPlan
 from plans.runs import PlanRun
@@ -32,6 +33,7 @@ class Applier:
         self.jobs = 0
         self.stopping = False
         self.next_look = 0.0
+        self.looked = False
         self.register()
 
     def register(self) -> None:
@@ -54,8 +56,8 @@ class Applier:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way, and the last look at the tables found nothing either."""
-        return not self.runs and self.next_look > 0
+        """Whether nothing is under way, and the last look at the tables came to its end and found nothing either."""
+        return not self.runs and self.looked
 
     @property
     def free_plans(self) -> int:
@@ -68,10 +70,10 @@ class Applier:
                 self.look()
             self.submit()
             self.settle()
-        except (InterfaceError, OperationalError) as problem:
+        except LOST_DATABASE as problem:
             self.log.warning("database lost", problem=str(problem))
             connection.close()
-            self.next_look = time.monotonic() + settings.POLL_INTERVAL
+            self.next_look, self.looked = time.monotonic() + settings.POLL_INTERVAL, False
 
     # What others did, and what waits.
 
@@ -83,9 +85,10 @@ class Applier:
         if self.heartbeat.holds:
             self.adopt()
             self.claim()
+            self.looked = True
 
     def look_soon(self) -> None:
-        self.next_look = 0.0
+        self.next_look, self.looked = 0.0, False
 
     def renew(self) -> None:
         """Begin anew under a row of its own: this process slept so long that its row and its plans are others'."""
@@ -180,7 +183,9 @@ class Applier:
         """Say whether a plan that has come to rest has more to do after all, and prepare it."""
         counts = run.actions.count_states()
         if counts.get(Action.State.ONGOING) or counts.get(Action.State.CANCELLING):
-            return run.recover() > 0
+            if run.recover():
+                return True
+            counts = run.actions.count_states()  # A worker that was thought lost has written its outcome after all.
         if counts.get(Action.State.PENDING) and not run.lease.cancelling and run.actions.ready().exists():
             run.walk_all()
             return True

@@ -10,8 +10,8 @@ from typing import Protocol
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from actions.execution import Lease
 from actions.models import Action
+from actions.phases import Lease
 
 Work = Callable[[Action, Lease], bool]
 

@@ -1,15 +1,18 @@
 """The signs of life of a process, given by a thread of its own so that no long work delays them."""
 
 import time
+from contextlib import suppress
 from threading import Event, Thread
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 
 from watcher_site.models import Service
 
 log = structlog.get_logger(__name__)
+# It goes on while the machine is suspended, where there is such a clock.
+CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Heartbeat:
@@ -17,10 +20,16 @@ class Heartbeat:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.seen = time.monotonic()
-        self.lost = False
+        self.seen = time.clock_gettime(CLOCK)
+        self.row_lost = False
         self.stopping = Event()
         self.thread = Thread(target=self.run, name="heartbeat", daemon=True)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease is gone for good: the row is no longer ours, or nothing gives signs of life any more."""
+        died = self.thread.ident is not None and not self.thread.is_alive() and not self.stopping.is_set()
+        return self.row_lost or died
 
     @property
     def holds(self) -> bool:
@@ -28,7 +37,7 @@ class Heartbeat:
 
         Also false in a process that slept through its lease and has not yet looked at its row again.
         """
-        return not self.lost and time.monotonic() - self.seen < settings.SERVICE_DOWN_TIME
+        return not self.lost and time.clock_gettime(CLOCK) - self.seen < settings.SERVICE_DOWN_TIME
 
     def start(self) -> None:
         self.thread.start()
@@ -40,17 +49,18 @@ class Heartbeat:
 
     def run(self) -> None:
         try:
-            while not (self.lost or self.stopping.wait(settings.SERVICE_DOWN_TIME / 3)):
+            while not (self.row_lost or self.stopping.wait(settings.SERVICE_DOWN_TIME / 3)):
                 self.beat()
         finally:
             connection.close()
 
     def beat(self) -> None:
         """Beat once; a database that does not answer is asked again at the next beat."""
-        began = time.monotonic()
+        began = time.clock_gettime(CLOCK)
         try:
-            self.lost = not self.service.beat()
+            self.row_lost = not self.service.beat()
             self.seen = began
-        except DatabaseError as problem:
+        except Error as problem:
             log.warning("heartbeat failed", service=str(self.service), problem=str(problem))
-            connection.close()
+            with suppress(Error):
+                connection.close()

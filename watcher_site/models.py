@@ -27,6 +27,10 @@ class ServiceQuerySet(RecordQuerySet):
         """Leave those that hold no work: no row of a higher app points at them."""
         return self.filter(**{f"{relation.name}__isnull": True for relation in self.model._meta.related_objects})
 
+    def retire_gone(self) -> int:
+        """Take those that are gone and hold no work off the list of services."""
+        return self.missing().idle().soft_delete()
+
     def of(self, name: str, host: str) -> Self:
         return self.filter(name=name, host=host)
 
@@ -79,31 +83,23 @@ class Service(models.Model):
     def register(cls, name: str, host: str) -> "Service":
         """Return a row for a process that starts, alive from now on.
 
-        A gone process of the same name and host leaves its row to the next, once its work is with others: ids
-        stay few, and a restart reads as one service that came back. The row's last sign of life stands in the
-        WHERE clause: of several that start at once one gets it, and its old owner, if it only slept, finds at
-        its next `beat` that the row is no longer its own.
+        Always a new one: a process that only slept may wake up at any moment, and whatever it then writes is
+        guarded by its own row alone. The rows of gone processes of the same name and host are retired.
         """
-        now = timezone.now()
-        for row in cls.objects.of(name, host).missing().idle().order_by("pk"):
-            same = cls.objects.filter(pk=row.pk, last_seen_up=row.last_seen_up)
-            if same.update(last_seen_up=now, updated_at=now, deleted_at=None):
-                return cls.objects.get(pk=row.pk)
-        return cls.objects.create(name=name, host=host, last_seen_up=now)
+        cls.objects.of(name, host).retire_gone()
+        return cls.objects.create(name=name, host=host, last_seen_up=timezone.now())
 
     def beat(self) -> bool:
-        """Give a sign of life, and say whether the row is still this process's own.
+        """Give a sign of life, and say whether the row still stands.
 
         Gone rows of the same name and host that hold no work any more are retired: this process stands for them.
         """
         now = timezone.now()
-        own = type(self).objects.present().filter(pk=self.pk, last_seen_up=self.last_seen_up)
-        if not own.update(last_seen_up=now, updated_at=now):
+        if not type(self).objects.present().filter(pk=self.pk).update(last_seen_up=now, updated_at=now):
             return False
-        self.last_seen_up = now
-        type(self).objects.of(self.name, self.host).missing().idle().soft_delete()
+        type(self).objects.of(self.name, self.host).retire_gone()
         return True
 
     def retire(self) -> None:
         """Leave cleanly: whatever still points at this row is without an owner from now on."""
-        type(self).objects.filter(pk=self.pk, last_seen_up=self.last_seen_up).soft_delete()
+        type(self).objects.filter(pk=self.pk).soft_delete()

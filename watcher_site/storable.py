@@ -34,6 +34,11 @@ def find_unstorable(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tu
         yield path, "numbers without an end"
 
 
+def make_storable(text: str) -> str:
+    """Return a text of unknown origin without NUL characters, and with a ? for each lone surrogate."""
+    return text.replace("\0", "").encode(errors="replace").decode()
+
+
 def judge_text(text: str) -> str:
     """Return what of a text cannot be stored, or nothing."""
     if "\0" in text:

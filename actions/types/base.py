@@ -10,6 +10,7 @@ from cluster.drivers.base import CloudError, proceed
 from watcher_site import plugins
 from watcher_site.refusals import Refused
 from watcher_site.schemas import Draft202012Validator, find_violation, with_defaults
+from watcher_site.storable import make_storable
 
 
 class ActionFailed(Exception):
@@ -35,9 +36,9 @@ class LeaseLost(Interruption):
 OWN_EXCEPTIONS = (ActionFailed, CloudError, Refused)
 
 
-def explain(error: Exception) -> str:
+def explain(error: BaseException) -> str:
     """Return what people may be told of an error: the message of one of ours, of any other its class name only."""
-    return str(error).replace("\0", "") if isinstance(error, OWN_EXCEPTIONS) else type(error).__name__
+    return make_storable(str(error)) if isinstance(error, OWN_EXCEPTIONS) else type(error).__name__
 
 
 class Recovery(Enum):
@@ -111,7 +112,7 @@ class ActionType(ABC):
         Raises:
             ActionFailed: neither, and why.
         """
-        raise ActionFailed("Its applier was lost while it ran, and whether it was done can not be told")
+        raise ActionFailed("Its outcome was not recorded, and whether it was done can not be told")
 
 
 def make(name: str, input_parameters: Mapping[str, Any], context: ActionContext) -> ActionType:

@@ -99,7 +99,7 @@ class Migrate(ActionType):
             return Recovery.DONE
         if server.host == self.source:
             return Recovery.AGAIN
-        raise ActionFailed(f"Instance {self.server} is on {server.host} after the applier that moved it was lost")
+        raise ActionFailed(f"Instance {self.server} is on {server.host} after its migration was interrupted")
 
     def has_arrived(self, host: str | None) -> bool:
         return host == self.destination if self.destination else host not in {None, self.source}

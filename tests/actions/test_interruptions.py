@@ -172,14 +172,44 @@ def test_the_abort_that_a_lost_worker_had_begun_is_asked_again() -> None:
     assert again(action).state == "CANCELLED"
 
 
-@pytest.mark.parametrize("state", ["ONGOING", "CANCELLING"])
-def test_recovering_closes_the_events_that_the_lost_worker_left_open(state: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "cancelling", "methods", "outcome"),
+    [
+        ("ONGOING", False, {"recover": answer(Recovery.AGAIN)}, "SUCCEEDED"),
+        ("ONGOING", False, {"recover": answer(Recovery.DONE)}, "SUCCEEDED"),
+        ("ONGOING", False, {"recover": failing(ActionFailed("half done"))}, "FAILED"),
+        ("ONGOING", True, {"recover": answer(Recovery.AGAIN)}, "CANCELLED"),
+        ("CANCELLING", True, {"abort": answer(True)}, "CANCELLED"),
+        ("CANCELLING", True, {"abort": answer(False)}, "SUCCEEDED"),
+        ("CANCELLING", True, {"abort": failing(ActionFailed("stuck"))}, "FAILED"),
+    ],
+)
+def test_recovering_closes_the_events_that_the_lost_worker_left_open(
+    behave: Callable[..., None], state: str, cancelling: bool, methods: dict[str, object], outcome: str
+) -> None:
+    behave(**methods)
     action = make_action(state)
     left = ActionEvent.objects.create(action=action, event="execute", attempt=1)
-    execution.recover(action, FakeLease(cancelling=state == "CANCELLING"))
+    execution.recover(action, FakeLease(cancelling))
     closed = ActionEvent.objects.get(pk=left.pk)
-    assert (closed.result, closed.details) == ("Error", "Its applier was lost.")
+    assert again(action).state == outcome
+    assert (closed.result, closed.details) == ("Error", "Its outcome was not recorded.")
     assert closed.finish_time
+    assert not action.events.filter(finish_time=None).exists()
+
+
+def test_an_action_that_finished_before_the_cancel_keeps_its_result(behave: Callable[..., None]) -> None:
+    lease = FakeLease()
+
+    def execute(self: ActionType) -> bool:
+        lease.cancelling = True
+        return True
+
+    behave(execute=execute, post_condition=lambda self: self.context.checkpoint())
+    action = make_action()
+    assert execution.execute(action, lease)
+    assert again(action).state == "SUCCEEDED"
+    assert phases(action) == [("pre_condition", "Success"), ("execute", "Success"), ("post_condition", "Success")]
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """The applier's steps, one by one and without threads."""
 
 import pytest
+from django.db import OperationalError
 
 from actions.models import Action
+from plans.applier import Applier
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
-from tests.plans.inline import run_waiting
+from tests.plans.inline import InlineExecutor, run_waiting
+from watcher_site.heartbeat import Heartbeat
 
 pytestmark = pytest.mark.django_db
 
@@ -86,3 +89,23 @@ def test_actions_that_wait_for_each_other_are_cancelled_and_fail_the_plan() -> N
     run_waiting()
     assert states(plan) == {"a": "CANCELLED", "b": "CANCELLED", "c": "SUCCEEDED"}
     assert again(plan).state == "FAILED"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_blinks_does_not_end_an_applier_that_runs_once(
+    monkeypatch: pytest.MonkeyPatch, settings: object
+) -> None:
+    settings.POLL_INTERVAL = 0.01
+    plan = make_plan({"a": []}, state="PENDING")
+    problems = [OperationalError("blink")]
+    adopt = Applier.adopt
+
+    def blink(self: Applier) -> None:
+        if problems:
+            raise problems.pop()
+        adopt(self)
+
+    monkeypatch.setattr(Applier, "adopt", blink)
+    monkeypatch.setattr(Heartbeat, "start", lambda self: None)
+    Applier(InlineExecutor()).run(once=True)
+    assert again(plan).state == "SUCCEEDED"

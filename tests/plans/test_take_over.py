@@ -8,8 +8,10 @@ from django.utils import timezone
 from actions.models import Action
 from plans.applier import Applier
 from plans.models import ActionPlan
+from plans.runs import PlanRun
 from tests.builders import action, make_plan
 from tests.plans.inline import InlineExecutor, run_waiting
+from watcher_site.heartbeat import Heartbeat
 from watcher_site.models import Service
 
 pytestmark = pytest.mark.django_db
@@ -114,3 +116,47 @@ def test_an_applier_whose_row_was_taken_begins_anew() -> None:
     assert applier.service != before
     assert again(plan).state == "SUCCEEDED"
     applier.stop()
+
+
+def test_an_applier_whose_heart_stopped_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Heartbeat, "run", lambda self: None)
+    applier = Applier(InlineExecutor())
+    before = applier.service
+    applier.heartbeat.start()
+    applier.heartbeat.thread.join()
+    applier.look()
+    assert applier.service != before
+    applier.stop()
+
+
+def test_an_applier_that_slept_and_one_that_was_started_meanwhile_share_no_plan() -> None:
+    slept = Applier(InlineExecutor(), host="one")
+    Service.objects.update(last_seen_up=timezone.now() - timedelta(hours=1))
+    started = Applier(InlineExecutor(), host="one")
+    make_plan({"a": []}, state="PENDING")
+    slept.look()
+    started.look()
+    claimed = ActionPlan.objects.get()
+    assert slept.service != started.service
+    assert claimed.applier == started.service
+    assert not slept.runs[claimed.pk].lease.hold().rows()
+    for applier in (slept, started):
+        applier.stop()
+
+
+def test_an_outcome_that_is_written_late_does_not_cancel_what_waited_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old worker writes between the applier's count of states and its look for what was interrupted."""
+    applier = Applier(InlineExecutor())
+    plan = plan_of(applier.service)
+    run = applier.runs[plan.pk] = PlanRun(plan, applier.service)
+    run.walk = None
+    recover = PlanRun.recover
+
+    def write_late(self: PlanRun) -> int:
+        plan.actions.filter(state="ONGOING").update(state="SUCCEEDED")
+        return recover(self)
+
+    monkeypatch.setattr(PlanRun, "recover", write_late)
+    applier.settle()
+    applier.stop()
+    assert (action(plan, "b").state, again(plan).state) == ("PENDING", "ONGOING")

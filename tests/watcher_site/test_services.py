@@ -1,8 +1,11 @@
 """The rows of running processes: registering, signs of life, and leaving."""
 
+import time
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db import DataError, InterfaceError, OperationalError
 from django.utils import timezone
 
 from plans.models import ActionPlan
@@ -11,6 +14,13 @@ from watcher_site.models import Service
 
 pytestmark = pytest.mark.django_db
 NAME = Service.APPLIER
+
+
+def raising(error: Exception) -> Callable[..., bool]:
+    def method(self: object) -> bool:
+        raise error
+
+    return method
 
 
 def make_gone(host: str = "here") -> Service:
@@ -22,27 +32,21 @@ def test_a_process_that_starts_is_active() -> None:
     assert Service.register(NAME, "here").status == "ACTIVE"
 
 
-def test_a_restart_takes_the_row_of_the_process_that_is_gone() -> None:
-    gone = make_gone()
-    again = Service.register(NAME, "here")
-    assert (again.pk, again.status, again.deleted_at) == (gone.pk, "ACTIVE", None)
+def test_no_process_gets_the_row_of_another() -> None:
+    """One that is taken for gone may only sleep."""
+    rows = [make_gone(), Service.register(NAME, "here"), Service.register(NAME, "here")]
+    assert len({row.pk for row in rows}) == 3
 
 
-def test_a_living_process_keeps_its_row() -> None:
-    assert Service.register(NAME, "here").pk != Service.register(NAME, "here").pk
+def test_a_process_that_starts_retires_gone_rows_of_its_host_that_hold_no_work() -> None:
+    make_gone()
+    elsewhere, working = make_gone("elsewhere"), make_gone()
+    ActionPlan.objects.create(state="ONGOING", applier=working)
+    started = Service.register(NAME, "here")
+    assert set(Service.objects.present()) == {started, elsewhere, working}
 
 
-def test_a_row_of_another_host_is_left_alone() -> None:
-    assert Service.register(NAME, "here").pk != make_gone("elsewhere").pk
-
-
-def test_a_row_that_still_holds_work_is_left_alone() -> None:
-    gone = make_gone()
-    ActionPlan.objects.create(state="ONGOING", applier=gone)
-    assert Service.register(NAME, "here").pk != gone.pk
-
-
-def test_a_process_that_slept_finds_that_its_row_is_another_s() -> None:
+def test_a_process_that_slept_finds_that_its_row_was_retired() -> None:
     slept = make_gone()
     Service.register(NAME, "here")
     assert not slept.beat()
@@ -75,6 +79,38 @@ def test_who_lost_its_row_does_not_retire_its_successor() -> None:
     Service.register(NAME, "here")
     slept.retire()
     assert Service.objects.active().count() == 1
+
+
+@pytest.mark.parametrize("error", [OperationalError("away"), InterfaceError("closed"), DataError("odd")])
+def test_a_heartbeat_outlives_every_database_error(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    heartbeat = Heartbeat(Service.register(NAME, "here"))
+    monkeypatch.setattr(Service, "beat", raising(error))
+    heartbeat.beat()
+    assert heartbeat.holds
+
+
+def test_a_heartbeat_whose_thread_died_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Heartbeat, "run", lambda self: None)
+    heartbeat = Heartbeat(Service.register(NAME, "here"))
+    heartbeat.start()
+    heartbeat.thread.join()
+    assert heartbeat.lost
+    assert not heartbeat.holds
+
+
+def test_a_heartbeat_that_was_stopped_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    heartbeat = Heartbeat(Service.register(NAME, "here"))
+    heartbeat.start()
+    heartbeat.stop()
+    assert not heartbeat.lost
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="no clock here counts while the machine is suspended")
+def test_the_time_that_the_machine_was_suspended_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    heartbeat = Heartbeat(Service.register(NAME, "here"))
+    later = time.clock_gettime(time.CLOCK_BOOTTIME) + 3600
+    monkeypatch.setattr(time, "clock_gettime", {time.CLOCK_BOOTTIME: later}.__getitem__)
+    assert not heartbeat.holds
 
 
 def test_a_heartbeat_tells_that_the_row_is_lost() -> None:

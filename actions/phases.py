@@ -1,0 +1,129 @@
+"""The record of an action's phases: what each did, written together with the action's state."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.utils import timezone
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
+
+from actions.models import Action, ActionEvent
+from actions.types.base import ActionSkipException, Interruption, explain
+from watcher_site.messages import cut
+from watcher_site.statements import Bound, insert
+
+log = structlog.get_logger(__name__)
+Result = ActionEvent.Result
+LOST_DATABASE = (InterfaceError, OperationalError)
+UNRECORDED = "Its outcome was not recorded."
+
+
+class Lease(Protocol):
+    """A worker's right to work at a plan."""
+
+    host: str
+    cancelling: bool
+
+    def hold(self) -> Bound:
+        """Return the query that locks the plan, and finds it only while actions of it may begin here."""
+
+    def checkpoint(self) -> None:
+        """Raises: `AbortRequested`, `LeaseLost`."""
+
+
+def reconnect(state: RetryCallState) -> None:
+    log.warning("outcome not recorded yet", problem=str(state.outcome and state.outcome.exception()))
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()
+
+
+# An outcome that is lost may have to be found out by doing the action again: worth some seconds of a worker's time.
+PERSISTENTLY = Retrying(
+    retry=retry_if_exception_type(LOST_DATABASE),
+    wait=wait_exponential(multiplier=0.1, max=1),
+    stop=stop_after_delay(10),
+    before_sleep=reconnect,
+    reraise=True,
+)
+
+
+class PhaseRecord:
+    """One action in the hands of one worker, as far as it is written down."""
+
+    phase: ActionEvent
+    """The one that was begun last."""
+
+    def __init__(self, action: Action, lease: Lease) -> None:
+        self.action, self.lease = action, lease
+        self.log = log.bind(action=str(action.uuid), action_type=action.action_type)
+
+    def begin(self, event: str) -> ActionEvent:
+        now = timezone.now()
+        self.phase = ActionEvent(action=self.action, event=event, start_time=now, host=self.lease.host)
+        return self.phase
+
+    def finish(self, phase: ActionEvent, result: str, details: str | None = None) -> None:
+        phase.finish_time, phase.result, phase.details = timezone.now(), result, details and cut(details)
+
+    def perform(self, phase: ActionEvent, work: Callable[[], None]) -> BaseException | None:
+        """Do what the phase is for, and return what went wrong, even an exit: it ends the action, not the worker.
+
+        A lost database is nobody's failure: it is raised.
+        """
+        try:
+            work()
+        except (*LOST_DATABASE, Interruption):
+            raise
+        except BaseException as problem:
+            if not isinstance(problem, ActionSkipException):
+                self.log.warning("action phase failed", phase=phase.event, exc_info=problem)
+            self.finish(phase, Result.ERROR, explain(problem))
+            return problem
+        self.finish(phase, Result.SUCCESS)
+        return None
+
+    def end(self, *phases: ActionEvent, hold: bool = False, orphans: bool = False) -> bool:
+        """Write the action's end, for some seconds even against a database that does not answer."""
+        written: bool = PERSISTENTLY(self.write, *phases, hold=hold, orphans=orphans)
+        self.log.info("action ended", state=self.action.state, message=self.action.status_message)
+        return written
+
+    def write(self, *phases: ActionEvent, hold: bool = False, orphans: bool = False) -> bool:
+        """Commit the action's new state and the phases together.
+
+        Raises:
+            ConcurrentTransition: the action is no longer as this worker left it, or its plan may not be worked at.
+        """
+        new = [phase for phase in phases if phase.pk is None]
+        for phase in phases:
+            phase.attempt = self.action.attempt
+        try:
+            self.write_together(phases, self.lease.hold() if hold else None, orphans)
+        except BaseException:
+            for phase in new:
+                phase.pk = None  # It was rolled back.
+            raise
+        return True
+
+    def write_together(self, phases: tuple[ActionEvent, ...], condition: Bound | None, orphans: bool) -> None:
+        if not orphans:
+            self.action.save_state(*phases, condition=condition)
+            return
+        with transaction.atomic():
+            self.close_orphans()
+            self.action.save_state(*phases, condition=condition)
+
+    def write_beside(self, phase: ActionEvent) -> bool:
+        """Write a phase that leaves the state as it is, and say whether the plan may still be worked at."""
+        with transaction.atomic():
+            if not self.lease.hold().rows():
+                return False
+            insert([phase])
+        return True
+
+    def close_orphans(self) -> None:
+        """End what a worker had begun to record and never ended: it, its machine or its database was lost."""
+        self.action.events.filter(finish_time=None).update(
+            finish_time=timezone.now(), result=Result.ERROR, details=UNRECORDED
+        )
