@@ -192,6 +192,7 @@ HOST = read(env.str, "WATCHER_HOST", socket.gethostname())
 # A service that gave no sign of life for this long is FAILED, and others take over its work; in seconds.
 SERVICE_DOWN_TIME = read_number("WATCHER_SERVICE_DOWN_TIME", 30, least=0.5)
 POLL_INTERVAL = read_number("WATCHER_POLL_INTERVAL", 1, least=0.01)
+STOP_GRACE = read_number("WATCHER_STOP_GRACE", 60, least=1)
 APPLIER_WORKERS = read_whole("WATCHER_APPLIER_WORKERS", 4, least=1)
 APPLIER_PLANS = read_whole("WATCHER_APPLIER_PLANS", 4, least=1)
 ROLLBACK = read(env.bool, "WATCHER_ROLLBACK", False)

@@ -14,7 +14,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SETTLING_SECONDS = 1.0
 LOOK_SECONDS = 0.1
 # No file of variables: `prepare` and every command would have to read it too.
-HONCHO = [sys.executable, "-m", "honcho", "start", "--env", "/dev/null"]
+HONCHO = [sys.executable, "-m", "watcher_site.procfile", "start", "--env", "/dev/null"]
 
 
 def start() -> int:

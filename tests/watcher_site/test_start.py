@@ -61,3 +61,16 @@ def test_the_end_of_one_process_is_the_end_of_all(started: subprocess.Popen[byte
     os.kill(pids(tmp_path)[0], signal.SIGKILL)
     assert started.wait(10) != 0
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_what_runs_has_time_to_finish(tmp_path: Path) -> None:
+    """honcho by itself would kill it after five seconds."""
+    finishing = "trap 'sleep 7; echo done > finished; exit 0' TERM; echo $$ > applier.pid; while :; do sleep 0.1; done"
+    (tmp_path / "Procfile").write_text(f"applier: {finishing}\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-m", "watcher_site.start"], cwd=tmp_path, env=environment)
+    wait_for(lambda: len(pids(tmp_path)) == 1)
+    process.terminate()
+    assert process.wait(20) == 0
+    assert (tmp_path / "finished").read_text() == "done\n"
