@@ -6,15 +6,19 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.contrib.auth.models import User
+from django.db import connections
 from django_fsm import ConcurrentTransition, TransitionNotAllowed
 
 from actions import execution
+from actions.skipping import skip_action, skip_actions
 from plans.leases import PlanLease
 from plans.models import ActionPlan
 from plans.settlement import settle
+from tests.api import Caller
 from tests.builders import make_plan
 from watcher_site.models import Service
+from watcher_site.refusals import Refused
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 ROUNDS = 200
@@ -45,7 +49,7 @@ class Race:
         self.barrier.wait(10)
         try:
             return contestant() is not False
-        except (ConcurrentTransition, TransitionNotAllowed):
+        except (ConcurrentTransition, TransitionNotAllowed, Refused, ActionPlan.DoesNotExist):
             return False
 
 
@@ -54,16 +58,22 @@ def claim(plan: ActionPlan, applier: Service) -> None:
     plan.save_state()
 
 
-@transaction.atomic
-def skip(plan_pk: int) -> bool:
-    """Skip the plan's only action as a person does: under the lock of its plan."""
-    plan = ActionPlan.objects.select_for_update(no_key=True).get(pk=plan_pk)
-    if not plan.is_prunable:
-        return False
-    action = plan.actions.get()
-    action.skip("alice")
-    action.save_state()
-    return True
+def skip_one(plan: ActionPlan) -> None:
+    skip_action(plan.actions.get().uuid, "alice")
+
+
+def skip_several(plan: ActionPlan) -> None:
+    skip_actions(plan, [plan.actions.get().uuid], "alice")
+
+
+def patch(plan: ActionPlan) -> bool:
+    document = [{"op": "replace", "path": "/state", "value": "SKIPPED"}]
+    answer = Caller(User.objects.get()).patch(f"/actions/{plan.actions.get().uuid}", document)
+    assert answer.status_code in {200, 403, 404, 409}, answer.content
+    return answer.status_code == 200
+
+
+SKIPS = pytest.mark.parametrize("skip", [skip_one, skip_several, patch])
 
 
 @pytest.fixture
@@ -91,7 +101,10 @@ def test_of_two_appliers_one_adopts_a_plan(appliers: list[Service]) -> None:
             assert ActionPlan.objects.get(pk=plan.pk).applier == appliers[won.index(True)]
 
 
-def test_a_skip_and_a_claim_never_both_have_their_way(appliers: list[Service]) -> None:
+@SKIPS
+def test_a_skip_and_a_claim_never_both_have_their_way(
+    appliers: list[Service], cloud_admin: User, skip: Callable[[ActionPlan], Any]
+) -> None:
     """Either the skip is first, and the action is never executed, or the claim is, and the skip is refused."""
     with Race() as race:
         for _ in range(ROUNDS):
@@ -103,9 +116,64 @@ def test_a_skip_and_a_claim_never_both_have_their_way(appliers: list[Service]) -
                 ready = mine.actions.ready().first()
                 return bool(ready) and execution.execute(ready, PlanLease(mine, appliers[0]))
 
-            executed, skipped = race.run(run, lambda plan=plan: skip(plan.pk))
+            executed, skipped = race.run(run, lambda plan=plan: skip(plan))
             assert executed != skipped
             assert plan.actions.get().state == ("SKIPPED" if skipped else "SUCCEEDED")
+
+
+@SKIPS
+def test_a_skip_that_wins_from_a_claim_was_made_before_it(
+    appliers: list[Service], cloud_admin: User, skip: Callable[[ActionPlan], Any]
+) -> None:
+    """What the applier sees of the plan once it has claimed it does not change any more by a skip."""
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []}, state="PENDING")
+            mine = ActionPlan.objects.get(pk=plan.pk)
+            seen: list[str] = []
+
+            def look(mine: ActionPlan = mine, seen: list[str] = seen) -> None:
+                claim(mine, appliers[0])
+                seen.append(mine.actions.get().state)
+
+            _, skipped = race.run(look, lambda plan=plan: skip(plan))
+            assert seen == ["SKIPPED" if skipped else "PENDING"]
+
+
+@SKIPS
+def test_a_skip_and_a_cancel_never_both_have_the_action(cloud_admin: User, skip: Callable[[ActionPlan], Any]) -> None:
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []})
+            theirs = ActionPlan.objects.get(pk=plan.pk)
+            cancelled, skipped = race.run(lambda theirs=theirs: theirs.abandon("bob"), lambda plan=plan: skip(plan))
+            assert cancelled
+            assert plan.actions.get().state == ("SKIPPED" if skipped else "CANCELLED")
+
+
+@SKIPS
+def test_a_launch_takes_nothing_from_a_skip(cloud_admin: User, skip: Callable[[ActionPlan], Any]) -> None:
+    """A plan may be pruned before and after it is started: both win."""
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []})
+            theirs = ActionPlan.objects.get(pk=plan.pk)
+            assert race.run(theirs.launch, lambda plan=plan: skip(plan)) == [True, True]
+            assert plan.actions.get().state == "SKIPPED"
+
+
+@SKIPS
+def test_a_skip_and_a_removal_agree_on_what_was_there(cloud_admin: User, skip: Callable[[ActionPlan], Any]) -> None:
+    """What is gone is not skipped any more, and what was skipped goes with its plan."""
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []})
+            theirs = ActionPlan.objects.get(pk=plan.pk)
+            removed, skipped = race.run(theirs.remove, lambda plan=plan: skip(plan))
+            assert removed
+            row = plan.actions.get()
+            assert row.deleted_at
+            assert row.state == ("SKIPPED" if skipped else "PENDING")
 
 
 def test_a_cancel_and_a_finish_agree_on_what_became_of_the_plan(appliers: list[Service]) -> None:
