@@ -21,6 +21,7 @@ from actions.types.base import (
     explain,
     make,
 )
+from cluster.drivers.ownership import acting_for
 from watcher_site.state import ConcurrentTransition
 
 State = Action.State
@@ -57,7 +58,8 @@ class Execution(PhaseRecord):
     def guarded(self, work: Callable[[], bool]) -> bool:
         """Do the work, and say whether it came to its end. A lost database is raised, and only that."""
         try:
-            return work()
+            with acting_for(str(self.action.uuid)):
+                return work()
         except (ConcurrentTransition, Interruption):
             return False
         except LOST_DATABASE:

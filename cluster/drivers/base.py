@@ -162,7 +162,10 @@ class Cloud(ABC):
 
     @abstractmethod
     def reconcile(self, server: str) -> CloudServer:
-        """Bring an operation that nobody waits for any more to an end, and return the server as it then is."""
+        """Bring one's own operation that nobody waits for any more to an end, and return the server as it then is.
+
+        An operation that is another's goes on.
+        """
 
     @abstractmethod
     def stop(self, server: str, checkpoint: Checkpoint = proceed) -> None:

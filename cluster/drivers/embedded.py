@@ -22,6 +22,7 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.embedded_storage import EmbeddedStorage
+from cluster.drivers.ownership import OWNER, is_own
 from cluster.drivers.passing import pass_time
 from cluster.drivers.scheduler import choose, require_growth, size
 from cluster.models import ComputeNode, Flavor, Server
@@ -76,8 +77,9 @@ class EmbeddedCloud(EmbeddedStorage):
     def reconcile(self, server: str) -> CloudServer:
         """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
         row = self.lock(server)
-        row.task_state, row.destination, row.new_flavor = None, None, None
-        row.save_changes(["task_state", "destination", "new_flavor"])
+        if is_own(row):
+            row.task_state, row.operation_owner, row.destination, row.new_flavor = None, "", None, None
+            row.save_changes(["task_state", "operation_owner", "destination", "new_flavor"])
         return describe(row)
 
     def stop(self, server: str, checkpoint: Checkpoint = proceed) -> None:
@@ -115,8 +117,8 @@ class EmbeddedCloud(EmbeddedStorage):
         if wanted.disk < row.disk:
             raise OperationRefused(f"The disk of flavor {wanted.name} is smaller than that of instance {server}")
         require_growth(row, wanted, row.node.hostname)
-        row.task_state, row.new_flavor = RESIZING, wanted
-        row.save_changes(["task_state", "new_flavor"])
+        row.task_state, row.operation_owner, row.new_flavor = RESIZING, OWNER.get(), wanted
+        row.save_changes(["task_state", "operation_owner", "new_flavor"])
         return wanted
 
     def find_node(self, node: str) -> CloudNode:
@@ -163,8 +165,8 @@ class EmbeddedCloud(EmbeddedStorage):
             raise OperationRefused(f"Instance {server} is on no node")
         if row.state not in states:
             raise OperationRefused(f"Instance {server} can not be migrated so while it is {row.state}")
-        row.task_state, row.destination = MIGRATING, choose(row, destination)
-        row.save_changes(["task_state", "destination"])
+        row.task_state, row.operation_owner, row.destination = MIGRATING, OWNER.get(), choose(row, destination)
+        row.save_changes(["task_state", "operation_owner", "destination"])
         return row.destination
 
     @transaction.atomic
@@ -172,8 +174,8 @@ class EmbeddedCloud(EmbeddedStorage):
         row = self.lock_free(server)
         if task_state == POWERING_ON and row.node:
             require_power(find_node(str(row.node.uuid), lock=True))
-        row.task_state = task_state
-        row.save_changes(["task_state"])
+        row.task_state, row.operation_owner = task_state, OWNER.get()
+        row.save_changes(["task_state", "operation_owner"])
 
     def work(self, server: str, checkpoint: Checkpoint) -> None:
         """Let the time pass that the operation takes; undo what it took if the cloud fails."""
@@ -192,12 +194,16 @@ class EmbeddedCloud(EmbeddedStorage):
             OperationFailed: someone else ended or replaced the operation.
         """
         row = self.lock(server)
-        if row.task_state != task_state or ("node" in changes and row.destination != changes["node"]):
+        if (
+            not is_own(row)
+            or row.task_state != task_state
+            or ("node" in changes and row.destination != changes["node"])
+        ):
             raise OperationFailed(f"Instance {server} was taken out of its operation {task_state}")
         for field, value in changes.items():
             setattr(row, field, value)
-        row.task_state = None
-        row.save_changes([*changes, "task_state"])
+        row.task_state, row.operation_owner = None, ""
+        row.save_changes([*changes, "task_state", "operation_owner"])
 
     def read(self, server: str) -> Server:
         row = Server.objects.present().select_related("node").filter(uuid=server).first()

@@ -19,6 +19,7 @@ from cluster.drivers.base import (
     VolumeTypeNotFound,
     proceed,
 )
+from cluster.drivers.ownership import OWNER, is_own
 from cluster.drivers.passing import pass_time
 from cluster.models import Pool, StorageNode, Volume, VolumeType
 
@@ -59,9 +60,11 @@ class EmbeddedStorage(Cloud, ABC):
     def reconcile_volume(self, volume: str) -> CloudVolume:
         """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
         row = lock_volume(volume)
+        if not is_own(row):
+            return describe_volume(row)
         held = row.destination_id
-        row.migration_status, row.destination = None, None
-        row.save_changes(["migration_status", "destination"])
+        row.migration_status, row.operation_owner, row.destination = None, "", None
+        row.save_changes(["migration_status", "operation_owner", "destination"])
         account(lock_pools(Q(pk=held)))
         return describe_volume(row)
 
@@ -82,8 +85,8 @@ class EmbeddedStorage(Cloud, ABC):
         """Return the type, and the pool to go to where the volume's own does not take that type."""
         row, kind = lock_free_volume(volume), find_volume_type(volume_type)
         if serves(require_place(row), kind):
-            row.migration_status = RETYPING
-            row.save_changes(["migration_status"])
+            row.migration_status, row.operation_owner = RETYPING, OWNER.get()
+            row.save_changes(["migration_status", "operation_owner"])
             return kind, None
         require_movable(row)
         return kind, reserve(row, lock_pools(OPEN & Q(storage_node__volume_types=kind)), RETYPING)
@@ -105,13 +108,13 @@ class EmbeddedStorage(Cloud, ABC):
             OperationFailed: someone else ended or replaced the operation.
         """
         row = lock_volume(volume)
-        if row.migration_status != status or row.destination != destination:
+        if not is_own(row) or row.migration_status != status or row.destination != destination:
             raise OperationFailed(f"Volume {volume} was taken out of its operation {status}")
         touched = {row.pool_id, row.destination_id}
         for field, value in {**changes, "pool": destination or row.pool}.items():
             setattr(row, field, value)
-        row.migration_status, row.destination = None, None
-        row.save_changes([*changes, "pool", "migration_status", "destination"])
+        row.migration_status, row.operation_owner, row.destination = None, "", None
+        row.save_changes([*changes, "pool", "migration_status", "operation_owner", "destination"])
         account(lock_pools(Q(pk__in=touched - {None})))
 
 
@@ -183,8 +186,8 @@ def reserve(row: Volume, pools: list[Pool], status: str) -> Pool:
     best = max(pools, key=lambda pool: pool.virtual_free)
     if best.virtual_free < row.size:
         raise OperationRefused(f"Pool {best.name} has {max(best.virtual_free, 0)} GB free of {row.size} needed")
-    row.migration_status, row.destination = status, best
-    row.save_changes(["migration_status", "destination"])
+    row.migration_status, row.operation_owner, row.destination = status, OWNER.get(), best
+    row.save_changes(["migration_status", "operation_owner", "destination"])
     account([best])
     return best
 

@@ -9,7 +9,7 @@ from actions import execution
 from actions.models import Action, ActionEvent
 from actions.types.base import AbortRequested, ActionFailed, ActionType, LeaseLost, Recovery
 from actions.types.nop import Nop
-from tests.builders import make_plan
+from tests.builders import make_node, make_plan, make_server
 from watcher_site.statements import Bound
 
 pytestmark = pytest.mark.django_db
@@ -234,3 +234,16 @@ def test_a_type_that_says_nothing_of_recovery_fails_rather_than_run_twice(behave
     action = make_action("ONGOING")
     execution.recover(action, FakeLease())
     assert again(action).state == "FAILED"
+
+
+@pytest.mark.parametrize("work", [execution.recover, execution.revert])
+def test_what_another_action_does_to_the_server_is_left_alone(work: Callable[..., bool]) -> None:
+    server = make_server(node=make_node("source"), task_state="powering-off", operation_owner="another")
+    make_node("target")
+    action = make_action("ONGOING" if work is execution.recover else "SUCCEEDED")
+    names = {"resource_id": str(server.uuid), "source_node": "source", "destination_node": "target"}
+    Action.objects.filter(pk=action.pk).update(
+        action_type="migrate", input_parameters={"migration_type": "live", **names}
+    )
+    work(again(action), FakeLease())
+    assert type(server).objects.get(pk=server.pk).task_state == "powering-off"

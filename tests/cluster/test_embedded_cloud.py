@@ -3,6 +3,7 @@
 import pytest
 
 from cluster.drivers.base import CloudError, NoValidHost, OperationFailed, ServerNotFound, cloud
+from cluster.drivers.ownership import acting_for
 from cluster.models import ComputeNode, Server
 from tests.builders import make_node, make_server
 
@@ -158,3 +159,41 @@ def test_disabling_an_unknown_host_is_an_error() -> None:
 def test_a_disabled_node_keeps_its_servers(server: Server) -> None:
     cloud().disable_compute_service("source", "new fans")
     assert ComputeNode.objects.get(servers=server).status == "disabled"
+
+
+def test_an_operation_is_undone_for_its_owner_alone(server: Server) -> None:
+    make_node("target")
+    seen = []
+
+    def look() -> None:
+        with acting_for("another"):
+            cloud().reconcile(str(server.uuid))
+        seen.append(again(server).task_state)
+
+    with acting_for("one"):
+        migrate(server, "target", checkpoint=look)
+    assert set(seen) == {"migrating"}
+    assert again(server).node.hostname == "target"
+
+
+def test_an_operation_that_another_began_again_does_not_finish(server: Server) -> None:
+    target = make_node("target")
+
+    def replace() -> None:
+        Server.objects.filter(pk=server.pk).update(operation_owner="another")
+
+    with acting_for("one"), pytest.raises(OperationFailed, match="was taken out of its operation migrating"):
+        migrate(server, "target", checkpoint=replace)
+    assert again(server).destination == target
+
+
+def test_a_failure_takes_nothing_from_another_operation(server: Server, settings: object) -> None:
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
+    make_node("target")
+
+    def replace() -> None:
+        Server.objects.filter(pk=server.pk).update(task_state="powering-off", operation_owner="another")
+
+    with acting_for("one"), pytest.raises(OperationFailed):
+        migrate(server, "target", checkpoint=replace)
+    assert again(server).task_state == "powering-off"
