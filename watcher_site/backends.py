@@ -1,25 +1,38 @@
 """Who a person is and what they may do: read together, once a request, and never remembered from one to the next."""
 
+from functools import cache
 from typing import Any
 
 import orjson
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import Group, Permission, User
-from django.db.models import CharField, OuterRef, Q, QuerySet, Value
-from django.db.models.functions import Concat
+from django.db.models import F, OuterRef, QuerySet
 
 from watcher_site.expressions import JSONArray
 from watcher_site.statements import Placeholder, Query
 
+# Whom the site asks for at each request, and no more of them than it needs for that.
+COLUMNS = ("pk", "username", "password", "is_active", "is_staff", "is_superuser")
+
 
 def people() -> QuerySet[Any]:
-    """Return the accounts, each with its own and its groups' permissions: ``granted``, a JSON array of their names."""
-    person = OuterRef(OuterRef("pk"))
-    own = User.user_permissions.through.objects.filter(user=person).values("permission")
-    by_group = Group.permissions.through.objects.filter(group__user=person).values("permission")
-    name = Concat("content_type__app_label", Value("."), "codename", output_field=CharField())
-    granted = Permission.objects.order_by().filter(Q(pk__in=own) | Q(pk__in=by_group)).values(value=name)
-    return User.objects.annotate(granted=JSONArray(granted))
+    """Return the accounts, each with its own and its groups' permissions: JSON arrays of their keys.
+
+    The keys are what the database gathers fastest; `permission_names` knows what they stand for.
+    """
+    own = User.user_permissions.through.objects.filter(user=OuterRef("pk"))
+    by_group = Group.permissions.through.objects.filter(group__user=OuterRef("pk"))
+    return User.objects.only(*COLUMNS).annotate(
+        own_permissions=JSONArray(own.values(value=F("permission_id"))),
+        group_permissions=JSONArray(by_group.values(value=F("permission_id"))),
+    )
+
+
+@cache
+def permission_names() -> dict[int, str]:
+    """Return what each permission is called, by its key. Migrations make new ones; no key is ever used again."""
+    rows = Permission.objects.values_list("pk", "content_type__app_label", "codename")
+    return {key: f"{app}.{codename}" for key, app, codename in rows}
 
 
 person_by_key = Query(people().filter(pk=Placeholder("key", User._meta.pk)))
@@ -37,15 +50,14 @@ class OneQueryBackend(ModelBackend):
         if not user_obj.is_active or user_obj.is_anonymous or obj is not None:
             return set()
         if not hasattr(user_obj, "_permissions"):
-            user_obj._permissions = set(self.all_names() if user_obj.is_superuser else self.names(user_obj))
+            user_obj._permissions = set(permission_names().values() if user_obj.is_superuser else self.names(user_obj))
         permissions: set[str] = user_obj._permissions
         return permissions
 
     def names(self, user_obj: Any) -> list[str]:
-        if not hasattr(user_obj, "granted"):
-            user_obj.granted = next((person.granted for person in person_by_key.rows(key=user_obj.pk)), "[]")
-        names: list[str] = orjson.loads(user_obj.granted)
-        return names
-
-    def all_names(self) -> list[str]:
-        return [".".join(names) for names in Permission.objects.values_list("content_type__app_label", "codename")]
+        person = user_obj if hasattr(user_obj, "own_permissions") else next(iter(person_by_key.rows(key=user_obj.pk)))
+        keys = [*orjson.loads(person.own_permissions), *orjson.loads(person.group_permissions)]
+        if not permission_names().keys() >= set(keys):
+            # A migration has made some since.
+            permission_names.cache_clear()
+        return [permission_names()[key] for key in keys]
