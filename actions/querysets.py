@@ -49,6 +49,8 @@ class ActionQuerySet(RecordQuerySet):
 
     def cancel_pending(self, message: str) -> int:
         """Cancel what has not begun, in one statement, and return how many that were."""
-        return self.pending().update(
-            state=self.model.State.CANCELLED, status_message=cut(message), updated_at=timezone.now()
+        return (
+            self.present()
+            .filter(state__in=self.model.sources("cancel"))
+            .update(state=self.model.State.CANCELLED, status_message=cut(message), updated_at=timezone.now())
         )

@@ -1,6 +1,7 @@
 """The decision engine: takes audits that wait, and answers each with an action plan."""
 
 import time
+from collections import Counter
 from datetime import timedelta
 
 import structlog
@@ -23,6 +24,8 @@ log = structlog.get_logger(__name__)
 
 # How often, in seconds, the engine looks for plans that nobody started in time.
 EXPIRY_PERIOD = 60
+# How often the database may break off the run of one audit before that run is given up.
+MOST_INTERRUPTIONS = 3
 # How many waiting audits an engine reads before it tries to take one of them.
 CANDIDATES = 20
 
@@ -37,6 +40,7 @@ class DecisionEngine:
     def __init__(self) -> None:
         self.stopping = False
         self.next_expiry = 0.0
+        self.interruptions: Counter[int] = Counter()
         self.register()
 
     def register(self) -> None:
@@ -125,11 +129,21 @@ class DecisionEngine:
             except Refused as refusal:
                 self.fail(audit, str(refusal))
             except (InterfaceError, OperationalError):
-                raise  # It stays this engine's own, and is taken again.
+                if self.may_take_again(audit):
+                    raise
+                self.fail(Audit.objects.get(pk=audit.pk), f"The database broke it off {MOST_INTERRUPTIONS} times.")
             except Exception as problem:
                 # What it says may be a secret, and is for the log alone.
                 log.exception("audit broke off")
                 self.fail(audit, type(problem).__name__)
+
+    def may_take_again(self, audit: Audit) -> bool:
+        """Say whether an audit that lost its database stays this engine's own, but not for ever before all others."""
+        self.interruptions[audit.pk] += 1
+        if self.interruptions[audit.pk] < MOST_INTERRUPTIONS:
+            return True
+        del self.interruptions[audit.pk]
+        return False
 
     def fail(self, audit: Audit, reason: str) -> None:
         try:

@@ -52,18 +52,16 @@ class ActionPlanQuerySet(RecordQuerySet):
     @transaction.atomic
     def supersede(self, message: str, action_message: str) -> int:
         """Make the RECOMMENDED ones SUPERSEDED with their pending actions CANCELLED, and return how many they were."""
-        states = self.model.State
-        return self.give_up([states.RECOMMENDED], states.SUPERSEDED, message, action_message)
+        return self.give_up(self.model.sources("supersede"), self.model.State.SUPERSEDED, message, action_message)
 
     @transaction.atomic
     def cancel_unfinished(self, message: str) -> int:
         """Cancel what has not begun, have the appliers cancel what has, and return how many plans that were."""
-        states = self.model.State
-        running = self.present().filter(state=states.ONGOING)
-        asked = self.write_state(running, states.CANCELLING, message)
-        return asked + self.give_up([states.RECOMMENDED, states.PENDING], states.CANCELLED, message, message)
+        running = self.present().filter(state__in=self.model.sources("request_cancel"))
+        asked = self.write_state(running, self.model.State.CANCELLING, message)
+        return asked + self.give_up(self.model.sources("cancel"), self.model.State.CANCELLED, message, message)
 
-    def give_up(self, sources: list[str], target: str, message: str, action_message: str) -> int:
+    def give_up(self, sources: set[str], target: str, message: str, action_message: str) -> int:
         """Take plans that have not begun out of the appliers' reach.
 
         Their rows are locked first, as by whoever skips an action or starts a plan: what wins, wins as a whole.

@@ -34,6 +34,11 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         # Django's own deletion reads rows with few columns; to ask such a row for its state would never end.
         return [field for field in fields if field.attname in self.__dict__]
 
+    @classmethod
+    def sources(cls, *transitions: str) -> set[str]:
+        """Return the states that these transitions start from, for verbs that change many rows in one statement."""
+        return {str(state) for name in transitions for state in getattr(cls, name)._django_fsm.transitions}
+
     def save_state(self, *records: Model, condition: Bound | None = None) -> None:
         """Write what the transitions since the last save touched, and nothing else.
 

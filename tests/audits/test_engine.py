@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from audits import answers
 from audits.creation import create_audit
-from audits.engine import DecisionEngine
+from audits.engine import MOST_INTERRUPTIONS, DecisionEngine
 from audits.models import Audit, Goal
 from audits.strategies.base import Solution, Strategy
 from cluster.snapshot import ClusterSnapshot
@@ -31,6 +31,13 @@ class Careless(Strategy):
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         raise RuntimeError("the password is secret")
+
+
+class DatabaseBreaker(Careless):
+    """A strategy whose question takes the database too long."""
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        raise OperationalError("canceling statement due to statement timeout")
 
 
 class Silent(Careless):
@@ -352,3 +359,16 @@ def test_the_command_answers_what_waits_and_exits() -> None:
 def test_the_command_retires_its_service_when_it_ends() -> None:
     call_command("run_decision_engine", "--once")
     assert not Service.objects.present().filter(name=Service.DECISION_ENGINE).exists()
+
+
+def test_an_audit_that_breaks_the_database_again_and_again_is_given_up(engine: DecisionEngine, settings: Any) -> None:
+    install(settings, "DatabaseBreaker")
+    audit = dummy(strategy=None)
+    for _ in range(MOST_INTERRUPTIONS - 1):
+        with pytest.raises(OperationalError):
+            engine.work()
+    engine.work()
+    failed = Audit.objects.get(pk=audit.pk)
+    assert failed.state == Audit.State.FAILED
+    assert failed.status_message == f"The database broke it off {MOST_INTERRUPTIONS} times."
+    assert not engine.work()
