@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from audits.goals import GOALS
+from audits.measurements import measure
 from audits.models import Audit
 from audits.models import Strategy as StrategyRow
 from audits.narrowing import narrow
@@ -41,6 +42,7 @@ def answer(audit: Audit) -> None:
     strategy = choose(audit)
     parameters = complete(strategy.schema, audit.parameters)
     cluster = see(audit)
+    cluster.measurements = measure(strategy.readings(parameters))
     plan = conclude(audit, strategy, parameters, strategy.solve(cluster, parameters))
     log.info("audit answered", action_plan=str(plan.uuid), state=plan.state)
 

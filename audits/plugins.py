@@ -12,7 +12,6 @@ from django.db.models import Case, Q, Value, When
 
 from audits.goals import GOALS
 from audits.models import Audit, AuditTemplate, Goal, ScoringEngine, Strategy
-from audits.scoring_engines import SCORING_ENGINES
 from plans.models import ActionPlan
 from watcher_site.locks import lock_table
 from watcher_site.plugins import load
@@ -35,7 +34,7 @@ def synchronize() -> None:
     lock_table(Goal)
     synchronize_goals()
     synchronize_strategies()
-    replace_rows(ScoringEngine, {name: vars(engine) for name, engine in SCORING_ENGINES.items()})
+    synchronize_scoring_engines()
 
 
 def synchronize_goals() -> None:
@@ -73,6 +72,14 @@ def synchronize_strategies() -> None:
         repoint(rows, "strategy", replaced)
     if removed:
         AuditTemplate.objects.filter(strategy__in=removed).update(strategy=None)
+
+
+def synchronize_scoring_engines() -> None:
+    wanted = {
+        engine.name: {"name": engine.name, "description": engine.description, "metainfo": engine.metainfo}
+        for engine in load("SCORING_ENGINES").values()
+    }
+    replace_rows(ScoringEngine, wanted)
 
 
 def goal_of(strategy: Any, goals: Mapping[str, int]) -> int:

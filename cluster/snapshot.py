@@ -113,11 +113,22 @@ class NodeSnapshot:
 class ClusterSnapshot:
     """The compute nodes by host name, in the order of their names, each with its servers in the order of theirs.
 
-    ``storage`` holds the storage nodes likewise.
+    ``storage`` holds the storage nodes likewise. ``measurements`` hold what a strategy asked a data source for: by the
+    name of the reading, one number a resource.
     """
 
     nodes: dict[str, NodeSnapshot] = field(default_factory=dict)
     storage: StorageSnapshot = field(default_factory=StorageSnapshot)
+    measurements: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def of_server(self, name: str, server: ServerSnapshot) -> float | None:
+        """Return what a reading says about a server, or nothing."""
+        return self.measurements.get(name, {}).get(str(server.uuid))
+
+    def of_node(self, name: str, node: NodeSnapshot) -> float | None:
+        """Return what a reading says about a compute node, which data sources name by its UUID or its host name."""
+        found = self.measurements.get(name, {})
+        return found.get(str(node.uuid), found.get(node.hostname))
 
     @property
     def servers(self) -> list[ServerSnapshot]:

@@ -11,9 +11,11 @@ from django.utils.module_loading import import_string
 CONTRACTS = {
     "ACTION_TYPES": "actions.types.base.ActionType",
     "STRATEGIES": "audits.strategies.base.Strategy",
+    "SCORING_ENGINES": "audits.scoring.base.ScoringEngine",
+    "DATASOURCE": "cluster.datasources.base.Datasource",
     "CLOUD": "cluster.drivers.base.Cloud",
 }
-TABLES = ("ACTION_TYPES", "STRATEGIES")
+TABLES = ("ACTION_TYPES", "STRATEGIES", "SCORING_ENGINES")
 
 
 @register()

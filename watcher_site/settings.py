@@ -5,6 +5,7 @@ without a ``SECRET_KEY`` of its own, and answers to no other host name than this
 """
 
 import logging
+import re
 import socket
 import sys
 from datetime import timedelta
@@ -251,8 +252,44 @@ STRATEGIES = read_list(
         "audits.strategies.dummy.Dummy",
         "audits.strategies.actuator.Actuator",
         "audits.strategies.host_maintenance.HostMaintenance",
+        "audits.strategies.dummy_with_resize.DummyWithResize",
+        "audits.strategies.dummy_with_scorer.DummyWithScorer",
+        "audits.strategies.basic.BasicConsolidation",
+        "audits.strategies.vm_workload_consolidation.VMWorkloadConsolidation",
+        "audits.strategies.node_resource_consolidation.NodeResourceConsolidation",
+        "audits.strategies.workload_balance.WorkloadBalance",
+        "audits.strategies.workload_stabilization.WorkloadStabilization",
+        "audits.strategies.noisy_neighbor.NoisyNeighbor",
+        "audits.strategies.saving_energy.SavingEnergy",
+        "audits.strategies.zone_migration.ZoneMigration",
+        "audits.strategies.storage_capacity_balance.StorageCapacityBalance",
+        "audits.strategies.outlet_temperature.OutletTemperature",
+        "audits.strategies.uniform_airflow.UniformAirflow",
     ],
 )
+SCORING_ENGINES = read_list(
+    "WATCHER_SCORING_ENGINES",
+    [
+        "audits.scoring.workload.DummyScorer",
+        "audits.scoring.aggregates.DummyMinScorer",
+        "audits.scoring.aggregates.DummyMaxScorer",
+        "audits.scoring.aggregates.DummyAvgScorer",
+    ],
+)
+DATASOURCE = read(env.str, "WATCHER_DATASOURCE", "cluster.datasources.stored.StoredSamples")
+# How often a data source that does not answer is asked, and how long each answer and each pause may take, in seconds.
+DATASOURCE_ATTEMPTS = read_whole("WATCHER_DATASOURCE_ATTEMPTS", 10, least=1, most=100)
+DATASOURCE_WAIT = read_number("WATCHER_DATASOURCE_WAIT", 1, least=0, most=60)
+DATASOURCE_TIMEOUT = read_number("WATCHER_DATASOURCE_TIMEOUT", 10, least=0.1, most=600)
+PROMETHEUS_URL = read(env.str, "WATCHER_PROMETHEUS_URL", "http://127.0.0.1:9090")
+if not re.match(r"https?://[^/]+", PROMETHEUS_URL):
+    refuse("WATCHER_PROMETHEUS_URL", "must begin with https:// or http:// and a host.")
+PROMETHEUS_SERVER_LABEL = read(env.str, "WATCHER_PROMETHEUS_SERVER_LABEL", "resource")
+PROMETHEUS_NODE_LABEL = read(env.str, "WATCHER_PROMETHEUS_NODE_LABEL", "fqdn")
+PROMETHEUS_METRICS = read(env.dict, "WATCHER_PROMETHEUS_METRICS", {})
+for name in (PROMETHEUS_SERVER_LABEL, PROMETHEUS_NODE_LABEL, *PROMETHEUS_METRICS.values()):
+    if not re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]*", name):
+        refuse("WATCHER_PROMETHEUS_…", f"{name} is no name of a label or a series.")
 CLOUD = read(env.str, "WATCHER_CLOUD", "cluster.drivers.embedded.EmbeddedCloud")
 # How long one operation of the embedded cloud takes, in seconds.
 EMBEDDED_CLOUD_SECONDS = read_number("WATCHER_EMBEDDED_CLOUD_SECONDS", 2, least=0)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from cluster.datasources.base import Reading
 from cluster.snapshot import ClusterSnapshot
 from watcher_site.refusals import Invalid
 
@@ -55,6 +56,7 @@ class Strategy(ABC):
     JSON Schema of the parameters; its defaults are filled in, and parameters that it does not name are refused,
     before `solve` sees them. A newer plan supersedes an older one of the same goal, strategy and scope, unless they
     differ in one of the parameters ``distinguished_by``: emptying one node does not make another's plan obsolete.
+    ``metrics`` names the metrics that it cannot do without, and ``needs_storage`` says that it looks at volumes.
     """
 
     name: ClassVar[str]
@@ -63,6 +65,12 @@ class Strategy(ABC):
     planner: ClassVar[str] = "weight"
     schema: ClassVar[Mapping[str, Any]] = {}
     distinguished_by: ClassVar[tuple[str, ...]] = ()
+    metrics: ClassVar[tuple[str, ...]] = ()
+    needs_storage: ClassVar[bool] = False
+
+    def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
+        """Return what to ask the data source for: the answers will be the cluster's measurements, by these names."""
+        return {}
 
     @abstractmethod
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:

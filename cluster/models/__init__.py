@@ -1,6 +1,7 @@
 """The cloud as tables, named as in the data models of the infra-optim API: memory in MB, disk in GB."""
 
 from cluster.models.compute import ComputeNode, ComputeNodeQuerySet, Flavor, HostAggregate, Server
+from cluster.models.metrics import Sample
 from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Flavor",
     "HostAggregate",
     "Pool",
+    "Sample",
     "Server",
     "StorageNode",
     "Volume",

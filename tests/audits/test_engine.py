@@ -109,7 +109,8 @@ def test_an_audit_without_strategy_takes_the_first_of_its_goal(engine: DecisionE
     assert (plan.strategy.name, plan.actions.count()) == ("dummy", 3)
 
 
-def test_an_audit_of_a_goal_without_strategies_fails_and_says_so(engine: DecisionEngine) -> None:
+def test_an_audit_of_a_goal_without_strategies_fails_and_says_so(engine: DecisionEngine, settings: Any) -> None:
+    install(settings, "Careless")
     audit = answered(engine, dummy(goal="noisy_neighbor", strategy=None))
     text = "No strategy could be found to achieve the 'noisy_neighbor' goal."
     assert (audit.state, audit.status_message) == ("FAILED", text)

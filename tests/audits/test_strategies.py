@@ -1,7 +1,6 @@
 """What the built-in strategies propose."""
 
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -9,67 +8,15 @@ from audits.strategies.actuator import Actuator
 from audits.strategies.base import Solution
 from audits.strategies.dummy import Dummy
 from audits.strategies.host_maintenance import HostMaintenance
-from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
+from cluster.snapshot import NodeSnapshot
+from tests.audits.clusters import cluster, listed, node, server
 from watcher_site.refusals import Invalid
-
-
-def server(name: str, **attributes: Any) -> ServerSnapshot:
-    return ServerSnapshot(
-        **{
-            "uuid": uuid4(),
-            "name": name,
-            "state": "active",
-            "vcpus": 2,
-            "memory": 2048,
-            "disk": 20,
-            "metadata": {},
-            "project_id": "",
-            "locked": False,
-            "pinned_az": "",
-            "flavor_extra_specs": {},
-            **attributes,
-        }
-    )
-
-
-def node(hostname: str, *servers: ServerSnapshot, **attributes: Any) -> NodeSnapshot:
-    return NodeSnapshot(
-        **{
-            "uuid": uuid4(),
-            "hostname": hostname,
-            "status": "enabled",
-            "disabled_reason": None,
-            "state": "up",
-            "vcpus": 16,
-            "vcpu_reserved": 0,
-            "vcpu_ratio": 1.0,
-            "memory": 32768,
-            "memory_mb_reserved": 0,
-            "memory_ratio": 1.0,
-            "disk": 500,
-            "disk_gb_reserved": 0,
-            "disk_ratio": 1.0,
-            "capacity_vcpus": 16,
-            "capacity_memory": 32768,
-            "capacity_disk": 500,
-            "servers": list(servers),
-            **attributes,
-        }
-    )
-
-
-def cluster(*nodes: NodeSnapshot) -> ClusterSnapshot:
-    return ClusterSnapshot({node.hostname: node for node in nodes})
 
 
 def maintain(*nodes: NodeSnapshot, **parameters: Any) -> list[tuple[str, dict[str, Any]]]:
     """Return the actions that empty the first node, by type and parameters."""
     defaults = {"maintenance_node": "compute1", "disable_live_migration": False, "disable_cold_migration": False}
     return listed(HostMaintenance().solve(cluster(*nodes), {**defaults, **parameters}))
-
-
-def listed(solution: Solution) -> list[tuple[str, dict[str, Any]]]:
-    return [(action.action_type, dict(action.input_parameters)) for action in solution.actions]
 
 
 def disabling(of: NodeSnapshot) -> tuple[str, dict[str, Any]]:

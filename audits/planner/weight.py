@@ -1,9 +1,6 @@
-"""How the actions of a solution get their parents.
+"""The weight planner of the infra-optim reference, with its tables as settings."""
 
-The weight planner is the one of the infra-optim reference, with its tables as settings.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from django.conf import settings
@@ -11,8 +8,6 @@ from django.conf import settings
 from audits.strategies.base import SolutionAction
 from plans.proposals import ProposedAction
 from watcher_site.refusals import Invalid
-
-Planner = Callable[[Sequence[SolutionAction]], list[ProposedAction]]
 
 
 def plan_by_weight(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
@@ -45,6 +40,3 @@ def weigh(action: SolutionAction) -> int:
         return -settings.PLANNER_WEIGHTS[action.action_type]
     except KeyError:
         raise Invalid(f"Action type {action.action_type} has no weight, so that it cannot be planned.") from None
-
-
-PLANNERS: dict[str, Planner] = {"weight": plan_by_weight}

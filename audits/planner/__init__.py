@@ -1,0 +1,19 @@
+"""How the actions of a solution get their parents: the planners that strategies name."""
+
+from collections.abc import Callable, Sequence
+
+from audits.planner.consolidation import plan_consolidation
+from audits.planner.stabilization import plan_stabilization
+from audits.planner.weight import plan_by_weight
+from audits.strategies.base import SolutionAction
+from plans.proposals import ProposedAction
+
+Planner = Callable[[Sequence[SolutionAction]], list[ProposedAction]]
+
+PLANNERS: dict[str, Planner] = {
+    "weight": plan_by_weight,
+    "workload_stabilization": plan_stabilization,
+    "node_resource_consolidation": plan_consolidation,
+}
+
+__all__ = ["PLANNERS", "Planner", "plan_by_weight", "plan_consolidation", "plan_stabilization"]

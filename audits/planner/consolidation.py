@@ -1,0 +1,36 @@
+"""The planner that empties nodes: closed first, emptied one server of each at a time, and then opened."""
+
+from collections.abc import Sequence
+
+from audits.strategies.base import SolutionAction
+from plans.proposals import ProposedAction
+from watcher_site.refusals import Invalid
+
+SERVICE, MIGRATE = "change_nova_service_state", "migrate"
+
+
+def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
+    """Let a node's migrations follow each other, after all that closes nodes and before all that opens them.
+
+    Raises:
+        Invalid: an action is neither a migration nor a change of a compute service.
+    """
+    for action in actions:
+        if action.action_type not in {SERVICE, MIGRATE}:
+            raise Invalid(f"Action type {action.action_type} cannot be planned for this strategy.")
+    services = [action for action in actions if action.action_type == SERVICE]
+    closings = [propose(action) for action in services if action.input_parameters["state"] == "disabled"]
+    openings = [action for action in services if action.input_parameters["state"] != "disabled"]
+    migrations: list[ProposedAction] = []
+    last: dict[str, ProposedAction] = {}
+    for action in actions:
+        if action.action_type == MIGRATE:
+            source = action.input_parameters["source_node"]
+            before = [last[source]] if source in last else []
+            last[source] = propose(action, [*closings, *before])
+            migrations.append(last[source])
+    return [*closings, *migrations, *(propose(action, list(last.values())) for action in openings)]
+
+
+def propose(action: SolutionAction, parents: Sequence[ProposedAction] = ()) -> ProposedAction:
+    return ProposedAction(action.action_type, action.input_parameters, [parent.uuid for parent in parents])

@@ -1,0 +1,30 @@
+"""The planner of strategies that balance loads: everything at once, but for servers that are resized."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from uuid import UUID
+
+from audits.strategies.base import SolutionAction
+from plans.proposals import ProposedAction
+from watcher_site.refusals import Invalid
+
+WEIGHTS = {"nop": 5, "change_nova_service_state": 4, "sleep": 3, "migrate": 2, "resize": 1}
+
+
+def plan_stabilization(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
+    """Order actions by the weight of their type; a resize waits for all that happens to its server before.
+
+    Raises:
+        Invalid: a type has no weight.
+    """
+    for action in actions:
+        if action.action_type not in WEIGHTS:
+            raise Invalid(f"Action type {action.action_type} cannot be planned for this strategy.")
+    earlier: defaultdict[str, list[UUID]] = defaultdict(list)
+    planned = []
+    for action in sorted(actions, key=lambda action: -WEIGHTS[action.action_type]):
+        server = action.input_parameters.get("resource_id", "")
+        parents = list(earlier[server]) if action.action_type == "resize" else []
+        planned.append(ProposedAction(action.action_type, action.input_parameters, parents))
+        earlier[server].append(planned[-1].uuid)
+    return planned

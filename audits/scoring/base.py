@@ -1,0 +1,44 @@
+"""What a scoring engine is: it takes the features of something, and says what it makes of them."""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from watcher_site.refusals import Invalid
+
+
+class ScoringEngine(ABC):
+    """A way to judge features. ``metainfo`` is a JSON text that tells what goes in and what comes out."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    metainfo: ClassVar[str] = ""
+
+    @abstractmethod
+    def calculate_score(self, features: str) -> str:
+        """Return the score of features as a JSON list of numbers. They are a JSON list of numbers, too.
+
+        Raises:
+            Invalid: the features make no sense to it.
+        """
+
+
+def numbers_of(features: str) -> Sequence[float]:
+    """Return the numbers of a JSON list.
+
+    Raises:
+        Invalid: it is something else, or empty.
+    """
+    try:
+        numbers = json.loads(features)
+    except ValueError as problem:
+        raise Invalid("features: must be JSON.") from problem
+    if not isinstance(numbers, list) or not numbers or not all(map(is_number, numbers)):
+        raise Invalid("features: must be a list of numbers that is not empty.")
+    return numbers
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,129 @@
+"""Consolidation in one pass: the least loaded nodes are emptied onto the most loaded ones."""
+
+from collections.abc import Mapping
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+from audits.strategies import schemas, steps
+from audits.strategies.base import Solution, Strategy
+from audits.strategies.placement import FirstFit, Place, Placement, enabled
+from cluster.datasources.base import Reading
+from cluster.snapshot import ClusterSnapshot, ServerSnapshot
+
+REASON = "watcher_disabled"
+Move = tuple[ServerSnapshot, Place]
+
+
+class BasicConsolidation(Strategy):
+    """A node is emptied whole or left alone, where upstream also moves some servers of a node that stays in use.
+
+    What a data source does not know of a server counts as 100 %; of a node, as what its servers use.
+    """
+
+    name = "basic"
+    display_name = "Basic offline consolidation"
+    goal = "server_consolidation"
+    metrics = ("instance_cpu_usage",)
+    schema = {
+        "type": "object",
+        "properties": {
+            "migration_attempts": {
+                "description": "after how many nodes in a row that cannot be emptied to stop; 0 for no limit",
+                "type": "number",
+                "minimum": 0,
+                "default": 0,
+            },
+            "period": schemas.period(7200),
+            "granularity": schemas.granularity(300),
+            "aggregation_method": schemas.aggregation_method(),
+        },
+    }
+
+    def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
+        method, period = parameters["aggregation_method"], parameters["period"]
+        return {
+            "instance_cpu_usage": Reading("instance_cpu_usage", period, method["instance"]),
+            "host_cpu_usage": Reading("host_cpu_usage", period, method["compute_node"], required=False),
+        }
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        return Consolidation(cluster, parameters["migration_attempts"]).solve()
+
+
+class Consolidation:
+    """One decision: the nodes by their score, the highest first, and what was moved so far."""
+
+    def __init__(self, cluster: ClusterSnapshot, attempts: float) -> None:
+        self.cluster, self.attempts = cluster, attempts
+        self.placement = Placement(cluster)
+        places = self.placement.places.values()
+        self.scored = sorted(
+            (place for place in places if place.servers), key=lambda place: (-self.score(place), place.hostname)
+        )
+        self.targets = FirstFit(enabled(self.scored), attrgetter("free"))
+        self.receivers: set[str] = set()
+        self.solution = Solution()
+        self.released = self.migrations = 0
+
+    def solve(self) -> Solution:
+        failures = 0
+        for place in reversed(self.scored):
+            if place.hostname in self.receivers:
+                continue
+            moves = self.find_moves(place)
+            failures = 0 if moves else failures + 1
+            self.carry_out(place, moves)
+            if self.attempts and failures >= self.attempts:
+                break
+        self.solution.indicators = {
+            "compute_nodes_count": len(enabled(self.placement.places.values())),
+            "released_compute_nodes_count": self.released,
+            "instance_migrations_count": self.migrations,
+        }
+        return self.solution
+
+    def score(self, place: Place) -> float:
+        """Return a node's share of the processor that is in use, by a third: memory and disk weigh nothing."""
+        percent = self.cluster.of_node("host_cpu_usage", place.node)
+        if percent is None:
+            percent = sum(self.load(server) for server in place.servers.values()) / max(place.node.vcpus, 1)
+        return percent / 100 / 3
+
+    def load(self, server: ServerSnapshot) -> float:
+        percent = self.cluster.of_server("instance_cpu_usage", server)
+        return (100 if percent is None else percent) * server.vcpus
+
+    def find_moves(self, source: Place) -> list[Move]:
+        """Return where every server of a node goes, and let them take that room; nothing, if one has nowhere to go."""
+        servers = sorted(self.placement.movable(source, only_active=True), key=self.load, reverse=True)
+        if not servers or len(servers) < len(source.servers) or source.node.arriving:
+            return []
+        moves: list[Move] = []
+        # A disabled node is no target itself, and may go onto any that is.
+        before = self.targets.positions.get(source.hostname)
+        for server in servers:
+            wanted = (server.vcpus, server.memory, server.disk)
+            target = self.targets.find(wanted, partial(Place.admits, server=server), before)
+            if target is None:
+                self.undo(source, moves)
+                return []
+            self.placement.move(server, source, target)
+            self.targets.refresh(target)
+            moves.append((server, target))
+        return moves
+
+    def undo(self, source: Place, moves: list[Move]) -> None:
+        for server, target in moves:
+            self.placement.move(server, target, source)
+            self.targets.refresh(target)
+
+    def carry_out(self, source: Place, moves: list[Move]) -> None:
+        for server, target in moves:
+            steps.migrate(self.solution, server, "live", source.hostname, target.hostname)
+            self.receivers.add(target.hostname)
+        if moves:
+            self.migrations += len(moves)
+            self.released += 1
+            if source.node.is_enabled:
+                steps.disable(self.solution, source.node, REASON)

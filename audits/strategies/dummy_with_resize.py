@@ -1,0 +1,31 @@
+"""A strategy that looks at nothing, and asks for actions of each kind on servers that need not be there."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from audits.strategies.base import Solution, Strategy
+from audits.strategies.dummy import Dummy
+from cluster.snapshot import ClusterSnapshot
+
+MIGRATED = ("b199db0c-1408-4d52-b5a5-5ca14de0ff36", "8db1b3c1-7938-4c34-8c03-6de14b874f8f")
+RESIZED, FLAVOR = MIGRATED[1], "x2"
+
+
+class DummyWithResize(Strategy):
+    """The parameters are those of `dummy`, and are not used. The servers are upstream's."""
+
+    name = "dummy_with_resize"
+    display_name = "Dummy strategy with resize"
+    goal = "dummy"
+    schema = Dummy.schema
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        solution = Solution()
+        solution.add("nop", {"message": "hello World"})
+        solution.add("nop", {"message": "Welcome"})
+        solution.add("sleep", {"duration": 5.0})
+        way = {"migration_type": "live", "source_node": "compute2", "destination_node": "compute3"}
+        for server in MIGRATED:
+            solution.add("migrate", way, resource_id=server)
+        solution.add("resize", {"flavor": FLAVOR}, resource_id=RESIZED)
+        return solution

@@ -1,0 +1,127 @@
+"""Consolidation by what servers were given: whole nodes are emptied onto busier ones."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from audits.strategies import steps
+from audits.strategies.base import Solution, Strategy
+from audits.strategies.placement import Amounts, FirstFit, Place, Placement, migration_of
+from cluster.snapshot import ClusterSnapshot, ServerSnapshot
+
+REASON = "Watcher node resource consolidation strategy"
+
+
+class NodeResourceConsolidation(Strategy):
+    name = "node_resource_consolidation"
+    display_name = "Node Resource Consolidation strategy"
+    goal = "server_consolidation"
+    planner = "node_resource_consolidation"
+    schema = {
+        "type": "object",
+        "properties": {
+            "host_choice": {
+                "description": "auto: the cloud chooses where each server goes; specify: this strategy does",
+                "type": "string",
+                "default": "auto",
+            },
+        },
+    }
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        decision = Decision(cluster)
+        decision.choose_sources()
+        if parameters["host_choice"] == "auto":
+            return decision.leave_choice()
+        return decision.specify()
+
+
+class Decision:
+    """The nodes of one audit: free ones, sources to be emptied with where their servers fit, and destinations."""
+
+    def __init__(self, cluster: ClusterSnapshot) -> None:
+        self.placement = Placement(cluster)
+        enabled = [place for place in self.placement.places.values() if place.node.is_enabled]
+        self.enabled_count = len(enabled)
+        self.free = [place for place in enabled if place.is_empty]
+        busy = [place for place in enabled if not place.is_empty]
+        # The busiest first.
+        self.busy = sorted(busy, key=lambda place: (-taken(place), place.hostname))
+        self.targets = FirstFit(sorted(busy, key=lambda place: (place.free_vcpus, place.hostname)), room)
+        self.moves: dict[str, list[tuple[ServerSnapshot, Place]]] = {}
+        self.destinations: set[str] = set()
+
+    def choose_sources(self) -> None:
+        """Go from the idlest node up, and take each whose servers all fit into busier ones as a source."""
+        for source in reversed(self.busy):
+            if source.hostname not in self.destinations:
+                self.try_source(source)
+
+    def try_source(self, source: Place) -> None:
+        servers = sorted(self.placement.movable(source), key=size, reverse=True)
+        if not servers or len(servers) < len(source.servers) or source.node.arriving:
+            return
+        used, moves = taken(source), list[tuple[ServerSnapshot, Place]]()
+        for server in servers:
+
+            def takes(place: Place, server: ServerSnapshot = server) -> bool:
+                busier = taken(place) >= used
+                return busier and place is not source and place.hostname not in self.moves and place.admits(server)
+
+            target = self.targets.find((server.vcpus, server.memory, server.disk), takes)
+            if target is None:
+                self.undo(source, moves)
+                return
+            self.placement.move(server, source, target)
+            self.targets.refresh(source, target)
+            moves.append((server, target))
+        self.moves[source.hostname] = moves
+        self.destinations |= {target.hostname for _, target in moves}
+
+    def undo(self, source: Place, moves: list[tuple[ServerSnapshot, Place]]) -> None:
+        for server, target in moves:
+            self.placement.move(server, target, source)
+            self.targets.refresh(source, target)
+
+    def leave_choice(self) -> Solution:
+        """Close what shall stay or become empty to the scheduler, and let it choose among the rest."""
+        if not self.moves:
+            return self.report(Solution())
+        solution = Solution()
+        closed = [*self.free, *(self.placement.places[hostname] for hostname in self.moves)]
+        for place in closed:
+            steps.disable(solution, place.node, REASON)
+        self.migrate(solution, with_destination=False)
+        for place in closed:
+            steps.enable(solution, place.node)
+        return self.report(solution)
+
+    def specify(self) -> Solution:
+        solution = Solution()
+        self.migrate(solution, with_destination=True)
+        return self.report(solution)
+
+    def migrate(self, solution: Solution, *, with_destination: bool) -> None:
+        for hostname, moves in self.moves.items():
+            for server, target in moves:
+                destination = target.hostname if with_destination else None
+                steps.migrate(solution, server, migration_of(server) or "live", hostname, destination)
+
+    def report(self, solution: Solution) -> Solution:
+        solution.indicators = {
+            "compute_nodes_count": self.enabled_count,
+            "released_compute_nodes_count": len(self.moves),
+            "instance_migrations_count": sum(map(len, self.moves.values())),
+        }
+        return solution
+
+
+def taken(place: Place) -> float:
+    return place.node.capacity_vcpus - place.free_vcpus
+
+
+def room(place: Place) -> Amounts:
+    return place.free
+
+
+def size(server: ServerSnapshot) -> tuple[int, int]:
+    return server.vcpus, server.memory

@@ -1,0 +1,54 @@
+"""One server leaves the hottest node."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from audits.strategies import schemas, steps
+from audits.strategies.base import Solution, Strategy
+from audits.strategies.placement import Placement, enabled
+from cluster.datasources.base import Reading
+from cluster.snapshot import ClusterSnapshot
+
+
+class OutletTemperature(Strategy):
+    """Upstream names the nodes by their UUIDs, so that its action skips itself; here they have their host names."""
+
+    name = "outlet_temperature"
+    display_name = "Outlet temperature based strategy"
+    goal = "thermal_optimization"
+    metrics = ("host_outlet_temp",)
+    schema = {
+        "type": "object",
+        "properties": {
+            "threshold": {
+                "description": "from which temperature on a node gives a server away, in degrees Celsius",
+                "type": "number",
+                "default": 35.0,
+            },
+            "period": schemas.period(30),
+            "granularity": schemas.granularity(300),
+        },
+    }
+
+    def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
+        return {"temperature": Reading("host_outlet_temp", parameters["period"])}
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        placement, solution = Placement(cluster), Solution()
+        known = {
+            place.hostname: temperature
+            for place in placement.places.values()
+            if (temperature := cluster.of_node("temperature", place.node)) is not None
+        }
+        by_heat = sorted(known, key=lambda hostname: (known[hostname], hostname))
+        places = [placement.places[hostname] for hostname in by_heat]
+        cool = [place for place in enabled(places) if known[place.hostname] < parameters["threshold"]]
+        for source in reversed(places):
+            if known[source.hostname] < parameters["threshold"]:
+                break
+            for server in placement.movable(source, only_active=True):
+                target = next((place for place in cool if place.fits(server)), None)
+                if target:
+                    steps.migrate(solution, server, "live", source.hostname, target.hostname)
+                    return solution
+        return solution

@@ -1,0 +1,54 @@
+"""Compute nodes without servers are switched off, but for some that are kept ready."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from audits.strategies.base import Solution, Strategy
+from cluster.models import ComputeNode
+from cluster.snapshot import ClusterSnapshot, NodeSnapshot
+
+ON, OFF = ComputeNode.PowerState.ON, ComputeNode.PowerState.OFF
+
+
+class SavingEnergy(Strategy):
+    """Where upstream takes nodes at random, the last by their host names are switched off, and the first on."""
+
+    name = "saving_energy"
+    display_name = "Saving Energy Strategy"
+    goal = "saving_energy"
+    schema = {
+        "type": "object",
+        "properties": {
+            "free_used_percent": {
+                "description": "how many nodes to keep ready, in percent of those that have servers",
+                "type": "number",
+                "minimum": 0,
+                "default": 10.0,
+            },
+            "min_free_hosts_num": {
+                "description": "how many nodes to keep ready at least",
+                "type": "number",
+                "minimum": 0,
+                "default": 1,
+            },
+        },
+    }
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        nodes = cluster.nodes.values()
+        busy = [node for node in nodes if node.servers or node.arriving]
+        idle = [node for node in nodes if not (node.servers or node.arriving)]
+        ready = [node for node in idle if node.power_state == ON and node.is_up]
+        asleep = [node for node in idle if node.power_state == OFF]
+        wanted = int(max(len(busy) * parameters["free_used_percent"] / 100, parameters["min_free_hosts_num"]))
+        solution = Solution()
+        for node in ready[wanted:]:
+            switch(solution, node, OFF)
+        for node in asleep[: max(wanted - len(ready), 0)]:
+            switch(solution, node, ON)
+        return solution
+
+
+def switch(solution: Solution, node: NodeSnapshot, state: str) -> None:
+    parameters = {"state": str(state), "resource_name": node.hostname}
+    solution.add("change_node_power_state", parameters, resource_id=str(node.uuid))

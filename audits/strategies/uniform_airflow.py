@@ -1,0 +1,88 @@
+"""Servers leave the node whose fans blow most."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from audits.strategies import schemas, steps
+from audits.strategies.base import Solution, Strategy
+from audits.strategies.placement import Place, Placement, enabled
+from cluster.datasources.base import Reading
+from cluster.snapshot import ClusterSnapshot, ServerSnapshot
+
+METRICS = {"airflow": "host_airflow", "inlet_temperature": "host_inlet_temp", "power": "host_power"}
+NUMBER = {"type": "number"}
+
+
+class UniformAirflow(Strategy):
+    """A strong airflow at little power and a cool inlet is a fan that is broken: then all servers leave."""
+
+    name = "uniform_airflow"
+    display_name = "Uniform airflow migration strategy"
+    goal = "airflow_optimization"
+    metrics = tuple(METRICS.values())
+    schema = {
+        "type": "object",
+        "properties": {
+            "threshold_airflow": {
+                "description": "from which airflow on a node gives servers away, in 0.1 CFM",
+                "default": 400.0,
+                **NUMBER,
+            },
+            "threshold_inlet_t": {
+                "description": "below which inlet temperature a fan may be broken, in degrees Celsius",
+                "default": 28.0,
+                **NUMBER,
+            },
+            "threshold_power": {
+                "description": "below which power a fan may be broken, in W",
+                "default": 350.0,
+                **NUMBER,
+            },
+            "period": schemas.period(300),
+            "granularity": schemas.granularity(300),
+        },
+    }
+
+    def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
+        return {name: Reading(metric, parameters["period"]) for name, metric in METRICS.items()}
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        placement, solution = Placement(cluster), Solution()
+        known = {
+            place.hostname: airflow
+            for place in placement.places.values()
+            if (airflow := cluster.of_node("airflow", place.node)) is not None
+        }
+        places = [placement.places[name] for name in sorted(known, key=lambda hostname: (known[hostname], hostname))]
+        still = [place for place in enabled(places) if known[place.hostname] < parameters["threshold_airflow"]]
+        if places and known[places[-1].hostname] >= parameters["threshold_airflow"]:
+            source = places[-1]
+            for server, target in find_moves(placement, choose(placement, source, cluster, parameters), source, still):
+                steps.migrate(solution, server, "live", source.hostname, target.hostname)
+        return solution
+
+
+def choose(
+    placement: Placement, source: Place, cluster: ClusterSnapshot, parameters: Mapping[str, Any]
+) -> list[ServerSnapshot]:
+    """Return which servers shall leave: all if a fan is broken, else the first."""
+    servers = placement.movable(source, only_active=True)
+    temperature, power = cluster.of_node("inlet_temperature", source.node), cluster.of_node("power", source.node)
+    if temperature is None or power is None:
+        return servers[:1]
+    broken = temperature < parameters["threshold_inlet_t"] and power < parameters["threshold_power"]
+    return servers if broken else servers[:1]
+
+
+def find_moves(
+    placement: Placement, servers: Sequence[ServerSnapshot], source: Place, targets: Sequence[Place]
+) -> list[tuple[ServerSnapshot, Place]]:
+    """Return where each server goes, big ones first; nothing if one of them finds no room."""
+    moves = []
+    for server in sorted(servers, key=lambda server: (server.vcpus, server.memory, server.disk), reverse=True):
+        target = next((place for place in targets if place.fits(server)), None)
+        if target is None:
+            return []
+        placement.move(server, source, target)
+        moves.append((server, target))
+    return moves

@@ -1,0 +1,183 @@
+"""Consolidation by what servers really use: overloaded nodes are relieved first, then idle ones are emptied.
+
+Where it differs from upstream's: a node is emptied whole or left alone, and only nodes that the strategy itself closed
+are opened again.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from audits.strategies import schemas, steps
+from audits.strategies.base import Solution, Strategy
+from audits.strategies.placement import Amounts, FirstFit, Place, Placement, migration_of
+from cluster.datasources.base import Reading
+from cluster.snapshot import ClusterSnapshot, ServerSnapshot
+
+REASON = "watcher_disabled"
+KIB_IN_MB = 1024
+# A node with no more than this free, in vcpus, MB and GB, is full.
+FULL = (0, 128, 0)
+
+
+class VMWorkloadConsolidation(Strategy):
+    name = "vm_workload_consolidation"
+    display_name = "VM Workload Consolidation Strategy"
+    goal = "server_consolidation"
+    metrics = ("instance_cpu_usage",)
+    schema = {
+        "type": "object",
+        "properties": {"period": schemas.period(3600), "granularity": schemas.granularity(300)},
+    }
+
+    def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
+        names = [
+            "instance_cpu_usage",
+            "instance_ram_usage",
+            "instance_ram_allocated",
+            "instance_root_disk_size",
+            "host_cpu_usage",
+            "host_ram_usage",
+        ]
+        return {name: Reading(name, parameters["period"], required=name in self.metrics) for name in names}
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        return Consolidation(cluster).solve()
+
+
+class Consolidation:
+    """One decision. ``used`` holds the vcpus, MB and GB that are in use on each node, planned moves included."""
+
+    def __init__(self, cluster: ClusterSnapshot) -> None:
+        self.cluster = cluster
+        self.placement = Placement(cluster)
+        self.places = list(self.placement.places.values())
+        self.uses = {server.uuid: self.use_of(server) for server in cluster.servers}
+        self.used = {place.hostname: self.use_on(place) for place in self.places}
+        self.origins: dict[Any, tuple[ServerSnapshot, Place]] = {}
+
+    def solve(self) -> Solution:
+        self.offload()
+        self.consolidate()
+        return self.conclude()
+
+    def use_of(self, server: ServerSnapshot) -> Amounts:
+        percent = self.cluster.of_server("instance_cpu_usage", server)
+        memory = self.cluster.of_server("instance_ram_usage", server)
+        if memory is None:
+            memory = self.cluster.of_server("instance_ram_allocated", server)
+        disk = self.cluster.of_server("instance_root_disk_size", server)
+        return (
+            server.vcpus if percent is None else server.vcpus * percent / 100,
+            server.memory if memory is None else memory,
+            server.disk if disk is None else disk,
+        )
+
+    def use_on(self, place: Place) -> Amounts:
+        """Return the use of a node: what its servers use, or what it says itself if that is more."""
+        node = place.node
+        percent, kibibytes = self.cluster.of_node("host_cpu_usage", node), self.cluster.of_node("host_ram_usage", node)
+        itself = ((percent or 0) * node.vcpus / 100, (kibibytes or 0) / KIB_IN_MB, 0.0)
+        servers = [self.uses[server.uuid] for server in node.servers]
+        arriving = [self.uses.get(server.uuid) or self.use_of(server) for server in node.arriving]
+        totals = [sum(amounts) for amounts in zip((0, 0, 0), *servers, *arriving, strict=True)]
+        return tuple(map(max, itself, totals))
+
+    def room(self, place: Place) -> Amounts:
+        """Return what is free on a node, by use and by allocation; a full node has no room for anything."""
+        node = place.node
+        capacity = (node.vcpus, node.memory, node.disk)
+        by_use = [whole - taken for whole, taken in zip(capacity, self.used[place.hostname], strict=True)]
+        if any(free <= least for free, least in zip(by_use, FULL, strict=True)):
+            return (-1.0,) * 6
+        return *by_use, *place.free
+
+    def by_use(self) -> list[Place]:
+        """Return the nodes by the share of the processor that is in use, busiest first; closed ones come last."""
+        return sorted(self.places, key=lambda place: (not is_open(place), -self.load(place), place.hostname))
+
+    def load(self, place: Place) -> float:
+        return self.used[place.hostname][0] / max(place.node.vcpus, 1)
+
+    def sorted_servers(self, place: Place, *, biggest_first: bool) -> list[ServerSnapshot]:
+        servers = self.placement.movable(place)
+        return sorted(servers, key=lambda server: self.uses[server.uuid], reverse=biggest_first)
+
+    def offload(self) -> None:
+        """Relieve the nodes whose processors are asked for more than they have, smallest servers first."""
+        busiest = self.by_use()
+        targets = FirstFit([place for place in busiest if is_open(place) or is_asleep(place)], self.room)
+        for source in busiest:
+            for server in self.sorted_servers(source, biggest_first=False):
+                if self.load(source) <= 1:
+                    break
+                target = self.find(server, source, targets)
+                if target:
+                    self.move(server, source, target, targets)
+
+    def consolidate(self) -> None:
+        """Empty the idlest nodes, biggest servers first, onto busier ones; one that cannot be is left alone."""
+        busiest = [place for place in self.by_use() if is_open(place)]
+        targets = FirstFit(busiest, self.room)
+        for source in reversed(busiest):
+            servers = self.sorted_servers(source, biggest_first=True)
+            if len(servers) == len(source.servers) and not source.node.arriving:
+                self.empty(source, servers, targets)
+
+    def empty(self, source: Place, servers: list[ServerSnapshot], targets: FirstFit) -> None:
+        before, moved = targets.positions[source.hostname], list[tuple[ServerSnapshot, Place]]()
+        for server in servers:
+            target = self.find(server, source, targets, before)
+            if target is None:
+                for moving, there in moved:
+                    self.move(moving, there, source, targets)
+                return
+            self.move(server, source, target, targets)
+            moved.append((server, target))
+
+    def find(
+        self, server: ServerSnapshot, source: Place, targets: FirstFit, before: int | None = None
+    ) -> Place | None:
+        wanted = (*self.uses[server.uuid], server.vcpus, server.memory, server.disk)
+        return targets.find(wanted, lambda place: place is not source and place.admits(server), before)
+
+    def move(self, server: ServerSnapshot, source: Place, target: Place, targets: FirstFit) -> None:
+        self.origins.setdefault(server.uuid, (server, source))
+        self.placement.move(server, source, target)
+        use = self.uses[server.uuid]
+        self.used[source.hostname] = tuple(a - b for a, b in zip(self.used[source.hostname], use, strict=True))
+        self.used[target.hostname] = tuple(a + b for a, b in zip(self.used[target.hostname], use, strict=True))
+        targets.refresh(source, target)
+
+    @cached_property
+    def moves(self) -> list[tuple[ServerSnapshot, Place, Place]]:
+        """Several moves of a server are one, and none if it comes back."""
+        whereabouts = {uuid: place for place in self.places for uuid in place.servers}
+        moved = [(server, origin, whereabouts[uuid]) for uuid, (server, origin) in self.origins.items()]
+        return [move for move in moved if move[1] is not move[2]]
+
+    def conclude(self) -> Solution:
+        solution = Solution()
+        needed = {target.hostname: target for _, _, target in self.moves if not target.node.is_enabled}
+        for target in needed.values():
+            steps.enable(solution, target.node)
+        for server, source, target in self.moves:
+            steps.migrate(solution, server, migration_of(server) or "live", source.hostname, target.hostname)
+        empty = [place for place in self.places if place.is_empty and place.node.is_enabled]
+        for place in empty:
+            steps.disable(solution, place.node, REASON)
+        solution.indicators = {
+            "compute_nodes_count": sum(place.node.is_enabled for place in self.places),
+            "released_compute_nodes_count": max(len(empty) - len(needed), 0),
+            "instance_migrations_count": len(self.moves),
+        }
+        return solution
+
+
+def is_open(place: Place) -> bool:
+    return place.node.is_enabled
+
+
+def is_asleep(place: Place) -> bool:
+    """Say whether this strategy closed the node, so that it may open it again; one that people closed stays so."""
+    return not place.node.is_enabled and place.node.disabled_reason == REASON

@@ -1,0 +1,220 @@
+"""Balancing until it is good enough: the moves that bring the loads of the nodes closest together."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import cycle, islice
+from math import sqrt
+from random import Random
+from typing import Any
+
+from audits.strategies import schemas, steps
+from audits.strategies.base import Solution, Strategy
+from audits.strategies.placement import Place, Placement, enabled
+from cluster.datasources.base import Reading
+from cluster.snapshot import ClusterSnapshot, ServerSnapshot
+
+CPU, MEMORY = "instance_cpu_usage", "instance_ram_usage"
+METRICS = [CPU, MEMORY]
+HOST_METRICS = {CPU: "host_cpu_usage", MEMORY: "host_ram_usage"}
+KIB_IN_MB = 1024
+SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+SECONDS = {"type": "integer", "minimum": 0}
+# The same at each run: the same arguments give the same solution.
+SEED = 2015
+
+
+def each(schema: Mapping[str, Any], defaults: Mapping[str, Any], description: str) -> dict[str, Any]:
+    """Return the schema of an object that holds something for each name, with its default."""
+    properties = {name: {**schema, "default": default} for name, default in defaults.items()}
+    return {"description": description, "type": "object", "properties": properties, "default": {}}
+
+
+class WorkloadStabilization(Strategy):
+    name = "workload_stabilization"
+    display_name = "Workload stabilization"
+    goal = "workload_balancing"
+    planner = "workload_stabilization"
+    distinguished_by = ("metrics",)
+    metrics = (CPU,)
+    schema = {
+        "type": "object",
+        "properties": {
+            "metrics": {
+                "description": "what the loads of nodes are counted by",
+                "type": "array",
+                "items": {"type": "string", "enum": METRICS},
+                "minItems": 1,
+                "uniqueItems": True,
+                "default": [CPU],
+            },
+            "thresholds": each(SHARE, dict.fromkeys(METRICS, 0.1), "from which standard deviation on to do anything"),
+            "weights": each(
+                SHARE, {f"{metric}_weight": 1.0 for metric in METRICS}, "how much each metric counts beside the others"
+            ),
+            "instance_metrics": each({"type": "string"}, HOST_METRICS, "the metric of nodes for each one of servers"),
+            "host_choice": {
+                "description": "which destinations to try: some at random, one after the other, or all",
+                "type": "string",
+                "enum": ["retry", "cycle", "fullsearch"],
+                "default": "retry",
+            },
+            "retry_count": {
+                "description": "how many destinations to try for each server",
+                "type": "number",
+                "minimum": 1,
+                "default": 1,
+            },
+            "periods": each(
+                SECONDS,
+                {"instance": 720, "compute_node": 600, "node": 0},
+                "how far back metrics are looked at, in seconds; node is deprecated",
+            ),
+            "aggregation_method": schemas.aggregation_method(),
+            "granularity": schemas.granularity(300),
+        },
+    }
+
+    def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
+        periods, methods = parameters["periods"], parameters["aggregation_method"]
+        readings = {}
+        for metric in parameters["metrics"]:
+            host_metric = parameters["instance_metrics"][metric]
+            readings[metric] = Reading(metric, periods["instance"], methods["instance"])
+            readings[host_metric] = Reading(
+                host_metric, periods["compute_node"], methods["compute_node"], required=False
+            )
+        return readings
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        return Stabilization(cluster, parameters).solve()
+
+
+class Load:
+    """The loads of the nodes by one metric, 1 being all of a node, and their deviation without summing up anew."""
+
+    def __init__(self, metric: str, host_metric: str, cluster: ClusterSnapshot, places: Iterable[Place]) -> None:
+        self.metric, self.host_metric, self.cluster = metric, host_metric, cluster
+        self.loads = {place.hostname: self.load_of(place) for place in places}
+        self.count = max(len(self.loads), 1)
+        self.total = sum(self.loads.values())
+        self.squares = sum(load * load for load in self.loads.values())
+
+    def load_of(self, place: Place) -> float:
+        """Return what the node says of itself, or what its servers use."""
+        said = self.cluster.of_node(self.host_metric, place.node)
+        if said is not None:
+            return said / 100 if self.metric == CPU else said / KIB_IN_MB / max(place.node.memory, 1)
+        return sum(self.share(server, place) for server in [*place.servers.values(), *place.node.arriving])
+
+    def share(self, server: ServerSnapshot, place: Place) -> float:
+        """Return which part of a node a server takes; one that nothing is known of takes nothing."""
+        value = self.cluster.of_server(self.metric, server) or 0
+        if self.metric == CPU:
+            return value * server.vcpus / 100 / max(place.node.vcpus, 1)
+        return value / max(place.node.memory, 1)
+
+    @property
+    def deviation(self) -> float:
+        return self.deviation_of(self.total, self.squares)
+
+    def deviation_of(self, total: float, squares: float) -> float:
+        return sqrt(max(squares / self.count - (total / self.count) ** 2, 0))
+
+    def deviation_after(self, server: ServerSnapshot, source: Place, target: Place) -> float:
+        less, more = self.share(server, source), self.share(server, target)
+        here, there = self.loads[source.hostname], self.loads[target.hostname]
+        squares = self.squares - here**2 - there**2 + (here - less) ** 2 + (there + more) ** 2
+        return self.deviation_of(self.total - less + more, squares)
+
+    def move(self, server: ServerSnapshot, source: Place, target: Place) -> None:
+        for place, change in ((source, -self.share(server, source)), (target, self.share(server, target))):
+            load = self.loads[place.hostname]
+            self.total, self.squares = self.total + change, self.squares - load**2 + (load + change) ** 2
+            self.loads[place.hostname] = load + change
+
+
+@dataclass(frozen=True)
+class Move:
+    deviation: float
+    server: ServerSnapshot
+    source: Place
+    target: Place
+
+
+class Stabilization:
+    """One decision over the enabled nodes."""
+
+    def __init__(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> None:
+        self.cluster, self.parameters = cluster, parameters
+        self.placement = Placement(cluster)
+        self.places = enabled(self.placement.places.values())
+        host_metrics = parameters["instance_metrics"]
+        self.loads = [Load(name, host_metrics[name], cluster, self.places) for name in parameters["metrics"]]
+        self.chance = Random(SEED)  # noqa: S311 (chance, no secret)
+        self.next_places = cycle(self.places)
+
+    def solve(self) -> Solution:
+        solution = Solution()
+        before = self.weigh(load.deviation for load in self.loads)
+        if any(load.deviation > self.parameters["thresholds"][load.metric] for load in self.loads):
+            for move in sorted(self.find_moves(), key=lambda move: (move.deviation, str(move.server.uuid))):
+                if self.try_move(move, solution) and self.is_good_enough():
+                    break
+        solution.indicators = {
+            "instance_migrations_count": len(solution.actions),
+            "instances_count": len(self.cluster.servers),
+            "standard_deviation_before_audit": before,
+            "standard_deviation_after_audit": self.weigh(load.deviation for load in self.loads),
+        }
+        return solution
+
+    def weigh(self, deviations: Iterable[float]) -> float:
+        weights = self.parameters["weights"]
+        return sum(
+            weights[f"{load.metric}_weight"] * deviation
+            for load, deviation in zip(self.loads, deviations, strict=True)
+        )
+
+    def is_good_enough(self) -> bool:
+        return any(load.deviation <= self.parameters["thresholds"][load.metric] for load in self.loads)
+
+    def find_moves(self) -> list[Move]:
+        """Return for each server the best move of those tried, if it brings the loads closer together."""
+        now = self.weigh(load.deviation for load in self.loads)
+        moves = []
+        for source in self.places:
+            for server in self.placement.movable(source):
+                if server.state in {"active", "paused"}:
+                    tried = [self.simulate(server, source, target) for target in self.targets(source)]
+                    best = min(tried, key=lambda move: move.deviation, default=None)
+                    if best and best.deviation < now:
+                        moves.append(best)
+        return moves
+
+    def targets(self, source: Place) -> Iterator[Place]:
+        """Return the destinations to try for one server."""
+        count = min(int(self.parameters["retry_count"]), len(self.places) - 1)
+        choice = self.parameters["host_choice"]
+        if choice == "fullsearch":
+            return (place for place in self.places if place is not source)
+        if choice == "cycle":
+            return islice((place for place in self.next_places if place is not source), count)
+        chosen = self.chance.sample(self.places, min(count + 1, len(self.places)))
+        return islice((place for place in chosen if place is not source), count)
+
+    def simulate(self, server: ServerSnapshot, source: Place, target: Place) -> Move:
+        deviation = self.weigh(load.deviation_after(server, source, target) for load in self.loads)
+        return Move(deviation, server, source, target)
+
+    def try_move(self, move: Move, solution: Solution) -> bool:
+        """Move a server if there is room and it still helps, after the moves before it."""
+        now = self.weigh(load.deviation for load in self.loads)
+        if not move.target.fits(move.server):
+            return False
+        if self.simulate(move.server, move.source, move.target).deviation >= now:
+            return False
+        for load in self.loads:
+            load.move(move.server, move.source, move.target)
+        self.placement.move(move.server, move.source, move.target)
+        steps.migrate(solution, move.server, "live", move.source.hostname, move.target.hostname)
+        return True

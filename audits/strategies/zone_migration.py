@@ -1,0 +1,212 @@
+"""Servers and volumes leave the nodes and pools of a zone, some at each audit."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from audits.strategies import steps
+from audits.strategies.base import Solution, Strategy
+from audits.strategies.placement import Placement, migration_of
+from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
+from cluster.storage_snapshot import VolumeSnapshot
+
+NAME = {"type": "string", "minLength": 1}
+NAMES = {"type": "array", "items": NAME}
+Key = Callable[[Any], Any]
+Attributes = Mapping[str, Key]
+
+
+def closed(properties: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False, **more}
+
+
+def limit(default: int, description: str) -> dict[str, Any]:
+    return {"description": description, "type": "integer", "minimum": 0, "default": default}
+
+
+class ZoneMigration(Strategy):
+    """The three limits cap how many actions one audit plans: run it again for the rest."""
+
+    name = "zone_migration"
+    display_name = "Zone migration"
+    goal = "hardware_maintenance"
+    distinguished_by = ("compute_nodes", "storage_pools")
+    schema = closed(
+        {
+            "compute_nodes": {
+                "description": "the host names to empty, each with the one that takes its servers",
+                "type": "array",
+                "items": closed({"src_node": NAME, "dst_node": NAME}, required=["src_node"]),
+                "default": [],
+            },
+            "storage_pools": {
+                "description": "the pools to empty, each with the pool or the type that its volumes get",
+                "type": "array",
+                "items": closed(
+                    {"src_pool": NAME, "dst_pool": NAME, "src_type": NAME, "dst_type": NAME},
+                    required=["src_pool"],
+                    oneOf=[{"required": ["dst_pool"]}, {"required": ["dst_type"]}],
+                ),
+                "default": [],
+            },
+            "parallel_total": limit(6, "how many actions to plan in all"),
+            "parallel_per_node": limit(2, "how many servers to plan for each node"),
+            "parallel_per_pool": limit(2, "how many volumes to plan for each pool"),
+            "priority": closed(
+                {
+                    "project": NAMES,
+                    "compute_node": NAMES,
+                    "storage_pool": NAMES,
+                    "compute": {
+                        "type": "array",
+                        "items": {"enum": ["vcpu_num", "mem_size", "disk_size", "created_at"]},
+                    },
+                    "storage": {"type": "array", "items": {"enum": ["size", "created_at"]}},
+                },
+                description="what goes first: earlier keys and entries count for more",
+                default={},
+            ),
+            "with_attached_volume": {
+                "description": "migrate a server right after a volume that it uses",
+                "type": "boolean",
+                "default": False,
+            },
+        }
+    )
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        return Evacuation(cluster, parameters).solve()
+
+
+# What priorities look at: in a server with its node, and in a volume with what is asked for it.
+SERVER_NAMES: Attributes = {
+    "project": lambda pair: pair[0].project_id,
+    "compute_node": lambda pair: pair[1].hostname,
+}
+SERVER_SIZES: Attributes = {
+    "vcpu_num": lambda pair: -pair[0].vcpus,
+    "mem_size": lambda pair: -pair[0].memory,
+    "disk_size": lambda pair: -pair[0].disk,
+    "created_at": lambda pair: pair[0].created_at,
+}
+VOLUME_NAMES: Attributes = {
+    "project": lambda pair: pair[0].project_id,
+    "storage_pool": lambda pair: pair[0].host,
+}
+VOLUME_SIZES: Attributes = {
+    "size": lambda pair: -pair[0].size,
+    "created_at": lambda pair: pair[0].created_at,
+}
+
+
+def sort_key(priority: Mapping[str, Sequence[str]], sizes: str, names: Attributes, values: Attributes) -> Key:
+    """Return the sort key: what is named comes first, and by size or age where ``sizes`` asks for it."""
+    keys: list[Key] = []
+    for name, entries in priority.items():
+        if name in names:
+            keys.append(ranking(entries, names[name]))
+        elif name == sizes:
+            keys += [values[entry] for entry in entries]
+    return lambda pair: tuple(key(pair) for key in keys)
+
+
+def ranking(entries: Sequence[str], name: Key) -> Key:
+    """Return the sort key that puts names in the order of a list, and all others behind them."""
+    ranks = {entry: position for position, entry in reversed(list(enumerate(entries)))}
+    return lambda pair: ranks.get(name(pair), len(entries))
+
+
+class Evacuation:
+    """One audit: what is to leave, in order, and how much of it is planned already."""
+
+    def __init__(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> None:
+        self.cluster, self.parameters = cluster, parameters
+        self.placement = Placement(cluster)
+        self.solution = Solution()
+        self.counts: dict[str, int] = {}
+        self.total = 0
+        self.planned: set[Any] = set()
+        self.destinations = {entry["src_node"]: entry.get("dst_node") for entry in parameters["compute_nodes"]}
+        self.servers = self.sorted_servers()
+        self.volumes = self.sorted_volumes()
+        self.indicators = {
+            f"{prefix}{kind}_count": 0
+            for kind in ("live_migrate_instance", "cold_migrate_instance", "volume_migrate", "volume_update")
+            for prefix in ("", "planned_")
+        }
+
+    def solve(self) -> Solution:
+        by_uuid = {str(server.uuid): (server, node) for server, node in self.servers}
+        for volume, entry in self.volumes:
+            if self.plan_volume(volume, entry) and self.parameters["with_attached_volume"]:
+                for attachment in volume.attachments:
+                    if attachment["server_id"] in by_uuid:
+                        self.plan_server(*by_uuid[attachment["server_id"]])
+        for server, node in self.servers:
+            self.plan_server(server, node)
+        for server, _ in self.servers:
+            if kind := migration_of(server):
+                self.indicators[f"{kind}_migrate_instance_count"] += 1
+        self.solution.indicators = dict(self.indicators)
+        return self.solution
+
+    def sorted_servers(self) -> list[tuple[ServerSnapshot, NodeSnapshot]]:
+        found = [
+            (server, node)
+            for hostname in self.destinations
+            if (node := self.cluster.nodes.get(hostname))
+            for server in node.servers
+            if not server.watcher_exclude and server.uuid not in self.placement.arriving
+        ]
+        return sorted(found, key=sort_key(self.parameters["priority"], "compute", SERVER_NAMES, SERVER_SIZES))
+
+    def sorted_volumes(self) -> list[tuple[VolumeSnapshot, Mapping[str, Any]]]:
+        pools = self.cluster.storage.pools
+        found = [
+            (volume, entry)
+            for name in dict.fromkeys(entry["src_pool"] for entry in self.parameters["storage_pools"])
+            if name in pools
+            for volume in pools[name].volumes
+            if (entry := self.entry_of(volume))
+        ]
+        return sorted(found, key=sort_key(self.parameters["priority"], "storage", VOLUME_NAMES, VOLUME_SIZES))
+
+    def entry_of(self, volume: VolumeSnapshot) -> Mapping[str, Any] | None:
+        """Return what is asked for a volume: by its pool and type, else by its pool alone."""
+        entries = [entry for entry in self.parameters["storage_pools"] if entry["src_pool"] == volume.host]
+        typed = [entry for entry in entries if entry.get("src_type") == volume.volume_type is not None]
+        return next(iter([*typed, *(entry for entry in entries if "src_type" not in entry)]), None)
+
+    def plan_volume(self, volume: VolumeSnapshot, entry: Mapping[str, Any]) -> bool:
+        """Plan a volume within the limits, and say whether that was done."""
+        to_type = entry.get("dst_type")
+        if to_type is not None and to_type == volume.volume_type:
+            return False
+        kind = "volume_update" if to_type else "volume_migrate"
+        self.indicators[f"{kind}_count"] += 1
+        if not self.count(volume.uuid, volume.host, "parallel_per_pool"):
+            return False
+        way = (
+            {"migration_type": "retype", "destination_type": to_type}
+            if to_type
+            else {"migration_type": "migrate", "destination_node": entry["dst_pool"]}
+        )
+        self.solution.add("volume_migrate", {**way, "resource_name": volume.name}, resource_id=str(volume.uuid))
+        self.indicators[f"planned_{kind}_count"] += 1
+        return True
+
+    def plan_server(self, server: ServerSnapshot, node: NodeSnapshot) -> None:
+        if not self.count(server.uuid, node.hostname, "parallel_per_node"):
+            return
+        if kind := migration_of(server):
+            steps.migrate(self.solution, server, kind, node.hostname, self.destinations[node.hostname])
+            self.indicators[f"planned_{kind}_migrate_instance_count"] += 1
+
+    def count(self, uuid: Any, place: str, per_place: str) -> bool:
+        """Count something against the limits once, and say whether it is within them."""
+        if uuid in self.planned or self.total >= self.parameters["parallel_total"]:
+            return False
+        if self.counts.get(place, 0) >= self.parameters[per_place]:
+            return False
+        self.planned.add(uuid)
+        self.total, self.counts[place] = self.total + 1, self.counts.get(place, 0) + 1
+        return True

@@ -1,0 +1,84 @@
+"""`Datasource`: the interface through which strategies come by what was measured."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from watcher_site.refusals import Refused
+
+# The metrics that strategies know, with their units.
+METRICS = {
+    "host_cpu_usage": "%",
+    "host_ram_usage": "KiB",
+    "host_outlet_temp": "°C",
+    "host_inlet_temp": "°C",
+    "host_airflow": "CFM",
+    "host_power": "W",
+    "instance_cpu_usage": "%",
+    "instance_ram_usage": "MB",
+    "instance_ram_allocated": "MB",
+    "instance_root_disk_size": "GB",
+    "instance_l3_cache_usage": "bytes",
+}
+AGGREGATES = ("mean", "min", "max", "count")
+
+
+class DatasourceError(Refused):
+    """The data source does not answer, or not with what was asked for; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A question to a data source: one aggregate of a metric for each resource, over ``period`` seconds.
+
+    The period ends ``ago`` seconds before now. ``required`` says that a strategy can do nothing without it.
+    """
+
+    metric: str
+    period: float
+    aggregate: str = "mean"
+    ago: float = 0
+    required: bool = True
+
+
+class Datasource(ABC):
+    """A place that keeps samples. A server is named by its UUID, a compute node by its UUID or its host name."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def read(self, reading: Reading) -> Mapping[str, float]:
+        """Return the aggregate of each resource that has samples in the period: one request for all of them.
+
+        Raises:
+            DatasourceError: it could not be asked.
+        """
+
+    @abstractmethod
+    def find_metrics(self) -> set[str]:
+        """Return those of `METRICS` that it has any sample of now.
+
+        Raises:
+            DatasourceError: it could not be asked.
+        """
+
+
+@cache
+def datasource() -> Datasource:
+    """Return the data source that `settings.DATASOURCE` names, the same one for the whole process."""
+    source: Datasource = import_string(settings.DATASOURCE)()
+    return source
+
+
+def forget(*, setting: str, **_: object) -> None:
+    if setting.startswith(("DATASOURCE", "PROMETHEUS")):
+        datasource.cache_clear()
+
+
+setting_changed.connect(forget)

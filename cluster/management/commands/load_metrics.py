@@ -1,0 +1,20 @@
+"""``manage.py load_metrics FILE``: keep samples in our own database."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from cluster.metrics import load_metrics
+from watcher_site import commands
+
+
+class Command(commands.Command):
+    help = "Load samples of metrics from JSON lines or CSV. A file may be loaded again."
+    refusal_prefix = ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help="the samples; docs/metrics.md describes the format")
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        self.stdout.write(f"{load_metrics(file)} samples")

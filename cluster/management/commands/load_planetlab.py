@@ -1,0 +1,41 @@
+"""``manage.py load_planetlab DAY.csv.gz``: fill the embedded cloud with real traces."""
+
+import re
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from cluster.json_lines import Misfit
+from cluster.planetlab import load_planetlab
+from watcher_site import commands
+from watcher_site.refusals import Invalid
+
+MINUTES = 5
+
+
+def step_of(text: str) -> int:
+    """Return which sample of the day is the last at a time such as 14:30."""
+    found = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)", text)
+    if not found:
+        raise ArgumentTypeError("must be a time of the day such as 14:30")
+    return (int(found[1]) * 60 + int(found[2])) // MINUTES
+
+
+class Command(commands.Command):
+    help = (
+        "Fill the embedded cloud with 800 hosts and a server for each PlanetLab trace, with its use of the processor."
+    )
+    refusal_prefix = ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help="a day of traces; docs/metrics.md describes the format")
+        parser.add_argument("--at", type=step_of, default="12:00", help="the time of that day that is now (12:00)")
+
+    def handle(self, *args: Any, file: Path, at: int, **options: Any) -> None:
+        try:
+            servers, samples = load_planetlab(file, at)
+        except Misfit as problem:
+            raise Invalid(f"{file}: {problem}") from problem
+        self.stdout.write(f"{servers} servers, {samples} samples")

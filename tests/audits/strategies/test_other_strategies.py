@@ -1,0 +1,114 @@
+"""Energy, heat, air, neighbours, zones and the samples."""
+
+from typing import Any
+
+import pytest
+
+from audits.strategies.base import Solution
+from cluster.snapshot import ClusterSnapshot
+from tests.audits.clusters import cluster, listed, moves, node, pool, server, solve, storage, volume
+from watcher_site.refusals import Invalid
+
+
+def switched(solution: Solution) -> list[tuple[str, str]]:
+    return [(action["resource_name"], action["state"]) for _, action in listed(solution)]
+
+
+def test_idle_nodes_are_switched_off_but_for_those_kept_ready() -> None:
+    nodes = [node("compute1", server("a")), node("compute2"), node("compute3"), node("compute4")]
+    assert switched(solve("saving_energy", cluster(*nodes))) == [("compute3", "off"), ("compute4", "off")]
+
+
+def test_nodes_are_switched_on_where_too_few_are_ready() -> None:
+    nodes = [node("compute1", server("a")), node("compute2", power_state="off"), node("compute3", power_state="off")]
+    assert switched(solve("saving_energy", cluster(*nodes))) == [("compute2", "on")]
+
+
+def test_a_share_of_the_nodes_in_use_is_kept_ready() -> None:
+    busy = [node(f"busy{number}", server(f"s{number}")) for number in range(4)]
+    idle = [node(f"idle{number}") for number in range(3)]
+    solution = solve("saving_energy", cluster(*busy, *idle), free_used_percent=50)
+    assert switched(solution) == [("idle2", "off")]
+
+
+def test_a_server_leaves_the_hottest_node_for_the_coolest() -> None:
+    nodes = [node("hot", server("a")), node("warm"), node("cool")]
+    seen = cluster(*nodes, measured={"temperature": {"hot": 40, "warm": 30, "cool": 20}})
+    assert moves(solve("outlet_temperature", seen)) == [("a", "hot", "cool")]
+
+
+def airy(**known: float) -> ClusterSnapshot:
+    measured = {"airflow": {"windy": 500, "still": 100}, **{name: {"windy": value} for name, value in known.items()}}
+    return cluster(node("windy", server("a"), server("b")), node("still"), measured=measured)
+
+
+def test_all_servers_leave_a_node_whose_fan_is_broken() -> None:
+    assert len(moves(solve("uniform_airflow", airy(power=100, inlet_temperature=20)))) == 2
+
+
+def test_one_server_leaves_a_node_that_is_working_hard() -> None:
+    assert moves(solve("uniform_airflow", airy(power=900, inlet_temperature=20))) == [("a", "windy", "still")]
+
+
+def neighbours(before: dict[str, float], now: dict[str, float]) -> ClusterSnapshot:
+    important = server("important", metadata={"watcher-priority": "1"})
+    return cluster(
+        node("compute1", important, server("noisy")), node("compute2"), measured={"before": before, "now": now}
+    )
+
+
+def test_a_server_that_takes_the_cache_of_an_important_one_moves() -> None:
+    seen = neighbours({"important": 100, "noisy": 100}, {"important": 50, "noisy": 200})
+    assert moves(solve("noisy_neighbor", seen)) == [("noisy", "compute1", "compute2")]
+
+
+def test_a_server_that_takes_cache_from_nobody_stays() -> None:
+    seen = neighbours({"important": 100, "noisy": 100}, {"important": 90, "noisy": 200})
+    assert moves(solve("noisy_neighbor", seen)) == []
+
+
+def evacuate(seen: ClusterSnapshot, **parameters: Any) -> Solution:
+    return solve("zone_migration", seen, **{"compute_nodes": [{"src_node": "compute1"}], **parameters})
+
+
+def test_the_limits_cap_how_many_servers_are_planned() -> None:
+    solution = evacuate(cluster(node("compute1", *map(server, "abc"))))
+    assert moves(solution) == [("a", "compute1", None), ("b", "compute1", None)]
+    assert solution.indicators["live_migrate_instance_count"] == 3
+    assert solution.indicators["planned_live_migrate_instance_count"] == 2
+
+
+def test_volumes_go_first_each_with_its_server_behind_it() -> None:
+    first, second = server("first"), server("second")
+    data = volume("data", status="in-use", attachments=[{"server_id": str(second.uuid), "attachment_id": "x"}])
+    seen = cluster(node("compute1", first, second), storage=storage(pool("a@lvm#one", data)))
+    pools = [{"src_pool": "a@lvm#one", "dst_pool": "b@lvm#one"}]
+    solution = evacuate(seen, storage_pools=pools, with_attached_volume=True)
+    assert [action["resource_name"] for _, action in listed(solution)] == ["data", "second", "first"]
+
+
+def test_large_servers_of_a_named_project_go_first() -> None:
+    servers = [server("a"), server("b", project_id="blue"), server("c", project_id="blue", vcpus=8)]
+    solution = evacuate(
+        cluster(node("compute1", *servers)),
+        parallel_per_node=3,
+        priority={"project": ["blue"], "compute": ["vcpu_num"]},
+    )
+    assert [name for name, _, _ in moves(solution)] == ["c", "b", "a"]
+
+
+@pytest.mark.parametrize("destination", [{}, {"dst_pool": "b@lvm#one", "dst_type": "fast"}])
+def test_a_pool_to_empty_has_exactly_one_destination(destination: dict[str, str]) -> None:
+    with pytest.raises(Invalid, match="storage_pools"):
+        evacuate(cluster(), storage_pools=[{"src_pool": "a@lvm#one", **destination}])
+
+
+def test_the_sample_with_resize_asks_for_actions_of_each_kind() -> None:
+    kinds = [kind for kind, _ in listed(solve("dummy_with_resize", cluster()))]
+    assert kinds == ["nop", "nop", "sleep", "migrate", "migrate", "resize"]
+
+
+def test_the_sample_with_scorers_says_what_they_answer() -> None:
+    messages = [action.get("message", "") for _, action in listed(solve("dummy_with_scorer", cluster()))]
+    assert messages[1].startswith("Detected Workload: ")
+    assert messages[2].startswith("AVG Scorer result: ")

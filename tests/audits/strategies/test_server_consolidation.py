@@ -1,0 +1,110 @@
+"""The strategies that release compute nodes."""
+
+import pytest
+
+from tests.audits.clusters import cluster, moves, node, server, services, solve
+
+STRATEGIES = ["basic", "vm_workload_consolidation", "node_resource_consolidation"]
+QUIET = {"instance_cpu_usage": {"a": 50, "b": 20, "c": 10}}
+
+
+def two_nodes() -> list[object]:
+    return [node("compute1", server("a", vcpus=8)), node("compute2", server("b"))]
+
+
+@pytest.mark.parametrize(("strategy", "parameters"), [*((name, {}) for name in STRATEGIES[:2])])
+def test_the_less_loaded_node_is_emptied_onto_the_other_and_disabled(strategy: str, parameters: dict) -> None:
+    solution = solve(strategy, cluster(*two_nodes(), measured=QUIET), **parameters)
+    assert moves(solution) == [("b", "compute2", "compute1")]
+    assert services(solution) == [("compute2", "disabled")]
+    assert solution.indicators == {
+        "compute_nodes_count": 2,
+        "released_compute_nodes_count": 1,
+        "instance_migrations_count": 1,
+    }
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_node_with_an_excluded_server_is_left_alone(strategy: str) -> None:
+    nodes = node("compute1", server("a", vcpus=8)), node("compute2", server("b", watcher_exclude=True), server("c"))
+    assert moves(solve(strategy, cluster(*nodes, measured=QUIET))) == []
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_node_is_not_emptied_where_only_some_of_its_servers_fit(strategy: str) -> None:
+    nodes = node("compute1", server("a", vcpus=12)), node("compute2", server("b", vcpus=4), server("c", vcpus=4))
+    assert moves(solve(strategy, cluster(*nodes, measured=QUIET))) == []
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_server_pinned_to_a_zone_does_not_leave_it(strategy: str) -> None:
+    nodes = node("compute1", server("a", vcpus=8), zone="east"), node("compute2", server("b", pinned_az="west"))
+    assert moves(solve(strategy, cluster(*nodes, measured=QUIET))) == []
+
+
+def test_basic_stops_after_so_many_nodes_that_cannot_be_emptied() -> None:
+    nodes = [
+        node("compute1", server("a", vcpus=8)),
+        node("compute2", server("b", watcher_exclude=True)),
+        node("compute3", server("c")),
+    ]
+    measured = {"instance_cpu_usage": {"a": 90, "b": 1, "c": 20}}
+    assert moves(solve("basic", cluster(*nodes, measured=measured), migration_attempts=1)) == []
+    assert moves(solve("basic", cluster(*nodes, measured=measured))) == [("c", "compute3", "compute1")]
+
+
+def test_basic_takes_the_word_of_the_node_before_that_of_its_servers() -> None:
+    measured = {**QUIET, "host_cpu_usage": {"compute1": 1, "compute2": 99}}
+    assert moves(solve("basic", cluster(*two_nodes(), measured=measured))) == [("a", "compute1", "compute2")]
+
+
+def test_an_overloaded_node_is_relieved_of_its_smallest_server() -> None:
+    busy = node("compute1", server("a", vcpus=12), server("b", vcpus=4), capacity_vcpus=64)
+    measured = {"instance_cpu_usage": {"a": 100, "b": 100, "c": 50}, "host_cpu_usage": {"compute1": 110}}
+    solution = solve("vm_workload_consolidation", cluster(busy, node("compute2", server("c")), measured=measured))
+    assert moves(solution) == [("b", "compute1", "compute2")]
+
+
+def test_servers_go_by_what_they_use_and_not_only_by_what_they_were_given() -> None:
+    nodes = node("compute1", server("a", vcpus=14)), node("compute2", server("b", vcpus=2))
+    full = {"instance_cpu_usage": {"a": 100, "b": 100}}
+    assert moves(solve("vm_workload_consolidation", cluster(*nodes, measured=full))) == [("b", "compute2", "compute1")]
+    crowded = {**full, "host_cpu_usage": {"compute1": 95}}
+    assert moves(solve("vm_workload_consolidation", cluster(*nodes, measured=crowded))) == []
+
+
+@pytest.mark.parametrize(("reason", "expected"), [("watcher_disabled", 1), ("broken fan", 0)])
+def test_a_node_that_people_closed_is_never_opened(reason: str, expected: int) -> None:
+    busy = node("compute1", server("a", vcpus=12), server("b", vcpus=8), capacity_vcpus=64)
+    closed = node("compute2", status="disabled", disabled_reason=reason)
+    measured = {"instance_cpu_usage": {"a": 100, "b": 100}}
+    solution = solve("vm_workload_consolidation", cluster(busy, closed, measured=measured))
+    assert services(solution) == [("compute2", "enabled")] * expected
+    assert len(moves(solution)) == expected
+
+
+@pytest.mark.parametrize(("state", "kind"), [("paused", "live"), ("stopped", "cold")])
+def test_servers_that_are_not_active_move_in_their_way(state: str, kind: str) -> None:
+    nodes = node("compute1", server("a", vcpus=8)), node("compute2", server("b", state=state))
+    [migration, _] = solve("vm_workload_consolidation", cluster(*nodes, measured=QUIET)).actions
+    assert migration.input_parameters["migration_type"] == kind
+
+
+def test_the_cloud_chooses_where_servers_go_while_free_nodes_are_closed() -> None:
+    solution = solve("node_resource_consolidation", cluster(*two_nodes(), node("compute3")))
+    assert moves(solution) == [("b", "compute2", None)]
+    assert services(solution) == [
+        ("compute3", "disabled"),
+        ("compute2", "disabled"),
+        ("compute3", "enabled"),
+        ("compute2", "enabled"),
+    ]
+
+
+def test_the_strategy_chooses_where_servers_go_if_it_shall() -> None:
+    solution = solve("node_resource_consolidation", cluster(*two_nodes()), host_choice="specify")
+    assert (moves(solution), services(solution)) == ([("b", "compute2", "compute1")], [])
+
+
+def test_nothing_is_closed_where_nothing_can_be_emptied() -> None:
+    assert solve("node_resource_consolidation", cluster(node("compute1", server("a")), node("compute2"))).actions == []
