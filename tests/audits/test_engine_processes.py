@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from audits.creation import create_audit
 from audits.models import Audit
@@ -80,6 +81,22 @@ def test_an_audit_whose_engine_was_killed_is_run_by_another(start: Start, mark: 
     mark.unlink()
     wait_for(lambda: state(audit) == "SUCCEEDED")
     assert ActionPlan.objects.filter(audit=audit).count() == 1
+
+
+def test_a_run_of_a_series_whose_engine_was_killed_is_made_once_by_another(start: Start, mark: Path) -> None:
+    make_node("compute1")
+    audit = create_audit(audit_type="CONTINUOUS", goal="dummy", strategy="dummy", interval="3600")
+    first = start()
+    wait_for(mark.exists)
+    first.kill()
+    first.wait()
+    mark.unlink()
+    start()
+    start()
+    wait_for(mark.exists)
+    mark.unlink()
+    wait_for(Audit.objects.filter(pk=audit.pk, decision_engine=None, next_run_time__gt=timezone.now()).exists)
+    assert (state(audit), ActionPlan.objects.filter(audit=audit).count()) == ("ONGOING", 1)
 
 
 def test_an_engine_that_is_stopped_finishes_its_audit_first(start: Start, mark: Path) -> None:
