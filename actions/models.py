@@ -12,6 +12,7 @@ from watcher_site.state import StatefulModel
 
 SKIPPED_BY_USER = "Action skipped by user."
 SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
+FAILED_IN = "Action failed in"
 REASON = " Reason: "
 NOTE = " Note: "
 # A person's words are never cut, so they must fit behind the longest of our own.
@@ -116,7 +117,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=[State.PENDING, State.ONGOING], target=State.FAILED)
     def fail(self, phase: str, reason: str) -> None:
-        self.status_message = cut(f"Action failed in {phase}: {reason}")
+        self.status_message = cut(f"{FAILED_IN} {phase}: {reason}")
 
     @transition(field=state, source=[State.PENDING], target=State.CANCELLED)
     def cancel(self, reason: str) -> None:
@@ -137,7 +138,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.CANCELLING, target=State.FAILED)
     def fail_abort(self, reason: str) -> None:
-        self.status_message = cut(f"Action failed in abort: {reason}")
+        self.status_message = cut(f"{FAILED_IN} abort: {reason}")
 
 
 class ActionParent(models.Model):

@@ -4,6 +4,7 @@ from django.db import models, transaction
 from django_fsm import FSMField, transition
 
 from plans.querysets import ActionPlanQuerySet
+from plans.summaries import summarize
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.records import NullsFirst
@@ -95,8 +96,8 @@ class ActionPlan(StatefulModel):
         self.status_message = cut(message)
 
     @transition(field=state, source=State.CANCELLING, target=State.CANCELLED)
-    def finish_cancel(self) -> None:
-        self.applier = None
+    def finish_cancel(self, message: str | None) -> None:
+        self.status_message, self.applier = message and cut(message), None
 
     @transition(field=state, source=State.RECOMMENDED, target=State.SUPERSEDED)
     def supersede(self, message: str) -> None:
@@ -116,7 +117,8 @@ class ActionPlan(StatefulModel):
     def abandon(self, by: str) -> None:
         """Cancel it for a person: at once what has not begun, and through its applier what has.
 
-        Actions that were skipped stay SKIPPED (seed 0: SKIPPED is for actions that were never executed).
+        Actions that were skipped stay SKIPPED (seed 0: SKIPPED is for actions that were never executed), and a plan
+        that ends here says so.
 
         Raises:
             TransitionNotAllowed, ConcurrentTransition: it is, or has just become, final.
@@ -126,7 +128,9 @@ class ActionPlan(StatefulModel):
             self.request_cancel(message)
             self.save_state()
         else:
-            self.cancel(message)
+            # Whoever is about to skip an action comes before this, or too late.
+            type(self).objects.select_for_update(no_key=True).filter(pk=self.pk).first()
+            self.cancel(summarize(self.actions.all(), self.actions.count_states(), message) or message)
             self.save_state()
             self.actions.cancel_pending(f"Action was cancelled with its action plan by {by}.")
 

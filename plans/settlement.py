@@ -18,17 +18,18 @@ def settle(plan: ActionPlan, counts: Mapping[str, int]) -> None:
     Raises:
         ConcurrentTransition: it was cancelled, or taken over, at this moment.
     """
-    summary = summarize(plan.actions.all(), counts)
-    if plan.state == ActionPlan.State.CANCELLING and has_failed_abort(plan):
-        plan.fail(f"{plan.status_message} One or more actions could not be aborted.")
-    elif plan.state == ActionPlan.State.CANCELLING and counts.get(State.CANCELLED):
-        plan.finish_cancel()
+    cancelling = plan.state == ActionPlan.State.CANCELLING
+    opening = (plan.status_message or "") if cancelling else ""
+    if cancelling and has_failed_abort(plan):
+        plan.fail(summarize(plan.actions.all(), counts, f"{opening} One or more actions could not be aborted."))
+    elif cancelling and counts.get(State.CANCELLED):
+        plan.finish_cancel(summarize(plan.actions.all(), counts, opening))
     elif counts.get(State.FAILED):
-        plan.fail(summary)
+        plan.fail(summarize(plan.actions.all(), counts))
     elif counts.get(State.CANCELLED):
         plan.fail("One or more actions could not begin: their parents wait for each other.")
     else:
-        plan.succeed(summary)
+        plan.succeed(summarize(plan.actions.all(), counts))
     plan.save_state()
 
 

