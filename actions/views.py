@@ -2,16 +2,21 @@
 
 from typing import Any
 
+from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 
 from actions.filters import ActionFilters
 from actions.forms import NewReasonForm, ReasonForm
 from actions.models import Action
+from actions.obstacles import obstacle
 from actions.skipping import change_reason, skip_action
 from actions.tables import ActionTable
-from watcher_site.pages import ListPage, RecordPage, Verb
+from watcher_site.kept_forms import KeepsForm
+from watcher_site.pages import ListPage, RecordPage, Verb, attempt
+from watcher_site.refusals import Conflict
 
 SHOWN_RELATIVES = 50
 
@@ -52,17 +57,21 @@ class ActionPage(RecordPage):
         )
 
 
-def reason_form(request: HttpRequest, action: Action) -> ReasonForm | None:
-    """Return the form that this person may fill in for the action in its state, if any."""
+def reason_form(request: HttpRequest, action: Action, typed: str = "") -> ReasonForm | None:
+    """Return the form that this person may fill in for the action in its state, if any, with what was typed before."""
     if not request.user.has_perm("actions.skip_action"):
         return None
     if action.state == Action.State.SKIPPED:
-        return NewReasonForm(initial={"reason": action.reason})
-    return ReasonForm() if action.state == Action.State.PENDING and action.action_plan.is_prunable else None
+        return NewReasonForm(initial={"reason": typed or action.reason})
+    return (
+        ReasonForm(initial={"reason": typed})
+        if action.state == Action.State.PENDING and action.action_plan.is_prunable
+        else None
+    )
 
 
-class ReasonVerb(Verb):
-    """A button with a reason beside it, on the action's page."""
+class ReasonVerb(KeepsForm, Verb):
+    """A button with a reason beside it, on the action's page. What could not be done keeps the reason there."""
 
     model = Action
     permission_required = "actions.skip_action"
@@ -71,20 +80,37 @@ class ReasonVerb(Verb):
     def where_to(self, record: Action, done: bool) -> str:
         return reverse("actions:detail", args=[record.uuid])
 
+    def get(self, request: HttpRequest, **path: Any) -> HttpResponse:
+        kept = self.kept()
+        return self.show(kept.get("reason", "")) if kept else super().get(request, **path)
+
     def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
         self.form = self.form_class(request.POST)
-        if self.form.is_valid():
-            return super().post(request, **path)
+        if not self.form.is_valid():
+            return self.show(form=self.form)
         action = self.get_object()
-        page = ActionPage(request=request, object=action, kwargs=path)
-        return page.render_to_response(page.get_context_data(form=self.form))
+        if attempt(self, action):
+            return redirect(self.where_to(action, True))
+        return self.show(self.form.cleaned_data["reason"], status=409)
+
+    def show(self, reason: str = "", form: ReasonForm | None = None, status: int = 200) -> HttpResponse:
+        """Show the action as it is now, with what was typed in the form that its state allows."""
+        action = self.get_object()
+        form = form or reason_form(self.request, action, reason)
+        if reason and form is None:
+            messages.info(self.request, f"You had written: {reason}")
+        page = ActionPage(request=self.request, object=action, kwargs=self.kwargs)
+        return page.render_to_response(page.get_context_data(form=form), status=status)
 
 
 class SkipAction(ReasonVerb):
     verb = "skip the action"
 
     def perform(self, record: Action) -> str:
-        skip_action(record.uuid, self.request.user.get_username(), self.form.cleaned_data["reason"])
+        try:
+            skip_action(record.uuid, self.request.user.get_username(), self.form.cleaned_data["reason"])
+        except Conflict as refusal:
+            raise Conflict(obstacle(self.get_object()) or str(refusal)) from refusal
         return "Skipped."
 
 

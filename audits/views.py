@@ -15,7 +15,8 @@ from audits.filters import AuditFilters
 from audits.forms import AuditForm
 from audits.models import Audit
 from audits.tables import AuditTable
-from watcher_site.pages import ListPage, Page, RecordPage, Verb
+from watcher_site.kept_forms import KeepsForm
+from watcher_site.pages import Deletion, ListPage, RecordPage, Verb
 from watcher_site.refusals import Refused
 
 CREATED: dict[str, str] = {
@@ -63,14 +64,15 @@ class AuditPage(RecordPage):
         )
 
 
-class NewAudit(Page, View):
+class NewAudit(KeepsForm, View):
     """The form of a new audit; to htmx, what follows from the goal and strategy that were just chosen."""
 
     permission_required = "audits.add_audit"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        form = AuditForm(initial=request.GET.dict(), url=request.path)
+        kept = self.kept()
+        form = AuditForm(kept, url=request.path) if kept else AuditForm(initial=request.GET.dict(), url=request.path)
         template = "audits/_choices.html" if getattr(request, "htmx", False) else "audits/audit_form.html"
         return render(request, template, {"form": form})
 
@@ -148,15 +150,11 @@ class Resume(AuditVerb):
         return "Resumed."
 
 
-class Delete(AuditVerb):
+class Delete(Deletion, AuditVerb):
     permission_required = "audits.delete_audit"
     verb = "delete the audit"
     question = "Delete this audit?"
     consequence = "It goes from every list; the action plans that it proposed stay."
-
-    def perform(self, record: Audit) -> str:
-        record.remove()
-        return f"Deleted audit {record.name}."
 
     def where_to(self, record: Audit, done: bool) -> str:
         return reverse("audits:list") if done else super().where_to(record, done)

@@ -15,7 +15,7 @@ from plans.models import ActionPlan
 from plans.pictures import picture_of
 from plans.tables import ActionPlanTable
 from watcher_site.models import Service
-from watcher_site.pages import ListPage, RecordPage, Verb
+from watcher_site.pages import Deletion, ListPage, RecordPage, Verb
 
 ACTIONS_PER_PAGE = 100
 SHOWN_EVENTS = 12
@@ -119,15 +119,11 @@ class Cancel(ActionPlanVerb):
         return "The action plan is being cancelled." if record.state == record.State.CANCELLING else "Cancelled."
 
 
-class Delete(ActionPlanVerb):
+class Delete(Deletion, ActionPlanVerb):
     permission_required = "plans.delete_actionplan"
     verb = "delete the action plan"
     question = "Delete this action plan?"
     consequence = "It goes from every list, with its actions and their events."
-
-    def perform(self, record: ActionPlan) -> str:
-        record.remove()
-        return f"Deleted action plan {record.uuid}."
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
         return reverse("plans:list") if done else super().where_to(record, done)

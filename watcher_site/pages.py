@@ -14,8 +14,9 @@ from django_filters.views import FilterView
 from django_htmx.http import HttpResponseClientRefresh
 from django_tables2 import SingleTableMixin
 
-from watcher_site.refusals import Refused
+from watcher_site.refusals import Conflict, Invalid, Refused
 from watcher_site.state import ConcurrentTransition, TransitionNotAllowed
+from watcher_site.templatetags.console import ago
 
 
 class Page(PermissionRequiredMixin):
@@ -92,6 +93,20 @@ class Verb(Page, ByUUID, View, ABC):
         return redirect(self.where_to(record, attempt(self, record)))
 
 
+class Deletion(Verb):
+    """The button that deletes a record, where its state allows."""
+
+    def perform(self, record: Any) -> str:
+        try:
+            record.remove()
+        except Invalid as refusal:
+            standing = self.get_object()
+            raise Conflict(
+                f"Not deleted: the {record._meta.verbose_name} is {standing.state}. Cancel it first."
+            ) from refusal
+        return f"Deleted {record._meta.verbose_name} {record}."
+
+
 def attempt(verb: Verb, record: Model) -> bool:
     """Perform it, leave a message that tells the outcome, and say whether it was done."""
     try:
@@ -101,8 +116,14 @@ def attempt(verb: Verb, record: Model) -> bool:
     except ConcurrentTransition:
         messages.error(verb.request, f"Not done ({verb.verb}): someone else changed its state at the same moment.")
     except TransitionNotAllowed:
-        name = record._meta.verbose_name
-        messages.error(verb.request, f"Not done ({verb.verb}): the {name} is already {getattr(record, 'state', '')}.")
+        messages.error(verb.request, f"Not done ({verb.verb}): {standing(record)}")
     else:
         return True
     return False
+
+
+def standing(record: Any) -> str:
+    """Say what a record with a state is, since when, and what it says of that itself."""
+    changed = f" (last changed {ago(record.updated_at)})" if record.updated_at else ""
+    message = f" {record.status_message}" if record.status_message else ""
+    return f"the {record._meta.verbose_name} is already {record.state}{changed}.{message}"

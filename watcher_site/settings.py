@@ -164,6 +164,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
+CSRF_FAILURE_VIEW = "watcher_site.kept_forms.expired"
 # How long a verified HTTP Basic credential is remembered by a web process, in seconds.
 CREDENTIAL_MEMORY_SECONDS = read_number("WATCHER_CREDENTIAL_MEMORY_SECONDS", 60, least=0)
 REST_KNOX = {"TOKEN_TTL": timedelta(hours=read_number("WATCHER_TOKEN_HOURS", 24, least=0.01, most=24 * 3652))}

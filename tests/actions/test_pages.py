@@ -71,7 +71,26 @@ def test_a_reason_that_does_not_fit_is_asked_for_again_and_kept(administrator: C
 
 
 def test_skipping_twice_says_why_not(administrator: Client) -> None:
-    assert "State transition not allowed: (SKIPPED -&gt; SKIPPED)" in send(administrator, "skip", skipped())
+    text = send(administrator, "skip", skipped(), reason="audit week")
+    assert "nop a was skipped by alice just now, for this reason: closing" in text
+    assert "audit week</textarea>" in text
+
+
+def test_a_reason_that_comes_too_late_for_any_form_is_shown_again(administrator: Client) -> None:
+    text = send(administrator, "skip", action(make_plan({"a": []}, state="ONGOING"), "a"), reason="audit week")
+    assert "it is ONGOING" in text
+    assert "You had written: audit week" in text
+
+
+def test_who_was_logged_out_meanwhile_finds_the_reason_again(administrator: Client) -> None:
+    one = action(make_plan({"a": []}), "a")
+    administrator.logout()
+    send(administrator, "skip", one, reason="audit week")
+    person = {"username": "alice", "password": "alice-password", "kept": "reason=audit+week"}
+    wanted = reverse("actions:skip", args=[one.uuid])
+    text = administrator.post(reverse("login"), {**person, "next": wanted}, follow=True).content.decode()
+    assert "audit week</textarea>" in text
+    assert Action.objects.get().state == "PENDING"
 
 
 @pytest.mark.parametrize("state", ["ONGOING", "SUCCEEDED"])

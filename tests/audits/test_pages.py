@@ -145,7 +145,8 @@ def test_an_audit_that_ended_can_be_deleted(administrator: Client) -> None:
 
 
 def test_an_audit_that_runs_cannot_be_deleted_and_says_why(administrator: Client) -> None:
-    assert "delete when state is" in press(administrator, "delete", make_audit(state="ONGOING"))
+    text = press(administrator, "delete", make_audit(state="ONGOING"))
+    assert "Not deleted: the audit is ONGOING. Cancel it first." in text
     assert Audit.objects.present().exists()
 
 

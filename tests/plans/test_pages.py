@@ -1,11 +1,13 @@
 """The console's pages of action plans: who sees them, which buttons stand there, what a refusal looks like."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from actions.models import Action
 from plans.models import ActionPlan
@@ -104,8 +106,11 @@ def test_start_hands_the_plan_to_the_appliers(administrator: Client) -> None:
 
 
 def test_a_plan_that_was_started_meanwhile_says_so(administrator: Client) -> None:
-    text = press(administrator, "start", make_plan({"a": []}, state="ONGOING"))
-    assert "Not done (start the action plan): the action plan is already ONGOING." in text
+    changed = timezone.now() - timedelta(minutes=3)
+    text = press(administrator, "start", make_plan({"a": []}, state="ONGOING", updated_at=changed))
+    assert (
+        "Not done (start the action plan): the action plan is already ONGOING (last changed 3\xa0minutes ago)." in text
+    )
 
 
 def test_a_get_changes_nothing(administrator: Client) -> None:
@@ -125,7 +130,7 @@ def test_cancel_asks_first(administrator: Client) -> None:
 
 def test_a_plan_that_waits_cannot_be_deleted_and_says_why(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
-    assert "ONGOING" in press(administrator, "delete", plan)
+    assert "Not deleted: the action plan is ONGOING. Cancel it first." in press(administrator, "delete", plan)
     assert ActionPlan.objects.present().exists()
 
 

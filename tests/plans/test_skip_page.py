@@ -1,5 +1,7 @@
 """Skipping in the console: one action or many, with a reason, and what happens when it cannot be done."""
 
+import html
+import re
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from actions.models import Action
+from actions.skipping import skip_action
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
 
@@ -71,7 +74,10 @@ def test_many_are_skipped_with_one_reason(administrator: Client) -> None:
 def test_a_plan_that_began_meanwhile_refuses_and_says_why(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     text = send(administrator, plan, actions=[action(plan, "a").uuid], confirmed="yes")
-    assert "State update not allowed for actionplan state: ONGOING" in text
+    assert (
+        "Nothing of this action plan can be skipped any more: it is ONGOING, since its last change just now." in text
+    )
+    assert 'name="confirmed"' not in text
     assert states(plan) == {"a": "PENDING"}
 
 
@@ -106,3 +112,79 @@ def test_another_plans_action_is_not_skipped_here(administrator: Client) -> None
     text = send(administrator, plan, actions=[action(other, "a").uuid], confirmed="yes")
     assert "could not be found" in text
     assert states(other) == {"a": "PENDING"}
+
+
+def test_what_another_tab_skipped_is_named_with_who_when_and_why(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []})
+    skip_action(action(plan, "a").uuid, "bob", "month-end closing")
+    uuids = [action(plan, name).uuid for name in "ab"]
+    text = send(administrator, plan, actions=uuids, reason="audit week", confirmed="yes")
+    assert "nop a was skipped by bob just now, for this reason: month-end closing" in text
+    assert "Nothing was skipped yet." in text
+    assert states(plan) == {"a": "SKIPPED", "b": "PENDING"}
+
+
+def test_the_reason_and_what_can_still_be_skipped_stay_in_the_form(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []})
+    skip_action(action(plan, "a").uuid, "bob")
+    uuids = [action(plan, name).uuid for name in "ab"]
+    text = send(administrator, plan, actions=uuids, reason="audit week", confirmed="yes")
+    assert "audit week</textarea>" in text
+    assert re.findall(r'name="actions" value="(.*?)"', text) == [str(action(plan, "b").uuid)]
+
+
+def test_the_first_step_already_tells_what_cannot_be_skipped(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    skip_action(action(plan, "a").uuid, "bob")
+    text = send(administrator, plan, only=action(plan, "a").uuid)
+    assert "was skipped by bob just now, without a reason" in text
+    assert "Nothing is left to skip" in text
+
+
+def log_in(client: Client, page: str) -> str:
+    """Fill in the login page as a browser does, with its hidden fields, and return the page that follows."""
+    hidden = dict(re.findall(r'type="hidden"\s+name="(\w+)"\s+value="(.*?)"', page))
+    fields = {name: html.unescape(value) for name, value in hidden.items()}
+    person = {"username": "alice", "password": "alice-password"}
+    return client.post(reverse("login"), {**fields, **person}, follow=True).content.decode()
+
+
+def test_who_was_logged_out_meanwhile_finds_the_form_as_it_was(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []})
+    administrator.logout()
+    page = send(administrator, plan, actions=[action(plan, "b").uuid], reason="audit week", confirmed="yes")
+    text = log_in(administrator, page)
+    assert "audit week</textarea>" in text
+    assert re.findall(r'name="actions" value="(.*?)"', text) == [str(action(plan, "b").uuid)]
+    assert states(plan) == {"a": "PENDING", "b": "PENDING"}
+
+
+def test_a_mistyped_password_does_not_lose_the_form(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    administrator.logout()
+    page = send(administrator, plan, actions=[action(plan, "a").uuid], reason="audit week", confirmed="yes")
+    kept = html.unescape(re.findall(r'name="kept" value="(.*?)"', page)[0])
+    again = administrator.post(reverse("login"), {"username": "alice", "password": "?", "kept": kept}).content.decode()
+    assert kept in html.unescape(again)
+
+
+def test_a_kept_form_comes_once(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    administrator.logout()
+    log_in(administrator, send(administrator, plan, actions=[action(plan, "a").uuid], reason="x", confirmed="yes"))
+    response = administrator.get(reverse("plans:skip", args=[plan.uuid]))
+    assert response.headers["Location"] == reverse("plans:detail", args=[plan.uuid])
+
+
+@pytest.mark.parametrize(("origin", "kept"), [("http://testserver", True), ("http://evil.example", False)])
+def test_a_form_of_an_earlier_session_is_shown_anew_if_it_is_our_own(
+    cloud_admin: User, origin: str, kept: bool
+) -> None:
+    plan = make_plan({"a": []})
+    client = Client(enforce_csrf_checks=True, headers={"Origin": origin})
+    client.force_login(cloud_admin)
+    fields = {"actions": [action(plan, "a").uuid], "reason": "audit week", "confirmed": "yes"}
+    text = send(client, plan, **fields)
+    assert ("audit week</textarea>" in text) == kept
+    assert ("This form is no longer valid" in text) != kept
+    assert states(plan) == {"a": "PENDING"}

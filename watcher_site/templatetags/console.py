@@ -29,8 +29,12 @@ def when(moment: datetime | None) -> SafeString | str:
     """Return how long ago a moment was, with the moment itself in UTC for those who point at it."""
     if moment is None:
         return "—"
-    ago = timesince(moment, depth=1)
-    return in_words(moment, "just now" if ago.startswith("0") else f"{ago} ago")
+    return in_words(moment, ago(moment))
+
+
+def ago(moment: datetime) -> str:
+    past = timesince(moment, depth=1)
+    return "just now" if past.startswith("0") else f"{past} ago"
 
 
 @register.filter

@@ -1,0 +1,37 @@
+"""Why a person cannot skip an action any more, in the words of the console."""
+
+from datetime import datetime
+
+from actions.descriptions import resource
+from actions.models import Action
+from watcher_site.state import StatefulModel
+from watcher_site.templatetags.console import ago
+
+
+def obstacle(action: Action) -> str | None:
+    """Return which action it is, what became of it, by whom and when; None, if it can be skipped.
+
+    The action comes with its plan.
+    """
+    plan = action.action_plan
+    if not plan.is_prunable:
+        return f"Nothing of this action plan can be skipped any more: it is {plan.state}, {since(plan)}."
+    if action.state == Action.State.PENDING:
+        return None
+    if action.state == Action.State.SKIPPED and action.skipped_by is not None:
+        why = f", for this reason: {action.reason}" if action.reason else ", without a reason"
+        return f"{called(action)} was skipped by {action.skipped_by} {ago(changed(action))}{why}"
+    message = f" {action.status_message}" if action.status_message else ""
+    return f"{called(action)} is {action.state} already, {since(action)}.{message}"
+
+
+def called(action: Action) -> str:
+    return f"{action.action_type} {resource(action.input_parameters)}".strip()
+
+
+def since(record: StatefulModel) -> str:
+    return f"since its last change {ago(changed(record))}"
+
+
+def changed(record: StatefulModel) -> datetime:
+    return record.updated_at or record.created_at
