@@ -81,8 +81,10 @@ def read_traces(path: Path) -> list[Trace]:
     try:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
             return list(parse(path, csv.reader(file)))
-    except (OSError, EOFError, ValueError, zlib.error, csv.Error) as problem:
-        raise Invalid(f"{path}: is no gzipped CSV file that can be read: {problem}.") from problem
+    except (gzip.BadGzipFile, EOFError, ValueError, zlib.error, csv.Error) as problem:
+        raise Invalid(f"{path}: is no gzipped CSV file: {problem}.") from problem
+    except OSError as problem:
+        raise Invalid(f"{path}: cannot be read: {problem.strerror}.") from problem
 
 
 def parse(path: Path, rows: Iterator[list[str]]) -> Iterator[Trace]:
@@ -142,6 +144,17 @@ def topology(traces: Sequence[Trace]) -> dict[str, Any]:
     }
 
 
+def staying(cloud: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the topology without the places of servers that have one already."""
+    placed = Server.objects.present().exclude(node=None).filter(name__in=names)
+    there = set(placed.values_list("name", flat=True))
+    servers = [
+        {name: value for name, value in server.items() if name != "node" or server["name"] not in there}
+        for server in cloud["servers"]
+    ]
+    return {**cloud, "servers": servers}
+
+
 def has_room(free: Sequence[int], flavor: Flavor) -> bool:
     return free[0] >= flavor.mips and free[1] >= flavor.memory
 
@@ -154,6 +167,9 @@ def size(flavor: Flavor) -> dict[str, int]:
 def load_planetlab(path: Path, step: int, now: datetime | None = None) -> tuple[int, int]:
     """Build the cloud, with the samples of the two hours up to a step of the day, which is made to be now.
 
+    Servers that are there already stay where they are: whoever acts on a plan and goes on to a later time sees what
+    became of it.
+
     Returns:
         How many servers and how many samples there are.
 
@@ -161,9 +177,9 @@ def load_planetlab(path: Path, step: int, now: datetime | None = None) -> tuple[
         Invalid: the file makes no sense, or its cloud does not fit beside what is there already.
     """
     traces = read_traces(path)
-    load_topology(topology(traces))
-    end = now or timezone.now()
     names = [trace.name for trace in traces]
+    load_topology(staying(topology(traces), names))
+    end = now or timezone.now()
     uuids = dict(Server.objects.present().filter(name__in=names).values_list("name", "uuid"))
     # Those of an earlier load would stand beside these.
     Sample.objects.filter(metric=METRIC, resource__in=uuids.values()).delete()

@@ -37,5 +37,5 @@ class Command(commands.Command):
         try:
             servers, samples = load_planetlab(file, at)
         except Misfit as problem:
-            raise Invalid(f"{file}: {problem}") from problem
+            raise Invalid(f"{file}: does not fit beside what is there already: {problem}") from problem
         self.stdout.write(f"{servers} servers, {samples} samples")
