@@ -16,6 +16,8 @@ def missing_service(mark: str) -> str:
         return "no PostgreSQL server answers at WATCHER_TEST_POSTGRESQL_URL"
     if mark == "browser" and not (shutil.which("chromium") or os.environ.get("WATCHER_TEST_CHROMIUM")):
         return "Chromium is not installed"
+    if mark == "prometheus" and not (shutil.which("prometheus") and shutil.which("promtool")):
+        return "Prometheus is not installed"
     return ""
 
 

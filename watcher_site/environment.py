@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from environs import EnvError, FileAwareEnv
@@ -42,6 +44,22 @@ def read_whole(name: str, default: int, *, least: int, most: int = 10**9) -> int
 
 def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
     return [item.strip() for item in read(env.list, name, list(default)) if item.strip()]
+
+
+def read_path(name: str) -> str:
+    """Read the path of a file that must be there, or nothing."""
+    path: str = read(env.str, name, "")
+    if path and not Path(path).is_file():
+        refuse(name, f"must be the path of a file, and there is none at {path}.")
+    return path
+
+
+def is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def read_choice(name: str, default: str, choices: Collection[str]) -> str:

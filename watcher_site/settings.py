@@ -15,7 +15,18 @@ from typing import Any
 import structlog
 from csp.constants import NONCE, NONE, SELF
 
-from watcher_site.environment import env, read, read_choice, read_list, read_number, read_numbers, read_whole, refuse
+from watcher_site.environment import (
+    env,
+    is_web_address,
+    read,
+    read_choice,
+    read_list,
+    read_number,
+    read_numbers,
+    read_path,
+    read_whole,
+    refuse,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = BASE_DIR / ".data"
@@ -283,8 +294,14 @@ DATASOURCE_ATTEMPTS = read_whole("WATCHER_DATASOURCE_ATTEMPTS", 10, least=1, mos
 DATASOURCE_WAIT = read_number("WATCHER_DATASOURCE_WAIT", 1, least=0, most=60)
 DATASOURCE_TIMEOUT = read_number("WATCHER_DATASOURCE_TIMEOUT", 10, least=0.1, most=600)
 PROMETHEUS_URL = read(env.str, "WATCHER_PROMETHEUS_URL", "http://127.0.0.1:9090")
-if not re.match(r"https?://[^/]+", PROMETHEUS_URL):
-    refuse("WATCHER_PROMETHEUS_URL", "must begin with https:// or http:// and a host.")
+if not is_web_address(PROMETHEUS_URL):
+    refuse("WATCHER_PROMETHEUS_URL", "must begin with https:// or http:// and a host, with a port if need be.")
+PROMETHEUS_USERNAME = read(env.str, "WATCHER_PROMETHEUS_USERNAME", "")
+PROMETHEUS_PASSWORD = read(env.str, "WATCHER_PROMETHEUS_PASSWORD", "")
+# The certificates to trust it by, and those that we show it.
+PROMETHEUS_CAFILE = read_path("WATCHER_PROMETHEUS_CAFILE")
+PROMETHEUS_CERTFILE = read_path("WATCHER_PROMETHEUS_CERTFILE")
+PROMETHEUS_KEYFILE = read_path("WATCHER_PROMETHEUS_KEYFILE")
 PROMETHEUS_SERVER_LABEL = read(env.str, "WATCHER_PROMETHEUS_SERVER_LABEL", "resource")
 PROMETHEUS_NODE_LABEL = read(env.str, "WATCHER_PROMETHEUS_NODE_LABEL", "fqdn")
 PROMETHEUS_METRICS = read(env.dict, "WATCHER_PROMETHEUS_METRICS", {})

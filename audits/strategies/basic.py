@@ -42,9 +42,10 @@ class BasicConsolidation(Strategy):
 
     def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
         method, period = parameters["aggregation_method"], parameters["period"]
+        granularity = parameters["granularity"]
         return {
-            "instance_cpu_usage": Reading("instance_cpu_usage", period, method["instance"]),
-            "host_cpu_usage": Reading("host_cpu_usage", period, method["compute_node"], required=False),
+            "instance_cpu_usage": Reading("instance_cpu_usage", period, method["instance"], granularity),
+            "host_cpu_usage": Reading("host_cpu_usage", period, method["compute_node"], granularity, required=False),
         }
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:

@@ -31,7 +31,8 @@ class OutletTemperature(Strategy):
     }
 
     def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
-        return {"temperature": Reading("host_outlet_temp", parameters["period"])}
+        period, granularity = parameters["period"], parameters["granularity"]
+        return {"temperature": Reading("host_outlet_temp", period, granularity=granularity)}
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         placement, solution = Placement(cluster), Solution()

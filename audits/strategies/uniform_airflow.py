@@ -44,7 +44,8 @@ class UniformAirflow(Strategy):
     }
 
     def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
-        return {name: Reading(metric, parameters["period"]) for name, metric in METRICS.items()}
+        period, granularity = parameters["period"], parameters["granularity"]
+        return {name: Reading(metric, period, granularity=granularity) for name, metric in METRICS.items()}
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         placement, solution = Placement(cluster), Solution()

@@ -39,7 +39,8 @@ class VMWorkloadConsolidation(Strategy):
             "host_cpu_usage",
             "host_ram_usage",
         ]
-        return {name: Reading(name, parameters["period"], required=name in self.metrics) for name in names}
+        period, granularity = parameters["period"], parameters["granularity"]
+        return {name: Reading(name, period, granularity=granularity, required=name in self.metrics) for name in names}
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         return Consolidation(cluster).solve()

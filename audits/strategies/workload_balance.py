@@ -43,7 +43,7 @@ class WorkloadBalance(Strategy):
     }
 
     def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
-        return {"use": Reading(parameters["metrics"], parameters["period"])}
+        return {"use": Reading(parameters["metrics"], parameters["period"], granularity=parameters["granularity"])}
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         return Balance(cluster, parameters["metrics"], parameters["threshold"] / 100).solve()

@@ -76,12 +76,13 @@ class WorkloadStabilization(Strategy):
 
     def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
         periods, methods = parameters["periods"], parameters["aggregation_method"]
+        granularity = parameters["granularity"]
         readings = {}
         for metric in parameters["metrics"]:
             host_metric = parameters["instance_metrics"][metric]
-            readings[metric] = Reading(metric, periods["instance"], methods["instance"])
+            readings[metric] = Reading(metric, periods["instance"], methods["instance"], granularity)
             readings[host_metric] = Reading(
-                host_metric, periods["compute_node"], methods["compute_node"], required=False
+                host_metric, periods["compute_node"], methods["compute_node"], granularity, required=False
             )
         return readings
 

@@ -37,12 +37,15 @@ class DatasourceError(Refused):
 class Reading:
     """A question to a data source: one aggregate of a metric for each resource, over ``period`` seconds.
 
-    The period ends ``ago`` seconds before now. ``required`` says that a strategy can do nothing without it.
+    The period ends ``ago`` seconds before now. ``granularity`` is the distance in seconds between the values that are
+    aggregated, where the data source makes these of something finer. ``required`` says that a strategy can do nothing
+    without it.
     """
 
     metric: str
     period: float
     aggregate: str = "mean"
+    granularity: float = 300
     ago: float = 0
     required: bool = True
 

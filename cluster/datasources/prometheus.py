@@ -1,102 +1,70 @@
 """Samples that a Prometheus server keeps, asked over its HTTP API."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
-import requests
 from django.conf import settings
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from cluster.datasources.base import METRICS, Datasource, DatasourceError, Reading
-
-FUNCTIONS = {"mean": "avg", "min": "min", "max": "max", "count": "count"}
-
-
-class Unavailable(Exception):
-    """The server did not answer, or with an error of its own: it may answer the next time."""
+from cluster.datasources.base import METRICS, Datasource, Reading
+from cluster.datasources.prometheus_client import query
+from cluster.datasources.promql import SERIES, SERVER_CPU, expression
+from cluster.models import Server
 
 
 class Prometheus(Datasource):
-    """Each metric is a series of its own, named by `settings.PROMETHEUS_METRICS` or as the metric is.
+    """Each metric has a series: that of `SERIES`, or the one that `settings.PROMETHEUS_METRICS` names.
 
     The label `settings.PROMETHEUS_SERVER_LABEL` holds a server's UUID, and `settings.PROMETHEUS_NODE_LABEL` a compute
-    node's host name. One instant query answers a reading for all resources.
+    node's host name, or its fully qualified name. One instant query answers a reading for all resources.
     """
 
     name = "prometheus"
 
     def read(self, reading: Reading) -> Mapping[str, float]:
-        label = label_of(reading.metric)
-        offset = f" offset {milliseconds(reading.ago)}" if reading.ago else ""
-        series = f'{series_of(reading.metric)}{{{label}!=""}}[{milliseconds(reading.period)}]{offset}'
-        found = self.query(f"max by ({label}) ({FUNCTIONS[reading.aggregate]}_over_time({series}))")
-        values = {answer["metric"][label]: float(answer["value"][1]) for answer in found}
-        return {resource: value for resource, value in values.items() if math.isfinite(value)}
+        series, label = series_of(reading.metric), label_of(reading.metric)
+        found = values(query(expression(reading, series, label)), label)
+        if series == SERVER_CPU and reading.aggregate != "count":
+            return shared_by_vcpus(found)
+        return with_short_names(found) if is_of_node(reading.metric) else found
 
     def find_metrics(self) -> set[str]:
-        names = "|".join(series_of(metric) for metric in METRICS)
-        found = self.query(f'count by (__name__) ({{__name__=~"{names}"}})')
-        present = {answer["metric"]["__name__"] for answer in found}
+        names = "|".join(sorted({series_of(metric) for metric in METRICS}))
+        found = query(f'count by (__name__) ({{__name__=~"{names}"}})')
+        present = {sample["metric"].get("__name__") for sample in found}
         return {metric for metric in METRICS if series_of(metric) in present}
 
-    def query(self, expression: str) -> list[dict[str, Any]]:
-        """Ask an instant query that gives a vector, several times if need be.
 
-        Raises:
-            DatasourceError: there is no answer to it.
-        """
-        retrying = Retrying(
-            retry=retry_if_exception_type(Unavailable),
-            stop=stop_after_attempt(settings.DATASOURCE_ATTEMPTS),
-            wait=wait_fixed(settings.DATASOURCE_WAIT),
-            reraise=True,
-        )
-        try:
-            return retrying(ask, expression)
-        except Unavailable as problem:
-            raise DatasourceError(f"The data source {place()} is not available: {problem}") from problem
+def is_of_node(metric: str) -> bool:
+    return metric.startswith("host_")
 
 
 def label_of(metric: str) -> str:
-    label: str = settings.PROMETHEUS_NODE_LABEL if metric.startswith("host_") else settings.PROMETHEUS_SERVER_LABEL
+    label: str = settings.PROMETHEUS_NODE_LABEL if is_of_node(metric) else settings.PROMETHEUS_SERVER_LABEL
     return label
 
 
 def series_of(metric: str) -> str:
-    series: str = settings.PROMETHEUS_METRICS.get(metric, metric)
+    series: str = settings.PROMETHEUS_METRICS.get(metric, SERIES[metric])
     return series
 
 
-def milliseconds(seconds: float) -> str:
-    return f"{max(round(seconds * 1000), 1)}ms"
+def values(vector: list[dict[str, Any]], label: str) -> dict[str, float]:
+    found = {sample["metric"].get(label, ""): float(sample["value"][1]) for sample in vector}
+    return {resource: value for resource, value in found.items() if math.isfinite(value)}
 
 
-def place() -> str:
-    """Name the server without what may be secret in its URL."""
-    parts = urlsplit(settings.PROMETHEUS_URL)
-    return f"prometheus at {parts.hostname}:{parts.port}" if parts.port else f"prometheus at {parts.hostname}"
+def shared_by_vcpus(found: Mapping[str, float]) -> dict[str, float]:
+    """Return percentages of all vcpus of each server for percentages of one. Servers that we do not know are left out.
 
-
-def ask(expression: str) -> list[dict[str, Any]]:
-    """Ask once.
-
-    Raises:
-        Unavailable: no answer, or one that tells of trouble on the other side.
-        DatasourceError: the question was refused, or the answer is not Prometheus's.
+    Prometheus extrapolates, so that a busy server may come out a little above 100 %.
     """
-    address = settings.PROMETHEUS_URL.rstrip("/") + "/api/v1/query"
-    try:
-        answer = requests.post(address, data={"query": expression}, timeout=settings.DATASOURCE_TIMEOUT)
-    except requests.RequestException as problem:
-        raise Unavailable(type(problem).__name__) from problem
-    if answer.status_code >= 500:
-        raise Unavailable(f"status {answer.status_code}")
-    try:
-        found: list[dict[str, Any]] = answer.json()["data"]["result"]
-    except (ValueError, KeyError, TypeError) as problem:
-        raise DatasourceError(f"The data source {place()} refused the query with status {answer.status_code}.") from (
-            problem
-        )
-    return found
+    vcpus = {str(uuid): number for uuid, number in Server.objects.present().values_list("uuid", "vcpus")}
+    return {uuid: min(value / max(vcpus[uuid], 1), 100) for uuid, value in found.items() if uuid in vcpus}
+
+
+def with_short_names(found: Mapping[str, float]) -> dict[str, float]:
+    """Add each value under the first part of its name, where that names one node: clouds may know it by that."""
+    times = Counter(name.partition(".")[0] for name in found)
+    return {short: value for name, value in found.items() if times[short := name.partition(".")[0]] == 1} | dict(found)

@@ -1,0 +1,126 @@
+"""Asks a Prometheus server: again where it may answer the next time, and never longer than was allowed."""
+
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+import requests
+from django.conf import settings
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
+from urllib3.exceptions import HTTPError
+
+from cluster.datasources.base import DatasourceError
+from watcher_site.messages import cut
+
+TOO_MANY_REQUESTS = 429
+CHUNK = 64 * 1024
+# More than the answer for a hundred thousand servers, in bytes.
+LARGEST = 64 * 1024 * 1024
+
+
+class Unavailable(Exception):
+    """The server did not answer, or with an error of its own: it may answer the next time."""
+
+
+def query(expression: str) -> list[dict[str, Any]]:
+    """Ask an instant query that gives a vector, several times if need be, and return its samples.
+
+    Raises:
+        DatasourceError: there is no answer to it.
+    """
+    retrying = Retrying(
+        retry=retry_if_exception_type(Unavailable),
+        stop=stop_after_attempt(settings.DATASOURCE_ATTEMPTS),
+        wait=wait_fixed(settings.DATASOURCE_WAIT),
+        reraise=True,
+    )
+    try:
+        return vector_of(*retrying(ask, expression))
+    except Unavailable as problem:
+        raise DatasourceError(f"The data source {place()} is not available: {problem}") from problem
+
+
+def place() -> str:
+    """Name the server without what may be secret in its URL."""
+    parts = urlsplit(settings.PROMETHEUS_URL)
+    return f"prometheus at {parts.hostname}:{parts.port}" if parts.port else f"prometheus at {parts.hostname}"
+
+
+def ask(expression: str) -> tuple[int, bytes]:
+    """Ask once, and return the status and the body of an answer that another try would not change.
+
+    Raises:
+        Unavailable: no answer, or one that tells of trouble on the other side.
+        DatasourceError: the server could not be trusted, or a file that is needed for that could not be read.
+    """
+    address = settings.PROMETHEUS_URL.rstrip("/") + "/api/v1/query"
+    deadline = time.monotonic() + settings.DATASOURCE_TIMEOUT
+    try:
+        # A redirect is not followed: it leads from the API to a page, and would carry the credentials along.
+        with requests.post(
+            address,
+            data={"query": expression},
+            timeout=settings.DATASOURCE_TIMEOUT,
+            stream=True,
+            allow_redirects=False,
+            **credentials(),
+        ) as answer:
+            if answer.status_code >= 500 or answer.status_code == TOO_MANY_REQUESTS:
+                raise Unavailable(f"status {answer.status_code}")
+            return answer.status_code, body_of(answer, deadline)
+    except requests.exceptions.SSLError as problem:
+        raise DatasourceError(cut(f"The data source {place()} is not trusted: {reason_of(problem)}")) from problem
+    except (requests.RequestException, HTTPError) as problem:
+        raise Unavailable(type(problem).__name__) from problem
+    except OSError as problem:
+        raise DatasourceError(f"The data source {place()} can not be asked: {problem}") from problem
+
+
+def credentials() -> dict[str, Any]:
+    """Return who we are and whom we trust, where the settings say so."""
+    known: dict[str, Any] = {"verify": settings.PROMETHEUS_CAFILE or True}
+    if settings.PROMETHEUS_USERNAME:
+        known["auth"] = (settings.PROMETHEUS_USERNAME, settings.PROMETHEUS_PASSWORD)
+    if settings.PROMETHEUS_CERTFILE:
+        known["cert"] = (settings.PROMETHEUS_CERTFILE, settings.PROMETHEUS_KEYFILE or settings.PROMETHEUS_CERTFILE)
+    return known
+
+
+def body_of(answer: requests.Response, deadline: float) -> bytes:
+    """Read an answer, which may come in drops: the timeout of a connection is only that between two of them."""
+    body = bytearray()
+    while chunk := answer.raw.read1(CHUNK, decode_content=True):
+        body += chunk
+        if time.monotonic() > deadline:
+            raise Unavailable(f"no whole answer within {settings.DATASOURCE_TIMEOUT:g} seconds")
+        if len(body) > LARGEST:
+            raise DatasourceError(f"The answer of the data source {place()} is larger than {LARGEST} bytes.")
+    return bytes(body)
+
+
+def reason_of(problem: BaseException) -> BaseException:
+    """Return the innermost of the exceptions that urllib3 packs into each other."""
+    inner = next((part for part in problem.args if isinstance(part, BaseException)), None)
+    inner = inner or getattr(problem, "reason", None)
+    return reason_of(inner) if isinstance(inner, BaseException) else problem
+
+
+def vector_of(status: int, body: bytes) -> list[dict[str, Any]]:
+    """Return the samples of an answer.
+
+    Raises:
+        DatasourceError: the question was refused, or the answer is not Prometheus's.
+    """
+    try:
+        answer = orjson.loads(body)
+        if answer["status"] == "success":
+            vector: list[dict[str, Any]] = answer["data"]["result"]
+            # As each sample is read later: what is no vector ends here.
+            [(sample["metric"].items(), float(sample["value"][1])) for sample in vector]
+            return vector
+        reason = f": {answer['error']}"
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        reason = ", and not as Prometheus does." if status < 300 else "."
+    verb = "answered" if status < 300 else "refused the query"
+    raise DatasourceError(cut(f"The data source {place()} {verb} with status {status}{reason}"))

@@ -1,0 +1,156 @@
+"""What becomes of a reading when the server on the other side fails, refuses, hangs, or is no Prometheus."""
+
+import json
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from cluster.datasources.base import DatasourceError, Reading
+from cluster.datasources.prometheus import Prometheus
+
+READING = Reading("host_power", 300)
+ANSWER = {"status": "success", "data": {"resultType": "vector", "result": []}}
+SAMPLE = {"metric": {"fqdn": "compute1"}, "value": [0, "100"]}
+
+
+class Server(ThreadingHTTPServer):
+    """Gives the answers in their order, the last one again and again: a status, and a body or how many bytes hang."""
+
+    answers: list[tuple[int, Any]]
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.ended = Event()
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        status, body = self.server.answers[min(self.server.asked, len(self.server.answers) - 1)]
+        self.server.asked += 1
+        if body is None:
+            self.server.ended.wait(30)
+            return
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", "/login")
+        self.end_headers()
+        if body == "drops":
+            self.drip()
+        else:
+            self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
+
+    def drip(self) -> None:
+        try:
+            while not self.server.ended.wait(0.05):
+                self.wfile.write(b" ")
+        except OSError:
+            pass  # the other side has hung up
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server(settings: Settings) -> Iterator[Server]:
+    with Server() as server:
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        settings.PROMETHEUS_URL = f"http://watcher:secret@127.0.0.1:{server.server_port}"
+        settings.DATASOURCE_ATTEMPTS, settings.DATASOURCE_WAIT, settings.DATASOURCE_TIMEOUT = 3, 0, 0.3
+        yield server
+        server.ended.set()
+        server.shutdown()
+
+
+def refusal(server: Server, *answers: tuple[int, Any]) -> str:
+    """Return what a reading says that fails, without the place that it begins with."""
+    server.answers = list(answers)
+    with pytest.raises(DatasourceError) as problem:
+        Prometheus().read(READING)
+    begin = f"The data source prometheus at 127.0.0.1:{server.server_port} "
+    assert str(problem.value).startswith(begin)
+    return str(problem.value).removeprefix(begin)
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+def test_an_error_of_the_server_is_asked_about_again(server: Server, status: int) -> None:
+    server.answers = [(status, {}), (status, {}), (200, {**ANSWER, "data": {"result": [SAMPLE]}})]
+    assert Prometheus().read(READING) == {"compute1": 100}
+
+
+def test_an_error_that_stays_is_told(server: Server) -> None:
+    assert refusal(server, (503, {})) == "is not available: status 503"
+    assert server.asked == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_what_is_refused_is_not_asked_again(server: Server, status: int) -> None:
+    assert refusal(server, (status, b"<html>")) == f"refused the query with status {status}."
+    assert server.asked == 1
+
+
+def test_the_reason_of_a_refusal_is_told(server: Server) -> None:
+    body = {"status": "error", "errorType": "execution", "error": "too many samples"}
+    assert refusal(server, (422, body)) == "refused the query with status 422: too many samples"
+
+
+def test_a_redirect_is_not_followed(server: Server) -> None:
+    assert refusal(server, (302, b"")) == "refused the query with status 302."
+    assert server.asked == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>Welcome</html>",
+        [],
+        {},
+        {"status": "success", "data": None},
+        {"status": "success", "data": {"result": [{"metric": {}}]}},
+        {"status": "success", "data": {"result": [{"metric": None, "value": [0, "1"]}]}},
+        {"status": "success", "data": {"result": [{"metric": {}, "value": [0, "much"]}]}},
+        {"status": "success", "data": {"resultType": "scalar", "result": [0, "1"]}},
+    ],
+)
+def test_an_answer_that_is_not_prometheus_s_is_refused(server: Server, body: Any) -> None:
+    assert refusal(server, (200, body)) == "answered with status 200, and not as Prometheus does."
+
+
+def test_values_that_are_no_numbers_are_left_out(server: Server) -> None:
+    samples = [{**SAMPLE, "value": [0, value]} for value in ("NaN", "+Inf")]
+    server.answers = [(200, {**ANSWER, "data": {"result": samples}})]
+    assert Prometheus().read(READING) == {}
+
+
+def test_a_server_that_hangs_is_given_up(server: Server, settings: Settings) -> None:
+    settings.DATASOURCE_ATTEMPTS = 2
+    assert refusal(server, (200, None)) == "is not available: ReadTimeout"
+    assert server.asked == 2
+
+
+def test_a_server_that_answers_in_drops_is_given_up(server: Server, settings: Settings) -> None:
+    settings.DATASOURCE_ATTEMPTS = 1
+    begin = time.monotonic()
+    assert refusal(server, (200, "drops")) == "is not available: no whole answer within 0.3 seconds"
+    assert time.monotonic() - begin >= 0.3
+
+
+def test_a_server_that_is_not_there_is_given_up(settings: Settings) -> None:
+    settings.PROMETHEUS_URL = "http://127.0.0.1:9"
+    settings.DATASOURCE_ATTEMPTS, settings.DATASOURCE_WAIT = 2, 0
+    with pytest.raises(DatasourceError, match=r"prometheus at 127\.0\.0\.1:9 is not available: ConnectionError"):
+        Prometheus().read(READING)
+
+
+def test_an_answer_beyond_all_bounds_is_not_read_to_its_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cluster.datasources.prometheus_client.LARGEST", 1000)
+    server.answers = [(200, b" " * 100_000)]
+    with pytest.raises(DatasourceError, match="is larger than 1000 bytes"):
+        Prometheus().read(READING)
