@@ -329,6 +329,7 @@ def test_a_run_that_is_under_way_at_the_end_is_finished(engine: DecisionEngine, 
 def test_of_all_that_wait_the_one_that_waited_longest_is_first(engine: DecisionEngine, clock: Clock) -> None:
     late = every(start_time=after(20))
     single = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
+    Audit.objects.filter(pk=single.pk).update(created_at=clock.now)
     clock.now = after(10)
     early = every()
     clock.now = after(20)
