@@ -15,6 +15,7 @@ from audits.lookups import goal_named, strategy_named
 from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
 from audits.parameters import complete
 from audits.schedule import Schedule, check_period, read_interval, read_time
+from audits.scope import check_scope
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.storable import require_storable
 
@@ -27,6 +28,7 @@ def create_audit(
     strategy: str | None = None,
     name: str | None = None,
     parameters: Mapping[str, Any] | None = None,
+    scope: list[Any] | None = None,
     interval: str | None = None,
     auto_trigger: bool = False,
     force: bool = False,
@@ -50,6 +52,7 @@ def create_audit(
     schedule = read_schedule(interval, start_time, end_time, now)
     template = template_of(audit_template_uuid) if audit_template_uuid else None
     name = checked_name(name)
+    check_scope(scope or [])
     aim = template.goal if template else goal_named(goal or "")
     inherited = template.strategy if template else None
     way = strategy_named(strategy, aim) if strategy else inherited
@@ -59,7 +62,7 @@ def create_audit(
         goal=aim,
         strategy=way,
         parameters=merge_parameters(template, way, parameters),
-        scope=template.scope if template else [],
+        scope=scope or (template.scope if template else []),
         auto_trigger=auto_trigger,
         force=force,
         interval=schedule.interval or None,

@@ -1,5 +1,6 @@
 """The console's pages of audits."""
 
+import re
 from typing import Any
 
 from django.contrib import messages
@@ -14,6 +15,7 @@ from audits.creation import create_audit
 from audits.filters import AuditFilters
 from audits.forms import AuditForm
 from audits.models import Audit
+from audits.parameter_fields import PREFIX
 from audits.tables import AuditTable
 from watcher_site.kept_forms import KeepsForm
 from watcher_site.pages import Deletion, ListPage, RecordPage, Verb
@@ -98,13 +100,21 @@ def make_audit(form: AuditForm) -> Audit | None:
             strategy=wanted["strategy"].name if wanted["strategy"] else None,
             name=wanted["name"] or None,
             parameters=wanted["parameters"],
+            scope=wanted["scope"],
             auto_trigger=wanted["auto_trigger"],
             force=wanted["force"],
         )
     except Refused as refusal:
-        field = str(refusal).partition(":")[0]
-        form.add_error(field if field in form.fields else None, str(refusal))
+        form.add_error(blamed_field(form, str(refusal)), str(refusal))
         return None
+
+
+def blamed_field(form: AuditForm, refusal: str) -> str | None:
+    """Return the field that a refusal begins with, or the parameter that it names."""
+    named = re.match(r"(?:Invalid parameters for strategy: )?([\w.]+)", refusal)
+    path = named[1] if named else ""
+    candidates = [path, f"{PREFIX}{path}", f"{PREFIX}{path.partition('.')[0]}"]
+    return next((name for name in candidates if name in form.fields), None)
 
 
 class AuditVerb(Verb):

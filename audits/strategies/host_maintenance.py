@@ -18,10 +18,15 @@ class HostMaintenance(Strategy):
     schema = {
         "type": "object",
         "properties": {
-            "maintenance_node": {"description": "the host name of the compute node to empty", "type": "string"},
+            "maintenance_node": {
+                "description": "the host name of the compute node to empty",
+                "type": "string",
+                "format": "compute-node",
+            },
             "backup_node": {
                 "description": "the host name of the compute node that takes the servers, if it has room for all",
                 "type": "string",
+                "format": "compute-node",
             },
             "disable_live_migration": {
                 "description": "migrate active servers cold, or stop them if that is disabled too",

@@ -11,6 +11,7 @@ from cluster.storage_snapshot import VolumeSnapshot
 
 NAME = {"type": "string", "minLength": 1}
 NAMES = {"type": "array", "items": NAME}
+NODE, POOL, TYPE = ({**NAME, "format": kind} for kind in ("compute-node", "storage-pool", "volume-type"))
 Key = Callable[[Any], Any]
 Attributes = Mapping[str, Key]
 
@@ -35,14 +36,14 @@ class ZoneMigration(Strategy):
             "compute_nodes": {
                 "description": "the host names to empty, each with the one that takes its servers",
                 "type": "array",
-                "items": closed({"src_node": NAME, "dst_node": NAME}, required=["src_node"]),
+                "items": closed({"src_node": NODE, "dst_node": NODE}, required=["src_node"]),
                 "default": [],
             },
             "storage_pools": {
                 "description": "the pools to empty, each with the pool or the type that its volumes get",
                 "type": "array",
                 "items": closed(
-                    {"src_pool": NAME, "dst_pool": NAME, "src_type": NAME, "dst_type": NAME},
+                    {"src_pool": POOL, "dst_pool": POOL, "src_type": TYPE, "dst_type": TYPE},
                     required=["src_pool"],
                     oneOf=[{"required": ["dst_pool"]}, {"required": ["dst_type"]}],
                 ),

@@ -10,7 +10,7 @@ from django.urls import reverse
 from audits.models import Audit, Goal, Strategy
 from tests.builders import make_audit, make_plan
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "maintenance_node": {"type": "string", "description": "the node to empty"},
@@ -60,7 +60,7 @@ def test_choosing_a_strategy_asks_for_its_parameters(administrator: Client, stra
     query = {"goal": "empty-a-node", "strategy": "emptier"}
     text = administrator.get(reverse("audits:create"), query, headers={"HX-Request": "true"}).content.decode()
     assert [name for name in SCHEMA["properties"] if f'name="parameter-{name}"' not in text] == []
-    assert "the node to empty" in text
+    assert "The node to empty." in text
 
 
 def test_the_fields_become_parameters_of_the_schemas_types(administrator: Client, strategy: Strategy) -> None:

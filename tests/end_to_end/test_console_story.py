@@ -173,7 +173,7 @@ def test_a_person_creates_an_audit_and_follows_it_to_its_plan(page: Page) -> Non
     page.get_by_role("link", name="New audit").click()
     page.get_by_label("Goal").select_option("cluster_maintaining")
     page.get_by_label("Strategy").select_option("host_maintenance")
-    page.get_by_label("maintenance_node").fill("compute1")
+    page.get_by_label("Maintenance node").select_option("compute1")
     page.get_by_label("Name").fill("Tonight")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("PENDING")
