@@ -1,6 +1,6 @@
 """How an audit is answered: the cluster in memory, the strategy, its solution, the plan."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -15,7 +15,7 @@ from audits.models import Strategy as StrategyRow
 from audits.narrowing import narrow
 from audits.parameters import complete
 from audits.planner import PLANNERS
-from audits.strategies.base import Solution, Strategy
+from audits.strategies.base import COMPUTE, STORAGE, Solution, Strategy
 from cluster.snapshot import ClusterSnapshot
 from plans.models import ActionPlan, EfficacyIndicator
 from plans.proposals import propose
@@ -41,25 +41,39 @@ def answer(audit: Audit) -> None:
         return
     strategy = choose(audit)
     parameters = complete(strategy.schema, audit.parameters)
-    cluster = see(audit)
+    strategy.check(parameters)
+    cluster = see(audit, strategy.models(parameters))
     cluster.measurements = measure(strategy.readings(parameters))
     plan = conclude(audit, strategy, parameters, strategy.solve(cluster, parameters))
     log.info("audit answered", action_plan=str(plan.uuid), state=plan.state)
 
 
-def see(audit: Audit) -> ClusterSnapshot:
+# What clients know to be said of a cluster without compute nodes, and by analogy of one without storage.
+UNDEFINED = {
+    COMPUTE: "The cluster state is not defined",
+    STORAGE: "The cluster state is not defined: there are no storage nodes.",
+}
+
+
+def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
     """Return the cluster as the audit's scope leaves it.
 
     Raises:
-        Invalid: there are no compute nodes, or the scope leaves none.
+        Invalid: one of these models of it is empty, or is left empty by the scope.
     """
     cluster = ClusterSnapshot.load()
-    if not cluster.nodes:
-        raise Invalid("The cluster state is not defined")
+    for model in models:
+        if not nodes_of(cluster, model):
+            raise Invalid(UNDEFINED[model])
     cluster = narrow(cluster, audit.scope)
-    if not cluster.nodes:
-        raise Invalid("The scope of the audit leaves no compute node.")
+    for model in models:
+        if not nodes_of(cluster, model):
+            raise Invalid(f"The scope of the audit leaves no {model} node.")
     return cluster
+
+
+def nodes_of(cluster: ClusterSnapshot, model: str) -> Mapping[str, Any]:
+    return cluster.storage.nodes if model == STORAGE else cluster.nodes
 
 
 def choose(audit: Audit) -> Strategy:

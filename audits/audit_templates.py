@@ -8,7 +8,7 @@ from django.db import transaction
 from audits.creation import save_named
 from audits.lookups import goal_named, strategy_named
 from audits.models import NAME_LENGTH, AuditTemplate
-from audits.parameters import check
+from audits.parameters import complete_for
 from audits.scope import check_scope
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.storable import require_storable
@@ -136,4 +136,4 @@ def check_default_parameters(template: AuditTemplate) -> None:
         return
     if template.strategy is None:
         raise Invalid("default_parameters requires a strategy to be specified")
-    check(template.strategy.parameters_spec, template.default_parameters, "default_parameters")
+    complete_for(template.strategy, template.default_parameters, "default_parameters")

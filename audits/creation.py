@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from audits.lookups import goal_named, strategy_named
 from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
-from audits.parameters import complete
+from audits.parameters import complete_for
 from audits.schedule import Schedule, check_period, read_interval, read_time
 from audits.scope import check_scope
 from watcher_site.refusals import Conflict, Invalid
@@ -149,7 +149,7 @@ def merge_parameters(
     if strategy is None:
         return {}
     inherited = template.default_parameters if template and template.strategy_id == strategy.pk else {}
-    return complete(strategy.parameters_spec, {**inherited, **(parameters or {})})
+    return complete_for(strategy, {**inherited, **(parameters or {})})
 
 
 def save_named(record: Any, kind: str, fields: list[str] | None = None) -> None:

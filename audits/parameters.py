@@ -11,22 +11,38 @@ from jsonschema import Draft4Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend, validator_for
 
+from watcher_site.plugins import load
 from watcher_site.refusals import Invalid
 from watcher_site.schemas import describe
 from watcher_site.storable import require_storable
 
 
-def complete(schema: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+def complete_for(strategy: Any, parameters: Mapping[str, Any], field: str = "parameters") -> dict[str, Any]:
+    """Return the parameters of a strategy, given as its row, completed and seen by its plug-in where it is installed.
+
+    Raises:
+        Invalid: as `complete`, or what `Strategy.check` of the plug-in finds.
+    """
+    completed = complete(strategy.parameters_spec, parameters, field)
+    plugin = load("STRATEGIES").get(strategy.name)
+    # A row that is older or newer than what is installed here has other parameters.
+    if plugin and plugin.schema == strategy.parameters_spec:
+        try:
+            plugin().check(completed)
+        except Invalid as problem:
+            raise Invalid(f"Invalid {field} for strategy: {problem}") from problem
+    return completed
+
+
+def complete(schema: Mapping[str, Any], parameters: Mapping[str, Any], field: str = "parameters") -> dict[str, Any]:
     """Return the parameters with the schema's defaults filled in, at every depth.
+
+    Args:
+        field: what people call them, in a refusal.
 
     Raises:
         Invalid: they break the schema, or hold a parameter that it does not name.
     """
-    return check(schema, parameters, "parameters")
-
-
-def check(schema: Mapping[str, Any], parameters: Mapping[str, Any], field: str) -> dict[str, Any]:
-    """Return the parameters, completed. `field` is what people call them in a refusal; raises like `complete`."""
     require_storable(field, dict(parameters))
     completed = deepcopy(dict(parameters))
     problem = fill_defaults(schema, completed)

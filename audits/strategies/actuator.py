@@ -3,9 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+from actions.types.base import ActionType
 from audits.strategies.base import Solution, Strategy
 from cluster.snapshot import ClusterSnapshot
+from watcher_site.messages import cut
+from watcher_site.plugins import load
 from watcher_site.refusals import Invalid
+from watcher_site.schemas import find_violation
+
+# Of a name that is none: enough to recognise it.
+SHOWN = 60
 
 ACTION = {
     "type": "object",
@@ -32,10 +39,27 @@ class Actuator(Strategy):
         "required": ["actions"],
     }
 
+    def check(self, parameters: Mapping[str, Any]) -> None:
+        for position, action in enumerate(parameters["actions"]):
+            check_action(f"actions.{position}", action)
+
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         solution = Solution()
-        for position, action in enumerate(parameters["actions"]):
-            if strays := action.keys() - ACTION["properties"]:
-                raise Invalid(f"actions[{position}].{min(strays)}: is no attribute of an action.")
+        for action in parameters["actions"]:
             solution.add(action["action_type"], action["input_parameters"], resource_id=action.get("resource_id"))
         return solution
+
+
+def check_action(field: str, action: Mapping[str, Any]) -> None:
+    """Raise `Invalid` unless there is such an action type, and its schema allows the input parameters."""
+    if strays := action.keys() - ACTION["properties"]:
+        raise Invalid(f"{field}.{min(strays)}: is no attribute of an action.")
+    installed: Mapping[str, type[ActionType]] = load("ACTION_TYPES")
+    if action["action_type"] not in installed:
+        raise Invalid(f"{field}.action_type: there is no action type {cut(action['action_type'], SHOWN)}.")
+    if "resource_id" in action["input_parameters"]:
+        raise Invalid(f"{field}.input_parameters.resource_id: must stand beside the input_parameters, not among them.")
+    acted_on = {name: action[name] for name in ("resource_id",) if name in action}
+    violation = find_violation(installed[action["action_type"]].validator, {**action["input_parameters"], **acted_on})
+    if violation:
+        raise Invalid(f"{field}.input_parameters: {violation}")

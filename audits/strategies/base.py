@@ -13,6 +13,9 @@ from cluster.datasources.base import Reading
 from cluster.snapshot import ClusterSnapshot
 from watcher_site.refusals import Invalid
 
+# The cluster models that a strategy may need.
+COMPUTE, STORAGE = "compute", "storage"
+
 
 @dataclass(frozen=True)
 class SolutionAction:
@@ -56,7 +59,7 @@ class Strategy(ABC):
     JSON Schema of the parameters; its defaults are filled in, and parameters that it does not name are refused,
     before `solve` sees them. A newer plan supersedes an older one of the same goal, strategy and scope, unless they
     differ in one of the parameters ``distinguished_by``: emptying one node does not make another's plan obsolete.
-    ``metrics`` names the metrics that it cannot do without, and ``needs_storage`` says that it looks at volumes.
+    ``metrics`` names the metrics that it cannot do without.
     """
 
     name: ClassVar[str]
@@ -66,7 +69,17 @@ class Strategy(ABC):
     schema: ClassVar[Mapping[str, Any]] = {}
     distinguished_by: ClassVar[tuple[str, ...]] = ()
     metrics: ClassVar[tuple[str, ...]] = ()
-    needs_storage: ClassVar[bool] = False
+
+    def check(self, parameters: Mapping[str, Any]) -> None:  # noqa: B027 (most schemas say all there is to say)
+        """Look, when an audit or a template is made, for what the schema allows and no run could answer.
+
+        Raises:
+            Invalid: the message begins with the path of the parameter, and names the rule.
+        """
+
+    def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the cluster models that it looks at, given these parameters. An audit fails where one is empty."""
+        return (COMPUTE,)
 
     def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:
         """Return what to ask the data source for: the answers will be the cluster's measurements, by these names."""

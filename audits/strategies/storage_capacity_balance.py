@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from audits.strategies.base import Solution, Strategy
+from audits.strategies.base import STORAGE, Solution, Strategy
 from cluster.snapshot import ClusterSnapshot
 from cluster.storage_snapshot import PoolSnapshot, StorageSnapshot, VolumeSnapshot
 
@@ -18,7 +18,6 @@ class StorageCapacityBalance(Strategy):
     name = "storage_capacity_balance"
     display_name = "Storage Capacity Balance Strategy"
     goal = "workload_balancing"
-    needs_storage = True
     schema = {
         "type": "object",
         "properties": {
@@ -31,6 +30,9 @@ class StorageCapacityBalance(Strategy):
             },
         },
     }
+
+    def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        return (STORAGE,)
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         balance = Balance(cluster.storage, parameters["volume_threshold"] / 100)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from audits.strategies import steps
-from audits.strategies.base import Solution, Strategy
+from audits.strategies.base import COMPUTE, STORAGE, Solution, Strategy
 from audits.strategies.placement import Placement, migration_of
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from cluster.storage_snapshot import VolumeSnapshot
@@ -73,6 +73,11 @@ class ZoneMigration(Strategy):
             },
         }
     )
+
+    def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what it is asked to empty; upstream needs the storage model for servers, too."""
+        asked = {COMPUTE: parameters["compute_nodes"], STORAGE: parameters["storage_pools"]}
+        return tuple(model for model, entries in asked.items() if entries) or (COMPUTE,)
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         return Evacuation(cluster, parameters).solve()

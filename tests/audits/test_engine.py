@@ -128,16 +128,29 @@ def test_an_audit_whose_scope_names_nothing_fails_and_says_so(engine: DecisionEn
     assert (audit.state, audit.status_message) == ("FAILED", "The scope of the audit leaves no compute node.")
 
 
-def test_an_action_type_that_cannot_be_planned_fails_the_audit_and_is_named(engine: DecisionEngine) -> None:
-    audit = answered(engine, actuate("nop", "juggle"))
+def test_an_action_type_that_cannot_be_planned_fails_the_audit_and_is_named(
+    engine: DecisionEngine, settings: Any
+) -> None:
+    settings.PLANNER_WEIGHTS = {"sleep": 1}
+    audit = answered(engine, actuate("nop"))
     assert (audit.state, audit.status_message) == (
         "FAILED",
-        "Action type juggle has no weight, so that it cannot be planned.",
+        "Action type nop has no weight, so that it cannot be planned.",
     )
 
 
-def test_a_failed_audit_leaves_no_plan(engine: DecisionEngine) -> None:
-    answered(engine, actuate("juggle"))
+def test_an_action_type_that_is_gone_when_the_audit_runs_fails_it_and_is_named(
+    engine: DecisionEngine, settings: Any
+) -> None:
+    audit = actuate("nop")
+    settings.ACTION_TYPES = ["actions.types.sleep.Sleep"]
+    audit = answered(engine, audit)
+    assert (audit.state, audit.status_message) == ("FAILED", "actions.0.action_type: there is no action type nop.")
+
+
+def test_a_failed_audit_leaves_no_plan(engine: DecisionEngine, settings: Any) -> None:
+    settings.PLANNER_WEIGHTS = {"sleep": 1}
+    answered(engine, actuate("nop"))
     assert not ActionPlan.objects.exists()
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from audits.parameters import check, complete
+from audits.parameters import complete
 from audits.strategies.actuator import Actuator
 from audits.strategies.dummy import Dummy
 from audits.strategies.host_maintenance import HostMaintenance
@@ -83,4 +83,4 @@ def test_an_enormous_value_is_not_repeated_in_full() -> None:
 
 def test_default_parameters_are_refused_in_their_own_words() -> None:
     with pytest.raises(Invalid, match=r"^Invalid default_parameters for strategy: para1: "):
-        check(Dummy.schema, {"para1": 20}, "default_parameters")
+        complete(Dummy.schema, {"para1": 20}, "default_parameters")

@@ -58,12 +58,6 @@ def test_actuator_proposes_the_actions_that_it_is_given() -> None:
     assert listed(solution) == [("stop", {"resource_id": "x"}), ("nop", {"message": "m"})]
 
 
-def test_actuator_refuses_an_attribute_that_actions_do_not_have() -> None:
-    action = {"action_type": "nop", "input_parameters": {}, "weight": 3}
-    with pytest.raises(Invalid, match=r"^actions\[0\].weight: "):
-        Actuator().solve(cluster(), {"actions": [action]})
-
-
 def test_a_node_without_servers_is_only_disabled() -> None:
     empty = node("compute1")
     assert maintain(empty) == [disabling(empty)]
