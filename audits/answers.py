@@ -43,7 +43,7 @@ def answer(audit: Audit) -> None:
     parameters = complete(strategy.schema, audit.parameters)
     strategy.check(parameters)
     cluster = see(audit, strategy.models(parameters))
-    cluster.measurements = measure(strategy.readings(parameters))
+    cluster.measurements = measure(strategy.readings(parameters), cluster)
     plan = conclude(audit, strategy, parameters, strategy.solve(cluster, parameters))
     log.info("audit answered", action_plan=str(plan.uuid), state=plan.state)
 

@@ -108,6 +108,7 @@ WORKLOAD_BALANCING = GoalDefinition(
             "standard_deviation_after_audit",
             "How far apart the loads of the compute nodes will be.",
             DEVIATION,
+            required=False,
         ),
         Indicator(
             "standard_deviation_before_audit",

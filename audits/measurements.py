@@ -3,24 +3,33 @@
 from collections.abc import Mapping
 
 from cluster.datasources.base import DatasourceError, Reading, datasource
+from cluster.snapshot import ClusterSnapshot
 
 Measurements = Mapping[str, Mapping[str, float]]
 
 
-def measure(readings: Mapping[str, Reading]) -> Measurements:
+def measure(readings: Mapping[str, Reading], cluster: ClusterSnapshot) -> Measurements:
     """Ask the data source: one request a reading, whatever the size of the cluster.
 
     Raises:
-        DatasourceError: it does not answer, or it has nothing of what a strategy cannot do without.
+        DatasourceError: it does not answer, or it knows nothing of this cluster that a strategy cannot do without.
     """
     if not readings:
         return {}
     source = datasource()
     found = {name: source.read(reading) for name, reading in readings.items()}
     for name, reading in readings.items():
-        if reading.required and not found[name]:
+        resources = resources_of(reading.metric, cluster)
+        if reading.required and resources and resources.isdisjoint(found[name]):
             raise DatasourceError(
                 f"The data source {source.name} has no samples of {reading.metric}"
                 f" from the last {reading.period + reading.ago:g} seconds."
             )
     return found
+
+
+def resources_of(metric: str, cluster: ClusterSnapshot) -> set[str]:
+    """Return what a data source may call those that a metric is of: the compute nodes, or the servers."""
+    if metric.startswith("host_"):
+        return {name for node in cluster.nodes.values() for name in (str(node.uuid), node.hostname)}
+    return {str(server.uuid) for server in cluster.servers}

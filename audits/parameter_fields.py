@@ -69,9 +69,11 @@ def field_for(name: str, rule: Rule, required: bool, label: str) -> forms.Field:
     }
     if "enum" in rule:
         return choice(rule, options)
-    if rule.get("type") == "array":
+    # What may be given in several ways is asked for in the first.
+    kind = rule["type"][0] if isinstance(rule.get("type"), list) else rule.get("type")
+    if kind == "array":
         return as_list(rule, options)
-    make = FIELDS.get(str(rule.get("type")), as_json)
+    make = FIELDS.get(str(kind), as_json)
     return make(rule, options)
 
 

@@ -45,7 +45,7 @@ class BasicConsolidation(Strategy):
         granularity = parameters["granularity"]
         return {
             "instance_cpu_usage": Reading("instance_cpu_usage", period, method["instance"], granularity),
-            "host_cpu_usage": Reading("host_cpu_usage", period, method["compute_node"], granularity, required=False),
+            "host_cpu_usage": Reading("host_cpu_usage", period, schemas.of_nodes(method), granularity, required=False),
         }
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from audits.strategies import steps
 from audits.strategies.base import Solution, Strategy
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from watcher_site.refusals import Invalid
@@ -50,8 +51,8 @@ class HostMaintenance(Strategy):
         destination = backup if backup and backup is not node and has_room(backup, servers) else None
         solution = Solution()
         if servers and destination and not destination.is_enabled:
-            change_state(solution, destination, {"state": "enabled"})
-        change_state(solution, node, {"state": "disabled", "disabled_reason": REASON})
+            steps.enable(solution, destination)
+        steps.disable(solution, node, REASON)
         for server in servers:
             move(solution, server, node, destination, parameters)
         return solution
@@ -72,11 +73,6 @@ def has_room(node: NodeSnapshot, servers: list[ServerSnapshot]) -> bool:
     )
 
 
-def change_state(solution: Solution, node: NodeSnapshot, change: Mapping[str, str]) -> None:
-    parameters = {**change, "resource_name": node.hostname}
-    solution.add("change_nova_service_state", parameters, resource_id=str(node.uuid))
-
-
 def move(
     solution: Solution,
     server: ServerSnapshot,
@@ -87,9 +83,8 @@ def move(
     """Migrate one server as the parameters allow; stop it if it is active and nothing else is allowed."""
     migration_type = choose_migration(server, parameters)
     if migration_type:
-        target = {"destination_node": destination.hostname} if destination else {}
-        migration = {"migration_type": migration_type, "source_node": node.hostname, "resource_name": server.name}
-        solution.add("migrate", {**migration, **target}, resource_id=str(server.uuid))
+        target = destination.hostname if destination else None
+        steps.migrate(solution, server, migration_type, node.hostname, target)
     elif server.is_active:
         solution.add("stop", {}, resource_id=str(server.uuid))
 

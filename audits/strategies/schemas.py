@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-AGGREGATE = {"type": "string", "enum": ["mean", "min", "max", "count"]}
+from cluster.datasources.base import AGGREGATES
+
+AGGREGATE = {"type": "string", "enum": [*AGGREGATES]}
 
 
 def seconds(description: str, default: float) -> dict[str, Any]:
@@ -23,7 +25,12 @@ def aggregation_method() -> dict[str, Any]:
     properties: Mapping[str, Any] = {
         "instance": {**AGGREGATE, "default": "mean"},
         "compute_node": {**AGGREGATE, "default": "mean"},
-        "node": {"description": "deprecated: use compute_node", "type": "string", "default": ""},
+        "node": {
+            "description": "deprecated: use compute_node, which it overrules",
+            "type": "string",
+            "enum": ["", *AGGREGATES],
+            "default": "",
+        },
     }
     return {
         "description": "how the samples of a period become one number",
@@ -31,3 +38,8 @@ def aggregation_method() -> dict[str, Any]:
         "properties": properties,
         "default": {},
     }
+
+
+def of_nodes(values: Mapping[str, Any]) -> Any:
+    """Return what a parameter says of compute nodes: its deprecated key ``node``, where it is set, goes first."""
+    return values["node"] or values["compute_node"]

@@ -38,11 +38,7 @@ class StorageCapacityBalance(Strategy):
         balance = Balance(cluster.storage, parameters["volume_threshold"] / 100)
         solution = balance.solve()
         # These count servers, and no server moves.
-        solution.indicators = {
-            "instance_migrations_count": 0,
-            "instances_count": 0,
-            "standard_deviation_after_audit": 0.0,
-        }
+        solution.indicators = {"instance_migrations_count": 0, "instances_count": 0}
         return solution
 
 

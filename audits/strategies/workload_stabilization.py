@@ -51,7 +51,15 @@ class WorkloadStabilization(Strategy):
             "weights": each(
                 SHARE, {f"{metric}_weight": 1.0 for metric in METRICS}, "how much each metric counts beside the others"
             ),
-            "instance_metrics": each({"type": "string"}, HOST_METRICS, "the metric of nodes for each one of servers"),
+            "instance_metrics": {
+                "description": "the metric of nodes for each one of servers: there is one that has its meaning",
+                "type": "object",
+                "properties": {
+                    metric: {"type": "string", "enum": [host], "default": host}
+                    for metric, host in HOST_METRICS.items()
+                },
+                "default": {},
+            },
             "host_choice": {
                 "description": "which destinations to try: some at random, one after the other, or all",
                 "type": "string",
@@ -67,7 +75,7 @@ class WorkloadStabilization(Strategy):
             "periods": each(
                 SECONDS,
                 {"instance": 720, "compute_node": 600, "node": 0},
-                "how far back metrics are looked at, in seconds; node is deprecated",
+                "how far back metrics are looked at, in seconds; node is deprecated, and overrules compute_node",
             ),
             "aggregation_method": schemas.aggregation_method(),
             "granularity": schemas.granularity(300),
@@ -82,7 +90,7 @@ class WorkloadStabilization(Strategy):
             host_metric = parameters["instance_metrics"][metric]
             readings[metric] = Reading(metric, periods["instance"], methods["instance"], granularity)
             readings[host_metric] = Reading(
-                host_metric, periods["compute_node"], methods["compute_node"], granularity, required=False
+                host_metric, schemas.of_nodes(periods), schemas.of_nodes(methods), granularity, required=False
             )
         return readings
 

@@ -12,6 +12,8 @@ from cluster.storage_snapshot import VolumeSnapshot
 NAME = {"type": "string", "minLength": 1}
 NAMES = {"type": "array", "items": NAME}
 NODE, POOL, TYPE = ({**NAME, "format": kind} for kind in ("compute-node", "storage-pool", "volume-type"))
+SERVER_COUNTS = ("live_migrate_instance_count", "cold_migrate_instance_count")
+VOLUME_COUNTS = ("volume_migrate_count", "volume_update_count")
 Key = Callable[[Any], Any]
 Attributes = Mapping[str, Key]
 
@@ -24,8 +26,17 @@ def limit(default: int, description: str) -> dict[str, Any]:
     return {"description": description, "type": "integer", "minimum": 0, "default": default}
 
 
+def one_or_many(*names: str) -> dict[str, Any]:
+    """Return the schema of one of these names, as upstream's schema has it, or of a list, as its documentation has."""
+    choice = {"enum": [*names]}
+    return {"type": ["array", "string"], "items": choice, "anyOf": [{"type": "array"}, choice]}
+
+
 class ZoneMigration(Strategy):
-    """The three limits cap how many actions one audit plans: run it again for the rest."""
+    """The three limits cap how many actions one audit plans: run it again for the rest.
+
+    Upstream retypes and migrates volumes under one count, and reports it under both its names.
+    """
 
     name = "zone_migration"
     display_name = "Zone migration"
@@ -57,13 +68,10 @@ class ZoneMigration(Strategy):
                     "project": NAMES,
                     "compute_node": NAMES,
                     "storage_pool": NAMES,
-                    "compute": {
-                        "type": "array",
-                        "items": {"enum": ["vcpu_num", "mem_size", "disk_size", "created_at"]},
-                    },
-                    "storage": {"type": "array", "items": {"enum": ["size", "created_at"]}},
+                    "compute": one_or_many("vcpu_num", "mem_size", "disk_size", "created_at"),
+                    "storage": one_or_many("size", "created_at"),
                 },
-                description="what goes first: earlier keys and entries count for more",
+                description="what goes first: projects, then nodes and pools, then sizes; earlier entries first",
                 default={},
             ),
             "with_attached_volume": {
@@ -104,14 +112,14 @@ VOLUME_SIZES: Attributes = {
 }
 
 
-def sort_key(priority: Mapping[str, Sequence[str]], sizes: str, names: Attributes, values: Attributes) -> Key:
-    """Return the sort key: what is named comes first, and by size or age where ``sizes`` asks for it."""
-    keys: list[Key] = []
-    for name, entries in priority.items():
-        if name in names:
-            keys.append(ranking(entries, names[name]))
-        elif name == sizes:
-            keys += [values[entry] for entry in entries]
+def sort_key(priority: Mapping[str, Any], sizes: str, names: Attributes, values: Attributes) -> Key:
+    """Return the sort key: what is named comes first, then by size or age where ``sizes`` asks for it.
+
+    Upstream has the order of the object's keys count, which not every database keeps.
+    """
+    keys = [ranking(priority[name], names[name]) for name in names if name in priority]
+    wanted = priority.get(sizes, [])
+    keys += [values[entry] for entry in ([wanted] if isinstance(wanted, str) else wanted)]
     return lambda pair: tuple(key(pair) for key in keys)
 
 
@@ -135,9 +143,7 @@ class Evacuation:
         self.servers = self.sorted_servers()
         self.volumes = self.sorted_volumes()
         self.indicators = {
-            f"{prefix}{kind}_count": 0
-            for kind in ("live_migrate_instance", "cold_migrate_instance", "volume_migrate", "volume_update")
-            for prefix in ("", "planned_")
+            f"{prefix}{name}": 0 for name in (*SERVER_COUNTS, *VOLUME_COUNTS) for prefix in ("", "planned_")
         }
 
     def solve(self) -> Solution:
@@ -152,6 +158,8 @@ class Evacuation:
         for server, _ in self.servers:
             if kind := migration_of(server):
                 self.indicators[f"{kind}_migrate_instance_count"] += 1
+        for name in VOLUME_COUNTS:
+            self.indicators[name] = len(self.volumes)
         self.solution.indicators = dict(self.indicators)
         return self.solution
 
@@ -187,8 +195,6 @@ class Evacuation:
         to_type = entry.get("dst_type")
         if to_type is not None and to_type == volume.volume_type:
             return False
-        kind = "volume_update" if to_type else "volume_migrate"
-        self.indicators[f"{kind}_count"] += 1
         if not self.count(volume.uuid, volume.host, "parallel_per_pool"):
             return False
         way = (
@@ -197,7 +203,8 @@ class Evacuation:
             else {"migration_type": "migrate", "destination_node": entry["dst_pool"]}
         )
         self.solution.add("volume_migrate", {**way, "resource_name": volume.name}, resource_id=str(volume.uuid))
-        self.indicators[f"planned_{kind}_count"] += 1
+        for name in VOLUME_COUNTS:
+            self.indicators[f"planned_{name}"] += 1
         return True
 
     def plan_server(self, server: ServerSnapshot, node: NodeSnapshot) -> None:

@@ -8,10 +8,12 @@ from pytest_django import Settings
 
 from audits.engine import DecisionEngine
 from audits.models import Audit, Strategy
+from audits.parameters import complete
 from cluster.models import Sample, Server
 from plans.models import ActionPlan
 from tests.api import Caller
 from tests.builders import make_audit, make_node, make_server
+from watcher_site.plugins import load
 
 pytestmark = pytest.mark.django_db
 PROMETHEUS = "cluster.datasources.prometheus.Prometheus"
@@ -52,6 +54,32 @@ def test_an_audit_whose_samples_are_stale_fails_and_says_so() -> None:
     assert audit.status_message.endswith(
         "The data source stored has no samples of instance_cpu_usage from the last 300 seconds."
     )
+
+
+def test_samples_of_servers_that_are_gone_do_not_count() -> None:
+    gone = make_server("gone")
+    measured(gone, 90)
+    gone.delete()
+    busy_cloud()
+    assert balance().state == "FAILED"
+
+
+def test_a_cloud_without_servers_needs_no_samples_of_servers() -> None:
+    make_node("compute1")
+    assert balance().state == "SUCCEEDED"
+
+
+@pytest.mark.parametrize("strategy", ["basic", "workload_stabilization"])
+def test_the_deprecated_key_of_compute_nodes_overrules_the_new_one(strategy: str) -> None:
+    plugin = load("STRATEGIES")[strategy]()
+    parameters = complete(plugin.schema, {"aggregation_method": {"compute_node": "min", "node": "max"}})
+    assert plugin.readings(parameters)["host_cpu_usage"].aggregate == "max"
+
+
+def test_the_deprecated_period_of_compute_nodes_overrules_the_new_one() -> None:
+    plugin = load("STRATEGIES")["workload_stabilization"]()
+    parameters = complete(plugin.schema, {"periods": {"node": 60}})
+    assert plugin.readings(parameters)["host_cpu_usage"].period == 60
 
 
 def test_an_audit_whose_data_source_is_not_there_fails_and_the_engine_goes_on(settings: Settings) -> None:

@@ -97,6 +97,34 @@ def test_large_servers_of_a_named_project_go_first() -> None:
     assert [name for name, _, _ in moves(solution)] == ["c", "b", "a"]
 
 
+@pytest.mark.parametrize(
+    "priority",
+    [{"project": ["blue"], "compute": "vcpu_num"}, {"compute": "vcpu_num", "project": ["blue"]}],
+    ids=["project first", "size first"],
+)
+def test_a_project_goes_before_a_size_whatever_the_order_of_the_keys(priority: dict[str, Any]) -> None:
+    servers = [server("a", vcpus=8), server("b", project_id="blue"), server("c", project_id="blue", vcpus=4)]
+    solution = evacuate(cluster(node("compute1", *servers)), parallel_per_node=3, priority=priority)
+    assert [name for name, _, _ in moves(solution)] == ["c", "b", "a"]
+
+
+def test_volumes_that_are_retyped_and_migrated_count_under_both_names_of_the_reference() -> None:
+    held = volume("slow", volume_type="slow"), volume("plain")
+    pools = [
+        {"src_pool": "a@lvm#one", "src_type": "slow", "dst_type": "fast"},
+        {"src_pool": "a@lvm#one", "dst_pool": "b@lvm#one"},
+    ]
+    solution = evacuate(
+        cluster(storage=storage(pool("a@lvm#one", *held))), compute_nodes=[], storage_pools=pools, parallel_per_pool=1
+    )
+    assert {name: value for name, value in solution.indicators.items() if "volume" in name} == {
+        "volume_migrate_count": 2,
+        "planned_volume_migrate_count": 1,
+        "volume_update_count": 2,
+        "planned_volume_update_count": 1,
+    }
+
+
 @pytest.mark.parametrize("destination", [{}, {"dst_pool": "b@lvm#one", "dst_type": "fast"}])
 def test_a_pool_to_empty_has_exactly_one_destination(destination: dict[str, str]) -> None:
     with pytest.raises(Invalid, match="storage_pools"):
