@@ -1,0 +1,173 @@
+"""What one verb holds another waits for, and what it wrote first the other finds: let in at the critical moment."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from actions import execution, skipping
+from actions.models import Action
+from actions.types.nop import Nop
+from plans import settlement
+from plans.leases import PlanLease
+from plans.models import ActionPlan
+from plans.querysets import ActionPlanQuerySet
+from tests.builders import make_plan
+from tests.interleaving import Rival, interrupt_after, interrupt_before
+from tests.plans.test_races import claim, patch, skip_one, skip_several
+from watcher_site.models import Service
+from watcher_site.refusals import Refused
+from watcher_site.state import ConcurrentTransition
+
+pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+SKIPS = pytest.mark.parametrize("skip", [skip_one, skip_several, patch])
+
+
+@pytest.fixture
+def appliers() -> list[Service]:
+    return [Service.register(Service.APPLIER, host) for host in ("one", "two")]
+
+
+def again(plan: ActionPlan) -> ActionPlan:
+    return ActionPlan.objects.get(pk=plan.pk)
+
+
+def running_plan(applier: Service) -> ActionPlan:
+    return make_plan({"a": []}, state="ONGOING", applier=applier)
+
+
+@SKIPS
+def test_an_applier_waits_for_a_skip_that_is_under_way(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service], cloud_admin: User, skip: Callable[[ActionPlan], Any]
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    mine = again(plan)
+
+    def claim_and_look() -> str:
+        claim(mine, appliers[0])
+        return str(mine.actions.get().state)
+
+    applier = Rival(claim_and_look)
+    interrupt_before(monkeypatch, skipping, "words", applier)
+    skip(plan)
+    assert (applier.result(), plan.actions.get().state) == ("SKIPPED", "SKIPPED")
+
+
+@SKIPS
+def test_a_skip_waits_for_an_applier_that_is_claiming_and_is_refused(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service], cloud_admin: User, skip: Callable[[ActionPlan], Any]
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    person = Rival(lambda: refused(lambda: skip(plan)))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", person)
+    claim(again(plan), appliers[0])
+    assert (person.result(), plan.actions.get().state) == (True, "PENDING")
+
+
+def refused(verb: Callable[[], Any]) -> bool:
+    try:
+        return verb() is False
+    except (ConcurrentTransition, Refused):
+        return True
+
+
+def test_an_applier_that_comes_while_another_claims_gets_nothing(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = make_plan(state="PENDING")
+    first, late = again(plan), again(plan)
+    other = Rival(lambda: refused(lambda: claim(late, appliers[1])))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", other)
+    claim(first, appliers[0])
+    assert (other.result(), again(plan).applier) == (True, appliers[0])
+
+
+def test_an_applier_that_comes_while_another_adopts_gets_nothing(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = make_plan(state="ONGOING")
+    free = ActionPlan.objects.filter(pk=plan.pk, applier=None)
+    other = Rival(lambda: free.all().adopt(appliers[1]))
+    interrupt_after(monkeypatch, ActionPlanQuerySet, "adopt", other)
+    assert free.adopt(appliers[0])
+    assert (other.result(), again(plan).applier) == (False, appliers[0])
+
+
+def test_a_plan_that_is_cancelled_while_it_is_settled_is_not_settled(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = running_plan(appliers[0])
+    person = Rival(lambda: again(plan).abandon("alice"))
+    interrupt_before(monkeypatch, settlement, "summarize", person)
+    with pytest.raises(ConcurrentTransition):
+        settlement.settle(again(plan), {"SUCCEEDED": 1})
+    person.result()
+    assert again(plan).state == "CANCELLING"
+
+
+def test_a_cancel_that_comes_while_the_plan_is_settled_is_refused(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = running_plan(appliers[0])
+    seen = again(plan)
+    person = Rival(lambda: refused(lambda: seen.abandon("alice")))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", person)
+    settlement.settle(again(plan), {"SUCCEEDED": 1})
+    assert (person.result(), again(plan).state) == (True, "SUCCEEDED")
+
+
+def test_an_action_whose_plan_is_cancelled_during_its_pre_condition_does_not_begin(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = running_plan(appliers[0])
+    person = Rival(lambda: again(plan).abandon("alice"))
+    interrupt_before(monkeypatch, Nop, "pre_condition", person)
+    assert not execution.execute(plan.actions.get(), PlanLease(plan, appliers[0]))
+    person.result()
+    assert plan.actions.get().state == "PENDING"
+
+
+def test_an_action_whose_plan_is_adopted_during_its_pre_condition_does_not_begin(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = running_plan(appliers[0])
+    successor = Rival(lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1]))
+    interrupt_before(monkeypatch, Nop, "pre_condition", successor)
+    assert not execution.execute(plan.actions.get(), PlanLease(plan, appliers[0]))
+    assert (successor.result(), plan.actions.get().state) == (1, "PENDING")
+
+
+def test_a_successor_waits_for_an_action_that_is_just_beginning_and_sees_it(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = running_plan(appliers[0])
+
+    def adopt_and_look() -> str:
+        ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1])
+        return str(plan.actions.get().state)
+
+    successor = Rival(adopt_and_look)
+    interrupt_after(monkeypatch, Action, "save_state", successor)
+    execution.execute(plan.actions.get(), PlanLease(plan, appliers[0]))
+    assert successor.result() != "PENDING"
+
+
+def test_a_slow_worker_writes_nothing_once_its_successor_has_run_the_action_again(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = running_plan(appliers[0])
+
+    def run_again() -> bool:
+        ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1])
+        successor = plan.actions.get()
+        successor.start_again()
+        successor.save_state()
+        return True
+
+    successor = Rival(run_again)
+    interrupt_before(monkeypatch, Nop, "execute", successor)
+    assert not execution.execute(plan.actions.get(), PlanLease(plan, appliers[0]))
+    successor.result()
+    assert list(plan.actions.values_list("state", "attempt")) == [("ONGOING", 2)]
