@@ -2,11 +2,12 @@
 
 A worker writes at most twice: when the action begins (or is left out), and when it ends. The first time it holds the
 plan, so that no action begins under a cancelled plan or for an applier that lost it; the second time the action's
-state and attempt are guard enough. A recovery is written down before it begins as well, so that it can be counted.
+state and attempt are guard enough. A recovery or a revert is written down before it begins as well, so that it can be
+counted.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 
 from actions.models import Action, ActionEvent
 from actions.phases import LOST_DATABASE, PERSISTENTLY, Lease, PhaseRecord, Result
@@ -28,6 +29,7 @@ State = Action.State
 CANCELLED = "Action was cancelled with its action plan."
 # Whatever it is that takes worker after worker, or outcome after outcome, with it: it is not tried for ever.
 MOST_RECOVERIES = 3
+IRREVERTIBLE = f"It was reverted {MOST_RECOVERIES} times, and the outcome was never recorded"
 UNRECOVERABLE = f"It was recovered {MOST_RECOVERIES} times, and its outcome was never recorded"
 
 
@@ -58,7 +60,7 @@ class Execution(PhaseRecord):
     def guarded(self, work: Callable[[], bool]) -> bool:
         """Do the work, and say whether it came to its end. A lost database is raised, and only that."""
         try:
-            with acting_for(str(self.action.uuid)):
+            with self.acting():
                 return work()
         except (ConcurrentTransition, Interruption):
             return False
@@ -67,6 +69,10 @@ class Execution(PhaseRecord):
         except BaseException as problem:
             self.log.error("action broke off", exc_info=problem)
             return self.break_off(type(problem).__name__)
+
+    def acting(self) -> AbstractContextManager[None]:
+        """Have what is begun in the cloud belong to this attempt: a slow worker ends nothing of its successor."""
+        return acting_for(str(self.action.uuid), self.action.attempt)
 
     def break_off(self, reason: str) -> bool:
         """End an action whose outcome can not be written: to run it again would only come to the same."""
@@ -127,7 +133,13 @@ class Execution(PhaseRecord):
     def revert(self) -> bool:
         self.lease.checkpoint()
         phase = self.begin("revert")
-        self.perform(phase, self.undo)
+        tries = self.action.events.filter(event="revert").count()
+        if not self.write_beside(phase):
+            return False
+        if tries >= MOST_RECOVERIES:
+            self.finish(phase, Result.ERROR, IRREVERTIBLE)
+        else:
+            self.perform(phase, self.undo)
         written: bool = PERSISTENTLY(self.write_beside, phase)
         self.log.info("action reverted", result=phase.result, written=written)
         return written
@@ -138,15 +150,24 @@ class Execution(PhaseRecord):
         return self.write(phase, execute, hold=True) and self.carry_out(execute)
 
     def leave_out(self, phase: ActionEvent, problem: BaseException) -> bool:
-        """End an action that does not begin: skipped or failed straight from PENDING, without a post_condition."""
+        """End an action that does not begin: skipped, or failed with a last look at what is there, as upstream."""
         if isinstance(problem, ActionSkipException):
             phase.result = Result.SKIPPED
             self.action.skip_automatically(explain(problem))
-        else:
-            self.action.fail("pre_condition", explain(problem))
-        return self.end(phase, hold=True)
+            return self.end(phase, hold=True)
+        phases = [phase]
+        if hasattr(self, "action_type"):
+            self.abortable = False
+            phases.append(self.begin("post_condition"))
+            self.perform(phases[-1], self.action_type.post_condition)
+        self.action.fail("pre_condition", explain(problem))
+        return self.end(*phases, hold=True)
 
     def carry_out(self, execute: ActionEvent) -> bool:
+        with self.acting():
+            return self.go_through(execute)
+
+    def go_through(self, execute: ActionEvent) -> bool:
         try:
             problem = self.perform(execute, self.work)
         except AbortRequested:

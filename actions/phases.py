@@ -115,11 +115,20 @@ class PhaseRecord:
             self.action.save_state(*phases, condition=condition)
 
     def write_beside(self, phase: ActionEvent) -> bool:
-        """Write a phase that leaves the state as it is, and say whether the plan may still be worked at."""
+        """Write the beginning or the end of a phase that leaves the state as it is.
+
+        Says whether the plan may still be worked at; if not, nothing is written. A new phase closes those that were
+        left open.
+        """
+        phase.attempt = self.action.attempt
         with transaction.atomic():
             if not self.lease.hold().rows():
                 return False
-            insert([phase])
+            if phase.pk:
+                phase.save(update_fields=["finish_time", "result", "details"])
+            else:
+                self.close_orphans()
+                insert([phase])
         return True
 
     def close_orphans(self) -> None:

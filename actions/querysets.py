@@ -31,10 +31,13 @@ class ActionQuerySet(RecordQuerySet):
         return self.present().filter(state__in=[self.model.State.ONGOING, self.model.State.CANCELLING])
 
     def to_revert(self) -> Self:
-        """Leave those that succeeded and no rollback has touched yet, the last to end first."""
-        reverted = self.model.objects.filter(events__event="revert", pk=OuterRef("pk"))
+        """Leave those that succeeded and that no rollback has done with yet, the last to end first."""
+        reverts = self.model._meta.get_field("events").related_model.objects.filter(
+            event="revert", action=OuterRef("pk")
+        )
+        begun_only = reverts.filter(finish_time=None)
         succeeded = self.present().filter(state=self.model.State.SUCCEEDED)
-        return succeeded.exclude(Exists(reverted)).order_by("-updated_at", "-pk")
+        return succeeded.filter(~Exists(reverts) | Exists(begun_only)).order_by("-updated_at", "-pk")
 
     def count_states(self) -> dict[str, int]:
         return dict(self.present().order_by().values_list("state").annotate(Count("pk")))

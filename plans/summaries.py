@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from actions.models import FAILED_IN, SKIPPED_AUTOMATICALLY, Action
+from actions.models import FAILED_IN, SKIPPED_AUTOMATICALLY, Action, ActionEvent
 from actions.querysets import ActionQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 
@@ -57,8 +57,10 @@ def count(number: int) -> str:
 
 def reverts(actions: ActionQuerySet) -> str:
     """Return what a rollback did, if there was one."""
-    results = list(actions.filter(events__event="revert").values_list("events__result", flat=True))
-    undone = results.count("Success")
+    last = ActionEvent.objects.filter(action__in=actions, event="revert").order_by("pk")
+    # What a lost worker left open and was done again counts once.
+    results = list(dict(last.values_list("action", "result")).values())
+    undone = results.count(ActionEvent.Result.SUCCESS)
     if not results:
         return ""
     sentence = f"{count(undone)} reverted"

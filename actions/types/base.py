@@ -92,7 +92,7 @@ class ActionType(ABC):
         """Do it, calling the context's ``checkpoint`` where it takes long, and say whether it is done."""
 
     def post_condition(self) -> None:  # noqa: B027
-        """Look whether it worked; called after a failed execute too."""
+        """Look whether it worked; called after a failed pre_condition or execute, too."""
 
     def abort(self) -> bool:
         """Undo what an interrupted execute had begun.

@@ -22,7 +22,7 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.embedded_storage import EmbeddedStorage
-from cluster.drivers.ownership import OWNER, is_own
+from cluster.drivers.ownership import OWNER, may_end, may_undo
 from cluster.drivers.passing import pass_time
 from cluster.drivers.scheduler import choose, require_growth, size
 from cluster.models import ComputeNode, Flavor, Server
@@ -77,7 +77,7 @@ class EmbeddedCloud(EmbeddedStorage):
     def reconcile(self, server: str) -> CloudServer:
         """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
         row = self.lock(server)
-        if is_own(row):
+        if may_undo(row):
             row.task_state, row.operation_owner, row.destination, row.new_flavor = None, "", None, None
             row.save_changes(["task_state", "operation_owner", "destination", "new_flavor"])
         return describe(row)
@@ -195,7 +195,7 @@ class EmbeddedCloud(EmbeddedStorage):
         """
         row = self.lock(server)
         if (
-            not is_own(row)
+            not may_end(row)
             or row.task_state != task_state
             or ("node" in changes and row.destination != changes["node"])
         ):

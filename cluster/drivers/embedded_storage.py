@@ -19,7 +19,7 @@ from cluster.drivers.base import (
     VolumeTypeNotFound,
     proceed,
 )
-from cluster.drivers.ownership import OWNER, is_own
+from cluster.drivers.ownership import OWNER, may_end, may_undo
 from cluster.drivers.passing import pass_time
 from cluster.models import Pool, StorageNode, Volume, VolumeType
 
@@ -60,7 +60,7 @@ class EmbeddedStorage(Cloud, ABC):
     def reconcile_volume(self, volume: str) -> CloudVolume:
         """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
         row = lock_volume(volume)
-        if not is_own(row):
+        if not may_undo(row):
             return describe_volume(row)
         held = row.destination_id
         row.migration_status, row.operation_owner, row.destination = None, "", None
@@ -108,7 +108,7 @@ class EmbeddedStorage(Cloud, ABC):
             OperationFailed: someone else ended or replaced the operation.
         """
         row = lock_volume(volume)
-        if not is_own(row) or row.migration_status != status or row.destination != destination:
+        if not may_end(row) or row.migration_status != status or row.destination != destination:
             raise OperationFailed(f"Volume {volume} was taken out of its operation {status}")
         touched = {row.pool_id, row.destination_id}
         for field, value in {**changes, "pool": destination or row.pool}.items():

@@ -10,19 +10,28 @@ OWNER: ContextVar[str] = ContextVar("owner", default="")
 
 
 @contextmanager
-def acting_for(owner: str) -> Iterator[None]:
-    """Have what this thread begins in the cloud belong to the owner, and only that be ended or undone by it.
+def acting_for(work: str, attempt: int = 0) -> Iterator[None]:
+    """Have what this thread begins in the cloud belong to one attempt at a piece of work.
+
+    Only that attempt ends it, and only that one or a later one of the same work undoes it.
 
     Args:
-        owner: what is the same in every process that goes on with the same work, such as an action's UUID.
+        work: what is the same in every process that goes on with it, such as an action's UUID.
     """
-    token = OWNER.set(owner)
+    token = OWNER.set(f"{work}/{attempt}")
     try:
         yield
     finally:
         OWNER.reset(token)
 
 
-def is_own(row: Server | Volume) -> bool:
-    """Say whether the operation under way on a row may be undone from here; one that belongs to nobody may."""
+def may_end(row: Server | Volume) -> bool:
+    """Say whether the operation under way on a row is this attempt's own, or nobody's."""
     return row.operation_owner in {"", OWNER.get()}
+
+
+def may_undo(row: Server | Volume) -> bool:
+    """Say whether the operation under way on a row is this attempt's, or was left behind by one before it."""
+    work, _, attempt = row.operation_owner.rpartition("/")
+    own, _, latest = OWNER.get().rpartition("/")
+    return may_end(row) or (work == own != "" and int(attempt) <= int(latest))

@@ -156,7 +156,7 @@ class Server(Record):
     )
     state = models.CharField(max_length=20, choices=State, default=State.ACTIVE)
     task_state = models.CharField(max_length=64, null=True, blank=True)
-    operation_owner = models.CharField(max_length=36, default="", blank=True, editable=False)
+    operation_owner = models.CharField(max_length=64, default="", blank=True, editable=False)
     flavor = models.CharField(max_length=255, default="", blank=True, help_text="the name of the flavor it has")
     new_flavor = models.ForeignKey(
         Flavor,

@@ -47,13 +47,22 @@ def test_another_error_in_pre_condition_fails_the_action_before_it_begins() -> N
     action = run_action(message="x", fail_pre_condition=True)
     assert (action.state, action.attempt) == ("FAILED", 0)
     assert action.status_message == "Action failed in pre_condition: Failed in pre_condition"
-    assert phases(action) == [("pre_condition", "Error")]
+    assert phases(action) == [("pre_condition", "Error"), ("post_condition", "Success")]
 
 
 def test_an_execute_that_does_not_return_true_fails_the_action() -> None:
     action = run_action(message="x", fail_execute=True)
     assert action.state == "FAILED"
     assert action.status_message == f"Action failed in execute: The action {action.uuid} execution failed."
+
+
+def test_post_condition_is_called_after_a_failed_pre_condition_too() -> None:
+    action = run_action(message="x", fail_pre_condition=True, fail_post_condition=True)
+    assert phases(action) == [("pre_condition", "Error"), ("post_condition", "Error")]
+    assert (action.state, action.status_message) == (
+        "FAILED",
+        "Action failed in pre_condition: Failed in pre_condition",
+    )
 
 
 def test_post_condition_is_called_after_a_failed_execute_too() -> None:
@@ -95,7 +104,7 @@ def test_bad_parameters_fail_by_the_field_and_the_rule(parameters: dict[str, obj
 
 def test_events_keep_the_reason_of_a_failure() -> None:
     action = run_action(message="x", fail_pre_condition=True)
-    assert action.events.get().details == "Failed in pre_condition"
+    assert action.events.get(event="pre_condition").details == "Failed in pre_condition"
 
 
 def test_a_plan_of_only_skipped_actions_succeeds() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from cluster.drivers.base import CloudError, NoValidHost, OperationFailed, ServerNotFound, cloud
+from cluster.drivers.embedded import EmbeddedCloud
 from cluster.drivers.ownership import acting_for
 from cluster.models import ComputeNode, Server
 from tests.builders import make_node, make_server
@@ -185,6 +186,30 @@ def test_an_operation_that_another_began_again_does_not_finish(server: Server) -
     with acting_for("one"), pytest.raises(OperationFailed, match="was taken out of its operation migrating"):
         migrate(server, "target", checkpoint=replace)
     assert again(server).destination == target
+
+
+def test_a_slow_worker_does_not_end_what_its_successor_began(server: Server) -> None:
+    target = make_node("target")
+
+    def begin_again() -> None:
+        if again(server).operation_owner == "one/1":
+            with acting_for("one", 2):
+                cloud().reconcile(str(server.uuid))
+                EmbeddedCloud().reserve(str(server.uuid), "target", {Server.State.ACTIVE})
+
+    with acting_for("one", 1), pytest.raises(OperationFailed, match="was taken out of its operation migrating"):
+        migrate(server, "target", checkpoint=begin_again)
+    assert (again(server).destination, again(server).operation_owner) == (target, "one/2")
+
+
+@pytest.mark.parametrize(("left_by", "task_state"), [(1, None), (2, None), (3, "migrating")])
+def test_an_attempt_undoes_its_own_operation_and_earlier_ones_but_no_later_one(
+    server: Server, left_by: int, task_state: str | None
+) -> None:
+    Server.objects.filter(pk=server.pk).update(task_state="migrating", operation_owner=f"one/{left_by}")
+    with acting_for("one", 2):
+        cloud().reconcile(str(server.uuid))
+    assert again(server).task_state == task_state
 
 
 def test_a_failure_takes_nothing_from_another_operation(server: Server, settings: object) -> None:

@@ -1,5 +1,7 @@
 """An executor that does each job at once, in the test's own thread and transaction."""
 
+from django.db import OperationalError
+
 from plans.applier import Applier
 from plans.executors import Job, Report
 
@@ -10,7 +12,10 @@ class InlineExecutor:
         self.reports: list[Report] = []
 
     def submit(self, job: Job) -> None:
-        self.reports.append(Report(job, done=job.work(job.action, job.lease)))
+        try:
+            self.reports.append(Report(job, done=job.work(job.action, job.lease)))
+        except OperationalError as problem:
+            self.reports.append(Report(job, done=False, error=problem))
 
     def finished(self, timeout: float) -> list[Report]:
         reports, self.reports = self.reports, []

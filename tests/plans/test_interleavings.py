@@ -171,3 +171,15 @@ def test_a_slow_worker_writes_nothing_once_its_successor_has_run_the_action_agai
     assert not execution.execute(plan.actions.get(), PlanLease(plan, appliers[0]))
     successor.result()
     assert list(plan.actions.values_list("state", "attempt")) == [("ONGOING", 2)]
+
+
+def test_a_plan_that_another_adopts_while_it_is_settled_is_left_to_that_one(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = running_plan(appliers[0])
+    successor = Rival(lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1]))
+    interrupt_before(monkeypatch, settlement, "summarize", successor)
+    with pytest.raises(ConcurrentTransition):
+        settlement.settle(again(plan), {"SUCCEEDED": 1})
+    successor.result()
+    assert (again(plan).state, again(plan).applier) == ("ONGOING", appliers[1])

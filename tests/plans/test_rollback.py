@@ -1,8 +1,12 @@
 """Rollback: what a failed plan did is undone in reverse order, where that is switched on."""
 
 import pytest
+from django.db import OperationalError
+from django.utils import timezone
 
+from actions.execution import IRREVERTIBLE, MOST_RECOVERIES
 from actions.models import Action, ActionEvent
+from actions.types.nop import Nop
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
 from tests.plans.inline import run_waiting
@@ -59,8 +63,30 @@ def test_a_plan_that_succeeded_is_not_undone(settings: object) -> None:
 def test_a_rollback_that_was_interrupted_goes_on_where_it_was(settings: object) -> None:
     plan = failing_plan()
     run_waiting()
-    ActionEvent.objects.create(action=action(plan, "b"), event="revert", result="Success")
+    done = {"event": "revert", "result": "Success", "finish_time": timezone.now()}
+    ActionEvent.objects.create(action=action(plan, "b"), **done)
     ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING")
     settings.ROLLBACK = True
     run_waiting()
     assert reverted(plan) == ["b", "a"]
+
+
+def test_a_revert_whose_outcome_is_lost_every_time_is_given_up(
+    settings: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ROLLBACK = True
+    settings.POLL_INTERVAL = 0
+    calls = []
+
+    def lose(self: Nop) -> bool:
+        calls.append(self.context.action_uuid)
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(Nop, "revert", lose)
+    plan = failing_plan()
+    run_waiting()
+    assert len(calls) == 2 * MOST_RECOVERIES
+    last = ActionEvent.objects.filter(action=action(plan, "a"), event="revert").last()
+    assert (last.result, last.details) == ("Error", IRREVERTIBLE)
+    message = ActionPlan.objects.get(pk=plan.pk).status_message
+    assert message.endswith("0 actions reverted, 2 could not be.")
