@@ -9,12 +9,15 @@ from rest_framework.response import Response
 
 from actions.models import Action
 from actions.serializers import ActionSerializer
-from actions.skipping import change_reason, skip_action
+from actions.skipping import change_reason, restore_action, skip_action
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, cannot_apply, read_patch
 from watcher_site.api.versions import used_by
 from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.refusals import Conflict, Invalid
+
+# The version that lets people restore what they skipped.
+RESTORE = (1, 12)
 
 
 class ActionView(ComposedLookup, ResourceView):
@@ -44,13 +47,13 @@ class ActionView(ComposedLookup, ResourceView):
         return queryset.filter(action_plan__audit__uuid=read_uuid(value, "audit_uuid"))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
-        """Skip a PENDING action, or change the words of a SKIPPED one. From 1.5."""
+        """Skip a PENDING action, or change the words of a SKIPPED one (from 1.5), or restore it (from 1.12)."""
         changes = read_changes(request.data)
         if used_by(request) < self.actions_since["partial_update"]:
             raise ParseError("API microversion 1.5 or higher is required.")
         action = self.get_object(request, identifier)
         if changes:
-            change(action, request.user.get_username(), changes)
+            change(action, request.user.get_username(), changes, may_restore=used_by(request) >= RESTORE)
         return Response(self.show(action))
 
 
@@ -73,7 +76,7 @@ def read_state(patch: list[Step], value: Any) -> str:
     raise cannot_apply(patch, f"Invalid state: {value}")
 
 
-def change(action: Action, by: str, changes: dict[str, Any]) -> None:
+def change(action: Action, by: str, changes: dict[str, Any], may_restore: bool) -> None:
     """Do what a patch asks for.
 
     Raises:
@@ -82,9 +85,17 @@ def change(action: Action, by: str, changes: dict[str, Any]) -> None:
     """
     reason = changes.get("status_message")
     asked = changes.get("state")
-    if asked not in (None, Action.State.SKIPPED):
+    if asked == Action.State.PENDING and may_restore:
+        restore(action, reason)
+    elif asked not in (None, Action.State.SKIPPED):
         raise Conflict(f"State transition not allowed: ({action.state} -> {asked})")
-    if asked is None or (action.state == Action.State.SKIPPED and "status_message" in changes):
+    elif asked is None or (action.state == Action.State.SKIPPED and "status_message" in changes):
         change_reason(action.uuid, reason)
     else:
         skip_action(action.uuid, by, reason)
+
+
+def restore(action: Action, reason: Any) -> None:
+    if reason:
+        raise Invalid("Invalid input for field/attribute status_message. An action that is restored has none.")
+    restore_action(action.uuid)

@@ -1,5 +1,7 @@
 """One action of a plan: its states, its place in the plan's graph, and the record of its phases."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
@@ -17,6 +19,10 @@ REASON = " Reason: "
 NOTE = " Note: "
 # A person's words are never cut, so they must fit behind the longest of our own.
 REASON_LENGTH = STATUS_MESSAGE_LENGTH - len(f"{SKIPPED_BY_USER}{REASON}")
+
+
+def is_skipped_by_a_person(action: Any) -> bool:
+    return action.skipped_by is not None
 
 
 class Action(StatefulModel):
@@ -79,6 +85,11 @@ class Action(StatefulModel):
         self.comment(reason)
 
     @property
+    def is_restorable(self) -> bool:
+        """Whether a person skipped it and nothing of its plan has begun."""
+        return self.state == self.State.SKIPPED and self.skipped_by is not None and self.action_plan.is_prunable
+
+    @property
     def finding(self) -> str:
         """What the message of a SKIPPED action says before a person's words, in the texts that clients know."""
         if self.skipped_by is not None:
@@ -95,6 +106,11 @@ class Action(StatefulModel):
         words = f"{NOTE if self.skipped_by is None else REASON}{reason}" if reason else ""
         self.status_message = f"{cut(finding, STATUS_MESSAGE_LENGTH - len(words))}{words}"
         self.reason = reason
+
+    @transition(field=state, source=State.SKIPPED, target=State.PENDING, conditions=[is_skipped_by_a_person])
+    def restore(self) -> None:
+        """A person takes back what a person skipped. The caller holds the plan's row, as for `skip`."""
+        self.skipped_by, self.reason, self.status_message = None, "", None
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip_automatically(self, finding: str) -> None:

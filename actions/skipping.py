@@ -1,18 +1,20 @@
-"""A person skips actions, or says why afterwards (seed 0).
+"""A person skips actions, takes that back, or says why afterwards (seed 0; taking it back: design section 3).
 
 One verb for the API, the console and the commands. Each locks the plan's row first, as the applier does when it
 begins the plan: of a skip and a start that race, exactly one wins.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Model
+from django.utils import timezone
 
 from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action
 from watcher_site.messages import STATUS_MESSAGE_LENGTH
 from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.state import ConcurrentTransition
 from watcher_site.statements import Placeholder, Query
 
 WITH_LOCKED_PLAN = Query(
@@ -38,7 +40,9 @@ def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
         Invalid: the reason does not fit.
     """
     action = locked(uuid)
-    skip_locked(action, by, reason)
+    check_skip(action)
+    action.skip(by, words(action, reason))
+    action.save_state()
     return action
 
 
@@ -46,17 +50,47 @@ def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
 def skip_actions(plan: Model, uuids: Iterable[UUID | str], by: str, reason: str | None = None) -> int:
     """Skip several actions of one plan for one reason, all or none, and return how many they are.
 
+    The number of statements does not depend on how many they are.
+
     Raises:
         Conflict, Invalid, NotFound: as `skip_action`; the message names the action.
     """
-    wanted = {str(uuid) for uuid in uuids}
-    of_plan = Action.objects.present().filter(action_plan=plan, uuid__in=wanted).select_related("action_plan")
-    found = list(of_plan.select_for_update(of=("action_plan",)).order_by("pk"))
-    if absent := wanted - {str(action.uuid) for action in found}:
-        raise NotFound(f"Action {min(absent)} could not be found")
+    found = locked_together(plan, uuids)
     for action in found:
-        skip_locked(action, by, reason)
+        naming(action, check_skip)
+        action.skip(by, words(action, reason))
+    change_together(found, Action.State.PENDING)
     return len(found)
+
+
+@transaction.atomic
+def restore_actions(plan: Model, uuids: Iterable[UUID | str]) -> int:
+    """Take back that a person skipped these actions of one plan, all or none, and return how many they are.
+
+    Raises:
+        Conflict, NotFound: as `restore_action`; the message names the action.
+    """
+    found = locked_together(plan, uuids)
+    for action in found:
+        naming(action, check_restore)
+        action.restore()
+    change_together(found, Action.State.SKIPPED)
+    return len(found)
+
+
+@transaction.atomic
+def restore_action(uuid: UUID | str) -> Action:
+    """Have an action executed after all that a person skipped, while its plan is RECOMMENDED or PENDING.
+
+    Raises:
+        NotFound: there is no such action.
+        Conflict: the action or its plan is in a state that does not allow it, or no person skipped it.
+    """
+    action = locked(uuid)
+    check_restore(action)
+    action.restore()
+    action.save_state()
+    return action
 
 
 @transaction.atomic
@@ -83,13 +117,55 @@ def locked(uuid: UUID | str) -> Action:
     raise NotFound(f"Action {uuid} could not be found")
 
 
-def skip_locked(action: Action, by: str, reason: str | None) -> None:
+def locked_together(plan: Model, uuids: Iterable[UUID | str]) -> list[Action]:
+    """Return these actions of one plan, whose row is held until the transaction ends."""
+    wanted = {UUID(str(uuid)) for uuid in uuids}
+    of_plan = Action.objects.present().filter(action_plan=plan, uuid__in=wanted).select_related("action_plan")
+    found = list(of_plan.select_for_update(of=("action_plan",)).order_by("pk"))
+    if absent := wanted - {action.uuid for action in found}:
+        raise NotFound(f"Action {min(absent)} could not be found")
+    return found
+
+
+def check_skip(action: Action) -> None:
     if action.state != Action.State.PENDING:
         raise Conflict(f"State transition not allowed: ({action.state} -> SKIPPED)")
+    check_plan(action)
+
+
+def check_restore(action: Action) -> None:
+    if action.state != Action.State.SKIPPED:
+        raise Conflict(f"State transition not allowed: ({action.state} -> PENDING)")
+    if action.skipped_by is None:
+        raise Conflict("Only what a person skipped can be restored; this action was skipped automatically")
+    check_plan(action)
+
+
+def check_plan(action: Action) -> None:
     if not action.action_plan.is_prunable:
         raise Conflict(f"State update not allowed for actionplan state: {action.action_plan.state}")
-    action.skip(by, words(action, reason))
-    action.save_state()
+
+
+def naming(action: Action, check: Callable[[Action], None]) -> None:
+    """Check one of several actions; what refuses it names it."""
+    try:
+        check(action)
+    except Conflict as refusal:
+        raise Conflict(f"Action {action.uuid}: {refusal}") from refusal
+
+
+def change_together(actions: Sequence[Action], source: str) -> None:
+    """Write what one verb made of these actions, which is the same for all, in one guarded statement.
+
+    Raises:
+        ConcurrentTransition: one of them is no longer in the state it was read in.
+    """
+    if not actions:
+        return
+    columns = {name: getattr(actions[0], name) for name in ("state", "status_message", "skipped_by", "reason")}
+    standing = Action.objects.present().filter(pk__in=[action.pk for action in actions], state=source)
+    if standing.update(**columns, updated_at=timezone.now()) != len(actions):
+        raise ConcurrentTransition("One of the actions is no longer as it was read.")
 
 
 def words(action: Action, reason: str | None) -> str:

@@ -122,6 +122,8 @@ class PlanActionTable(tables.Table):
         return format_html('{} <span class="secondary">({})</span>', value, record.skipped_by)
 
     def render_skip(self, record: Action) -> SafeString | str:
+        if record.state == Action.State.SKIPPED and record.skipped_by is not None:
+            return restore_button(record)
         if record.state != Action.State.PENDING:
             return ""
         return format_html(
@@ -131,3 +133,15 @@ class PlanActionTable(tables.Table):
             record.action_type,
             resource(record.input_parameters),
         )
+
+
+def restore_button(action: Action) -> SafeString:
+    """Return the button that takes a skip back: it sends the form of the whole table elsewhere."""
+    return format_html(
+        '<button type="submit" class="btn btn-sm btn-outline-secondary" name="only" value="{0}" id="restore-{0}"'
+        ' formaction="{1}" aria-label="Restore {2} {3}">Restore</button>',
+        action.uuid,
+        reverse("plans:restore", args=[action.action_plan.uuid]),
+        action.action_type,
+        resource(action.input_parameters),
+    )

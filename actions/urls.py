@@ -1,11 +1,12 @@
 from django.urls import path
 
-from actions.views import ActionList, ActionPage, ChangeReason, SkipAction
+from actions.views import ActionList, ActionPage, ChangeReason, RestoreAction, SkipAction
 
 app_name = "actions"
 urlpatterns = [
     path("", ActionList.as_view(), name="list"),
     path("<uuid:uuid>/", ActionPage.as_view(), name="detail"),
     path("<uuid:uuid>/skip/", SkipAction.as_view(), name="skip"),
+    path("<uuid:uuid>/restore/", RestoreAction.as_view(), name="restore"),
     path("<uuid:uuid>/reason/", ChangeReason.as_view(), name="reason"),
 ]

@@ -12,7 +12,7 @@ from actions.filters import ActionFilters
 from actions.forms import NewReasonForm, ReasonForm
 from actions.models import Action
 from actions.obstacles import obstacle
-from actions.skipping import change_reason, skip_action
+from actions.skipping import change_reason, restore_action, skip_action
 from actions.tables import ActionTable
 from watcher_site.kept_forms import KeepsForm
 from watcher_site.pages import ListPage, RecordPage, Verb, attempt
@@ -53,6 +53,7 @@ class ActionPage(RecordPage):
             events=action.events.all(),
             moving=action.state not in action.FINAL and not action.action_plan.is_prunable,
             form=context.pop("form", None) or reason_form(self.request, action),
+            may_restore=action.is_restorable and self.request.user.has_perm("actions.skip_action"),
             **context,
         )
 
@@ -121,3 +122,16 @@ class ChangeReason(ReasonVerb):
     def perform(self, record: Action) -> str:
         change_reason(record.uuid, self.form.cleaned_data["reason"])
         return "Changed the reason."
+
+
+class RestoreAction(Verb):
+    model = Action
+    permission_required = "actions.skip_action"
+    verb = "restore the action"
+
+    def where_to(self, record: Action, done: bool) -> str:
+        return reverse("actions:detail", args=[record.uuid])
+
+    def perform(self, record: Action) -> str:
+        restore_action(record.uuid)
+        return "Restored. It is executed with its plan."

@@ -1,15 +1,26 @@
 """``/v1/action_plans``: read them, start them, cancel them, delete them (`watcher-api` section 12)."""
 
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from actions.models import Action
+from actions.serializers import ActionSerializer
+from actions.skipping import restore_actions, skip_actions
 from plans.models import ActionPlan
-from plans.serializers import ActionPlanSerializer
+from plans.serializers import (
+    ActionPlanSerializer,
+    ChosenActionsSerializer,
+    ChosenAnswerSerializer,
+    SkippedActionsSerializer,
+)
+from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, cannot_apply, read_patch
+from watcher_site.api.versions import used_by
 from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.refusals import Invalid
 from watcher_site.state import TransitionNotAllowed
@@ -40,7 +51,15 @@ class ActionPlanView(ComposedLookup, ResourceView):
         "strategy_uuid": "strategy__uuid",
         "strategy_name": "strategy__name",
     }
-    permissions_required = {"start": "plans.start_actionplan", "partial_update": ""}
+    permissions_required = {
+        "start": "plans.start_actionplan",
+        "partial_update": "",
+        "skip": "actions.skip_action",
+        "restore": "actions.skip_action",
+    }
+    bodies = {"skip": SkippedActionsSerializer, "restore": ChosenActionsSerializer}
+    answers = {"skip": (200, ChosenAnswerSerializer), "restore": (200, ChosenAnswerSerializer)}
+    actions_since = {"skip": (1, 12), "restore": (1, 12)}
     example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
 
     def filter_audit_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
@@ -58,6 +77,27 @@ class ActionPlanView(ComposedLookup, ResourceView):
         except TransitionNotAllowed as problem:
             raise Invalid(f"Couldn't start when state is '{plan.state}'.") from problem
         return Response(self.show(plan))
+
+    def skip(self, request: Request, identifier: str) -> Response:
+        """Skip a set of PENDING actions of the plan for one reason, all or none. From 1.12."""
+        self.require_version(request)
+        plan = self.get_object(request, identifier)
+        body = read_body(request, SkippedActionsSerializer)
+        skip_actions(plan, body["actions"], request.user.get_username(), body.get("reason"))
+        return self.show_actions(body["actions"])
+
+    def restore(self, request: Request, identifier: str) -> Response:
+        """Restore a set of actions of the plan that people skipped, all or none. From 1.12."""
+        self.require_version(request)
+        plan = self.get_object(request, identifier)
+        body = read_body(request, ChosenActionsSerializer)
+        restore_actions(plan, body["actions"])
+        return self.show_actions(body["actions"])
+
+    def show_actions(self, uuids: list[UUID]) -> Response:
+        actions = Action.objects.filter(uuid__in=uuids).order_by("pk")
+        rows = ActionSerializer.read(actions, used_by(self.request), True, self.host())
+        return Response({ActionSerializer.Meta.collection: rows})
 
     def partial_update(self, request: Request, identifier: str) -> Response:
         """Start or cancel a plan by its state."""

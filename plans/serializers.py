@@ -6,8 +6,13 @@ from typing import Any
 from django.db.models import Case, F, When
 from rest_framework import serializers
 
+from actions.serializers import ActionSerializer
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.api.versions import Version
+
+# How many actions a person may name at once.
+MOST_CHOSEN = 1000
 
 
 class IndicatorSerializer(serializers.Serializer[Any]):
@@ -65,3 +70,22 @@ class ActionPlanSerializer(ResourceSerializer):
             indicators[plan].append(dict(zip(fields, values, strict=True)))
         for row in rows:
             row["efficacy_indicators"] = indicators.get(row["id"], [])
+
+
+class ChosenActionsSerializer(serializers.Serializer[Any]):
+    """The body of what is done to several actions of a plan at once, all or none."""
+
+    actions = serializers.ListField(
+        child=serializers.UUIDField(), allow_empty=False, max_length=MOST_CHOSEN, help_text="their UUIDs"
+    )
+
+    argument = "actions"
+    since: dict[str, Version] = {}
+
+
+class SkippedActionsSerializer(ChosenActionsSerializer):
+    reason = serializers.CharField(required=False, allow_null=True, allow_blank=True)
+
+
+class ChosenAnswerSerializer(serializers.Serializer[Any]):
+    actions = ActionSerializer(many=True)

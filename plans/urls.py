@@ -1,5 +1,6 @@
 from django.urls import path
 
+from plans.restores import Restore
 from plans.skips import Skip
 from plans.views import ActionPlanList, ActionPlanPage, Cancel, Delete, Start
 
@@ -9,6 +10,7 @@ urlpatterns = [
     path("<uuid:uuid>/", ActionPlanPage.as_view(), name="detail"),
     path("<uuid:uuid>/start/", Start.as_view(), name="start"),
     path("<uuid:uuid>/skip/", Skip.as_view(), name="skip"),
+    path("<uuid:uuid>/restore/", Restore.as_view(), name="restore"),
     path("<uuid:uuid>/cancel/", Cancel.as_view(), name="cancel"),
     path("<uuid:uuid>/delete/", Delete.as_view(), name="delete"),
 ]

@@ -11,7 +11,7 @@ from django.db import connections
 from django_fsm import ConcurrentTransition, TransitionNotAllowed
 
 from actions import execution
-from actions.skipping import skip_action, skip_actions
+from actions.skipping import restore_action, skip_action, skip_actions
 from plans.leases import PlanLease
 from plans.models import ActionPlan
 from plans.settlement import settle
@@ -71,6 +71,10 @@ def patch(plan: ActionPlan) -> bool:
     answer = Caller(User.objects.get()).patch(f"/actions/{plan.actions.get().uuid}", document)
     assert answer.status_code in {200, 403, 404, 409}, answer.content
     return answer.status_code == 200
+
+
+def restore(plan: ActionPlan) -> None:
+    restore_action(plan.actions.get().uuid)
 
 
 SKIPS = pytest.mark.parametrize("skip", [skip_one, skip_several, patch])
@@ -221,3 +225,23 @@ def test_no_action_begins_for_an_applier_that_lost_its_plan(appliers: list[Servi
             lease = PlanLease(plan, appliers[0])
             executed, _ = race.run(lambda action=action, lease=lease: execution.execute(action, lease), adopt)
             assert executed == (seen != ["PENDING"])
+
+
+def test_a_restore_and_a_claim_never_both_half_have_their_way(appliers: list[Service], cloud_admin: User) -> None:
+    """Either the restore is first, and the action is executed, or the claim is, and it stays skipped."""
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []}, state="PENDING")
+            skip_one(plan)
+            mine = ActionPlan.objects.get(pk=plan.pk)
+            claimed, restored = race.run(lambda mine=mine: claim(mine, appliers[0]), lambda plan=plan: restore(plan))
+            assert claimed
+            assert plan.actions.get().state == ("PENDING" if restored else "SKIPPED")
+
+
+def test_of_a_restore_and_another_one_exactly_one_wins(cloud_admin: User) -> None:
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []})
+            skip_one(plan)
+            assert sorted(race.run(lambda plan=plan: restore(plan), lambda plan=plan: restore(plan))) == [False, True]

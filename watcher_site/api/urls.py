@@ -39,6 +39,8 @@ urlpatterns = [
     *read("actions", ActionView, {"patch": "partial_update"}),
     *read("action_plans", ActionPlanView, CHANGEABLE),
     route(f"action_plans/{IDENTIFIER}/start", ActionPlanView, "action_plans-start", post="start"),
+    route(f"action_plans/{IDENTIFIER}/skip", ActionPlanView, "action_plans-skip", post="skip"),
+    route(f"action_plans/{IDENTIFIER}/restore", ActionPlanView, "action_plans-restore", post="restore"),
     *read("goals", GoalView),
     *read("strategies", StrategyView),
     route(f"strategies/{IDENTIFIER}/state", StrategyView, "strategies-state", get="state"),

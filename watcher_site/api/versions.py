@@ -20,6 +20,14 @@ HISTORY: dict[Version, str] = {
     (1, 5): "`PATCH /v1/actions/{uuid}` skips an action; actions, action plans and audits have a `status_message`.",
     (1, 6): "The data model shows each server's `server_pinned_az` and `server_flavor_extra_specs`.",
     (1, 7): "Audit templates have `default_parameters`.",
+    (1, 8): "Nothing yet: kept for servers.",
+    (1, 9): "Nothing yet: kept for the faults of events.",
+    (1, 10): "Nothing yet: kept for servers that wait for room.",
+    (1, 11): "Nothing yet: kept for stacks and resources.",
+    (1, 12): (
+        "`POST /v1/action_plans/{uuid}/skip` and `/restore` skip a set of actions, or restore what a person skipped;"
+        " `PATCH /v1/actions/{uuid}` restores one."
+    ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)
 SERVICE = "infra-optim"

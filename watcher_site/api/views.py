@@ -163,6 +163,11 @@ class ResourceView(ViewSetMixin, VersionedView):
     def find_present(self, identifier: str) -> Any:
         return self.lookup(identifier).filter(deleted_at=None).first()
 
+    def require_version(self, request: Request) -> None:
+        """Raise `NotAcceptableHere` for a version before the one that brought this action of the view."""
+        if versions.used_by(request) < self.actions_since[self.action]:
+            raise NotAcceptableHere
+
     def require(self, request: Request, permission: str) -> None:
         """Ask for a permission that depends on what the body wants.
 
