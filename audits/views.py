@@ -74,7 +74,9 @@ class NewAudit(KeepsForm, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         kept = self.kept()
-        form = AuditForm(kept, url=request.path) if kept else AuditForm(initial=request.GET.dict(), url=request.path)
+        form = (
+            AuditForm(kept, url=request.path) if kept else AuditForm(initial=asked_so_far(request), url=request.path)
+        )
         template = "audits/_choices.html" if getattr(request, "htmx", False) else "audits/audit_form.html"
         return render(request, template, {"form": form})
 
@@ -85,6 +87,12 @@ class NewAudit(KeepsForm, View):
             return render(request, "audits/audit_form.html", {"form": form})
         messages.success(request, CREATED[audit.audit_type])
         return redirect("audits:detail", uuid=audit.uuid)
+
+
+def asked_so_far(request: HttpRequest) -> dict[str, Any]:
+    """Return what the form held, without the parameters of a strategy that was just left: their defaults differ."""
+    left = getattr(getattr(request, "htmx", None), "trigger_name", None) in {"goal", "strategy"}
+    return {name: value for name, value in request.GET.items() if not (left and name.startswith(PREFIX))}
 
 
 def make_audit(form: AuditForm) -> Audit | None:

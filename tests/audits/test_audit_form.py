@@ -115,6 +115,14 @@ def test_filling_in_a_row_brings_another(administrator: Client) -> None:
     assert 'value="compute1" selected' in text
 
 
+@pytest.mark.parametrize(("trigger", "period"), [("strategy", "3600"), ("audit_type", "7200")])
+def test_another_strategy_begins_with_its_own_defaults(administrator: Client, trigger: str, period: str) -> None:
+    query = {"goal": "server_consolidation", "strategy": "vm_workload_consolidation", "parameter-period": "7200"}
+    headers = {"HX-Request": "true", "HX-Trigger-Name": trigger}
+    text = administrator.get(reverse("audits:create"), query, headers=headers).content.decode()
+    assert re.findall(r'name="parameter-period" value="(.*?)"', text) == [period]
+
+
 def test_rows_become_a_list_of_objects(administrator: Client) -> None:
     for name in ("compute1", "compute2", "compute3"):
         make_node(name)

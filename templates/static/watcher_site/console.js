@@ -60,6 +60,24 @@
     announce();
   });
 
+  // Fields that the server draws anew: what was typed while it did so is put back.
+  let typed = new Map();
+  const remember = (event) => {
+    const field = event.target;
+    if (field.id && field.closest?.("#choices")) typed.set(field.id, { value: field.value, checked: field.checked });
+  };
+  document.addEventListener("input", remember);
+  document.addEventListener("change", remember);
+  document.addEventListener("htmx:beforeRequest", (event) => { if (event.detail.target.id === "choices") typed = new Map(); });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target.id !== "choices") return;
+    typed.forEach(({ value, checked }, id) => {
+      const field = document.getElementById(id);
+      if (!field || (field.options && ![...field.options].some((option) => option.value === value))) return;
+      if (field.type === "checkbox") field.checked = checked; else field.value = value;
+    });
+  });
+
   // Where the server has no fragment to give, the page itself says why; a poll that found it down tries again.
   document.addEventListener("htmx:responseError", (event) => {
     if (event.detail.elt.id !== "progress" || event.detail.xhr.status < 500) location.reload();
