@@ -11,12 +11,6 @@ ORDER = [*(state for state in Action.State if state in Action.FINAL), *reversed(
 OWN_WORDS = ("resource_name", "resource_id", "source_node", "destination_node", "message")
 
 
-def resource(parameters: Mapping[str, Any]) -> str:
-    """Return the name of what an action acts on, or what a nop says."""
-    named = (parameters.get(name) for name in ("resource_name", "resource_id", "message"))
-    return next((str(name) for name in named if name), "")
-
-
 def manner(parameters: Mapping[str, Any]) -> str:
     """Return the rest of an action's parameters in one line, such as ``live · compute1 → compute2``."""
     rest = [str(value) for name, value in parameters.items() if name not in OWN_WORDS and is_short(value)]

@@ -7,6 +7,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
+from actions.naming import resource
 from actions.querysets import ActionQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.records import NullsFirst
@@ -37,7 +38,8 @@ class Action(StatefulModel):
         SKIPPED = "SKIPPED"
         CANCELLED = "CANCELLED"
 
-    FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.SKIPPED, State.CANCELLED})
+    CARRIED_OUT = frozenset({State.SUCCEEDED, State.FAILED})
+    FINAL = CARRIED_OUT | {State.SKIPPED, State.CANCELLED}
 
     # A worker whose lease ran out was given an older attempt, and can no longer write.
     guard_fields = ["state", "attempt"]
@@ -77,6 +79,11 @@ class Action(StatefulModel):
 
     def __str__(self) -> str:
         return f"{self.action_type} {self.uuid}"
+
+    @property
+    def called(self) -> str:
+        """What people call it: its type, and the name of what it acts on."""
+        return f"{self.action_type} {resource(self.input_parameters)}".strip()
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip(self, by: str, reason: str = "") -> None:

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from actions.descriptions import resource
 from actions.models import Action
 from watcher_site.state import StatefulModel
 from watcher_site.templatetags.console import ago
@@ -20,13 +19,9 @@ def obstacle(action: Action) -> str | None:
         return None
     if action.state == Action.State.SKIPPED and action.skipped_by is not None:
         why = f", for this reason: {action.reason}" if action.reason else ", without a reason"
-        return f"{called(action)} was skipped by {action.skipped_by} {ago(changed(action))}{why}"
+        return f"{action.called} was skipped by {action.skipped_by} {ago(changed(action))}{why}"
     message = f" {action.status_message}" if action.status_message else ""
-    return f"{called(action)} is {action.state} already, {since(action)}.{message}"
-
-
-def called(action: Action) -> str:
-    return f"{action.action_type} {resource(action.input_parameters)}".strip()
+    return f"{action.called} is {action.state} already, {since(action)}.{message}"
 
 
 def since(record: StatefulModel) -> str:

@@ -7,8 +7,9 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from actions.descriptions import manner, resource
+from actions.descriptions import manner
 from actions.models import Action
+from actions.naming import resource
 from watcher_site.columns import TABLE_ATTRIBUTES, StateColumn, TimeColumn, UUIDColumn
 from watcher_site.messages import cut
 from watcher_site.templatetags.console import short
@@ -24,13 +25,22 @@ def cell(name: str) -> dict[str, dict[str, str]]:
 
 
 class ResourceColumn(tables.Column):
-    """What an action acts on, and how."""
+    """What an action acts on, and how; below it, what became of it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(accessor="input_parameters", verbose_name="resource", orderable=False, **options)
 
-    def render(self, value: dict[str, Any]) -> SafeString:
-        return format_html('{} <span class="manner">{}</span>', cut(resource(value), LENGTH) or "—", manner(value))
+    def render(self, value: dict[str, Any], record: Action) -> SafeString:
+        name = format_html('{} <span class="manner">{}</span>', cut(resource(value), LENGTH) or "—", manner(value))
+        return format_html("{}{}", name, said(record))
+
+
+def said(action: Action) -> SafeString | str:
+    """Return the message of an action, and who skipped it."""
+    if not action.status_message:
+        return ""
+    by = format_html(' <span class="secondary">({})</span>', action.skipped_by) if action.skipped_by else ""
+    return format_html('<div class="message said">{}{}</div>', action.status_message, by)
 
 
 class ActionTable(tables.Table):
@@ -39,12 +49,11 @@ class ActionTable(tables.Table):
     action_type = tables.Column(verbose_name="type")
     resource = ResourceColumn()
     action_plan = UUIDColumn("plans:detail", accessor="action_plan__uuid", verbose_name="plan", order_by="action_plan")
-    status_message = tables.Column(verbose_name="message", orderable=False, default="", attrs=cell("message"))
     updated_at = TimeColumn(verbose_name="changed")
 
     class Meta:
         model = Action
-        fields = ("state", "uuid", "action_type", "resource", "action_plan", "status_message", "updated_at")
+        fields = ("state", "uuid", "action_type", "resource", "action_plan", "updated_at")
         attrs = TABLE_ATTRIBUTES
 
 
@@ -56,8 +65,10 @@ class PlanActionTable(tables.Table):
         orderable=False,
         attrs=cell("choose"),
         verbose_name=format_html(
-            '<input type="checkbox" class="form-check-input" id="choose-all" data-choose-all aria-label="{}">',
-            "Select every pending action on this page",
+            '<input type="checkbox" class="form-check-input" id="choose-all" data-choose-all>'
+            ' <label for="choose-all"><span class="visually-hidden">{}</span>{}</label>',
+            "Select ",
+            "all",
         ),
     )
     state = StateColumn(attrs=cell("state-cell"))
@@ -66,7 +77,6 @@ class PlanActionTable(tables.Table):
     parents = tables.Column(
         accessor="first_parents", verbose_name="waits for", orderable=False, empty_values=(), attrs=cell("parents")
     )
-    status_message = tables.Column(verbose_name="message", orderable=False, default="", attrs=cell("message"))
     skip = tables.Column(
         empty_values=(),
         orderable=False,
@@ -76,7 +86,7 @@ class PlanActionTable(tables.Table):
 
     class Meta:
         model = Action
-        fields = ("choose", "state", "action_type", "resource", "parents", "status_message", "skip")
+        fields = ("choose", "state", "action_type", "resource", "parents", "skip")
         attrs = {"class": f"{TABLE_ATTRIBUTES['class']} actions"}
         row_attrs = {"id": lambda record: f"action-{short(record.uuid)}"}
 
@@ -115,11 +125,6 @@ class PlanActionTable(tables.Table):
         )
         more = record.parent_count - SHOWN_PARENTS
         return format_html("{} and {} more", links, more) if more > 0 else links
-
-    def render_status_message(self, value: str, record: Action) -> SafeString | str:
-        if record.skipped_by is None:
-            return value
-        return format_html('{} <span class="secondary">({})</span>', value, record.skipped_by)
 
     def render_skip(self, record: Action) -> SafeString | str:
         if record.state == Action.State.SKIPPED and record.skipped_by is not None:

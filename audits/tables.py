@@ -3,19 +3,17 @@
 import django_tables2 as tables
 
 from audits.models import Audit
-from watcher_site.columns import TABLE_ATTRIBUTES, DueColumn, StateColumn, TimeColumn
+from watcher_site.columns import TABLE_ATTRIBUTES, DueColumn, MessageColumn, NameColumn, StateColumn, TimeColumn
 
 
 class AuditTable(tables.Table):
     state = StateColumn()
-    name = tables.Column(linkify=("audits:detail", {"uuid": tables.A("uuid")}))
+    name = NameColumn(linkify=("audits:detail", {"uuid": tables.A("uuid")}))
     audit_type = tables.Column(verbose_name="type")
     goal = tables.Column(accessor="goal__display_name", verbose_name="goal")
     strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
     next_run = DueColumn(accessor="planned_run", order_by="next_run_time", verbose_name="next run", default="—")
-    status_message = tables.Column(
-        verbose_name="message", orderable=False, default="", attrs={"td": {"class": "message"}}
-    )
+    status_message = MessageColumn(verbose_name="message")
     created_at = TimeColumn(verbose_name="made")
 
     class Meta:

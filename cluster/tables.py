@@ -16,6 +16,8 @@ from watcher_site.templatetags.console import state_badge, use_bar
 
 # Names break at hyphens, where they are hard to read.
 ONE_LINE = {"td": {"class": "text-nowrap"}}
+# Heads begin with a capital, but for this unit.
+AS_IT_IS = {"th": {"class": "text-end as-it-is"}, "td": {"class": "text-end text-nowrap number"}}
 
 
 class UseColumn(tables.Column):
@@ -24,7 +26,7 @@ class UseColumn(tables.Column):
     def __init__(
         self, used: str, capacity: str, unit: str, scale: Callable[[float], float] = float, **options: Any
     ) -> None:
-        super().__init__(accessor=used, attrs={"td": {"class": "use"}}, **options)
+        super().__init__(accessor=used, attrs={"td": {"class": "use"}, "th": {"class": "as-it-is"}}, **options)
         self.capacity, self.unit, self.scale = capacity, unit, scale
 
     def render(self, value: int, record: Any) -> SafeString:
@@ -44,8 +46,8 @@ class ComputeNodeTable(tables.Table):
     zone = tables.Column(attrs=ONE_LINE)
     aggregates = tables.Column(empty_values=(), orderable=False, verbose_name="aggregates")
     vcpus = UseColumn("used_vcpus", "capacity_vcpus", "vCPU", verbose_name="vCPU")
-    memory = UseColumn("used_memory", "capacity_memory", "GB", gigabytes, verbose_name="memory")
-    disk = UseColumn("used_disk", "capacity_disk", "GB", verbose_name="disk")
+    memory = UseColumn("used_memory", "capacity_memory", "GB", gigabytes, verbose_name="Memory")
+    disk = UseColumn("used_disk", "capacity_disk", "GB", verbose_name="Disk")
     disabled_reason = tables.Column(verbose_name="reason", default="", orderable=False)
 
     class Meta:
@@ -72,7 +74,7 @@ class ServerTable(tables.Table):
         default="none",
         linkify=("cluster:node", {"uuid": tables.A("node__uuid")}),
     )
-    vcpus = NumberColumn(verbose_name="vCPU")
+    vcpus = NumberColumn(verbose_name="vCPU", attrs=AS_IT_IS)
     memory = NumberColumn(verbose_name="memory, MB")
     disk = NumberColumn(verbose_name="disk, GB")
     task_state = tables.Column(verbose_name="doing", default="")
@@ -91,8 +93,8 @@ class PoolTable(tables.Table):
     zone = tables.Column(accessor="storage_node__zone", attrs=ONE_LINE)
     state = StateColumn(accessor="storage_node__state", verbose_name="service")
     total_volumes = NumberColumn(verbose_name="volumes")
-    used = UseColumn("used_capacity_gb", "total_capacity_gb", "GB", orderable=False)
-    provisioned = UseColumn("provisioned_capacity_gb", "promisable_capacity_gb", "GB", verbose_name="promised")
+    used = UseColumn("used_capacity_gb", "total_capacity_gb", "GB", verbose_name="Used", orderable=False)
+    provisioned = UseColumn("provisioned_capacity_gb", "promisable_capacity_gb", "GB", verbose_name="Promised")
 
     class Meta:
         model = Pool

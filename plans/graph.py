@@ -13,7 +13,7 @@ from operator import or_
 from statistics import mean
 
 ROWS = 6
-WIDTH, HEIGHT = 162, 42
+WIDTH, HEIGHT = 170, 42
 ROW_GAP, COLUMN_GAP, BAND_GAP = 10, 12, 34
 PADDING, TITLE = 9, 26
 SHOWN_LAYERS = 100

@@ -6,13 +6,14 @@ from typing import Any
 
 from django.core.cache import cache
 
-from actions.descriptions import in_order, resource
+from actions.descriptions import in_order
 from actions.models import Action, ActionParent
+from actions.naming import resource
 from plans.graph import SHOWN_LAYERS, Node, Picture, draw, layers
 from plans.models import ActionPlan
 
 DRAWN_ACTIONS = 300
-LABEL_LENGTH = 19
+LABEL_LENGTH = 18
 
 
 @dataclass

@@ -27,13 +27,20 @@ class ActionPlanQuerySet(RecordQuerySet):
         return self.running().exclude(applier__in=Service.objects.active().exclude(pk=applier.pk).values("pk"))
 
     def with_progress(self) -> Self:
-        """Add how many actions each plan has, and how many have finished: ``total_actions``, ``finished_actions``."""
+        """Add to each plan how many actions it has, and of these how many were carried out and how many left out.
+
+        They are called ``total_actions``, ``finished_actions`` and ``skipped_actions``.
+        """
         actions = Action.objects.present().filter(action_plan=OuterRef("pk")).order_by().values("action_plan")
 
         def number(condition: Q) -> Coalesce:
             return Coalesce(Subquery(actions.annotate(number=Count("pk", filter=condition)).values("number")), 0)
 
-        return self.annotate(total_actions=number(Q()), finished_actions=number(Q(state__in=Action.FINAL)))
+        return self.annotate(
+            total_actions=number(Q()),
+            finished_actions=number(Q(state__in=Action.CARRIED_OUT)),
+            skipped_actions=number(Q(state=Action.State.SKIPPED)),
+        )
 
     def adopt(self, applier: Service) -> bool:
         """Take over the one plan that this queryset holds if it is free, and say whether this applier was first.

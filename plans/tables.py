@@ -5,13 +5,21 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from plans.models import ActionPlan
-from watcher_site.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn, TimeColumn, UUIDColumn
+from watcher_site.columns import (
+    TABLE_ATTRIBUTES,
+    MessageColumn,
+    NameColumn,
+    NumberColumn,
+    StateColumn,
+    TimeColumn,
+    UUIDColumn,
+)
 
 
 class ActionPlanTable(tables.Table):
     state = StateColumn()
     uuid = UUIDColumn("plans:detail", verbose_name="plan", orderable=False)
-    audit = tables.Column(
+    audit = NameColumn(
         accessor="audit__name",
         verbose_name="audit",
         default="—",
@@ -19,9 +27,7 @@ class ActionPlanTable(tables.Table):
     )
     strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
     finished = NumberColumn(accessor="finished_actions", verbose_name="finished", orderable=False)
-    status_message = tables.Column(
-        verbose_name="message", orderable=False, default="", attrs={"td": {"class": "message"}}
-    )
+    status_message = MessageColumn(verbose_name="message")
     created_at = TimeColumn(verbose_name="made")
 
     class Meta:
@@ -30,4 +36,7 @@ class ActionPlanTable(tables.Table):
         attrs = TABLE_ATTRIBUTES
 
     def render_finished(self, value: int, record: ActionPlan) -> SafeString:
-        return format_html("{} of {}", value, getattr(record, "total_actions", 0))
+        finished = format_html("{} of {}", value, getattr(record, "total_actions", 0))
+        skipped = getattr(record, "skipped_actions", 0)
+        more = format_html('<br><span class="secondary">{} skipped</span>', skipped) if skipped else ""
+        return format_html("<span>{}{}</span>", finished, more)

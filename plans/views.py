@@ -19,6 +19,8 @@ from watcher_site.pages import Deletion, ListPage, RecordPage, Verb
 
 ACTIONS_PER_PAGE = 100
 SHOWN_EVENTS = 12
+MOST_EVENTS = 500
+LEFT_OUT = (Action.State.SKIPPED, Action.State.CANCELLED)
 # The page of a plan in these states updates itself: somebody else's process is about to change it.
 MOVING = frozenset({ActionPlan.State.PENDING, ActionPlan.State.ONGOING, ActionPlan.State.CANCELLING})
 
@@ -55,7 +57,8 @@ class ActionPlanPage(RecordPage):
             plan=plan,
             counts=counts,
             total=total,
-            finished=sum(count for state, count in counts.items() if state in Action.FINAL),
+            finished=sum(count for state, count in counts.items() if state in Action.CARRIED_OUT),
+            left_out={state: counts[state] for state in LEFT_OUT if state in counts},
             moving=plan.state in MOVING,
             nobody_runs_it=plan.state in MOVING and not Service.objects.appliers().active().exists(),
             may_skip=may_skip(self.request, plan),
@@ -63,7 +66,7 @@ class ActionPlanPage(RecordPage):
             may_cancel=plan.state in plan.CANCELLABLE,
             table=actions_table(self.request, plan),
             only=chosen_state(self.request),
-            events=latest_events(plan),
+            **latest_events(self.request, plan),
             **picture_of(plan, total),
             **context,
         )
@@ -87,9 +90,12 @@ def chosen_state(request: HttpRequest) -> str:
     return state if state in Action.State.values else ""
 
 
-def latest_events(plan: ActionPlan) -> QuerySet[ActionEvent]:
+def latest_events(request: HttpRequest, plan: ActionPlan) -> dict[str, Any]:
+    """Return the latest events, more of them where they are asked for, and whether there are still more."""
+    most = MOST_EVENTS if "events" in request.GET else SHOWN_EVENTS
     events = ActionEvent.objects.filter(action__action_plan=plan).select_related("action")
-    return events.order_by("-pk")[:SHOWN_EVENTS]
+    found = list(events.order_by("-pk")[: most + 1])
+    return {"events": found[:most], "more_events": len(found) > most, "all_events": most == MOST_EVENTS}
 
 
 class ActionPlanVerb(Verb):

@@ -8,7 +8,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from watcher_site.templatetags.console import short, state_badge, until, when
+from watcher_site.naming import shortened
+from watcher_site.templatetags.console import brief, short, state_badge, until, when
 
 TABLE_ATTRIBUTES = {"class": "table table-hover align-middle mb-0"}
 
@@ -48,6 +49,25 @@ class UUIDColumn(tables.Column):
         return format_html(
             '<a class="uuid" href="{}" title="{}">{}</a>', reverse(self.page, args=[value]), value, short(value)
         )
+
+
+class NameColumn(tables.Column):
+    """A name; one that was made up with the time is shortened, and told in full on hovering."""
+
+    attrs = {"td": {"class": "name"}}
+
+    def render(self, value: str) -> SafeString:
+        return format_html('<span title="{}">{}</span>', value, brief(value))
+
+
+class MessageColumn(tables.Column):
+    """What a record says of itself: its first lines, and on hovering the whole."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(orderable=False, default="", attrs={"td": {"class": "message"}}, **options)
+
+    def render(self, value: str) -> SafeString:
+        return format_html('<span class="first-lines" title="{}">{}</span>', value, shortened(value))
 
 
 class NumberColumn(tables.Column):

@@ -139,7 +139,7 @@ TEMPLATES = [
     }
 ]
 CRISPY_ALLOWED_TEMPLATE_PACKS = CRISPY_TEMPLATE_PACK = "bootstrap5"
-DJANGO_TABLES2_TEMPLATE = "django_tables2/bootstrap5-responsive.html"
+DJANGO_TABLES2_TEMPLATE = "table.html"
 
 # Database: SQLite out of the box, PostgreSQL in production
 

@@ -2,7 +2,8 @@
 
 from django import template
 
-from actions.descriptions import manner, resource
+from actions.descriptions import manner
+from actions.naming import resource
 
 register = template.Library()
 register.filter(resource)

@@ -18,4 +18,10 @@ SwaggerUIBundle({
   },
 });
 
+// Swagger UI has colours for the dark of its own, under this class.
+const root = document.documentElement;
+const colour = () => root.classList.toggle("dark-mode", root.getAttribute("data-bs-theme") === "dark");
+new MutationObserver(colour).observe(root, { attributeFilter: ["data-bs-theme"] });
+colour();
+
 document.getElementById("version").addEventListener("change", (event) => event.target.form.submit());

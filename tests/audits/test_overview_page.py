@@ -1,5 +1,6 @@
 """The console's first page."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -30,6 +31,18 @@ def test_a_service_that_gave_no_sign_of_life_is_failed(client: Client, cloud_adm
     text = overview(client, cloud_admin)
     assert "state-active" in text
     assert "state-failed" in text
+
+
+def test_a_service_that_is_gone_is_not_said_to_have_been_seen_just_now(client: Client, cloud_admin: User) -> None:
+    seen = timezone.now() - timedelta(seconds=45)
+    Service.objects.create(name=Service.APPLIER, host="control1", last_seen_up=seen)
+    assert "45 seconds ago" in overview(client, cloud_admin)
+
+
+def test_the_audit_of_a_plan_is_a_link(client: Client, cloud_admin: User) -> None:
+    plan = make_plan({"a": []}, audit=make_audit("nightly"))
+    link = reverse("audits:detail", args=[plan.audit.uuid])
+    assert overview(client, cloud_admin).count(f'href="{link}"') == 2
 
 
 def test_someone_without_rights_reads_whom_to_ask(client: Client, stranger: User) -> None:

@@ -1,6 +1,6 @@
 """The console's pages of action plans: who sees them, which buttons stand there, what a refusal looks like."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from actions.models import Action
+from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.builders import make_audit, make_plan, make_strategy
 
@@ -197,3 +197,42 @@ def test_who_may_see_plans_but_no_actions_does_not_find_them_on_the_plans_page(c
     stranger.user_permissions.add(Permission.objects.get(codename="view_actionplan"))
     client.force_login(stranger)
     assert client.get(f"/console/plans/{make_plan({'a': []}).uuid}/").status_code == 403
+
+
+def test_a_skipped_action_is_not_said_to_have_finished(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []})
+    Action.objects.filter(pk=plan.actions.first().pk).update(state="SKIPPED")
+    text = " ".join(page(administrator, plan).split())
+    assert "<strong>0</strong> of <strong>2</strong> actions finished, 1 skipped" in text
+    assert "<span>0 of 2<br>" in administrator.get(reverse("plans:list")).content.decode()
+
+
+def test_a_message_leads_to_the_actions_that_it_names(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    named = plan.actions.get()
+    ActionPlan.objects.update(state="SUCCEEDED", status_message=f"1 of 1: {named.uuid} by bob.")
+    link = f'<a href="{reverse("actions:detail", args=[named.uuid])}" title="{named.uuid}">nop a</a> by bob.'
+    assert link in page(administrator, plan)
+
+
+def with_events(number: int) -> ActionPlan:
+    plan = make_plan({"a": []})
+    moment = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)
+    ActionEvent.objects.bulk_create(
+        ActionEvent(action=plan.actions.get(), event="execute", start_time=moment) for _ in range(number)
+    )
+    return plan
+
+
+def test_events_have_a_date(administrator: Client) -> None:
+    assert ">2026-03-01 12:00:05</time>" in page(administrator, with_events(1))
+
+
+@pytest.mark.parametrize(("number", "more"), [(12, False), (13, True)])
+def test_where_there_are_more_events_they_can_be_shown(administrator: Client, number: int, more: bool) -> None:
+    plan = with_events(number)
+    assert ("Show more events" in page(administrator, plan)) == more
+    address = reverse("plans:detail", args=[plan.uuid])
+    whole = administrator.get(address, {"events": "all"}).content.decode()
+    assert whole.count('class="event-name"') == number
+    assert "Show more events" not in whole

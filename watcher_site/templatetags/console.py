@@ -1,5 +1,6 @@
 """How the console writes states, times, identifiers and shares."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -8,15 +9,35 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.timesince import timesince, timeuntil
 
+from watcher_site.naming import linked
+
 register = template.Library()
+register.filter(linked)
+# So many seconds make no difference to people.
+JUST_NOW = 10
+# What `audits.creation.default_name` puts behind the name of a strategy, a template or a goal.
+MADE_UP = re.compile(r"-(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?$")
 
 
 @register.filter
 def short(identifier: Any) -> str:
     """Return the beginning of a UUID, enough for a person to tell it from its neighbours."""
     return str(identifier)[:8]
+
+
+@register.filter
+def brief(name: str) -> str:
+    """Return a name that was made of another and the time without the parts of a second: for lists."""
+    return MADE_UP.sub(r" \1 \2", str(name))
+
+
+@register.filter
+def head(label: str) -> str:
+    """Return the head of a column with a capital, unless it is written as it is on purpose, such as vCPU."""
+    return label if label[1:2].isupper() else capfirst(label)
 
 
 @register.filter
@@ -34,7 +55,10 @@ def when(moment: datetime | None) -> SafeString | str:
 
 def ago(moment: datetime) -> str:
     past = timesince(moment, depth=1)
-    return "just now" if past.startswith("0") else f"{past} ago"
+    if not past.startswith("0"):
+        return f"{past} ago"
+    seconds = int((timezone.now() - moment).total_seconds())
+    return "just now" if seconds < JUST_NOW else f"{seconds} seconds ago"
 
 
 @register.filter

@@ -24,6 +24,12 @@
     }
   };
 
+  const hintAtScroll = () => {
+    const graph = document.getElementById("graph");
+    const hint = document.querySelector("[data-scroll-hint]");
+    if (graph && hint) hint.hidden = graph.scrollWidth <= graph.clientWidth + 1;
+  };
+
   const announce = () => {
     const news = document.querySelector("[data-announcement]")?.dataset.announcement;
     const place = document.getElementById("announcement");
@@ -41,10 +47,11 @@
   });
 
   // A fragment that is about to be replaced: remember what was chosen and how far it was scrolled.
-  let kept = { chosen: new Set(), scrolled: new Map() };
+  let kept = { state: "", chosen: new Set(), scrolled: new Map() };
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.target === dialog) return;
     kept = {
+      state: document.getElementById("progress")?.dataset.state,
       chosen: new Set(boxes().filter((box) => box.checked).map((box) => box.value)),
       scrolled: new Map([...document.querySelectorAll("[data-keep-scroll]")].map((part) => [part.id, part.scrollLeft])),
     };
@@ -57,7 +64,11 @@
     boxes().forEach((box) => { box.checked = kept.chosen.has(box.value); });
     kept.scrolled.forEach((left, id) => { const part = document.getElementById(id); if (part) part.scrollLeft = left; });
     countChosen();
+    hintAtScroll();
     announce();
+    // What was said of a step is past when the next one was made.
+    const now = document.getElementById("progress")?.dataset.state;
+    if (now !== kept.state) document.querySelectorAll("#messages .alert-success").forEach((message) => message.remove());
   });
 
   // Fields that the server draws anew: what was typed while it did so is put back.
@@ -83,6 +94,8 @@
     if (event.detail.elt.id !== "progress" || event.detail.xhr.status < 500) location.reload();
   });
 
+  window.addEventListener("resize", hintAtScroll);
   markPage();
   countChosen();
+  hintAtScroll();
 })();
