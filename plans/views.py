@@ -10,6 +10,7 @@ from django_tables2 import RequestConfig
 from actions.descriptions import in_order
 from actions.models import Action, ActionEvent
 from actions.tables import PlanActionTable
+from plans.efficacy import efficacy_of
 from plans.filters import ActionPlanFilters
 from plans.models import ActionPlan
 from plans.pictures import picture_of
@@ -66,6 +67,7 @@ class ActionPlanPage(RecordPage):
             may_cancel=plan.state in plan.CANCELLABLE,
             table=actions_table(self.request, plan),
             only=chosen_state(self.request),
+            efficacy=efficacy_of(plan),
             **latest_events(self.request, plan),
             **picture_of(plan, total),
             **context,

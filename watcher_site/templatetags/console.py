@@ -41,6 +41,12 @@ def head(label: str) -> str:
 
 
 @register.filter
+def words(name: str) -> str:
+    """Return a name of the API as people write: ``released_nodes_ratio`` reads "Released nodes ratio"."""
+    return capfirst(name.replace("_", " "))
+
+
+@register.filter
 def state_badge(state: str) -> SafeString:
     return format_html('<span class="state state-{}">{}</span>', state.lower(), state)
 
