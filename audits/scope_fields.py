@@ -1,11 +1,12 @@
 """The fields that narrow an audit to a part of the cloud, with what the cloud has as their choices."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
 
 from audits.cloud_names import Choices, compute_nodes, host_aggregates, zones
+from audits.scope import compute_rules, exclusions, storage_rules
 
 ZONES, AGGREGATES, LEFT_OUT = "scope_zones", "scope_aggregates", "scope_left_out"
 
@@ -24,6 +25,21 @@ def scope_fields() -> dict[str, forms.Field]:
         LEFT_OUT: ("Nodes to leave out", "The audit does not see them, nor what is on them.", compute_nodes()),
     }
     return {name: boxes(*kind) for name, kind in kinds.items() if kind[-1]}
+
+
+def scope_in_words(scope: list[Any]) -> list[str]:
+    """Return a line for each kind of thing that a scope includes, then for each that it leaves out."""
+    rules = [*compute_rules(scope), *storage_rules(scope)]
+    included = [rule for rule in rules if "exclude" not in rule]
+    return [*lines(included, "only"), *lines(exclusions(rules), "without")]
+
+
+def lines(rules: Sequence[Mapping[str, Any]], how: str) -> list[str]:
+    entries = {kind: entry for rule in rules for kind, entry in rule.items()}
+    return [
+        f"{how} {kind.replace('_', ' ')} {', '.join(str(value) for one in entry for value in one.values())}"
+        for kind, entry in entries.items()
+    ]
 
 
 def scope_of(cleaned: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from audits.filters import AuditFilters
 from audits.forms import AuditForm
 from audits.models import Audit
 from audits.parameter_fields import PREFIX
+from audits.scope_fields import scope_in_words
 from audits.tables import AuditTable
 from watcher_site.kept_forms import KeepsForm
 from watcher_site.pages import Deletion, ListPage, RecordPage, Verb
@@ -61,6 +62,7 @@ class AuditPage(RecordPage):
             may_delete=audit.state in audit.DELETABLE,
             may_suspend=audit.audit_type == Audit.Type.CONTINUOUS and audit.state == Audit.State.ONGOING,
             may_resume=audit.state == Audit.State.SUSPENDED,
+            scope=scope_in_words(audit.scope),
             webhook=self.request.build_absolute_uri(f"/v1/webhooks/{audit.uuid}"),
             **context,
         )

@@ -48,7 +48,9 @@ class ComputeNodeTable(tables.Table):
     vcpus = UseColumn("used_vcpus", "capacity_vcpus", "vCPU", verbose_name="vCPU")
     memory = UseColumn("used_memory", "capacity_memory", "GB", gigabytes, verbose_name="Memory")
     disk = UseColumn("used_disk", "capacity_disk", "GB", verbose_name="Disk")
-    disabled_reason = tables.Column(verbose_name="reason", default="", orderable=False)
+    disabled_reason = tables.Column(
+        verbose_name="reason", default="", orderable=False, attrs={"td": {"class": "name"}}
+    )
 
     class Meta:
         model = ComputeNode

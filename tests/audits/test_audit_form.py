@@ -182,6 +182,19 @@ def test_the_part_becomes_the_scope_of_the_audit(administrator: Client) -> None:
     ]
 
 
+def test_the_page_of_an_audit_says_what_it_looks_at(administrator: Client) -> None:
+    make_aggregate(1, "large-memory", make_node("compute1", zone="hall-a"))
+    create(administrator, "dummy")
+    create(administrator, "dummy", scope_zones=["hall-a"], scope_left_out=["compute1"])
+    pages = [
+        administrator.get(reverse("audits:detail", args=[audit.uuid])).content.decode()
+        for audit in Audit.objects.order_by("pk")
+    ]
+    assert "the whole cloud" in pages[0]
+    assert "only availability zones hall-a" in pages[1]
+    assert "without compute nodes compute1" in pages[1]
+
+
 def test_an_audit_of_everything_has_no_scope(administrator: Client) -> None:
     make_node("compute1")
     create(administrator, "dummy")
