@@ -1,23 +1,41 @@
 """A small cloud with a plan on it, for people who have just arrived."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
 from audits.audit_templates import create_audit_template
 from audits.creation import create_audit
 from audits.engine import DecisionEngine
-from audits.models import Audit
+from audits.models import Audit, AuditTemplate
 from cluster.json_lines import parse
 from cluster.loading import load_topology
-from cluster.models import ComputeNode, Server
+from cluster.models import ComputeNode, Flavor, HostAggregate, Pool, Server, StorageNode, Volume, VolumeType
 from plans.models import ActionPlan
 from watcher_site.locks import lock_table
+from watcher_site.refusals import Conflict
 
 TOPOLOGY = Path(__file__).with_name("demonstration.json")
 MAINTAINED = "compute-03"
 # It disappears after the plan was made, so that its migration skips itself.
 DELETED = "ci-runner-6"
+
+
+AT_WORK = {*ActionPlan.State} - ActionPlan.DELETABLE
+# What points at others comes before them.
+KINDS: dict[str, Any] = {
+    "volumes": Volume,
+    "pools": Pool,
+    "storage_nodes": StorageNode,
+    "volume_types": VolumeType,
+    "servers": Server,
+    "host_aggregates": HostAggregate,
+    "compute_nodes": ComputeNode,
+    "flavors": Flavor,
+}
 
 
 @transaction.atomic
@@ -29,31 +47,75 @@ def load_demonstration() -> ActionPlan | None:
     lock_table(ComputeNode)
     if ComputeNode.objects.exists():
         return None
-    load_topology(parse(TOPOLOGY.read_bytes())[1])
-    plan = run(make_audit())
-    Server.objects.filter(name=DELETED).soft_delete()
-    return plan
+    return fill(read())
 
 
-def make_audit() -> Audit:
-    create_audit_template(
-        name="try-out",
+@transaction.atomic
+def load_demonstration_again() -> ActionPlan:
+    """Bring the demonstration's cloud back to where it began, with a plan anew. Accounts, audits and plans stay.
+
+    Raises:
+        Conflict: the cloud holds something else than the demonstration, or a plan is at work on it.
+    """
+    lock_table(ComputeNode)
+    document = read()
+    for name in strangers(document):
+        raise Conflict(f"The cloud holds {name}, which is none of the demonstration's: nothing was changed.")
+    for plan in ActionPlan.objects.filter(state__in=AT_WORK).present():
+        raise Conflict(f"Action plan {plan.uuid} is {plan.state}: wait for its end, or cancel it.")
+    for model in KINDS.values():
+        model.objects.all().delete()
+    return fill(document)
+
+
+def read() -> dict[str, Any]:
+    document: dict[str, Any] = parse(TOPOLOGY.read_bytes())[1]
+    return document
+
+
+def strangers(document: dict[str, Any]) -> Iterator[str]:
+    """Yield what of the cloud the demonstration did not bring, were it deleted since."""
+    for collection, model in KINDS.items():
+        own = {UUID(item["uuid"]) for item in document[collection]}
+        yield from (f"{model._meta.verbose_name} {row}" for row in model.objects.all() if row.uuid not in own)
+
+
+def fill(document: dict[str, Any]) -> ActionPlan:
+    load_topology(document)
+    make_template(
+        "try-out",
         description="Says hello and sleeps: harmless, to see how audits and plans work.",
         goal="dummy",
         strategy="dummy",
         default_parameters={"para1": 5, "para2": "Good morning"},
     )
-    template = create_audit_template(
-        name=f"empty-{MAINTAINED}",
+    template = make_template(
+        f"empty-{MAINTAINED}",
         description=f"Moves every server away from {MAINTAINED}, so that its memory can be replaced.",
         goal="cluster_maintaining",
         strategy="host_maintenance",
         default_parameters={"maintenance_node": MAINTAINED},
     )
+    plan = run(make_audit(template))
+    Server.objects.filter(name=DELETED).soft_delete()
+    return plan
+
+
+def make_template(name: str, **attributes: Any) -> AuditTemplate:
+    """Return the template of this name, as it is if people have it already."""
+    standing = AuditTemplate.objects.present().filter(name=name).first()
+    return standing or create_audit_template(name=name, **attributes)
+
+
+def make_audit(template: AuditTemplate) -> Audit:
+    name = f"Maintenance of {MAINTAINED}"
+    earlier = Audit.objects.filter(name__startswith=name).count()
     return create_audit(
         audit_type=Audit.Type.ONESHOT,
-        name=f"Maintenance of {MAINTAINED}",
+        name=f"{name}, no. {earlier + 1}" if earlier else name,
         audit_template_uuid=str(template.uuid),
+        # People may have changed the template since.
+        parameters={"maintenance_node": MAINTAINED},
         force=True,
     )
 

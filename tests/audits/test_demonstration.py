@@ -4,7 +4,8 @@ from collections import Counter
 from io import StringIO
 
 import pytest
-from django.core.management import call_command
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 
 from audits import demonstration
 from audits.models import Audit, AuditTemplate
@@ -17,9 +18,9 @@ from watcher_site.models import Service
 pytestmark = pytest.mark.django_db
 
 
-def load() -> str:
+def load(*arguments: str) -> str:
     output = StringIO()
-    call_command("load_demonstration", stdout=output)
+    call_command("load_demonstration", *arguments, stdout=output)
     return output.getvalue()
 
 
@@ -102,3 +103,68 @@ def test_the_maintained_node_is_empty_when_the_plan_has_run() -> None:
     ActionPlan.objects.get().launch()
     run_waiting()
     assert not Server.objects.present().filter(node__hostname=demonstration.MAINTAINED).exists()
+
+
+def places() -> set[tuple[str, str]]:
+    return set(Server.objects.present().values_list("name", "node__hostname"))
+
+
+def run_newest() -> ActionPlan:
+    ActionPlan.objects.latest("pk").launch()
+    run_waiting()
+    return ActionPlan.objects.latest("pk")
+
+
+def test_loaded_again_everything_is_where_it_began() -> None:
+    load()
+    before = places()
+    run_newest()
+    load("--again")
+    assert places() == before
+    assert ComputeNode.objects.get(hostname=demonstration.MAINTAINED).status == ComputeNode.Status.ENABLED
+
+
+def test_loaded_again_its_plan_can_be_run_again_beside_the_record_of_the_first(cloud_admin: User) -> None:
+    load()
+    assert run_newest().state == "SUCCEEDED"
+    load("--again")
+    assert run_newest().state == "SUCCEEDED"
+    assert ActionPlan.objects.count() == 2
+    assert User.objects.filter(pk=cloud_admin.pk).exists()
+
+
+def test_loaded_again_and_again_its_audits_have_names_of_their_own() -> None:
+    load()
+    load("--again")
+    load("--again")
+    assert list(Audit.objects.order_by("pk").values_list("name", flat=True)) == [
+        "Maintenance of compute-03",
+        "Maintenance of compute-03, no. 2",
+        "Maintenance of compute-03, no. 3",
+    ]
+
+
+def test_loaded_again_the_plan_that_nobody_started_is_superseded() -> None:
+    load()
+    load("--again")
+    assert list(ActionPlan.objects.order_by("pk").values_list("state", flat=True)) == ["SUPERSEDED", "RECOMMENDED"]
+
+
+def test_a_cloud_of_ones_own_is_never_loaded_over() -> None:
+    load()
+    make_node("compute-of-ours")
+    with pytest.raises(CommandError, match="holds compute node compute-of-ours, which is none of the demonstration's"):
+        load("--again")
+    assert ComputeNode.objects.count() == 7
+
+
+def test_it_is_not_loaded_again_under_a_plan_that_waits_or_runs() -> None:
+    load()
+    ActionPlan.objects.get().launch()
+    with pytest.raises(CommandError, match="is PENDING: wait for its end, or cancel it"):
+        load("--again")
+
+
+def test_an_empty_cloud_is_filled_whether_again_or_not() -> None:
+    load("--again")
+    assert ActionPlan.objects.get().state == "RECOMMENDED"

@@ -2,15 +2,22 @@
 
 from typing import Any
 
-from audits.demonstration import load_demonstration
+from django.core.management import CommandParser
+
+from audits.demonstration import load_demonstration, load_demonstration_again
 from watcher_site import commands
 
 
 class Command(commands.Command):
     help = "Fill an empty embedded cloud with a demonstration: compute nodes, servers, and a recommended plan."
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        plan = load_demonstration()
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--again", action="store_true", help="bring the demonstration back to where it began, with a plan anew"
+        )
+
+    def handle(self, *args: Any, again: bool, **options: Any) -> None:
+        plan = load_demonstration_again() if again else load_demonstration()
         if plan is None:
             self.stdout.write("The cloud was filled before: nothing was changed.")
         else:
