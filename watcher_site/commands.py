@@ -6,14 +6,8 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError
 
+from watcher_site.command_line import BAD_INPUT, OUT_OF_ORDER, one_line
 from watcher_site.refusals import Refused
-
-BAD_INPUT = 2
-OUT_OF_ORDER = 1
-
-
-def one_line(problem: Exception) -> str:
-    return " ".join(str(problem).split())
 
 
 class Command(BaseCommand):

@@ -1,7 +1,8 @@
 """Reads the environment for the settings: every variable has a type and a range, and a wrong one stops the start."""
 
+import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -18,25 +19,31 @@ def refuse(name: str, rule: str) -> NoReturn:
     raise ImproperlyConfigured(" ".join(f"{name}: {rule}".split()))
 
 
-def read(reader: Callable[..., Any], name: str, default: Any, **options: Any) -> Any:
-    """Return a variable, or refuse to start, naming it and the rule it broke."""
+def read(reader: Callable[..., Any], name: str, default: Any, *, rule: str | None = None, **options: Any) -> Any:
+    """Return a variable, or refuse to start, naming it and the rule it broke: ``rule``, or the reader's own words."""
     try:
         return reader(name, default, **options)
     except EnvError as problem:
-        refuse(name, re.sub(r'^Environment variable "\w+" invalid: ', "", str(problem)))
-    except ValueError as problem:
+        refuse(name, rule or re.sub(r'^Environment variable "\w+" invalid: ', "", str(problem)))
+    except ValueError as problem:  # The file that it should be read from cannot be.
         refuse(name, str(problem))
 
 
-def read_number(name: str, default: float, *, least: float, most: float = 1e9) -> float:
-    number = read(env.float, name, default)
+def read_switch(name: str, default: bool) -> bool:
+    switch: bool = read(env.bool, name, default, rule="must be true or false.")
+    return switch
+
+
+def read_number(name: str, default: float, *, least: float, most: float = 1e9, kind: str = "number") -> float:
+    rule = f"must be a {kind} from {least:.10g} to {most:.10g}"
+    number: float = read(env.float, name, default, rule=f"{rule}.")
     if not least <= number <= most:
-        refuse(name, f"must be a number from {least:g} to {most:g}, and is {number:g}.")
+        refuse(name, f"{rule}, and is {number:g}.")
     return number
 
 
 def read_whole(name: str, default: int, *, least: int, most: int = 10**9) -> int:
-    number = read_number(name, default, least=least, most=most)
+    number = read_number(name, default, least=least, most=most, kind="whole number")
     if number != int(number):
         refuse(name, f"must be a whole number, and is {number:g}.")
     return int(number)
@@ -71,7 +78,36 @@ def read_choice(name: str, default: str, choices: Collection[str]) -> str:
 
 def read_numbers(name: str, default: dict[str, int]) -> dict[str, int]:
     """Read a table of natural numbers, written like nop=70,migrate=30."""
-    numbers = read(env.dict, name, default, subcast_values=int)
+    rule = "must hold whole numbers of at least 1, like nop=70,migrate=30."
+    numbers = read(env.dict, name, default, rule=rule, subcast_values=int)
     if any(number < 1 for number in numbers.values()):
-        refuse(name, "must hold numbers of at least 1.")
+        refuse(name, rule)
     return numbers
+
+
+def read_database(name: str, default_file: Path) -> dict[str, Any]:
+    """Read the URL of a PostgreSQL database, or of an SQLite one in a folder that this user may write to.
+
+    The folder of ``default_file`` is made by whoever fills it.
+    """
+    rule = "must be postgres://user:password@host:port/name or sqlite:////path/to/file."
+    database: dict[str, Any] = read(env.dj_db_url, name, f"sqlite:///{default_file}", rule=rule)
+    if database["ENGINE"] == "django.db.backends.sqlite3":
+        require_place(name, database, default_file)
+    elif database["ENGINE"] != "django.db.backends.postgresql" or not database["NAME"]:
+        refuse(name, rule)
+    return database
+
+
+def require_place(name: str, database: Mapping[str, Any], default_file: Path) -> None:
+    file = Path(database["NAME"])
+    if database["NAME"] == ":memory:" or (file == default_file and not file.parent.exists()):
+        return
+    if not file.parent.is_dir():
+        refuse(name, f"the folder {file.parent} does not exist.")
+    # SQLite writes its journal beside the file.
+    for path in (file.parent, file):
+        if path.exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            refuse(name, f"{path} is not writable.")
+    if file.is_dir():
+        refuse(name, f"{file} is a folder.")

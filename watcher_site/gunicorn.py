@@ -13,12 +13,14 @@ import structlog
 from django.core.exceptions import ImproperlyConfigured
 from gunicorn.glogging import Logger
 
+from watcher_site.command_line import BAD_INPUT
 from watcher_site.middleware import RequestId
 
 try:
     from watcher_site import settings
 except ImproperlyConfigured as problem:
-    sys.exit(str(problem))
+    sys.stderr.write(f"{problem}\n")
+    sys.exit(BAD_INPUT)
 
 access_log = structlog.get_logger("gunicorn.access")
 

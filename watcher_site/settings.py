@@ -20,10 +20,12 @@ from watcher_site.environment import (
     is_web_address,
     read,
     read_choice,
+    read_database,
     read_list,
     read_number,
     read_numbers,
     read_path,
+    read_switch,
     read_whole,
     refuse,
 )
@@ -42,7 +44,7 @@ def stored_secret_key() -> str:
 
 # Security
 
-DEBUG = read(env.bool, "DEBUG", False)
+DEBUG = read_switch("DEBUG", False)
 ALLOWED_HOSTS = read_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost"])
 SECRET_KEY = read(env.str, "SECRET_KEY", "") or stored_secret_key()
 SECRET_KEY_FALLBACKS = read_list("SECRET_KEY_FALLBACKS")
@@ -54,7 +56,7 @@ else:
     if not ALLOWED_HOSTS or any("*" in host for host in ALLOWED_HOSTS):
         refuse("ALLOWED_HOSTS", "must name the hosts that this site answers to, without '*', unless DEBUG is on.")
 
-HTTPS = read(env.bool, "WATCHER_HTTPS", not DEBUG)
+HTTPS = read_switch("WATCHER_HTTPS", not DEBUG)
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = read_whole("WATCHER_HSTS_SECONDS", 365 * 24 * 3600, least=0) if HTTPS else 0
@@ -64,7 +66,7 @@ SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 CSRF_TRUSTED_ORIGINS = read_list("WATCHER_TRUSTED_ORIGINS")
 if not all(origin.startswith(("https://", "http://")) for origin in CSRF_TRUSTED_ORIGINS):
     refuse("WATCHER_TRUSTED_ORIGINS", "must begin with https:// or http:// each.")
-if read(env.bool, "WATCHER_BEHIND_PROXY", False):
+if read_switch("WATCHER_BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
@@ -143,7 +145,7 @@ DJANGO_TABLES2_TEMPLATE = "table.html"
 
 # Database: SQLite out of the box, PostgreSQL in production
 
-DATABASES = {"default": read(env.dj_db_url, "DATABASE_URL", f"sqlite:///{DATA_DIR / 'watcher.sqlite3'}")}
+DATABASES = {"default": read_database("DATABASE_URL", DATA_DIR / "watcher.sqlite3")}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"].setdefault("OPTIONS", {}).update(
         # A transaction that will write takes the lock at its start: the row locks of PostgreSQL, for SQLite.
@@ -151,13 +153,11 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         timeout=30,
         init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     )
-elif DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql" and DATABASES["default"]["NAME"]:
+else:
     DATABASES["default"]["CONN_MAX_AGE"] = read_whole("WATCHER_CONNECTION_AGE", 600, least=0)
     # PostgreSQL plans what it is asked again and again only once a connection.
     DATABASES["default"].setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=3)
-    DATABASES["default"]["CONN_HEALTH_CHECKS"] = read(env.bool, "WATCHER_CONNECTION_CHECKS", False)
-else:
-    refuse("DATABASE_URL", "must be postgres://user:password@host:port/name or sqlite:///path.")
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = read_switch("WATCHER_CONNECTION_CHECKS", False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # People
@@ -208,7 +208,7 @@ POLL_INTERVAL = read_number("WATCHER_POLL_INTERVAL", 1, least=0.01)
 STOP_GRACE = read_number("WATCHER_STOP_GRACE", 60, least=1)
 APPLIER_WORKERS = read_whole("WATCHER_APPLIER_WORKERS", 4, least=1)
 APPLIER_PLANS = read_whole("WATCHER_APPLIER_PLANS", 4, least=1)
-ROLLBACK = read(env.bool, "WATCHER_ROLLBACK", False)
+ROLLBACK = read_switch("WATCHER_ROLLBACK", False)
 # A recommended plan that nobody started within so many hours is superseded; 0 means never.
 ACTION_PLAN_EXPIRY = timedelta(hours=read_number("WATCHER_ACTION_PLAN_EXPIRY", 24, least=0, most=24 * 36525))
 # The weight planner: heavier action types come first, and so many actions of one type run at once.
@@ -317,11 +317,12 @@ EMBEDDED_CLOUD_FAILURE_RATE = read_number("WATCHER_EMBEDDED_CLOUD_FAILURE_RATE",
 # Serving, and the first start
 
 BIND = read(env.str, "WATCHER_BIND", "127.0.0.1")
-PORT = read_whole("PORT", 8000, least=1)
+PORT = read_whole("PORT", 8000, least=1, most=65535)
 WEB_WORKERS = read_whole("WATCHER_WEB_WORKERS", 2, least=1, most=1000)
 WEB_THREADS = read_whole("WATCHER_WEB_THREADS", 4, least=1, most=1000)
-DEMO = read(env.bool, "WATCHER_DEMO", True)
+DEMO = read_switch("WATCHER_DEMO", True)
 ADMIN_PASSWORD = read(env.str, "WATCHER_ADMIN_PASSWORD", "")
+USER_PASSWORD = read(env.str, "WATCHER_USER_PASSWORD", "")
 
 # Words, times, files
 

@@ -1,6 +1,7 @@
 """A process of the site's own, with an environment that holds nothing but what production must set."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,3 +16,9 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {**SOUND, **variables}
     command = [sys.executable, *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def free_port_number() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

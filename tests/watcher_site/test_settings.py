@@ -1,11 +1,19 @@
 """The site refuses to start with settings that are insecure or make no sense, in one line that names the variable."""
 
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from runpy import run_path
 from subprocess import CompletedProcess
+from tempfile import TemporaryDirectory
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
-from tests.watcher_site.site_process import KEY, run
+from tests.watcher_site.site_process import KEY, ROOT, run
+from watcher_site.environment import read_database
 
 
 def start(**variables: str) -> CompletedProcess[str]:
@@ -30,6 +38,11 @@ def start(**variables: str) -> CompletedProcess[str]:
         ("DATABASE_URL", "postgres://"),
         ("PORT", "eighty"),
         ("PORT", "80.5"),
+        ("PORT", "70000"),
+        ("WATCHER_DEMO", "maybe"),
+        ("WATCHER_PLANNER_WEIGHTS", "nop=heavy"),
+        ("DATABASE_URL", "sqlite:////no/such/folder/watcher.sqlite3"),
+        ("DATABASE_URL", f"sqlite:///{ROOT}"),
         ("WATCHER_MAX_LIMIT", "0"),
         ("WATCHER_POLL_INTERVAL", "nan"),
         ("WATCHER_SERVICE_DOWN_TIME", "-1"),
@@ -48,6 +61,56 @@ def test_what_is_insecure_or_makes_no_sense_is_refused_in_one_line(name: str, va
     assert ended.stderr.count("\n") == 1
 
 
+SETTINGS = ROOT / "watcher_site" / "settings.py"
+# Without those that are read under another condition.
+NUMBERS = sorted(
+    name
+    for reader, name in re.findall(r"read_(number|whole)\(\s*\"(\w+)\"", SETTINGS.read_text())
+    if name not in {"WATCHER_HSTS_SECONDS", "WATCHER_CONNECTION_AGE"}
+)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", ["-1", "many"])
+def test_a_number_that_is_none_or_negative_is_refused_with_its_range(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ImproperlyConfigured, match=rf"^{name}: must be a (whole )?number from [0-9.]+ to [0-9]+"):
+        run_path(str(SETTINGS))
+
+
+@pytest.mark.parametrize(("name", "value"), [("SECRET_KEY", "short"), ("PORT", "eighty"), ("WATCHER_DEMO", "maybe")])
+@pytest.mark.parametrize(
+    "arguments", [["-m", "gunicorn", "--config", "python:watcher_site.gunicorn"], ["-m", "watcher_site.start"]]
+)
+def test_gunicorn_and_the_start_refuse_what_the_commands_refuse(arguments: list[str], name: str, value: str) -> None:
+    ended = run(*arguments, **{name: value})
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert ended.stderr.startswith(f"{name}: ")
+
+
+def test_a_folder_that_may_not_be_written_to_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked of the function, as another user: the superuser may write anywhere."""
+    with TemporaryDirectory() as folder:
+        monkeypatch.setenv("DATABASE_URL", f"sqlite:///{folder}/watcher.sqlite3")
+        Path(folder).chmod(0o555)
+        with as_nobody(), pytest.raises(ImproperlyConfigured, match=f"DATABASE_URL: {folder} is not writable"):
+            read_database("DATABASE_URL", Path("unused"))
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
 def test_a_refused_database_url_does_not_show_its_password() -> None:
     assert "secret" not in start(DATABASE_URL="postgres://watcher:secret@localhost:port/watcher").stderr
 
@@ -57,9 +120,13 @@ def test_a_variable_may_be_read_from_a_file(tmp_path: Path) -> None:
     assert "PORT = 8765" in start(PORT_FILE=str(tmp_path / "port")).stdout
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    ended = start(SECRET_KEY_FILE=str(tmp_path / "missing"))
-    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+@pytest.mark.parametrize("name", ["SECRET_KEY", "PORT"])
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
+    ended = start(**{f"{name}_FILE": str(tmp_path / "missing")})
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        f"{name}: The value of {name}_FILE must be a readable file path.\n",
+    )
 
 
 def test_without_settings_only_this_machine_is_answered() -> None:

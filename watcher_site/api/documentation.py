@@ -27,6 +27,13 @@ class Paths(EndpointEnumerator):
         return "/v1/" + re.sub(r"\(\?P<identifier>.*\)\?(?=/|$)", "{identifier}", path)
 
 
+def known(version: str) -> str:
+    """Raises `Invalid` for a version that is not served."""
+    if version not in NAMES:
+        raise Invalid(f"Invalid input for field/attribute version. It must be one of {', '.join(NAMES)}.")
+    return version
+
+
 class DocumentGenerator(SchemaGenerator):
     """Writes the document of one microversion, which ``api_version`` names; of the newest without it."""
 
@@ -34,7 +41,7 @@ class DocumentGenerator(SchemaGenerator):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["urlconf"] = kwargs.get("urlconf") or "watcher_site.api.urls"
-        kwargs["api_version"] = kwargs.get("api_version") or NEWEST
+        kwargs["api_version"] = known(kwargs.get("api_version") or NEWEST)
         super().__init__(*args, **kwargs)
 
     def create_view(self, callback: Any, method: str, request: Any = None) -> Any:
@@ -57,10 +64,7 @@ class DocumentView(APIView):
     versioning_class = None
 
     def get(self, request: Request) -> Response:
-        version = request.query_params.get("version", NEWEST)
-        if version not in NAMES:
-            raise Invalid(f"Invalid input for field/attribute version. It must be one of {', '.join(NAMES)}.")
-        return Response(document(version))
+        return Response(document(known(request.query_params.get("version", NEWEST))))
 
 
 class DocumentationPage(LoginRequiredMixin, TemplateView):

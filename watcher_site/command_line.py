@@ -1,0 +1,52 @@
+"""`manage.py`: what its caller can mend is one line on stderr and an exit status, for Django's own commands too."""
+
+import sys
+from contextlib import redirect_stderr
+from io import StringIO
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import ManagementUtility, get_commands
+from django.db import OperationalError
+
+from watcher_site.refusals import Refused
+
+BAD_INPUT = 2
+OUT_OF_ORDER = 1
+# What a shell makes of SIGINT.
+INTERRUPTED = 130
+
+
+def one_line(problem: Exception) -> str:
+    return " ".join(str(problem).split())
+
+
+class CommandLine(ManagementUtility):
+    """Django's own, with one line about a command that there is not."""
+
+    def fetch_command(self, subcommand: str) -> Any:
+        # A command keeps the stderr that it is made with.
+        if subcommand in get_commands():
+            return super().fetch_command(subcommand)
+        printed = StringIO()
+        try:
+            with redirect_stderr(printed):
+                return super().fetch_command(subcommand)
+        except SystemExit:
+            lines = [line if line.endswith(("?", ".")) else f"{line}." for line in printed.getvalue().splitlines()]
+            sys.stderr.write(" ".join(lines) + "\n")
+            sys.exit(BAD_INPUT)
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command, and return the exit status. ``--traceback`` shows where a problem came from."""
+    shown = () if "--traceback" in arguments else (ImproperlyConfigured, Refused, OperationalError)
+    try:
+        CommandLine(arguments).execute()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except shown as problem:
+        is_database = isinstance(problem, OperationalError)
+        sys.stderr.write(f"{'database: ' if is_database else ''}{one_line(problem)}\n")
+        return OUT_OF_ORDER if is_database else BAD_INPUT
+    return 0
