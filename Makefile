@@ -4,50 +4,64 @@ PYTHON ?= python3
 PORT ?= 8000
 TESTS ?= tests
 export PORT
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-PIP = pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
+# Never a Python that is merely found: without its environment a command has to fail.
+ENVIRONMENT = .venv/bin/python
+TOOLS = PATH="$(CURDIR)/.venv/bin:$$PATH"
+PIP = $(ENVIRONMENT) -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
 DEFINITIONS = pyproject.toml .ci/constraints.txt
+INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --no-print-directory
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench clean install install-dev
 
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
-run: .venv/installed .data/secret-key
-	@python manage.py prepare
-	@exec python -m watcher_site.start
+run: install
+	@exec $(ENVIRONMENT) -m watcher_site.start
 
-test: .venv/installed-dev
-	@exec pytest $(TESTS)
+test: install-dev
+	@$(TOOLS) exec $(ENVIRONMENT) -m pytest $(TESTS)
 
 # What must be clean in production is checked as in production.
 lint: export SECRET_KEY = $(shell $(PYTHON) -c "import secrets; print(secrets.token_urlsafe(64))")
 lint: export DATABASE_URL = sqlite://:memory:
-lint: .venv/installed-dev
-	ruff check .
-	ruff format --check .
-	mypy
-	$(if $(wildcard templates),djlint --lint --quiet templates)
-	python manage.py makemigrations --check --dry-run
-	python manage.py check --deploy --fail-level WARNING
+lint: install-dev
+	$(ENVIRONMENT) -m ruff check .
+	$(ENVIRONMENT) -m ruff format --check .
+	$(ENVIRONMENT) -m mypy
+	$(if $(wildcard templates),$(ENVIRONMENT) -m djlint --lint --quiet templates)
+	$(ENVIRONMENT) manage.py makemigrations --check --dry-run
+	$(ENVIRONMENT) manage.py check --deploy --fail-level WARNING
 
 # On a PostgreSQL server: WATCHER_TEST_POSTGRESQL_URL, or that of DATABASE_URL.
-bench: .venv/installed-dev
-	@exec python -m tests.benchmarks
+bench: install-dev
+	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-.venv/bin/python:
-	$(PYTHON) -m venv .venv
+# What is out of date is looked up under the lock: another make may just have brought it up to date.
+install:
+	$(INSTALL) .venv/installed .data/secret-key
 
-.venv/installed: .venv/bin/python $(DEFINITIONS)
-	$(PIP) --editable .
+install-dev:
+	$(INSTALL) .venv/installed-dev
+
+# An environment whose making was interrupted is made anew.
+.venv/made:
+	@echo "Making a virtual environment in .venv."
+	@$(PYTHON) -m venv --clear .venv
 	@touch $@
 
-.venv/installed-dev: .venv/bin/python $(DEFINITIONS)
-	$(PIP) --editable ".[dev]"
+.venv/installed: .venv/made $(DEFINITIONS)
+	@echo "Installing the packages that the site needs: a minute or two, the first time."
+	@$(PIP) --editable .
+	@touch $@
+
+.venv/installed-dev: .venv/made $(DEFINITIONS)
+	@echo "Installing the packages that the site and its tests need: some minutes, the first time."
+	@$(PIP) --editable ".[dev]"
 	@touch .venv/installed $@
 
 .data/secret-key:

@@ -1,19 +1,137 @@
-"""honcho with the patience that actions need: ``python -m watcher_site.procfile start``.
+"""Run what the Procfile lists until a signal: ``python -m watcher_site.procfile``.
 
-By itself it kills, after five seconds, what is still finishing its work.
+honcho starts the processes and prints their lines. Beyond that, one that is killed, or ends well without having been
+asked to, is started again; and each has the patience that actions need when all are to end.
 """
 
 import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+from typing import Any
 
-from django.conf import settings
-from honcho import command, manager
+from honcho import manager
+from honcho.environ import parse_procfile
+from honcho.printer import Printer
+from honcho.process import Popen, Process
+
+from watcher_site import settings
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+# Whatever it is that kills process after process: it is not started for ever.
+MOST_RESTARTS = 5
+# What ran so long, in seconds, has proved that it can.
+PROVEN = 60.0
 
 
-def run() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "watcher_site.settings")
+def pauses() -> Iterator[float]:
+    """Yield how long to wait before each restart, as often as one is worth it."""
+    for restart in range(MOST_RESTARTS):
+        yield min(FIRST_PAUSE * 2**restart, LONGEST_PAUSE)
+
+
+class RestartedProcess(Process):
+    """One line of the Procfile. It runs in a process of honcho's own, which only its manager stops."""
+
+    def __init__(self, *args: Any, stopping: tuple[Connection, Connection], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stopping, self.manager_end = stopping
+        self._child_ctor = self.start_child
+        self.returncode = 0
+
+    def run(self, events: Any = None, ignore_signals: bool = False) -> None:
+        # Held by the manager alone, the other end is closed even by a manager that is killed.
+        self.manager_end.close()
+        left = pauses()
+        while True:
+            began = time.monotonic()
+            super().run(events, ignore_signals)
+            if time.monotonic() - began > PROVEN:
+                left = pauses()
+            pause = next(left, None)
+            if self.stopping.poll() or self.returncode > 0 or pause is None:
+                break
+            self.say(f"{self.name} {self.end}, and is started again in {pause:g} s\n")
+            if self.stopping.poll(pause):
+                break
+        super()._send_message({"returncode": self.returncode}, type="stop")
+
+    @property
+    def end(self) -> str:
+        return f"was killed by {signal.Signals(-self.returncode).name}" if self.returncode else "ended unasked"
+
+    def say(self, line: str) -> None:
+        super()._send_message(line.encode())
+
+    def _send_message(self, data: Any, type: str = "line") -> None:
+        """Keep to itself that a process ended: the manager would stop the others."""
+        if type == "stop":
+            self.returncode = data["returncode"]
+        else:
+            super()._send_message(data, type)
+
+    def start_child(self, *args: Any, **kwargs: Any) -> Popen:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # honcho ignores them after the first start, and what is ignored stays so in every child.
+            signal.signal(number, signal.SIG_DFL)
+        child = Popen(*args, **kwargs)
+        Thread(target=self.stop_child, args=(child,), daemon=True).start()
+        return child
+
+    def stop_child(self, child: Popen) -> None:
+        """Stop this child whenever all are to end, however early it was known to anybody."""
+        self.stopping.poll(None)
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGTERM)
+
+
+class PatientManager(manager.Manager):
+    """honcho's manager, which asks the processes to end through a pipe: it cannot be too early for one of them."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._terminating = False
+        receiver, self.sender = Pipe(duplex=False)
+        self._process_ctor = partial(RestartedProcess, stopping=(receiver, self.sender))
+
+    def terminate(self) -> None:
+        """Called by signal handlers too: writing to a pipe takes no lock."""
+        if not self._terminating:
+            self._terminating = True
+            self.sender.send_bytes(b"stop")
+
+    def _all_stopped(self) -> bool:
+        self.note_the_lost()
+        return super()._all_stopped()
+
+    def _any_stopped(self) -> bool:
+        """From when this is so they have `settings.STOP_GRACE` seconds."""
+        return self._terminating or super()._any_stopped()
+
+    def note_the_lost(self) -> None:
+        """Take for ended what no longer has the process that would tell so."""
+        for process in self._processes.values():
+            if "returncode" not in process and process["process"].exitcode not in {None, 0}:
+                process["returncode"] = self.returncode = process["process"].exitcode
+                self._procmgr.terminate(process["pid"])
+
+
+def run() -> int:
     manager.KILL_WAIT = settings.STOP_GRACE
-    command.main()
+    site = PatientManager(Printer(sys.stdout))
+    for name, command in parse_procfile(Path("Procfile").read_text()).processes.items():
+        process = site.add_process(name, command)
+        # The Python of this environment, whatever the caller's PATH leads to.
+        process.env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{process.env.get('PATH', os.defpath)}"
+    site.loop()
+    return int(site.returncode)
 
 
 if __name__ == "__main__":
-    run()
+    sys.exit(run())

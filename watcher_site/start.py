@@ -1,39 +1,84 @@
-"""Start the processes of the Procfile together, and stop them together: ``python -m watcher_site.start``.
+"""Prepare the site, start the processes of the Procfile, and stop them together: ``python -m watcher_site.start``.
 
-honcho does it, in a session of its own, where it is signalled once and by us alone: it loses its processes when it is
-signalled before it knows them all, and does not stop with its terminal.
+The processes are in a session of their own, where they are signalled once and by us alone: a terminal would signal
+each of them, and a closed one none.
 """
 
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files import locks
+
+from watcher_site.command_line import BAD_INPUT
+from watcher_site.refusals import Conflict
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SETTLING_SECONDS = 1.0
 LOOK_SECONDS = 0.1
-# No file of variables: `prepare` and every command would have to read it too.
-HONCHO = [sys.executable, "-m", "watcher_site.procfile", "start", "--env", "/dev/null"]
+PREPARE = [sys.executable, "manage.py", "prepare"]
+SERVE = [sys.executable, "-m", "watcher_site.procfile"]
 
 
-def start() -> int:
-    """Run until a signal or the end of any of the processes; return 0 after a signal, else how that one ended."""
-    received: list[int] = []
+class Start:
+    """One start of the site, until a signal or the end of what cannot be started again."""
 
-    def request_stop(number: int, *_: Any) -> None:
-        received.append(number)
+    def __init__(self) -> None:
+        self.received: list[int] = []
+        for number in SIGNALS:
+            signal.signal(number, self.request_stop)
 
-    for number in SIGNALS:
-        signal.signal(number, request_stop)
-    honcho = subprocess.Popen(HONCHO, start_new_session=True)  # noqa: S603
-    time.sleep(SETTLING_SECONDS)
-    while honcho.poll() is None and not received:
-        time.sleep(LOOK_SECONDS)
-    honcho.terminate()
-    status = honcho.wait()
-    return 0 if received else status
+    def request_stop(self, number: int, *_: Any) -> None:
+        self.received.append(number)
+
+    def run(self, *commands: list[str]) -> int:
+        """Run one command after the other; return 0 after a signal, else how the last one ended."""
+        status = 0
+        for command in commands:
+            status = status or self.attend(command)
+        return 0 if self.received else status
+
+    def attend(self, command: list[str]) -> int:
+        if self.received:
+            return 0
+        process = subprocess.Popen(command, start_new_session=True)  # noqa: S603
+        while process.poll() is None and not self.received:
+            time.sleep(LOOK_SECONDS)
+        process.terminate()
+        return process.wait()
+
+
+@contextmanager
+def only_start() -> Iterator[None]:
+    """Keep out others who would serve the same port out of this folder, while they could not see that it is taken.
+
+    Raises:
+        Conflict: another one is at it.
+    """
+    # Here it can be told in one line which variable is wrong.
+    from watcher_site import settings
+
+    settings.DATA_DIR.mkdir(mode=0o700, exist_ok=True)
+    with (settings.DATA_DIR / f"port-{settings.PORT}.lock").open("a") as file:
+        if not locks.lock(file, locks.LOCK_EX | locks.LOCK_NB):
+            raise Conflict(
+                f"PORT: another start in this folder serves {settings.BIND}:{settings.PORT}, or is about to."
+            )
+        yield
+
+
+def main() -> int:
+    try:
+        with only_start():
+            return Start().run(PREPARE, SERVE)
+    except (ImproperlyConfigured, Conflict) as problem:
+        sys.stderr.write(f"{problem}\n")
+        return BAD_INPUT
 
 
 if __name__ == "__main__":
-    sys.exit(start())
+    sys.exit(main())

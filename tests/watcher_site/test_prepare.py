@@ -9,13 +9,12 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from cluster.models import ComputeNode
+from tests.watcher_site.site_process import free_port_number
 
 
 @pytest.fixture(autouse=True)
 def free_port(settings: Settings, db: None) -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        settings.PORT = probe.getsockname()[1]
+    settings.PORT = free_port_number()
     settings.DEMO = False
     return settings.PORT
 
@@ -47,11 +46,21 @@ def test_a_chosen_password_is_used_and_not_printed(settings: Settings) -> None:
     assert User.objects.get(username="admin").check_password("chosen by the operator")
 
 
-def test_a_second_start_keeps_the_password(settings: Settings) -> None:
+def test_a_second_start_keeps_the_password_and_says_that_a_chosen_one_is_ignored(settings: Settings) -> None:
     password = printed_password(prepare())
-    settings.ADMIN_PASSWORD = "another"
-    assert "changepassword admin" in prepare()
+    settings.ADMIN_PASSWORD = "another that is long enough"
+    assert "WATCHER_ADMIN_PASSWORD is ignored" in prepare()
     assert User.objects.get(username="admin").check_password(password)
+
+
+@pytest.mark.parametrize(
+    ("password", "rule"), [("x", "too short"), ("password1", "too common"), ("8241973", "numeric")]
+)
+def test_a_chosen_password_that_breaks_a_rule_is_refused(settings: Settings, password: str, rule: str) -> None:
+    settings.ADMIN_PASSWORD = password
+    with pytest.raises(CommandError, match=f"WATCHER_ADMIN_PASSWORD: .*{rule}"):
+        prepare()
+    assert not User.objects.exists()
 
 
 def test_the_address_is_printed(free_port: int) -> None:
@@ -67,9 +76,9 @@ def test_a_port_that_is_taken_is_refused_before_anything_else(free_port: int) ->
     assert not User.objects.exists()
 
 
-def test_a_port_that_cannot_be_is_refused(settings: Settings) -> None:
-    settings.PORT = 70000
-    with pytest.raises(CommandError, match="PORT: must be a number from 1 to 65535"):
+def test_an_address_that_this_machine_cannot_have_is_refused(settings: Settings) -> None:
+    settings.BIND = "no such address"
+    with pytest.raises(CommandError, match="WATCHER_BIND: no such address is no address"):
         prepare()
 
 

@@ -1,16 +1,17 @@
-"""`python -m watcher_site.start` starts what the Procfile lists, and leaves nothing behind."""
+"""`python -m watcher_site.start` starts what the Procfile lists, again if need be, and leaves nothing behind."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.watcher_site.site_process import ROOT
+from watcher_site.procfile import MOST_RESTARTS
 
 PROCFILE = """
 web: echo $$ > web.pid; exec sleep 60
@@ -19,18 +20,32 @@ applier: echo $$ > applier.pid; exec sleep 60
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> subprocess.Popen[bytes]:
-    (tmp_path / "Procfile").write_text(PROCFILE)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "watcher_site.start"], cwd=tmp_path, env=environment, start_new_session=True
-    )
+def started(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    process = start(tmp_path, PROCFILE)
     wait_for(lambda: len(pids(tmp_path)) == 2)
-    return process
+    yield process
+    process.terminate()
+    process.wait(10)
+
+
+def start(folder: Path, procfile: str) -> subprocess.Popen[bytes]:
+    """Start what a Procfile lists, which needs nothing prepared."""
+    (folder / "Procfile").write_text(procfile)
+    serve = "import sys; from watcher_site.start import SERVE, Start; sys.exit(Start().run(SERVE))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with (folder / "printed").open("wb") as printed:
+        return subprocess.Popen(
+            [sys.executable, "-c", serve], cwd=folder, env=environment, stdout=printed, start_new_session=True
+        )
 
 
 def pids(folder: Path) -> list[int]:
     return [int(text) for path in folder.glob("*.pid") if (text := path.read_text())]
+
+
+def children(pid: int) -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True)
+    return [int(text) for text in found.stdout.split()]
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 10) -> None:
@@ -57,8 +72,75 @@ def test_a_signal_stops_every_process(started: subprocess.Popen[bytes], tmp_path
 
 
 @pytest.mark.slow
-def test_the_end_of_one_process_is_the_end_of_all(started: subprocess.Popen[bytes], tmp_path: Path) -> None:
+def test_a_process_that_refuses_its_work_is_the_end_of_all(tmp_path: Path) -> None:
+    process = start(tmp_path, PROCFILE + "engine: while [ ! -e refused ]; do sleep 0.1; done; exit 2")
+    wait_for(lambda: len(pids(tmp_path)) == 2)
+    (tmp_path / "refused").touch()
+    assert process.wait(10) == 2
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
+def test_a_process_that_is_killed_is_started_again_and_the_others_go_on(
+    started: subprocess.Popen[bytes], tmp_path: Path, sign: int
+) -> None:
+    web, applier = (int((tmp_path / f"{name}.pid").read_text()) for name in ("web", "applier"))
+    os.kill(applier, sign)
+    wait_for(lambda: applier not in pids(tmp_path))
+    assert all(map(runs, pids(tmp_path)))
+    assert web in pids(tmp_path)
+    assert "applier was killed by SIG" in (tmp_path / "printed").read_text()
+
+
+@pytest.mark.slow
+def test_a_process_that_was_started_again_stops_with_the_others(
+    started: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    killed = pids(tmp_path)
+    os.kill(killed[0], signal.SIGKILL)
+    wait_for(lambda: len(pids(tmp_path)) == 2 and killed[0] not in pids(tmp_path))
+    started.terminate()
+    assert started.wait(10) == 0
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_a_stop_before_a_process_was_started_again_leaves_none(
+    started: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
     os.kill(pids(tmp_path)[0], signal.SIGKILL)
+    started.terminate()
+    assert started.wait(10) == 0
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_again_and_again_is_the_end_of_all(tmp_path: Path) -> None:
+    """With short pauses, which change nothing but the time that this takes."""
+    (tmp_path / "Procfile").write_text(PROCFILE + "engine: echo >> starts; kill -9 $$")
+    run = "import sys; from watcher_site import procfile; procfile.FIRST_PAUSE = 0.01; sys.exit(procfile.run())"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run([sys.executable, "-c", run], cwd=tmp_path, env=environment, timeout=30)
+    assert ended.returncode != 0
+    assert (tmp_path / "starts").read_text().count("\n") == 1 + MOST_RESTARTS
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_nothing_outlives_the_manager_that_is_killed(started: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    manager = min(children(started.pid))
+    os.kill(manager, signal.SIGKILL)
+    assert started.wait(10) != 0
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_the_loss_of_a_process_that_watches_one_is_the_end_of_all(
+    started: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    watchers = children(min(children(started.pid)))
+    os.kill(min(watchers), signal.SIGKILL)
     assert started.wait(10) != 0
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
 
@@ -67,9 +149,7 @@ def test_the_end_of_one_process_is_the_end_of_all(started: subprocess.Popen[byte
 def test_what_runs_has_time_to_finish(tmp_path: Path) -> None:
     """honcho by itself would kill it after five seconds."""
     finishing = "trap 'sleep 7; echo done > finished; exit 0' TERM; echo $$ > applier.pid; while :; do sleep 0.1; done"
-    (tmp_path / "Procfile").write_text(f"applier: {finishing}\n")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, "-m", "watcher_site.start"], cwd=tmp_path, env=environment)
+    process = start(tmp_path, f"applier: {finishing}\n")
     wait_for(lambda: len(pids(tmp_path)) == 1)
     process.terminate()
     assert process.wait(20) == 0

@@ -1,5 +1,6 @@
-import secrets
-import socket
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 from django.apps import apps
@@ -8,46 +9,61 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
 from watcher_site.commands import Command as BaseCommand
-from watcher_site.refusals import Conflict, Invalid
+from watcher_site.people import choose_password, require_sound
+from watcher_site.preparing import one_at_a_time, require_free_port
 
 ADMIN = "admin"
+VARIABLE = "WATCHER_ADMIN_PASSWORD"
 
 
-def require_free_port(address: str, port: int) -> None:
-    """Raise `Conflict` if another process listens there, `Invalid` if nobody could."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except OverflowError as problem:
-            raise Invalid(f"PORT: must be a number from 1 to 65535, and is {port}.") from problem
-        except OSError as problem:
-            raise Conflict(f"PORT: {address}:{port} cannot be served: {problem.strerror or problem}.") from problem
+def command_line(command: str) -> str:
+    """Return what a person types, in the folder that they are in, to run a management command."""
+    python, script = Path(sys.executable), settings.BASE_DIR / "manage.py"
+    here = Path.cwd()
+    words = [os.path.relpath(path, here) if path.is_relative_to(here) else str(path) for path in (python, script)]
+    return " ".join([*words, command])
 
 
-def ensure_admin() -> str:
-    """Make the administrator's account if it is missing, and return the line that says how to log in."""
-    if get_user_model().objects.filter(username=ADMIN).exists():
-        return f"user {ADMIN}, with the password it has (to set another: manage.py changepassword {ADMIN})"
-    password = settings.ADMIN_PASSWORD or secrets.token_urlsafe(12)
-    get_user_model().objects.create_superuser(ADMIN, password=password)
+def ensure_admin() -> list[str]:
+    """Make the administrator's account if it is missing, and return what a person has to know to log in.
+
+    Raises:
+        Invalid: the password that was chosen for it breaks a rule.
+    """
+    user = get_user_model()
+    change = f"another one: {command_line(f'changepassword {ADMIN}')}"
+    if user.objects.filter(username=ADMIN).exists():
+        ignored = [f"{VARIABLE} is ignored: it is for the first start"] if settings.ADMIN_PASSWORD else []
+        return [f"user {ADMIN}, with the password it has", *ignored, change]
     if settings.ADMIN_PASSWORD:
-        return f"user {ADMIN}, with the password in WATCHER_ADMIN_PASSWORD"
-    return f"user {ADMIN}, password {password} (shown this once)"
+        require_sound(settings.ADMIN_PASSWORD, user(username=ADMIN), VARIABLE)
+    password = settings.ADMIN_PASSWORD or choose_password()
+    user.objects.create_superuser(ADMIN, password=password)
+    if settings.ADMIN_PASSWORD:
+        return [f"user {ADMIN}, with the password in {VARIABLE}", change]
+    return [f"user {ADMIN}, password {password} (shown this once)", change]
+
+
+def banner(account: list[str]) -> str:
+    lines = [f"Watcher Site   http://{settings.BIND}:{settings.PORT}/"]
+    lines += [f"{title:<15}{line}" for title, line in zip(["Log in as", "", ""], account, strict=False)]
+    if settings.DATABASES["default"]["NAME"] != str(settings.DATA_DIR / "watcher.sqlite3"):
+        lines.append("Other commands need the same DATABASE_URL")
+    lines.append("Stop with      Ctrl-C")
+    rule = "=" * max(map(len, lines))
+    return "\n".join(["", rule, *lines, rule, ""])
 
 
 class Command(BaseCommand):
     help = "Make everything ready for the first start; a later start keeps what is there."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_free_port(settings.BIND, settings.PORT)
         settings.DATA_DIR.mkdir(mode=0o700, exist_ok=True)
-        call_command("migrate", interactive=False, verbosity=0)
-        # Rows that were deleted count: a demonstration that someone cleared away does not come back.
-        if settings.DEMO and not apps.get_model("cluster", "ComputeNode").objects.exists():
-            call_command("load_demonstration", stdout=self.stdout)
-        account = ensure_admin()
-        address = f"http://{settings.BIND}:{settings.PORT}/"
-        lines = [f"Watcher Site   {address}", f"Log in as      {account}", "Stop with      Ctrl-C"]
-        rule = "=" * max(map(len, lines))
-        self.stdout.write("\n".join(["", rule, *lines, rule, ""]))
+        with one_at_a_time(self.stdout.write):
+            require_free_port(settings.BIND, settings.PORT)
+            call_command("migrate", interactive=False, verbosity=0)
+            account = ensure_admin()
+            # Rows that were deleted count: a demonstration that someone cleared away does not come back.
+            if settings.DEMO and not apps.get_model("cluster", "ComputeNode").objects.exists():
+                call_command("load_demonstration", stdout=self.stdout)
+        self.stdout.write(banner(account))

@@ -1,0 +1,26 @@
+"""``manage.py create_user NAME --group reader``: an account with the rights of one of the two ready groups."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management import CommandParser
+
+from watcher_site import commands
+from watcher_site.groups import CLOUD_ADMIN, READER
+from watcher_site.people import choose_password, create_user
+
+VARIABLE = "WATCHER_USER_PASSWORD"
+
+
+class Command(commands.Command):
+    help = "Make an account. Its password is the one in WATCHER_USER_PASSWORD, else a random one that is printed once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="the name to log in with")
+        parser.add_argument("--group", choices=[CLOUD_ADMIN, READER], required=True, help="what its rights are")
+
+    def handle(self, *args: Any, name: str, group: str, **options: Any) -> str:
+        password = settings.USER_PASSWORD or choose_password()
+        user = create_user(name, password, VARIABLE, group)
+        told = f"the password in {VARIABLE}" if settings.USER_PASSWORD else f"password {password} (shown this once)"
+        return f"user {user.get_username()} in group {group}, {told}"

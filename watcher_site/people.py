@@ -1,0 +1,65 @@
+"""Accounts that commands make: with the rules for names and passwords that hold wherever people choose their own."""
+
+import secrets
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from watcher_site.refusals import Conflict, Invalid, NotFound
+
+
+def choose_password() -> str:
+    return secrets.token_urlsafe(12)
+
+
+def require_sound(password: str, user: Any, source: str) -> None:
+    """Raise `Invalid`, naming where the password comes from and each rule that it breaks."""
+    try:
+        validate_password(password, user)
+    except ValidationError as problem:
+        raise Invalid(f"{source}: {' '.join(problem.messages)}") from problem
+
+
+@transaction.atomic
+def create_user(name: str, password: str, source: str, group: str) -> Any:
+    """Make an account with the rights of one of the ready groups (`watcher_site.groups`).
+
+    Args:
+        source: where the password was taken from, for the person who has to choose another.
+
+    Raises:
+        Invalid: the name or the password breaks a rule.
+        Conflict: the name is taken.
+        NotFound: the group is not there, since the database was not migrated.
+    """
+    model = get_user_model()
+    user = model(username=model.normalize_username(name))
+    require_sound(password, user, source)
+    user.set_password(password)
+    require_name(user)
+    rights = Group.objects.filter(name=group).first()
+    if rights is None:
+        raise NotFound(f"group: there is no group {group}. Run manage.py migrate first.")
+    try:
+        user.save(force_insert=True)
+    except IntegrityError as problem:
+        raise taken(name) from problem
+    user.groups.add(rights)
+    return user
+
+
+def require_name(user: Any) -> None:
+    try:
+        user.clean_fields()
+    except ValidationError as problem:
+        raise Invalid(f"name: {' '.join(problem.messages)}") from problem
+    if type(user).objects.filter(username=user.username).exists():
+        raise taken(user.username)
+
+
+def taken(name: str) -> Conflict:
+    return Conflict(f"name: there is a user {name} already.")

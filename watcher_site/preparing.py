@@ -1,0 +1,63 @@
+"""What has to hold while a site is prepared: nobody else prepares it, and its port is free."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.core.files import locks
+from django.db import connection
+
+from watcher_site.refusals import Conflict, Invalid
+
+WAITING = "Another start prepares this site: waiting for it."
+# Any number that no other program takes for a lock of its own: "watcher" in ASCII.
+ADVISORY_LOCK = int.from_bytes(b"watcher")
+
+
+@contextmanager
+def one_at_a_time(tell: Callable[[str], object]) -> Iterator[None]:
+    """Wait until nobody else prepares this database, saying so, and keep others waiting meanwhile.
+
+    The lock goes with the process that holds it, however it ends. It is one of PostgreSQL's own for that database,
+    and one on a file for those who share `settings.DATA_DIR`.
+    """
+    with lock_database(tell) if connection.vendor == "postgresql" else lock_file(tell):
+        yield
+
+
+@contextmanager
+def lock_database(tell: Callable[[str], object]) -> Iterator[None]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [ADVISORY_LOCK])
+        if not cursor.fetchone()[0]:
+            tell(WAITING)
+            cursor.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])
+
+
+@contextmanager
+def lock_file(tell: Callable[[str], object]) -> Iterator[None]:
+    with (settings.DATA_DIR / "prepare.lock").open("a") as file:
+        if not locks.lock(file, locks.LOCK_EX | locks.LOCK_NB):
+            tell(WAITING)
+            locks.lock(file, locks.LOCK_EX)
+        yield
+
+
+def require_free_port(address: str, port: int) -> None:
+    """Raise `Conflict` if another process listens there, `Invalid` if this machine has no such address."""
+    try:
+        family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+    except socket.gaierror as problem:
+        raise Invalid(f"WATCHER_BIND: {address} is no address: {problem.strerror}.") from problem
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise Conflict(f"PORT: {address}:{port} cannot be served: {reason}. Choose another with PORT=….") from problem
