@@ -10,7 +10,7 @@ ENVIRONMENT = .venv/bin/python
 TOOLS = PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP = $(ENVIRONMENT) -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
 DEFINITIONS = pyproject.toml .ci/constraints.txt
-INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --no-print-directory
+INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-print-directory
 
 .PHONY: run test lint bench clean install install-dev
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
 from actions.models import Action, ActionEvent
-from actions.types.base import ActionSkipException, Interruption, explain
+from actions.types.base import OWN_EXCEPTIONS, ActionSkipException, Interruption, explain
 from watcher_site.messages import cut
 from watcher_site.statements import Bound, insert
 
@@ -76,12 +76,18 @@ class PhaseRecord:
         except (*LOST_DATABASE, Interruption):
             raise
         except BaseException as problem:
-            if not isinstance(problem, ActionSkipException):
-                self.log.warning("action phase failed", phase=phase.event, exc_info=problem)
+            self.tell(phase, problem)
             self.finish(phase, Result.ERROR, explain(problem))
             return problem
         self.finish(phase, Result.SUCCESS)
         return None
+
+    def tell(self, phase: ActionEvent, problem: BaseException) -> None:
+        """Log what went wrong: where it comes from only of what nobody foresaw."""
+        if isinstance(problem, ActionSkipException):
+            return
+        unforeseen = None if isinstance(problem, OWN_EXCEPTIONS) else problem
+        self.log.warning("action phase failed", phase=phase.event, problem=explain(problem), exc_info=unforeseen)
 
     def end(self, *phases: ActionEvent, hold: bool = False, orphans: bool = False) -> bool:
         """Write the action's end, for some seconds even against a database that does not answer."""

@@ -381,10 +381,15 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    # These bring handlers of their own.
+    "filters": {"without_traceback": {"()": "watcher_site.log_filters.WithoutTraceback"}},
     "loggers": {
-        name: {"propagate": True, "handlers": []}
-        for name in ("django", "django.server", "gunicorn.error", "gunicorn.access")
+        # Anybody can send a request with a wrong Host header, at any rate.
+        "django.security.DisallowedHost": {"filters": ["without_traceback"]},
+        # These bring handlers of their own.
+        **{
+            name: {"propagate": True, "handlers": []}
+            for name in ("django", "django.server", "gunicorn.error", "gunicorn.access")
+        },
     },
 }
 logging.captureWarnings(True)

@@ -1,5 +1,6 @@
 """The site: the API at ``/`` and ``/v1``, the console under ``/console/``."""
 
+from django.templatetags.static import static
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
@@ -9,6 +10,8 @@ from watcher_site.health import healthz, readyz
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", root),
+    # Browsers ask for it on their own at pages that name no icon, such as an answer of the API.
+    path("favicon.ico", RedirectView.as_view(url=static("watcher_site/icon.svg"))),
     path("healthz", healthz),
     path("readyz", readyz),
     path("v1", VersionRoot.as_view()),

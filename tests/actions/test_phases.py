@@ -1,10 +1,16 @@
 """The phases of an action, and what each leaves in the action's state and events."""
 
+from collections.abc import MutableMapping
+from typing import Any
+
 import pytest
+from pytest_django import Settings
+from structlog.testing import capture_logs
 
 from actions.models import Action
+from actions.types.nop import Nop
 from plans.models import ActionPlan
-from tests.builders import make_plan
+from tests.builders import make_node, make_plan, make_server
 from tests.plans.inline import run_waiting
 
 pytestmark = pytest.mark.django_db
@@ -110,3 +116,34 @@ def test_events_keep_the_reason_of_a_failure() -> None:
 def test_a_plan_of_only_skipped_actions_succeeds() -> None:
     action = run_action(message="x", skip_pre_condition=True)
     assert ActionPlan.objects.get(pk=action.action_plan_id).state == "SUCCEEDED"
+
+
+def logged(action_type: str, **input_parameters: object) -> MutableMapping[str, Any]:
+    with capture_logs() as lines:
+        run_action(action_type, **input_parameters)
+    (line,) = [line for line in lines if line["event"] == "action phase failed"]
+    return line
+
+
+def test_a_failure_that_was_foreseen_is_logged_without_a_traceback(settings: Settings) -> None:
+    settings.EMBEDDED_CLOUD_SECONDS = 0
+    node = make_node("too-small", vcpus=1)
+    server = make_server(node=make_node("full"), vcpus=8)
+    line = logged(
+        "migrate",
+        migration_type="live",
+        resource_id=str(server.uuid),
+        source_node="full",
+        destination_node=node.hostname,
+    )
+    assert line["problem"].startswith("No valid host was found.")
+    assert line["exc_info"] is None
+
+
+def test_a_failure_that_nobody_foresaw_is_logged_with_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down(self: Nop) -> bool:
+        raise ZeroDivisionError("in a driver")
+
+    monkeypatch.setattr(Nop, "execute", break_down)
+    line = logged("nop", message="hello")
+    assert (line["problem"], line["exc_info"].args) == ("ZeroDivisionError", ("in a driver",))

@@ -58,7 +58,7 @@ def test_the_command_that_is_printed_changes_the_password(tmp_path: Path) -> Non
     printed = prepare(tmp_path, database).communicate(timeout=120)[0]
     (line,) = [line for line in printed.splitlines() if "changepassword" in line]
     changed = subprocess.run(
-        shlex.split(line.split("another one: ")[1]),
+        shlex.split(line.split("new password: ")[1]),
         cwd=ROOT,
         env={**SOUND, "DATABASE_URL": database},
         input="a horse, a battery\n" * 2,

@@ -4,7 +4,7 @@ from http import HTTPStatus
 from typing import Any
 
 import orjson
-from django.core.exceptions import ObjectDoesNotExist
+from django.core.exceptions import DisallowedHost, ObjectDoesNotExist
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django_fsm import ConcurrentTransition, TransitionNotAllowed
@@ -93,6 +93,8 @@ def outside_views(request: HttpRequest, code: int, message: str) -> HttpResponse
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if isinstance(exception, DisallowedHost):
+        return outside_views(request, 400, "The Host header names no host that this site answers to.")
     return outside_views(request, 400, "The request could not be understood.")
 
 

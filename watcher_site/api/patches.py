@@ -62,10 +62,10 @@ def check_form(step: Any) -> None:
 
 def check_path(step: Step, internal: Collection[str], mandatory: Collection[str], allowed: Any) -> None:
     path = step["path"]
-    if path in INTERNAL or path in internal:
-        raise Invalid(f"'{path}' is an internal attribute and can not be updated")
     if allowed is not None and path not in allowed:
         raise Invalid(f"'{path}' is not an allowed attribute and can not be updated")
+    if path in INTERNAL or path in internal:
+        raise Invalid(f"'{path}' is an internal attribute and can not be updated")
     if step["op"] == "remove" and path in mandatory:
         raise Invalid(f"'{path}' is a mandatory attribute and can not be removed")
 

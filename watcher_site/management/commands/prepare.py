@@ -31,7 +31,7 @@ def ensure_admin() -> list[str]:
         Invalid: the password that was chosen for it breaks a rule.
     """
     user = get_user_model()
-    change = f"another one: {command_line(f'changepassword {ADMIN}')}"
+    change = f"new password: {command_line(f'changepassword {ADMIN}')}"
     if user.objects.filter(username=ADMIN).exists():
         ignored = [f"{VARIABLE} is ignored: it is for the first start"] if settings.ADMIN_PASSWORD else []
         return [f"user {ADMIN}, with the password it has", *ignored, change]
