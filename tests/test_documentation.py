@@ -8,6 +8,7 @@ import pytest
 from django.core.management import get_commands
 from pytest_django import Settings
 
+from actions.models import REASON_LENGTH
 from actions.types.base import ActionContext, ActionSkipException, make
 from cluster.models import Server
 from tests.builders import make_node, make_server
@@ -104,3 +105,13 @@ def test_the_statuses_of_errors_are_those_of_the_openapi_document() -> None:
     rows = re.findall(r"^\| ((?:[0-9]{3}(?:, )?)+) \|", API, re.MULTILINE)
     documented = {int(code) for row in rows for code in row.split(", ")}
     assert documented == {*REFUSALS, 405}
+
+
+def test_the_reason_for_skipping_may_be_as_long_as_the_readme_says() -> None:
+    assert re.findall(r"up to ([0-9]+)\s+characters", (ROOT / "README.md").read_text()) == [str(REASON_LENGTH)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_addresses_with_a_question_mark_are_quoted_for_the_shell(page: Path) -> None:
+    code = "\n".join(re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL))
+    assert re.findall(r"(?<!['\"])\bhttps?://[^\s'\"]*\?\S*", code) == []

@@ -222,3 +222,12 @@ def test_a_finding_that_speaks_of_a_note_is_kept_whole(api: Caller) -> None:
     skipped = make_action("SKIPPED", plan_state="SUCCEEDED", status_message=finding)
     answers = [api.patch(f"/actions/{skipped.uuid}", [reason(words)]).json() for words in ("first", "second")]
     assert answers[-1]["status_message"] == f"{finding} Note: second"
+
+
+@pytest.mark.parametrize("name", ["uuid", "created_at", "parents", "foo"])
+def test_any_other_attribute_is_refused_in_the_words_of_existing_servers(api: Caller, path: str, name: str) -> None:
+    answer = api.patch(path, [{"op": "replace", "path": f"/{name}", "value": "x"}])
+    assert (answer.status_code, fault(answer)) == (
+        400,
+        f"'/{name}' is not an allowed attribute and can not be updated",
+    )
