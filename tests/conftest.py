@@ -3,11 +3,16 @@
 import os
 import shutil
 
+import hypothesis
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection
 
 from tests.api import Caller
+
+# A busy machine draws slowly: that says nothing about the code.
+hypothesis.settings.register_profile("suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("suite")
 
 
 def missing_service(mark: str) -> str:
