@@ -18,10 +18,11 @@ COLUMNS = ("pk", "username", "password", "is_active", "is_staff", "is_superuser"
 def people() -> QuerySet[Any]:
     """Return the accounts, each with its own and its groups' permissions: JSON arrays of their keys.
 
-    The keys are what the database gathers fastest; `permission_names` knows what they stand for.
+    The keys are what the database gathers fastest; `permission_keys` knows what they stand for.
     """
     own = User.user_permissions.through.objects.filter(user=OuterRef("pk"))
-    by_group = Group.permissions.through.objects.filter(group__user=OuterRef("pk"))
+    groups = User.groups.through.objects.filter(user=OuterRef(OuterRef("pk")))
+    by_group = Group.permissions.through.objects.filter(group__in=groups.values("group"))
     return User.objects.only(*COLUMNS).annotate(
         own_permissions=JSONArray(own.values(value=F("permission_id"))),
         group_permissions=JSONArray(by_group.values(value=F("permission_id"))),
@@ -29,10 +30,10 @@ def people() -> QuerySet[Any]:
 
 
 @cache
-def permission_names() -> dict[int, str]:
-    """Return what each permission is called, by its key. Migrations make new ones; no key is ever used again."""
+def permission_keys() -> dict[str, int]:
+    """Return the key of each permission, by its name. Migrations make new ones; no key is ever used again."""
     rows = Permission.objects.values_list("pk", "content_type__app_label", "codename")
-    return {key: f"{app}.{codename}" for key, app, codename in rows}
+    return {f"{app}.{codename}": key for key, app, codename in rows}
 
 
 person_by_key = Query(people().filter(pk=Placeholder("key", User._meta.pk)))
@@ -46,18 +47,33 @@ class OneQueryBackend(ModelBackend):
             return person if self.user_can_authenticate(person) else None
         return None
 
+    def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
+        if not user_obj.is_active or user_obj.is_superuser or obj is not None:
+            return super().has_perm(user_obj, perm, obj)
+        held = self.keys(user_obj)
+        return permission_keys().get(perm) in held
+
     def get_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
         if not user_obj.is_active or user_obj.is_anonymous or obj is not None:
             return set()
         if not hasattr(user_obj, "_permissions"):
-            user_obj._permissions = set(permission_names().values() if user_obj.is_superuser else self.names(user_obj))
+            user_obj._permissions = set(permission_keys() if user_obj.is_superuser else self.names(user_obj))
         permissions: set[str] = user_obj._permissions
         return permissions
 
     def names(self, user_obj: Any) -> list[str]:
-        person = user_obj if hasattr(user_obj, "own_permissions") else next(iter(person_by_key.rows(key=user_obj.pk)))
-        keys = [*orjson.loads(person.own_permissions), *orjson.loads(person.group_permissions)]
-        if not permission_names().keys() >= set(keys):
-            # A migration has made some since.
-            permission_names.cache_clear()
-        return [permission_names()[key] for key in keys]
+        held = self.keys(user_obj)
+        return [name for name, key in permission_keys().items() if key in held]
+
+    def keys(self, user_obj: Any) -> set[int]:
+        """Return the keys of the permissions that a person has. After this, `permission_keys` knows all of them."""
+        if not hasattr(user_obj, "_permission_keys"):
+            known = hasattr(user_obj, "own_permissions")
+            person = user_obj if known else next(iter(person_by_key.rows(key=user_obj.pk)))
+            held = {*orjson.loads(person.own_permissions), *orjson.loads(person.group_permissions)}
+            if not held.issubset(permission_keys().values()):
+                # A migration has made some since.
+                permission_keys.cache_clear()
+            user_obj._permission_keys = held
+        keys: set[int] = user_obj._permission_keys
+        return keys

@@ -6,9 +6,9 @@ from django.db.models import Func, Subquery, TextField
 
 
 class JSONArray(Subquery):
-    """The column ``value`` of a subquery's rows, in their order, as a JSON array in a text."""
+    """The column ``value`` of a subquery's rows, its only one, in their order, as a JSON array in a text."""
 
-    template = "(SELECT COALESCE(json_agg(value)::text, '[]') FROM (%(subquery)s) AS listed)"
+    template = "array_to_json(ARRAY(%(subquery)s))::text"
     output_field = TextField()
 
     def as_sqlite(self, compiler: Any, connection: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.contrib.contenttypes.models import ContentType
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client
@@ -104,3 +105,14 @@ def test_the_token_of_a_disabled_account_is_refused_at_once(
     assert client.get("/v1/actions", headers=token).status_code == 200
     User.objects.filter(pk=cloud_admin.pk).update(is_active=False)
     assert client.get("/v1/actions", headers=token).status_code == 401
+
+
+def test_a_permission_that_a_migration_made_meanwhile_counts(stranger: User) -> None:
+    assert not stranger.has_perm("auth.invented_user")
+    invented = Permission.objects.create(
+        codename="invented_user", name="invented", content_type=ContentType.objects.get_for_model(User)
+    )
+    stranger.user_permissions.add(invented)
+    person = User.objects.get(pk=stranger.pk)
+    assert person.has_perm("auth.invented_user")
+    assert person.get_all_permissions() == {"auth.invented_user"}
