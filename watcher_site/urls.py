@@ -4,11 +4,16 @@ from django.templatetags.static import static
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
+from watcher_site import bookmarks
+from watcher_site.api import urls as api
 from watcher_site.api.discovery import VersionRoot, root
 from watcher_site.api.documentation import DocumentationPage, DocumentView
 from watcher_site.health import healthz, readyz
 
+# What is asked the most stands first: they are tried one after the other.
 urlpatterns: list[URLPattern | URLResolver] = [
+    *bookmarks.urlpatterns,
+    *api.urlpatterns,
     path("", root),
     # Browsers ask for it on their own at pages that name no icon, such as an answer of the API.
     path("favicon.ico", RedirectView.as_view(url=static("watcher_site/icon.svg"))),
@@ -18,8 +23,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", VersionRoot.as_view()),
     path("v1/openapi.json", DocumentView.as_view(), name="openapi"),
     path("v1/docs/", DocumentationPage.as_view(), name="documentation"),
-    path("", include("watcher_site.bookmarks")),
-    path("", include("watcher_site.api.urls")),
     path("console", RedirectView.as_view(pattern_name="home")),
     path("console/", include("watcher_site.console_urls")),
 ]

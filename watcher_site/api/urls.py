@@ -28,9 +28,9 @@ def route(path: str, view: type[ViewSetMixin], name: str, **verbs: str) -> URLPa
 def read(collection: str, view: Any, item: dict[str, str] | None = None, **verbs: str) -> list[URLPattern]:
     """Route a collection: its two lists and its objects, and what else can be done with them."""
     return [
-        route(collection, view, collection, get="short_list", **verbs),
-        route(f"{collection}/detail", view, f"{collection}-detail", get="detailed_list"),
         route(f"{collection}/{IDENTIFIER}", view, f"{collection}-item", get="retrieve", **(item or {})),
+        route(f"{collection}/detail", view, f"{collection}-detail", get="detailed_list"),
+        route(collection, view, collection, get="short_list", **verbs),
     ]
 
 
