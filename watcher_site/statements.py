@@ -74,14 +74,30 @@ class ComposedQuery:
     def rows(self, values: Mapping[str, Any]) -> list[Any]:
         connection = connections[DEFAULT_DB_ALIAS]
         params = [bind(param, values, connection) for param in self.params]
-        with connection.cursor() as cursor:
-            cursor.execute(self.sql, params)
-            found: Any = cursor.fetchall()
+        cursor = kept_cursor(connection)
+        cursor.execute(self.sql, params)
+        found: Any = cursor.fetchall()
         if self.converters:
             compiler = copy(self.compiler)
             compiler.connection = connection
             found = compiler.apply_converters(found, self.converters)
         return [self.make(row) for row in found]
+
+
+def kept_cursor(connection: Any) -> Any:
+    """Return the connection's cursor for statements whose rows are fetched at once.
+
+    To make a cursor takes Django and the driver about as long as to send a query with it.
+    """
+    connection.close_if_health_check_failed()
+    connection.ensure_connection()
+    if connection.queries_logged:
+        return connection.cursor()
+    made_for, cursor = getattr(connection, "kept_cursor", (None, None))
+    if made_for is not connection.connection:
+        cursor = connection.cursor()
+        connection.kept_cursor = connection.connection, cursor
+    return cursor
 
 
 def bind(param: Any, values: Mapping[str, Any], connection: Any) -> Any:
