@@ -1,5 +1,7 @@
 """HTTP Basic and token authentication. Sessions are REST framework's own."""
 
+from hashlib import blake2b
+from secrets import token_bytes
 from typing import Any
 
 from django.conf import settings
@@ -7,7 +9,6 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db.models import F
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
 from knox.auth import TokenAuthentication as KnoxTokenAuthentication
 from knox.crypto import hash_token
 from knox.models import AuthToken
@@ -15,10 +16,12 @@ from rest_framework.authentication import BasicAuthentication as RestBasicAuthen
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from watcher_site.api.headers import header
 from watcher_site.backends import people
 from watcher_site.statements import Placeholder, Query
 
-SALT = "watcher_site.api.authentication"
+# What is remembered stays in this process, and so does what it is remembered by.
+DIGEST_KEY = token_bytes(32)
 
 by_name = Query(people().filter(username=Placeholder("name", User._meta.get_field("username"))))
 # The whole digest is asked for: nobody can find a token by measuring how much of it is right.
@@ -34,7 +37,7 @@ def credential_key(user: Any, password: str) -> str:
 
     A changed password changes the stored hash, so that nothing remembered is ever found again.
     """
-    digest = salted_hmac(SALT, f"{user.pk}\n{user.password}\n{password}", algorithm="sha256")
+    digest = blake2b(f"{user.pk}\n{user.password}\n{password}".encode(), key=DIGEST_KEY, digest_size=32)
     return f"credential:{digest.hexdigest()}"
 
 
@@ -60,7 +63,7 @@ class TokenAuthentication(KnoxTokenAuthentication):
     """A token in ``X-Auth-Token``, as OpenStack's clients send it, or in ``Authorization: Token``."""
 
     def authenticate(self, request: Request) -> Any:
-        token = request.headers.get("X-Auth-Token")
+        token = header(request, "X-Auth-Token")
         if token is None:
             return super().authenticate(request)
         return self.authenticate_credentials(token.encode("utf-8", "replace"))

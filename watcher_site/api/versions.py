@@ -1,12 +1,14 @@
 """Microversions: which there are, what each brings, and which one a request asks for."""
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 from rest_framework.exceptions import NotAcceptable, ParseError
 from rest_framework.request import Request
 from rest_framework.versioning import BaseVersioning
+
+from watcher_site.api.headers import header
 
 Version = tuple[int, int]
 
@@ -103,8 +105,8 @@ class HeaderVersioning(BaseVersioning):
         asked = {
             parse(version)
             for version in (
-                asked_in_header(request.headers.get(HEADER)),
-                asked_in_accept(request.headers.get("Accept")),
+                asked_in_header(header(request, HEADER)),
+                asked_in_accept(header(request, "Accept")),
             )
             if version is not None
         }
@@ -118,6 +120,7 @@ def used_by(request: Request) -> Version:
     return cast("Version", request.version)
 
 
+@cache
 def response_headers(version: Version | None) -> dict[str, str]:
     """Return the headers that each answer of the API carries, errors too."""
     headers = {MINIMUM_HEADER: text(MINIMUM), MAXIMUM_HEADER: text(MAXIMUM)}

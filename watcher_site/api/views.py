@@ -13,6 +13,7 @@ from rest_framework.viewsets import ViewSetMixin
 
 from watcher_site.api import versions
 from watcher_site.api.errors import LengthRequired, NotAcceptableHere
+from watcher_site.api.headers import header
 from watcher_site.api.paging import Page, read_page, read_uuid, sort_value
 from watcher_site.api.permissions import denied
 from watcher_site.api.serializers import ResourceSerializer, Row
@@ -32,7 +33,7 @@ class VersionedView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
+        if header(request, "Transfer-Encoding") is not None and header(request, "Content-Length") is None:
             raise LengthRequired
         if versions.used_by(request) < self.since:
             raise NotAcceptableHere
@@ -186,7 +187,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         return self.model.objects.all() if self.shows_deleted() else self.model.objects.present()
 
     def shows_deleted(self) -> bool:
-        return self.request.headers.get("X-Show-Deleted", "").lower() in TRUE
+        return (header(self.request, "X-Show-Deleted") or "").lower() in TRUE
 
     def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
         return self.serializer_class.read(queryset, versions.used_by(self.request), detailed, self.host())
@@ -252,6 +253,6 @@ class NamedLookup:
 
 def refuse_nul(request: Request) -> None:
     """Refuse a path or a query that no database can be asked for."""
-    query = [text for name, values in request.query_params.lists() for text in (name, *values)]
-    if any("\0" in text for text in (request.path, *query)):
+    query = request.META.get("QUERY_STRING", "")
+    if any(nul in text for nul, text in (("\0", request.path), ("\0", query), ("%00", query))):
         raise Invalid("The URL must not hold NUL characters.")
