@@ -1,0 +1,24 @@
+"""Composed statements, on whatever connection there is."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from watcher_site.backends import person_by_key
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_statement_runs_on_the_connection_that_came_after_a_closed_one(stranger: User) -> None:
+    assert person_by_key.rows(key=stranger.pk) == [stranger]
+    connection.close()
+    assert person_by_key.rows(key=stranger.pk) == [stranger]
+
+
+@pytest.mark.django_db
+def test_a_statement_is_counted_while_queries_are_captured(stranger: User) -> None:
+    person_by_key.rows(key=stranger.pk)
+    with CaptureQueriesContext(connection) as queries:
+        person_by_key.rows(key=stranger.pk)
+    assert len(queries) == 1
