@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -26,6 +26,7 @@ def browser_page(**context: object) -> Iterator[Page]:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         page = browser.new_context(**context).new_page()
         page.set_default_timeout(15_000)
+        expect.set_options(timeout=15_000)
         page.complaints = []
         page.on("console", lambda line: line.type == "error" and page.complaints.append(line.text))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
