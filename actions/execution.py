@@ -96,7 +96,7 @@ class Execution(PhaseRecord):
         if problem:
             return self.leave_out(phase, problem)
         execute = self.begin("execute")
-        self.action.start()
+        self.action.begin()
         return self.write(phase, execute, hold=True) and self.carry_out(execute)
 
     def recover(self) -> bool:
@@ -145,7 +145,7 @@ class Execution(PhaseRecord):
         return written
 
     def run_again(self, phase: ActionEvent) -> bool:
-        self.action.start_again()
+        self.action.begin_again()
         execute = self.begin("execute")
         return self.write(phase, execute, hold=True) and self.carry_out(execute)
 

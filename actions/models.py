@@ -125,12 +125,12 @@ class Action(StatefulModel):
         self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
 
     @transition(field=state, source=State.PENDING, target=State.ONGOING)
-    def start(self) -> None:
+    def begin(self) -> None:
         """Its pre_condition passed, and a worker is about to execute it."""
         self.attempt += 1
 
     @transition(field=state, source=State.ONGOING, target=State.ONGOING)
-    def start_again(self) -> None:
+    def begin_again(self) -> None:
         """The worker that executed it is gone, and its type says that it can be run again."""
         self.attempt += 1
 

@@ -15,7 +15,7 @@ from actions.obstacles import obstacle
 from actions.skipping import change_reason, restore_action, skip_action
 from actions.tables import ActionTable
 from watcher_site.kept_forms import KeepsForm
-from watcher_site.pages import ListPage, RecordPage, Verb, attempt
+from watcher_site.pages import ListPage, RecordPage, Verb, perform_and_tell
 from watcher_site.refusals import Conflict
 
 SHOWN_RELATIVES = 50
@@ -90,7 +90,7 @@ class ReasonVerb(KeepsForm, Verb):
         if not self.form.is_valid():
             return self.show(form=self.form)
         action = self.get_object()
-        if attempt(self, action):
+        if perform_and_tell(self, action):
             return redirect(self.where_to(action, True))
         return self.show(self.form.cleaned_data["reason"], status=409)
 

@@ -14,8 +14,6 @@ from watcher_site.refusals import Invalid, NotFound
 from watcher_site.state import TransitionNotAllowed
 
 State = Audit.State
-CANCELLED_BY_USER = "Audit was canceled by user"
-SUSPENDED_BY_USER = "Audit was suspended by user"
 # What else an audit has comes from its template, or belongs to the decision engine.
 TIMES = ("start_time", "end_time")
 CHANGEABLE = ("name", "parameters", "interval", "auto_trigger", "force", *TIMES)
@@ -23,8 +21,11 @@ UNFINISHED = (State.PENDING, State.ONGOING, State.SUSPENDED)
 
 
 @transaction.atomic
-def change_audit(audit: Audit, patch: list[Step]) -> None:
+def change_audit(audit: Audit, patch: list[Step], by: str) -> None:
     """Apply a patch to an audit, all of it or nothing. A decision engine that runs it goes on, or finds it cancelled.
+
+    Args:
+        by: the name of the person.
 
     Raises:
         Invalid: a step that does not fit, a state that cannot be reached, a value that a new audit could not have.
@@ -39,7 +40,7 @@ def change_audit(audit: Audit, patch: list[Step]) -> None:
             raise cannot_apply(patch, f"/{root} can't be updated.")
     patched = apply_patch(before, patch)
     if "state" in roots:
-        change_state(audit, patch, patched.get("state"))
+        change_state(audit, patch, patched.get("state"), by)
     changes = {name: patched.get(name) for name in CHANGEABLE if patched.get(name) != before[name]}
     if changes:
         write(audit, changes, timezone.now())
@@ -58,20 +59,19 @@ def shown(value: Any) -> Any:
     return value.replace(tzinfo=None).isoformat() if isinstance(value, datetime) else value
 
 
-def change_state(audit: Audit, patch: list[Step], asked: Any) -> None:
+def change_state(audit: Audit, patch: list[Step], asked: Any, by: str) -> None:
     before = audit.state
     try:
         if asked == State.CANCELLED:
-            audit.cancel(CANCELLED_BY_USER)
+            audit.abandon(by)
         elif asked == State.SUSPENDED:
-            audit.suspend(SUSPENDED_BY_USER)
+            audit.suspend_series(by)
         elif asked == State.ONGOING:
-            audit.resume(timezone.now())
+            audit.resume_series()
         else:
             raise TransitionNotAllowed
     except TransitionNotAllowed:
         raise cannot_apply(patch, f"State transition not allowed: ({before} -> {asked})") from None
-    audit.save_state()
 
 
 def write(audit: Audit, changes: dict[str, Any], now: datetime) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Upper
+from django.utils import timezone
 from django_fsm import FSMField, transition
 
 from audits.querysets import AuditQuerySet, NamedQuerySet
@@ -238,6 +239,36 @@ class Audit(StatefulModel, Named):
         self.next_run_time, self.status_message = self.schedule.following(self.next_run_time or now, now), None
         if self.next_run_time is None:
             raise Invalid("The audit cannot go on: no run would come before its end_time.")
+
+    # What a person does to it, whoever calls: the texts begin as the seed's do.
+
+    def abandon(self, by: str) -> None:
+        """Cancel it for a person. A run that is under way comes to nothing.
+
+        Raises:
+            TransitionNotAllowed, ConcurrentTransition: it is, or has just become, final or suspended.
+        """
+        self.cancel(f"Audit was canceled by user {by}.")
+        self.save_state()
+
+    def suspend_series(self, by: str) -> None:
+        """Suspend it for a person.
+
+        Raises:
+            TransitionNotAllowed, ConcurrentTransition: it is no series, or not, or no longer, ONGOING.
+        """
+        self.suspend(f"Audit was suspended by user {by}.")
+        self.save_state()
+
+    def resume_series(self) -> None:
+        """Let it go on for a person.
+
+        Raises:
+            TransitionNotAllowed, ConcurrentTransition: it is not, or no longer, SUSPENDED.
+            Invalid: no run would come before its end.
+        """
+        self.resume(timezone.now())
+        self.save_state()
 
     def end_run(self, now: datetime, message: str | None = None) -> None:
         """One run ended, with a plan or with a message why there is none; what it missed meanwhile is left out."""

@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.views import View
 
 from audits.creation import create_audit
@@ -141,8 +140,7 @@ class Cancel(AuditVerb):
     consequence = "It will propose no further action plan."
 
     def perform(self, record: Audit) -> str:
-        record.cancel(f"Audit was cancelled by {self.request.user.get_username()}.")
-        record.save_state()
+        record.abandon(self.request.user.get_username())
         return "Cancelled."
 
 
@@ -153,8 +151,7 @@ class Suspend(AuditVerb):
     consequence = "It does not run until you resume it; a run that is under way comes to nothing."
 
     def perform(self, record: Audit) -> str:
-        record.suspend(f"Audit was suspended by {self.request.user.get_username()}.")
-        record.save_state()
+        record.suspend_series(self.request.user.get_username())
         return "Suspended."
 
 
@@ -165,8 +162,7 @@ class Resume(AuditVerb):
     consequence = "It runs again at its next time; what it missed is left out."
 
     def perform(self, record: Audit) -> str:
-        record.resume(timezone.now())
-        record.save_state()
+        record.resume_series()
         return "Resumed."
 
 

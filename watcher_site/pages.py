@@ -90,7 +90,7 @@ class Verb(Page, ByUUID, View, ABC):
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
-        return redirect(self.where_to(record, attempt(self, record)))
+        return redirect(self.where_to(record, perform_and_tell(self, record)))
 
 
 class Deletion(Verb):
@@ -107,7 +107,7 @@ class Deletion(Verb):
         return f"Deleted {record._meta.verbose_name} {record}."
 
 
-def attempt(verb: Verb, record: Model) -> bool:
+def perform_and_tell(verb: Verb, record: Model) -> bool:
     """Perform it, leave a message that tells the outcome, and say whether it was done."""
     try:
         messages.success(verb.request, verb.perform(record))

@@ -194,7 +194,7 @@ REST_FRAMEWORK = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "watcher_site.api.media.AlwaysJSON",
     "DEFAULT_SCHEMA_CLASS": "watcher_site.api.schema.ResourceSchema",
     "DEFAULT_VERSIONING_CLASS": "watcher_site.api.versions.HeaderVersioning",
-    "EXCEPTION_HANDLER": "watcher_site.api.errors.answer",
+    "EXCEPTION_HANDLER": "watcher_site.api.errors.answer_problem",
 }
 API_MAX_LIMIT = read_whole("WATCHER_MAX_LIMIT", 1000, least=1)
 DATA_UPLOAD_MAX_MEMORY_SIZE = read_whole("WATCHER_MAX_BODY_BYTES", 1024 * 1024, least=1024)

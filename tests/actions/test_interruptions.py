@@ -120,7 +120,7 @@ def test_a_slow_worker_can_not_overwrite_its_successor(behave: Callable[..., Non
 
     def replace(self: object) -> bool:
         successor = again(action)
-        successor.start_again()
+        successor.begin_again()
         successor.save_state()
         return True
 

@@ -85,7 +85,7 @@ def test_an_outcome_that_can_not_be_written_is_not_written_over_a_successor_s(
 
     def replace(self: object) -> bool:
         successor = again(action)
-        successor.start_again()
+        successor.begin_again()
         successor.save_state()
         return True
 
@@ -144,7 +144,7 @@ def test_an_abort_is_tried_three_times_and_then_fails(behave: Callable[..., None
 def test_a_lost_worker_that_recovers_too_late_leaves_its_successor_s_events_open(behave: Callable[..., None]) -> None:
     late = make_action("ONGOING")
     successor = again(late)
-    successor.start_again()
+    successor.begin_again()
     successor.save_state()
     running = ActionEvent.objects.create(action=successor, event="execute", attempt=2)
     assert not execution.recover(late, FakeLease())

@@ -40,7 +40,7 @@ def claim(engine: DecisionEngine) -> Audit | None:
 def cancel(audit: Audit) -> bool:
     """Cancel as a person does, and say whether it was not too late."""
     try:
-        change_audit(audit, CANCEL)
+        change_audit(audit, CANCEL, "alice")
     except (ConcurrentTransition, Refused):
         return False
     return True

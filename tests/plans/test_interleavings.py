@@ -162,7 +162,7 @@ def test_a_slow_worker_writes_nothing_once_its_successor_has_run_the_action_agai
     def run_again() -> bool:
         ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1])
         successor = plan.actions.get()
-        successor.start_again()
+        successor.begin_again()
         successor.save_state()
         return True
 

@@ -57,7 +57,7 @@ def flat(detail: Any, field: str = "") -> str:
     return f"Invalid input for field/attribute {field}. {detail}" if field else str(detail)
 
 
-def answer(problem: Exception, context: dict[str, Any]) -> Response | None:
+def answer_problem(problem: Exception, context: dict[str, Any]) -> Response | None:
     """Answer an exception, or leave it to the site's 500: REST framework's exception handler."""
     set_rollback()
     if isinstance(problem, exceptions.APIException):
