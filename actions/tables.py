@@ -49,7 +49,7 @@ class ActionTable(tables.Table):
     action_type = tables.Column(verbose_name="type")
     resource = ResourceColumn()
     action_plan = UUIDColumn("plans:detail", accessor="action_plan__uuid", verbose_name="plan", order_by="action_plan")
-    updated_at = TimeColumn(verbose_name="changed")
+    updated_at = TimeColumn(accessor="updated_at", verbose_name="changed")
 
     class Meta:
         model = Action

@@ -176,6 +176,7 @@ class Audit(StatefulModel, Named):
             models.Index("audit_type", "id", name="audit_type"),
             models.Index("created_at", "id", name="audit_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="audit_updated_at"),
+            models.Index(NullsFirst("next_run_time"), "id", name="audit_next_run_time"),
         ]
         constraints = [unique_name("audit_name")]
 

@@ -14,7 +14,7 @@ class AuditTable(tables.Table):
     strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
     next_run = DueColumn(accessor="planned_run", order_by="next_run_time", verbose_name="next run", default="—")
     status_message = MessageColumn(verbose_name="message")
-    created_at = TimeColumn(verbose_name="made")
+    created_at = TimeColumn(accessor="created_at", verbose_name="made")
 
     class Meta:
         model = Audit

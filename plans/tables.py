@@ -28,7 +28,7 @@ class ActionPlanTable(tables.Table):
     strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
     finished = NumberColumn(accessor="finished_actions", verbose_name="finished", orderable=False)
     status_message = MessageColumn(verbose_name="message")
-    created_at = TimeColumn(verbose_name="made")
+    created_at = TimeColumn(accessor="created_at", verbose_name="made")
 
     class Meta:
         model = ActionPlan

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 import django_tables2 as tables
+from django.db.models import F, QuerySet
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -23,12 +24,23 @@ class StateColumn(tables.Column):
 
 
 class TimeColumn(tables.Column):
-    """A moment in UTC: how long ago, and on hovering when."""
+    """A moment in UTC: how long ago, and on hovering when.
+
+    Name the ``accessor``. Rows without such a moment count as the oldest, as in the API and in the indexes for it.
+    """
 
     attrs = {"th": {"class": "text-nowrap"}, "td": {"class": "text-nowrap"}}
 
     def render(self, value: datetime) -> SafeString | str:
         return when(value)
+
+    def order(self, queryset: QuerySet[Any], is_descending: bool) -> tuple[QuerySet[Any], bool]:
+        name = str((self.order_by or (self.accessor,))[0])
+        if not queryset.model._meta.get_field(name).null:
+            return queryset, False
+        moment = F(name)
+        first = moment.desc(nulls_last=True) if is_descending else moment.asc(nulls_first=True)
+        return queryset.order_by(first), True
 
 
 class DueColumn(TimeColumn):

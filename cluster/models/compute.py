@@ -63,7 +63,13 @@ class ComputeNode(Record):
 
     class Meta:
         ordering = ["hostname"]
-        indexes = [models.Index("zone", "id", name="compute_node_zone")]
+        # What the console's list is sorted and filtered by.
+        indexes = [
+            models.Index("zone", "id", name="compute_node_zone"),
+            models.Index("state", "status", "id", name="compute_node_state"),
+            models.Index("status", "id", name="compute_node_status"),
+            models.Index("power_state", "id", name="compute_node_power_state"),
+        ]
         constraints = [
             models.UniqueConstraint("hostname", condition=Q(deleted_at=None), name="compute_node_hostname"),
         ]
@@ -181,6 +187,10 @@ class Server(Record):
         indexes = [
             models.Index("name", "id", name="server_name"),
             models.Index("state", "id", name="server_state"),
+            models.Index("vcpus", "id", name="server_vcpus"),
+            models.Index("memory", "id", name="server_memory"),
+            models.Index("disk", "id", name="server_disk"),
+            models.Index("task_state", "id", name="server_task_state"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -74,6 +74,10 @@ class Pool(Record):
 
     class Meta:
         ordering = ["name"]
+        indexes = [
+            models.Index("total_volumes", "id", name="pool_total_volumes"),
+            models.Index("provisioned_capacity_gb", "id", name="pool_provisioned_capacity"),
+        ]
         constraints = [models.UniqueConstraint("name", condition=Q(deleted_at=None), name="pool_name")]
 
     def __str__(self) -> str:
@@ -158,6 +162,8 @@ class Volume(Record):
         indexes = [
             models.Index("name", "id", name="volume_name"),
             models.Index("status", "id", name="volume_status"),
+            models.Index("size", "id", name="volume_size"),
+            models.Index("migration_status", "id", name="volume_migration_status"),
         ]
         constraints = [
             models.CheckConstraint(

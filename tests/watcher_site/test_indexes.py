@@ -1,11 +1,18 @@
-"""Every sort that the API offers on a column of its own is served by an index, in both directions."""
+"""Every sort that the API or the console offers on a column of its own is served by an index, in both directions."""
+
+from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import F, QuerySet
 
+import cluster.views
 from actions.api import ActionView
+from actions.views import ActionList
 from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
+from audits.views import AuditList
 from plans.api import ActionPlanView
+from plans.views import ActionPlanList
 from watcher_site.api.paging import Page
 from watcher_site.api.services import ServiceView
 
@@ -35,3 +42,62 @@ def test_a_sort_is_read_from_an_index(view: type[ActionView], column: str, desce
     plan = page.cut(view.model.objects.all(), None).explain()
     assert "Index Scan" in plan
     assert "Sort" not in plan
+
+
+LISTS = [
+    ActionList,
+    ActionPlanList,
+    AuditList,
+    cluster.views.ComputeNodeList,
+    cluster.views.PoolList,
+    cluster.views.ServerList,
+    cluster.views.VolumeList,
+]
+# The use of a node is a sum over its servers, which no index holds; there are only as many rows as machines.
+SUMS = {"vcpus", "memory", "disk"}
+
+
+def own_columns(page: Any) -> list[str]:
+    """Return the columns of a page's table that people may sort by and that no join or sum gives."""
+    columns = page.table_class([]).columns
+    sums = SUMS if page is cluster.views.ComputeNodeList else set()
+    return [
+        column.name
+        for column in columns
+        if column.orderable and column.name not in sums and "__" not in str(column.accessor)
+    ]
+
+
+def explain(rows: QuerySet[Any]) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_sort = off")
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+    return rows.explain()
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize(
+    ("page", "column"), [(page, column) for page in LISTS for column in own_columns(page)], ids=str
+)
+def test_a_sort_of_the_console_is_read_from_an_index(page: Any, column: str, sign: str) -> None:
+    table = page.table_class(page.model.objects.present(), order_by=f"{sign}{column}")
+    plan = explain(table.data.data[:50])
+    assert "Index" in plan
+    assert "Sort" not in plan
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        (page, name)
+        for page in LISTS
+        for name, asked in page.filterset_class.base_filters.items()
+        if asked.lookup_expr == "exact" and not asked.method and "__" not in asked.field_name
+    ],
+    ids=str,
+)
+def test_a_choice_of_the_console_is_found_by_an_index(page: Any, name: str) -> None:
+    column = page.filterset_class.base_filters[name].field_name
+    first = [index.expressions[0] for index in page.model._meta.indexes]
+    assert column in {expression.name for expression in first if isinstance(expression, F)}
