@@ -32,6 +32,6 @@ def may_end(row: Server | Volume) -> bool:
 
 def may_undo(row: Server | Volume) -> bool:
     """Say whether the operation under way on a row is this attempt's, or was left behind by one before it."""
-    work, _, attempt = row.operation_owner.rpartition("/")
-    own, _, latest = OWNER.get().rpartition("/")
-    return may_end(row) or (work == own != "" and int(attempt) <= int(latest))
+    work, _, attempt = row.operation_owner.partition("/")
+    own, _, latest = OWNER.get().partition("/")
+    return may_end(row) or (work == own and int(attempt or 0) <= int(latest))
