@@ -1,5 +1,7 @@
-from django.apps import AppConfig
+from watcher_site.apps import SiteApp
 
 
-class ActionsConfig(AppConfig):
+class ActionsConfig(SiteApp):
+    default = True
     name = "actions"
+    contracts = {"ACTION_TYPES": "actions.types.base.ActionType"}

@@ -1,12 +1,18 @@
 from typing import Any
 
-from django.apps import AppConfig
 from django.apps import apps as installed
 from django.db.models.signals import post_migrate
 
+from watcher_site.apps import SiteApp
 
-class AuditsConfig(AppConfig):
+
+class AuditsConfig(SiteApp):
+    default = True
     name = "audits"
+    contracts = {
+        "STRATEGIES": "audits.strategies.base.Strategy",
+        "SCORING_ENGINES": "audits.scoring.base.ScoringEngine",
+    }
 
     def ready(self) -> None:
         from audits import checks  # noqa: F401 (registers them)

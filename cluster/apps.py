@@ -1,8 +1,10 @@
-from django.apps import AppConfig
+from watcher_site.apps import SiteApp
 
 
-class ClusterConfig(AppConfig):
+class ClusterConfig(SiteApp):
+    default = True
     name = "cluster"
+    contracts = {"CLOUD": "cluster.drivers.base.Cloud", "DATASOURCE": "cluster.datasources.base.Datasource"}
 
     def ready(self) -> None:
         from cluster import checks  # noqa: F401 (registers them)

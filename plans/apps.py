@@ -1,5 +1,6 @@
-from django.apps import AppConfig
+from watcher_site.apps import SiteApp
 
 
-class PlansConfig(AppConfig):
+class PlansConfig(SiteApp):
+    default = True
     name = "plans"

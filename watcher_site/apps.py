@@ -1,9 +1,24 @@
+from collections.abc import Mapping
+from typing import ClassVar
+
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 
 
-class WatcherSiteConfig(AppConfig):
+class SiteApp(AppConfig):
+    """An app of this site: the two ready groups get rights on its models, and the plug-ins that it takes are checked.
+
+    ``contracts`` gives for each setting that names its plug-ins the dotted path of the class that they derive from.
+    """
+
+    # Of the classes in an app's module Django takes the one that is a default: this one never is.
+    default = False
+    contracts: ClassVar[Mapping[str, str]] = {}
+
+
+class WatcherSiteConfig(SiteApp):
+    default = True
     name = "watcher_site"
 
     def ready(self) -> None:

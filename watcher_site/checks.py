@@ -3,42 +3,39 @@
 from inspect import isabstract, isclass
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
-# Each table of plug-ins, or single plug-in, with the contract that it keeps: the apps above this one own them.
-CONTRACTS = {
-    "ACTION_TYPES": "actions.types.base.ActionType",
-    "STRATEGIES": "audits.strategies.base.Strategy",
-    "SCORING_ENGINES": "audits.scoring.base.ScoringEngine",
-    "DATASOURCE": "cluster.datasources.base.Datasource",
-    "CLOUD": "cluster.drivers.base.Cloud",
-}
-TABLES = ("ACTION_TYPES", "STRATEGIES", "SCORING_ENGINES")
+from watcher_site.apps import SiteApp
 
 
 @register()
 def check_plugins(**_: Any) -> list[CheckMessage]:
-    return [problem for setting in CONTRACTS for problem in check_setting(setting)]
+    own = [config for config in apps.get_app_configs() if isinstance(config, SiteApp)]
+    expected = [item for config in own for item in config.contracts.items()]
+    return [problem for setting, contract in expected for problem in check_setting(setting, contract)]
 
 
-def check_setting(setting: str) -> list[CheckMessage]:
+def check_setting(setting: str, contract: str) -> list[CheckMessage]:
+    """Report what is wrong with the plug-in that a setting names, or with those of a table."""
     named = getattr(settings, setting)
-    paths = [named] if isinstance(named, str) else named
-    problems = [problem for path in paths for problem in check_path(setting, path)]
-    return problems or check_names(setting, paths)
+    if isinstance(named, str):
+        return check_path(setting, named, contract)
+    return [problem for path in named for problem in check_path(setting, path, contract)] or check_names(
+        setting, named
+    )
 
 
-def check_path(setting: str, path: str) -> list[CheckMessage]:
+def check_path(setting: str, path: str, contract: str) -> list[CheckMessage]:
     """Report a plug-in that cannot be loaded, whatever its module raises, or that does not keep its contract."""
     try:
         plugin = import_string(path)
     except Exception as problem:
         return [Error(f"{setting}: {path} cannot be loaded: {problem}", id="watcher_site.E001")]
-    contract = import_string(CONTRACTS[setting])
-    if not (isclass(plugin) and issubclass(plugin, contract)):
-        return [Error(f"{setting}: {path} is not a {CONTRACTS[setting]}.", id="watcher_site.E002")]
+    if not (isclass(plugin) and issubclass(plugin, import_string(contract))):
+        return [Error(f"{setting}: {path} is not a {contract}.", id="watcher_site.E002")]
     if isabstract(plugin):
         missing = ", ".join(sorted(getattr(plugin, "__abstractmethods__", ())))
         return [Error(f"{setting}: {path} lacks {missing}.", id="watcher_site.E003")]
@@ -47,8 +44,6 @@ def check_path(setting: str, path: str) -> list[CheckMessage]:
 
 def check_names(setting: str, paths: list[str]) -> list[CheckMessage]:
     """Report plug-ins of a table without a name, or with the name of another."""
-    if setting not in TABLES:
-        return []
     names = [getattr(import_string(path), "name", "") for path in paths]
     problems: list[CheckMessage] = []
     for path, name in zip(paths, names, strict=True):

@@ -6,14 +6,15 @@ from django.apps import AppConfig
 from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Group, Permission
 
+from watcher_site.apps import SiteApp
+
 CLOUD_ADMIN = "cloud-admin"
 READER = "reader"
-APPS = ("watcher_site", "cluster", "actions", "plans", "audits")
 
 
 def grant_permissions(app_config: AppConfig, using: str = "default", **_: Any) -> None:
     """Give both groups the rights on one app's models. Runs after each migrate, and adds only what is missing."""
-    if app_config.label not in APPS:
+    if not isinstance(app_config, SiteApp):
         return
     create_permissions(app_config, verbosity=0, using=using)
     permissions = Permission.objects.using(using).filter(content_type__app_label=app_config.label)
