@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 
 from actions.models import Action, ActionEvent
-from actions.phases import LOST_DATABASE, PERSISTENTLY, Lease, PhaseRecord, Result
+from actions.phases import PERSISTENTLY, Lease, PhaseRecord, Result
 from actions.types.base import (
     AbortRequested,
     ActionContext,
@@ -24,6 +24,7 @@ from actions.types.base import (
 )
 from cluster.drivers.ownership import acting_for
 from watcher_site.state import ConcurrentTransition
+from watcher_site.worker import LOST_DATABASE
 
 State = Action.State
 CANCELLED = "Action was cancelled with its action plan."

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.utils import timezone
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
@@ -12,10 +12,10 @@ from actions.models import Action, ActionEvent
 from actions.types.base import OWN_EXCEPTIONS, ActionSkipException, Interruption, explain
 from watcher_site.messages import cut
 from watcher_site.statements import Bound, insert
+from watcher_site.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
 Result = ActionEvent.Result
-LOST_DATABASE = (InterfaceError, OperationalError)
 UNRECORDED = "Its outcome was not recorded."
 
 

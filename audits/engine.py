@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 from structlog.contextvars import bound_contextvars
 
@@ -15,10 +14,10 @@ from audits.models import Audit
 from audits.plugins import synchronize
 from audits.querysets import AuditQuerySet
 from plans.models import ActionPlan
-from watcher_site.heartbeat import Heartbeat
 from watcher_site.models import Service
 from watcher_site.refusals import Refused
 from watcher_site.state import ConcurrentTransition
+from watcher_site.worker import LOST_DATABASE, Worker
 
 log = structlog.get_logger(__name__)
 
@@ -30,49 +29,36 @@ MOST_INTERRUPTIONS = 3
 CANDIDATES = 20
 
 
-class DecisionEngine:
+class DecisionEngine(Worker):
     """One process's share of the audits, one audit at a time; for more at once, start more engines.
 
-    `run` is the loop; each step of it can be called alone. The table is the queue: an engine may be killed at any
-    moment, and the audit that it held is run again by another, as an audit leaves nothing behind before its end.
+    What it held when it was killed is run again by another, as an audit leaves nothing behind before its end.
     """
 
-    def __init__(self) -> None:
-        self.stopping = False
+    kind = Service.DECISION_ENGINE
+
+    def __init__(self, host: str | None = None) -> None:
         self.next_expiry = 0.0
         self.interruptions: Counter[int] = Counter()
-        self.register()
+        self.found = self.looked = False
+        super().__init__(host)
 
-    def register(self) -> None:
-        self.service = Service.register(Service.DECISION_ENGINE, settings.HOST)
-        self.heartbeat = Heartbeat(self.service)
+    def prepare(self) -> None:
+        synchronize()
 
-    def run(self, once: bool = False) -> None:
-        """Answer audits until told to stop, or with ``once`` until none waits for its run."""
-        self.heartbeat.start()
-        log.info("decision engine started", host=settings.HOST)
-        try:
-            synchronize()
-            while not self.stopping:
-                found = self.work() if once else self.work_or_wait()
-                if once and not found:
-                    break
-        finally:
-            self.heartbeat.stop()
-            self.service.retire()
-            log.info("decision engine stopped", host=settings.HOST)
+    @property
+    def is_idle(self) -> bool:
+        return self.looked and not self.found
 
-    def work_or_wait(self) -> bool:
-        """Do one step, and rest when there was nothing to do or no database to ask."""
-        try:
-            found = self.work()
-        except (InterfaceError, OperationalError) as problem:
-            log.warning("database lost", problem=str(problem))
-            connection.close()
-            found = False
-        if not found:
+    def step(self) -> None:
+        self.found, self.looked = self.work(), True
+
+    def rest(self) -> None:
+        if not self.found:
             time.sleep(settings.POLL_INTERVAL)
-        return found
+
+    def await_database(self) -> None:
+        self.found = self.looked = False
 
     def work(self) -> bool:
         """Answer one audit, and say whether there was one."""
@@ -84,12 +70,6 @@ class DecisionEngine:
         if audit:
             self.answer(audit)
         return audit is not None
-
-    def renew(self) -> None:
-        """Begin anew under another row: this process slept so long that its row and its audit are others'."""
-        log.warning("lease lost")
-        self.register()
-        self.heartbeat.start()
 
     def expire(self) -> None:
         """Supersede the plans that nobody started in time."""
@@ -128,7 +108,7 @@ class DecisionEngine:
                 log.info("audit was cancelled, suspended or taken over")
             except Refused as refusal:
                 self.fail(audit, str(refusal))
-            except (InterfaceError, OperationalError):
+            except LOST_DATABASE:
                 if self.may_take_again(audit):
                     raise
                 self.fail(Audit.objects.get(pk=audit.pk), f"The database broke it off {MOST_INTERRUPTIONS} times.")

@@ -2,78 +2,54 @@
 
 import time
 
-import structlog
 from django.conf import settings
-from django.db import connection
 
 from actions.execution import CANCELLED
 from actions.models import Action
-from actions.phases import LOST_DATABASE
 from plans.executors import Executor, Report
 from plans.models import ActionPlan
 from plans.runs import PlanRun
 from plans.settlement import STUCK, settle
-from watcher_site.heartbeat import Heartbeat
 from watcher_site.models import Service
 from watcher_site.state import ConcurrentTransition
+from watcher_site.worker import Worker
 
-log = structlog.get_logger(__name__)
 
+class Applier(Worker):
+    """One process's share of the plans; what stands here may be lost.
 
-class Applier:
-    """One process's share of the work. The table is the queue and the truth; what stands here may be lost.
-
-    `run` is the loop; each step of it can be called alone. Only the main thread claims, submits and settles.
+    Only the main thread claims, submits and settles.
     """
+
+    kind = Service.APPLIER
 
     def __init__(self, executor: Executor, host: str | None = None) -> None:
         self.executor = executor
-        self.host = host or settings.HOST
         self.runs: dict[int, PlanRun] = {}
         self.jobs = 0
-        self.stopping = False
         self.next_look = 0.0
         self.looked = False
-        self.register()
-
-    def register(self) -> None:
-        self.service = Service.register(Service.APPLIER, self.host)
-        self.heartbeat = Heartbeat(self.service)
-        self.log = log.bind(applier=self.service.pk, host=self.host)
-
-    def run(self, once: bool = False) -> None:
-        """Work until told to stop, or with ``once`` until nothing waits and nothing is orphaned."""
-        self.heartbeat.start()
-        self.log.info("applier started")
-        try:
-            while not self.stopping:
-                self.advance()
-                if once and self.is_idle:
-                    break
-                self.collect(max(0, min(settings.POLL_INTERVAL, self.next_look - time.monotonic())))
-        finally:
-            self.stop()
+        super().__init__(host)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way, and the last look at the tables came to its end and found nothing either."""
         return not self.runs and self.looked
 
     @property
     def free_plans(self) -> int:
         return max(0, settings.APPLIER_PLANS - len(self.runs))
 
-    def advance(self) -> None:
-        """Take each step once. Without its database the applier waits: nothing is lost but time."""
-        try:
-            if time.monotonic() >= self.next_look:
-                self.look()
-            self.submit()
-            self.settle()
-        except LOST_DATABASE as problem:
-            self.log.warning("database lost", problem=str(problem))
-            connection.close()
-            self.next_look, self.looked = time.monotonic() + settings.POLL_INTERVAL, False
+    def step(self) -> None:
+        if time.monotonic() >= self.next_look:
+            self.look()
+        self.submit()
+        self.settle()
+
+    def rest(self) -> None:
+        self.collect(max(0, min(settings.POLL_INTERVAL, self.next_look - time.monotonic())))
+
+    def await_database(self) -> None:
+        self.next_look, self.looked = time.monotonic() + settings.POLL_INTERVAL, False
 
     # What others did, and what waits.
 
@@ -91,12 +67,9 @@ class Applier:
         self.next_look, self.looked = 0.0, False
 
     def renew(self) -> None:
-        """Begin anew under a row of its own: this process slept so long that its row and its plans are others'."""
-        self.log.warning("lease lost")
         for run in self.runs.values():
             run.lose()
-        self.register()
-        self.heartbeat.start()
+        super().renew()
 
     def watch(self) -> None:
         """Notice plans that are being cancelled, and those that others took over."""
@@ -221,9 +194,7 @@ class Applier:
                 self.leave(run)
         finally:
             self.executor.stop()
-            self.heartbeat.stop()
-            self.service.retire()
-            self.log.info("applier stopped")
+            super().stop()
 
     def leave(self, run: PlanRun) -> None:
         if not run.lease.lost and not self.continues(run):

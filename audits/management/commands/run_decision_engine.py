@@ -1,6 +1,5 @@
 """``manage.py run_decision_engine``: answer the audits that people make."""
 
-import signal
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -19,11 +18,5 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, once: bool, **options: Any) -> None:
         engine = DecisionEngine()
-
-        def request_stop(*_: Any) -> None:
-            # A handler may interrupt anything: it only sets a flag.
-            engine.stopping = True
-
-        signal.signal(signal.SIGTERM, request_stop)
-        signal.signal(signal.SIGINT, request_stop)
+        engine.stop_on_signals()
         engine.run(once=once)

@@ -1,7 +1,6 @@
 """``manage.py run_applier``: run the action plans that people start."""
 
 import argparse
-import signal
 from typing import Any
 
 from django.conf import settings
@@ -34,11 +33,5 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, workers: int, once: bool, **options: Any) -> None:
         applier = Applier(ThreadExecutor(workers))
-
-        def request_stop(*_: Any) -> None:
-            # A handler may interrupt anything: it only sets a flag.
-            applier.stopping = True
-
-        signal.signal(signal.SIGTERM, request_stop)
-        signal.signal(signal.SIGINT, request_stop)
+        applier.stop_on_signals()
         applier.run(once=once)

@@ -1,0 +1,105 @@
+"""A process that works until it is told to stop: what the applier and the decision engine have in common."""
+
+import signal
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import structlog
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+
+from watcher_site.heartbeat import Heartbeat
+from watcher_site.models import Service
+
+# What is raised while the database does not answer: nobody's failure, and over some time.
+LOST_DATABASE = (InterfaceError, OperationalError)
+
+
+class Worker(ABC):
+    """One process's share of the work. The tables are the queue and the truth: it may be killed at any moment.
+
+    `run` is the loop, and each step of it can be called alone. While the database is away it waits, and then goes on
+    from the tables. Its row among the services is the lease on what it holds.
+    """
+
+    kind: ClassVar[str]
+    """Its name among the services."""
+
+    def __init__(self, host: str | None = None) -> None:
+        self.host = host or settings.HOST
+        self.stopping = False
+        self.register()
+
+    def register(self) -> None:
+        self.service = Service.register(self.kind, self.host)
+        self.heartbeat = Heartbeat(self.service)
+        self.log = structlog.get_logger(type(self).__module__).bind(service=self.service.pk, host=self.host)
+
+    def stop_on_signals(self) -> None:
+        """Have SIGTERM and SIGINT end `run`, once what is under way has come to its end."""
+
+        def request_stop(*_: Any) -> None:
+            # A handler may interrupt anything: it only sets a flag.
+            self.stopping = True
+
+        signal.signal(signal.SIGTERM, request_stop)
+        signal.signal(signal.SIGINT, request_stop)
+
+    def run(self, once: bool = False) -> None:
+        """Work until told to stop, or with ``once`` until the tables hold nothing more to do."""
+        self.heartbeat.start()
+        self.log.info(f"{self.kind} started")
+        try:
+            self.prepare()
+            while not self.stopping:
+                self.advance()
+                if once and self.is_idle:
+                    break
+                self.rest()
+        finally:
+            self.stop()
+
+    def advance(self) -> None:
+        """Take a step. Without its database it waits: nothing is lost but time."""
+        try:
+            self.step()
+        except LOST_DATABASE as problem:
+            self.log.warning("database lost", problem=str(problem))
+            connection.close()
+            self.await_database()
+
+    def renew(self) -> None:
+        """Begin anew under a row of its own: this process slept so long that its row and its work are others'."""
+        self.log.warning("lease lost")
+        self.register()
+        self.heartbeat.start()
+
+    def stop(self) -> None:
+        """Leave cleanly; where the database is away, the lease ends by itself."""
+        self.heartbeat.stop()
+        with suppress(*LOST_DATABASE):
+            self.service.retire()
+        self.log.info(f"{self.kind} stopped")
+
+    # What a kind of worker adds.
+
+    def prepare(self) -> None:  # noqa: B027 (an applier has nothing to prepare)
+        """Do what comes before the first step."""
+
+    @property
+    @abstractmethod
+    def is_idle(self) -> bool:
+        """Whether nothing is under way, and the last look at the tables came to its end and found nothing either."""
+
+    @abstractmethod
+    def step(self) -> None:
+        """Look what there is to do, and do some of it."""
+
+    @abstractmethod
+    def rest(self) -> None:
+        """Wait until it is worth the while to look again."""
+
+    @abstractmethod
+    def await_database(self) -> None:
+        """Have the next look come after `settings.POLL_INTERVAL` seconds: the last one came to nothing."""
