@@ -1,119 +1,23 @@
-"""Goals, the strategies that pursue them, the templates of audits, and audits."""
+"""Audits: their states, and what a run makes of them."""
 
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Upper
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
-from audits.querysets import AuditQuerySet, NamedQuerySet
+from audits.models.catalogue import Goal, Named, Strategy, unique_name
+from audits.querysets import AuditQuerySet
 from audits.schedule import INTERVAL_LENGTH, Schedule
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
-from watcher_site.records import NullsFirst, Record
+from watcher_site.records import NullsFirst
 from watcher_site.refusals import Invalid
 from watcher_site.state import StatefulModel
 
-NAME_LENGTH = 63
 # How long the run of an EVENT audit waits, while an action plan is ongoing, before it looks again.
 POSTPONEMENT = timedelta(seconds=10)
-
-
-def unique_name(constraint: str) -> models.UniqueConstraint:
-    """Names are unique among what was not deleted, whatever their letter case."""
-    return models.UniqueConstraint(Upper("name"), condition=Q(deleted_at=None), name=constraint)
-
-
-class Named(Record):
-    """A record that people call by a name."""
-
-    name = models.CharField(max_length=NAME_LENGTH)
-
-    class Meta:
-        abstract = True
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class Goal(Named):
-    """What an audit is to achieve."""
-
-    display_name = models.CharField(max_length=NAME_LENGTH)
-    efficacy_specification = models.JSONField(
-        default=list, help_text="the indicators that its strategies compute: name, description, unit, schema"
-    )
-
-    objects = NamedQuerySet.as_manager()
-
-    class Meta:
-        indexes = [
-            models.Index("name", "id", name="goal_name_sort"),
-            models.Index("display_name", "id", name="goal_display_name"),
-            models.Index("created_at", "id", name="goal_created_at"),
-            models.Index(NullsFirst("updated_at"), "id", name="goal_updated_at"),
-        ]
-        constraints = [unique_name("goal_name")]
-
-
-class Strategy(Named):
-    """A way to pursue a goal: the row of a strategy plug-in."""
-
-    display_name = models.CharField(max_length=NAME_LENGTH)
-    goal = models.ForeignKey(Goal, models.CASCADE, related_name="strategies")
-    parameters_spec = models.JSONField(default=dict, help_text="the JSON Schema of its parameters")
-
-    objects = NamedQuerySet.as_manager()
-
-    class Meta:
-        indexes = [
-            models.Index("name", "id", name="strategy_name_sort"),
-            models.Index("display_name", "id", name="strategy_display_name"),
-            models.Index("created_at", "id", name="strategy_created_at"),
-            models.Index(NullsFirst("updated_at"), "id", name="strategy_updated_at"),
-        ]
-        constraints = [unique_name("strategy_name")]
-
-
-class ScoringEngine(Named):
-    """A plug-in that turns features of the cloud into a score."""
-
-    description = models.CharField(max_length=255, default="", blank=True)
-    metainfo = models.TextField(default="", blank=True)
-
-    objects = NamedQuerySet.as_manager()
-
-    class Meta:
-        indexes = [
-            models.Index("name", "id", name="scoring_engine_name_sort"),
-            models.Index("description", "id", name="scoring_engine_description"),
-            models.Index("created_at", "id", name="scoring_engine_created_at"),
-            models.Index(NullsFirst("updated_at"), "id", name="scoring_engine_updated_at"),
-        ]
-        constraints = [unique_name("scoring_engine_name")]
-
-
-class AuditTemplate(Named):
-    """A goal, a strategy and a scope that audits are made from again and again."""
-
-    description = models.CharField(max_length=255, null=True, blank=True)
-    goal = models.ForeignKey(Goal, models.CASCADE, related_name="audit_templates")
-    strategy = models.ForeignKey(Strategy, models.SET_NULL, null=True, related_name="audit_templates")
-    scope = models.JSONField(default=list)
-    default_parameters = models.JSONField(default=dict)
-
-    objects = NamedQuerySet.as_manager()
-
-    class Meta:
-        indexes = [
-            models.Index("name", "id", name="audit_template_name_sort"),
-            models.Index("created_at", "id", name="audit_template_created_at"),
-            models.Index(NullsFirst("updated_at"), "id", name="audit_template_updated_at"),
-        ]
-        constraints = [unique_name("audit_template_name")]
 
 
 def is_continuous(audit: Any) -> bool:

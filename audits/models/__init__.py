@@ -1,0 +1,15 @@
+"""Goals, the strategies that pursue them, the templates of audits, and audits."""
+
+from audits.models.audits import Audit, is_continuous, is_event
+from audits.models.catalogue import NAME_LENGTH, AuditTemplate, Goal, ScoringEngine, Strategy
+
+__all__ = [
+    "NAME_LENGTH",
+    "Audit",
+    "AuditTemplate",
+    "Goal",
+    "ScoringEngine",
+    "Strategy",
+    "is_continuous",
+    "is_event",
+]
