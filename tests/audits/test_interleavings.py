@@ -106,3 +106,12 @@ def test_a_slow_engine_writes_nothing_once_another_has_taken_its_run_over(monkey
         answer(held)
     successor.result()
     assert ActionPlan.objects.count() == 1
+
+
+def test_a_person_who_saw_the_audit_before_it_was_answered_cannot_cancel_it() -> None:
+    dummy()
+    held, seen = claim(DecisionEngine()), Audit.objects.get()
+    answer(held)
+    with pytest.raises(ConcurrentTransition):
+        seen.abandon("alice")
+    assert Audit.objects.get().state == "SUCCEEDED"
