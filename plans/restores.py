@@ -10,7 +10,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from actions.skipping import restore_actions
 from plans.models import ActionPlan
 from plans.skips import chosen
-from watcher_site.pages import Verb, attempt
+from watcher_site.pages import Verb, perform_and_tell
 from watcher_site.templatetags.console import short
 
 
@@ -26,7 +26,7 @@ class Restore(Verb):
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         plan = self.get_object()
         self.uuids = chosen(request.POST)
-        page = self.where_to(plan, attempt(self, plan))
+        page = self.where_to(plan, perform_and_tell(self, plan))
         return HttpResponseClientRedirect(page) if getattr(request, "htmx", False) else redirect(page)
 
     def perform(self, record: ActionPlan) -> str:

@@ -79,7 +79,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_actions(
     if verb == "restore":
         send(api, plan, "skip", *names)
     api.get("/action_plans")  # From here on the rights of this person are known.
-    # The plan, the actions with the plan locked, the change, the actions anew, and the savepoint around the middle two.
+    # The plan, the actions with the plan locked, the change, the actions anew, and the savepoint around those two.
     with django_assert_num_queries(6):
         assert api.post(f"/action_plans/{plan.uuid}/{verb}", {"actions": chosen}).status_code == 200
 
