@@ -80,7 +80,7 @@ class Migrate(ActionType):
             cloud().cold_migrate(self.server, destination, proceed)
 
     def abort(self) -> bool:
-        server = cloud().abort_migration(self.server)
+        server = cloud().abort_migration(self.server, self.context.checkpoint)
         if server.host == self.source:
             return True
         if self.has_arrived(server.host):
@@ -89,12 +89,12 @@ class Migrate(ActionType):
 
     def revert(self) -> bool:
         """Go back, also when an earlier attempt to do so was left half-way."""
-        if cloud().reconcile(self.server).host != self.source:
+        if cloud().reconcile(self.server, self.context.checkpoint).host != self.source:
             self.move(self.source)
         return True
 
     def recover(self) -> Recovery:
-        server = cloud().reconcile(self.server)
+        server = cloud().reconcile(self.server, self.context.checkpoint)
         if self.has_arrived(server.host):
             return Recovery.DONE
         if server.host == self.source:

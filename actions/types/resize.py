@@ -39,7 +39,8 @@ class Resize(ActionType):
         return False
 
     def recover(self) -> Recovery:
-        return Recovery.DONE if self.is_resized(cloud().reconcile(self.server)) else Recovery.AGAIN
+        server = cloud().reconcile(self.server, self.context.checkpoint)
+        return Recovery.DONE if self.is_resized(server) else Recovery.AGAIN
 
     def is_resized(self, server: CloudServer) -> bool:
         return server.flavor is not None and server.flavor == cloud().find_flavor(self.flavor).name

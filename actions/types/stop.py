@@ -42,13 +42,13 @@ class Stop(ActionType):
         return False
 
     def revert(self) -> bool:
-        if cloud().reconcile(self.server).status == STOPPED:
+        if cloud().reconcile(self.server, self.context.checkpoint).status == STOPPED:
             cloud().start(self.server)
         return True
 
     def recover(self) -> Recovery:
         try:
-            stopped = cloud().reconcile(self.server).status == STOPPED
+            stopped = cloud().reconcile(self.server, self.context.checkpoint).status == STOPPED
         except ServerNotFound:
             return Recovery.DONE
         return Recovery.DONE if stopped else Recovery.AGAIN

@@ -91,4 +91,5 @@ class VolumeMigrate(ActionType):
         return False
 
     def recover(self) -> Recovery:
-        return Recovery.DONE if self.is_there(cloud().reconcile_volume(self.volume)) else Recovery.AGAIN
+        volume = cloud().reconcile_volume(self.volume, self.context.checkpoint)
+        return Recovery.DONE if self.is_there(volume) else Recovery.AGAIN

@@ -4,11 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
+
+from cluster.contents import CloudContents
 
 Checkpoint = Callable[[], None]
 
@@ -19,6 +21,14 @@ def proceed() -> None:
 
 class CloudError(Exception):
     """An operation that the cloud could not do; the message says why, to the person who follows the action."""
+
+
+class CloudUnavailable(CloudError):
+    """The cloud did not answer, or with trouble of its own: it may answer the next time."""
+
+
+class CloudMisconfigured(CloudError):
+    """What we were told about how to reach the cloud makes no sense, or the cloud refuses it."""
 
 
 class ServerNotFound(CloudError):
@@ -138,7 +148,17 @@ class Cloud(ABC):
     Every operation returns when it is done and raises a `CloudError` if it could not be done. Long ones call the
     ``checkpoint`` that they are given every now and then, outside of any transaction, and let what it raises
     through; `abort_migration`, `reconcile` or `reconcile_volume` then bring it back to a state that can be told.
+
+    What a driver reads of one server, node, service or volume, and what became of it after an operation, stands in
+    our tables when the call returns.
     """
+
+    is_mirrored: ClassVar[bool] = False
+    """Whether our tables only mirror the cloud, and `read_contents` tells what they shall hold."""
+
+    def read_contents(self, checkpoint: Checkpoint = proceed) -> CloudContents:
+        """Read everything that there is, for a cloud that our tables mirror."""
+        raise NotImplementedError
 
     @abstractmethod
     def find_server(self, server: str) -> CloudServer:
@@ -157,14 +177,14 @@ class Cloud(ABC):
         """Move a server that may be interrupted; it then is in the state it was in before."""
 
     @abstractmethod
-    def abort_migration(self, server: str) -> CloudServer:
-        """Give up a migration under way, and return the server as it then is."""
+    def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
+        """Give up one's own migration under way, and return the server as it then is."""
 
     @abstractmethod
-    def reconcile(self, server: str) -> CloudServer:
+    def reconcile(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
         """Bring one's own operation that nobody waits for any more to an end, and return the server as it then is.
 
-        An operation that is another's goes on.
+        That end may be what the operation was for. An operation that is another's goes on.
         """
 
     @abstractmethod
@@ -216,8 +236,8 @@ class Cloud(ABC):
         """Give a volume another type; it moves where its pool does not take that type."""
 
     @abstractmethod
-    def reconcile_volume(self, volume: str) -> CloudVolume:
-        """Bring an operation that nobody waits for any more to an end, and return the volume as it then is."""
+    def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:
+        """Bring one's own operation that nobody waits for any more to an end, and return the volume as it then is."""
 
     @abstractmethod
     def enable_compute_service(self, host: str) -> None:

@@ -70,11 +70,11 @@ class EmbeddedCloud(EmbeddedStorage):
         self.work(server, checkpoint)
         self.finish(server, MIGRATING, node=node, destination=None)
 
-    def abort_migration(self, server: str) -> CloudServer:
+    def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
         return self.reconcile(server)
 
     @transaction.atomic
-    def reconcile(self, server: str) -> CloudServer:
+    def reconcile(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
         """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
         row = self.lock(server)
         if may_undo(row):

@@ -57,7 +57,7 @@ class EmbeddedStorage(Cloud, ABC):
         self.finish_volume(volume, RETYPING, destination, volume_type=kind)
 
     @transaction.atomic
-    def reconcile_volume(self, volume: str) -> CloudVolume:
+    def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:
         """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
         row = lock_volume(volume)
         if not may_undo(row):
