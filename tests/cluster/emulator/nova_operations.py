@@ -1,0 +1,155 @@
+"""What Nova does with servers: each operation goes on by one step with each reading of the server."""
+
+from typing import Any
+
+from werkzeug import Request, Response
+from werkzeug.exceptions import BadRequest, Conflict, NotFound
+
+HOST, VM_STATE, TASK_STATE = "OS-EXT-SRV-ATTR:host", "OS-EXT-STS:vm_state", "OS-EXT-STS:task_state"
+NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
+
+
+class Operations:
+    """``failing`` has operations that began end badly: ``stay`` where the server was, or ``error``."""
+
+    flavors: dict[str, dict[str, Any]]
+    services: dict[str, dict[str, Any]]
+
+    def __init__(self, cloud: Any) -> None:
+        self.cloud = cloud
+        self.servers: dict[str, dict[str, Any]] = {}
+        self.operations: dict[str, dict[str, Any]] = {}
+        self.history: dict[str, list[dict[str, Any]]] = {}
+        self.failing: str | None = None
+        self.confirms_by_itself = False
+
+    def embed(self, flavor: str) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def find(self, server: str) -> dict[str, Any]:
+        if server not in self.servers:
+            raise NotFound(f"Instance {server} could not be found.")
+        return self.servers[server]
+
+    def actions(self, server: str) -> list[dict[str, Any]]:
+        self.find(server)
+        return self.history.get(server, [])
+
+    def act(self, request: Request, server: str) -> Response:
+        found, (verb, options) = self.find(server), next(iter(request.get_json().items()))
+        verbs = {
+            "os-migrateLive": self.live_migrate,
+            "migrate": self.migrate,
+            "resize": self.resize,
+            "confirmResize": self.confirm,
+            "os-stop": self.stop,
+            "os-start": self.start,
+        }
+        verbs[verb](found, options or {})
+        return Response(status=202)
+
+    def require(self, server: dict[str, Any], verb: str, *statuses: str) -> None:
+        if server[TASK_STATE]:
+            raise Conflict(f"Cannot '{verb}' instance {server['id']} while it is in task_state {server[TASK_STATE]}")
+        if server["status"] not in statuses:
+            raise Conflict(f"Cannot '{verb}' instance {server['id']} while it is in vm_state {server[VM_STATE]}")
+
+    def begin(self, server: dict[str, Any], verb: str, status: str, task_state: str, **changes: Any) -> None:
+        number = len(self.history.setdefault(server["id"], [])) + 1
+        entry = {"action": verb, "request_id": f"req-{number:04}-{server['id']}", "message": None, "events": []}
+        self.history[server["id"]].insert(0, entry)
+        before = {name: server[name] for name in ("status", VM_STATE)}
+        operation = {"left": self.cloud.readings, "verb": verb, "before": before, "changes": changes}
+        self.operations[server["id"]] = operation
+        server["status"], server[TASK_STATE] = status, task_state
+
+    def choose(self, server: dict[str, Any], wanted: str | None) -> str | None:
+        """Return the host that was asked for, or the first open one that is another."""
+        hosts = {service["host"]: service for service in self.services.values()}
+        if wanted and wanted not in hosts:
+            raise BadRequest(f"Compute host {wanted} could not be found.")
+        fit = [h for h, s in hosts.items() if (s["status"], s["state"]) == ("enabled", "up") and h != server[HOST]]
+        return next((host for host in sorted(fit) if wanted in {None, host}), None)
+
+    def live_migrate(self, server: dict[str, Any], options: dict[str, Any]) -> None:
+        self.require(server, "os-migrateLive", "ACTIVE", "PAUSED")
+        host = self.choose(server, options.get("host"))
+        if host is None:
+            raise BadRequest(NO_VALID_HOST)
+        self.begin(server, "live-migration", "MIGRATING", "migrating", **{HOST: host})
+
+    def migrate(self, server: dict[str, Any], options: dict[str, Any]) -> None:
+        self.require(server, "migrate", "ACTIVE", "SHUTOFF")
+        self.begin_resize(server, "migrate", {HOST: self.choose(server, options.get("host"))})
+
+    def resize(self, server: dict[str, Any], options: dict[str, Any]) -> None:
+        self.require(server, "resize", "ACTIVE", "SHUTOFF")
+        if options["flavorRef"] not in self.flavors:
+            raise BadRequest(f"Flavor {options['flavorRef']} could not be found.")
+        flavor = self.embed(options["flavorRef"])
+        if flavor == server["flavor"]:
+            raise BadRequest("When resizing, instances must change flavor!")
+        self.begin_resize(server, "resize", {HOST: self.choose(server, None), "flavor": flavor})
+
+    def begin_resize(self, server: dict[str, Any], verb: str, changes: dict[str, Any]) -> None:
+        changes |= {"status": "VERIFY_RESIZE", VM_STATE: "resized"}
+        self.begin(server, verb, "RESIZE", "resize_prep", **changes)
+
+    def confirm(self, server: dict[str, Any], options: dict[str, Any]) -> None:
+        self.require(server, "confirmResize", "VERIFY_RESIZE")
+        self.rest(server, server.pop("old"))
+
+    def stop(self, server: dict[str, Any], options: dict[str, Any]) -> None:
+        self.require(server, "stop", "ACTIVE")
+        self.begin(server, "stop", "ACTIVE", "powering-off", **{"status": "SHUTOFF", VM_STATE: "stopped"})
+
+    def start(self, server: dict[str, Any], options: dict[str, Any]) -> None:
+        self.require(server, "start", "SHUTOFF")
+        self.begin(server, "start", "SHUTOFF", "powering-on", **{"status": "ACTIVE", VM_STATE: "active"})
+
+    def go_on(self, server: dict[str, Any]) -> None:
+        operation = self.operations.get(server["id"])
+        if operation:
+            operation["left"] -= 1
+            if operation["left"] <= 0:
+                self.finish(server, self.operations.pop(server["id"]))
+
+    def finish(self, server: dict[str, Any], operation: dict[str, Any]) -> None:
+        server[TASK_STATE] = None
+        changes, before = operation["changes"], operation["before"]
+        if changes.get(HOST, "") is None:
+            self.note(server, NO_VALID_HOST)
+            self.rest(server, before)
+        elif self.failing:
+            self.note(server, "The hypervisor did not do it.")
+            bad = {"status": "ERROR", VM_STATE: "error", "fault": {"code": 500, "message": "The hypervisor broke."}}
+            self.rest(server, bad if self.failing == "error" else before)
+        else:
+            server.update(before | changes)
+            if server["status"] == "VERIFY_RESIZE":
+                server["old"] = before
+                if self.confirms_by_itself:
+                    self.confirm(server, {})
+
+    def rest(self, server: dict[str, Any], columns: dict[str, Any]) -> None:
+        server.update({**columns, TASK_STATE: None})
+
+    def note(self, server: dict[str, Any], details: str) -> None:
+        entry = self.history[server["id"]][0]
+        entry["message"] = "Error"
+        entry["events"] = [{"event": "conductor_migrate_server", "result": "Error", "details": details}]
+
+    def list_migrations(self, request: Request, server: str) -> Any:
+        self.find(server)
+        running = self.operations.get(server)
+        if not running or running["verb"] != "live-migration":
+            return {"migrations": []}
+        return {"migrations": [{"id": 7, "status": "running", "server_uuid": server}]}
+
+    def abort_migration(self, request: Request, server: str, migration: str) -> Response:
+        found, running = self.find(server), self.operations.get(server)
+        if not running or running["verb"] != "live-migration":
+            raise BadRequest(f"Migration {migration} state of instance {server} is completed.")
+        self.operations.pop(server)
+        self.rest(found, running["before"])
+        return Response(status=202)

@@ -1,0 +1,18 @@
+"""Lists in pages, as Nova and Cinder give them: a link to the next one where there is one."""
+
+from typing import Any
+
+from werkzeug import Request
+
+
+def page(request: Request, name: str, items: list[dict[str, Any]], size: int) -> dict[str, Any]:
+    marker = request.args.get("marker")
+    keys = [item["id"] for item in items]
+    begin = keys.index(marker) + 1 if marker else 0
+    shown = items[begin : begin + size]
+    body: dict[str, Any] = {name: shown}
+    if begin + size < len(items):
+        others = "".join(f"&{key}={value}" for key, value in request.args.items() if key != "marker")
+        href = f"{request.base_url}?marker={shown[-1]['id']}{others}"
+        body[f"{name}_links"] = [{"rel": "next", "href": href}]
+    return body

@@ -1,0 +1,222 @@
+"""An OpenStack cloud over HTTP for tests: Keystone, Nova, Placement, Cinder, Ironic as far as the driver asks.
+
+It keeps state. An operation takes as many readings of what it is about as `Emulator.readings` says; each fault that a
+test orders strikes the requests that it names.
+"""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from werkzeug import Request, Response
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map, Rule
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from tests.cluster.emulator.cinder import Cinder
+from tests.cluster.emulator.ironic import Ironic
+from tests.cluster.emulator.nova import Nova
+from tests.cluster.emulator.placement import Placement
+
+USER, PASSWORD, PROJECT = "watcher", "a password of the emulator", "0f5b6a1c7d3e4f2a9b8c7d6e5f4a3b2c"
+# By the type that the catalog gives it: its path, and the paths below it that are its root.
+SERVICES = {
+    "identity": "/identity/v3",
+    "compute": "/compute/v2.1",
+    "placement": "/placement",
+    "block-storage": f"/volume/v3/{PROJECT}",
+    "baremetal": "/baremetal",
+}
+
+
+@dataclass
+class Fault:
+    """What strikes requests whose ``METHOD /path`` the pattern finds.
+
+    ``status`` 0 drops the connection, and 200 answers with what is no JSON.
+
+    With ``after`` the request is done first, and only its answer is lost.
+    """
+
+    pattern: str
+    status: int = 0
+    times: float = 1
+    seconds: float = 0
+    message: str = "It was ordered to fail."
+    after: bool = False
+
+
+class Dropped(Exception):
+    """The connection is to be closed without an answer."""
+
+
+class QuietHandler(WSGIRequestHandler):
+    def log(self, *_: Any) -> None:
+        pass
+
+
+@dataclass
+class Emulator:
+    """The cloud and its HTTP server, from `start` to `stop`."""
+
+    readings: float = 2
+    page_size: int = 1000
+    offered: set[str] = field(default_factory=lambda: set(SERVICES))
+    requests: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    tokens: set[str] = field(default_factory=set)
+    password: str = PASSWORD
+
+    def __post_init__(self) -> None:
+        self.lock = threading.RLock()
+        self.nova, self.placement, self.cinder, self.ironic = Nova(self), Placement(self), Cinder(self), Ironic(self)
+        parts = (self, self.nova, self.placement, self.cinder, self.ironic)
+        self.routes = Map([rule for part in parts for rule in part.rules()], merge_slashes=False, strict_slashes=False)
+
+    def start(self, port: int = 0) -> "Emulator":
+        self.server = make_server("127.0.0.1", port, self, threaded=True, request_handler=QuietHandler)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
+        self.thread.start()
+        return self
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.port}"
+
+    def clouds_yaml(self) -> str:
+        """Return the configuration that openstacksdk finds this cloud by, as ``emulated``."""
+        auth = {
+            "auth_url": f"{self.url}{SERVICES['identity']}",
+            "username": USER,
+            "password": PASSWORD,
+            "project_id": PROJECT,
+            "user_domain_id": "default",
+        }
+        return json.dumps({"clouds": {"emulated": {"auth": auth, "region_name": "RegionOne"}}})
+
+    def fail(self, pattern: str, status: int = 0, **columns: Any) -> None:
+        self.faults.append(Fault(pattern, status, **columns))
+
+    def count(self, pattern: str) -> int:
+        return sum(bool(re.search(pattern, request)) for request in self.requests)
+
+    # Answering.
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        request = Request(environ)
+        try:
+            response = self.answer(request)
+        except Dropped:
+            environ["werkzeug.socket"].close()
+            raise ConnectionAbortedError from None
+        return response(environ, start_response)
+
+    def answer(self, request: Request) -> Response:
+        line = f"{request.method} {request.path}"
+        with self.lock:
+            self.requests.append(line)
+            fault = next((fault for fault in self.faults if fault.times > 0 and re.search(fault.pattern, line)), None)
+            if fault:
+                fault.times -= 1
+        if fault and not fault.after:
+            return strike(fault)
+        with self.lock:
+            response = self.dispatch(request)
+        return strike(fault) if fault else response
+
+    def dispatch(self, request: Request) -> Response:
+        try:
+            view, values = self.routes.bind_to_environ(request.environ).match()
+            if view.__self__ is not self and request.headers.get("X-Auth-Token") not in self.tokens:
+                return error(401, "The request you have made requires authentication.")
+            answer = view(request, **values)
+        except HTTPException as problem:
+            return error(problem.code or 500, str(problem.description))
+        return answer if isinstance(answer, Response) else reply(answer)
+
+    # Keystone, and what each service says of itself.
+
+    def rules(self) -> list[Rule]:
+        return [
+            Rule("/identity/v3", endpoint=self.discover_identity),
+            Rule("/identity/v3/auth/tokens", methods=["POST"], endpoint=self.give_token),
+            Rule("/compute/v2.1", endpoint=self.discover_compute),
+            Rule("/placement", endpoint=self.discover_placement),
+            Rule("/volume/v3", endpoint=self.discover_storage),
+            Rule("/baremetal", endpoint=self.discover_baremetal),
+            Rule("/baremetal/v1", endpoint=self.discover_baremetal),
+        ]
+
+    def discover_identity(self, request: Request) -> Any:
+        return {"version": self.version("v3.14", "/identity/v3")}
+
+    def discover_compute(self, request: Request) -> Any:
+        return {"version": self.version("v2.1", "/compute/v2.1", version=self.nova.newest, min_version="2.1")}
+
+    def discover_placement(self, request: Request) -> Any:
+        return {"versions": [self.version("v1.0", "/placement", max_version="1.39", min_version="1.0")]}
+
+    def discover_storage(self, request: Request) -> Any:
+        return {"versions": [self.version("v3.0", "/volume/v3/", version="3.70", min_version="3.0")]}
+
+    def discover_baremetal(self, request: Request) -> Any:
+        version = self.version("v1", "/baremetal/v1", version="1.90", min_version="1.1")
+        return {"versions": [version], "version": version, "id": "v1"}
+
+    def version(self, name: str, path: str, **numbers: str) -> dict[str, Any]:
+        links = [{"rel": "self", "href": f"{self.url}{path}"}]
+        return {"id": name, "status": "CURRENT", "links": links, **numbers}
+
+    def give_token(self, request: Request) -> Response:
+        user = request.get_json()["auth"]["identity"]["password"]["user"]
+        if (user["name"], user["password"]) != (USER, self.password):
+            return error(401, "The request you have made requires authentication.")
+        token = uuid4().hex
+        self.tokens.add(token)
+        catalog = [
+            {"type": kind, "name": kind, "endpoints": [self.endpoint(path)]}
+            for kind, path in SERVICES.items()
+            if kind in self.offered
+        ]
+        body = {
+            "methods": ["password"],
+            "user": {"id": "u1", "name": USER, "domain": {"id": "default", "name": "Default"}},
+            "project": {"id": PROJECT, "name": "admin", "domain": {"id": "default", "name": "Default"}},
+            "expires_at": time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(time.time() + 3600)),
+            "issued_at": time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime()),
+            "roles": [{"id": "r1", "name": "admin"}],
+            "catalog": catalog,
+        }
+        return reply({"token": body}, 201, {"X-Subject-Token": token})
+
+    def endpoint(self, path: str) -> dict[str, Any]:
+        where = {"region": "RegionOne", "region_id": "RegionOne", "interface": "public"}
+        return {"id": uuid4().hex, "url": f"{self.url}{path}", **where}
+
+
+def strike(fault: Fault) -> Response:
+    time.sleep(fault.seconds)
+    if not fault.status:
+        raise Dropped
+    if fault.status == 200:
+        return Response("<p>It works!</p>", content_type="text/html")
+    return error(fault.status, fault.message)
+
+
+def reply(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(json.dumps(body), status, headers, content_type="application/json")
+
+
+def error(status: int, message: str) -> Response:
+    """Answer as Nova and Cinder do."""
+    return reply({"error": {"code": status, "message": message}}, status)
