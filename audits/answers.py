@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -16,7 +17,9 @@ from audits.narrowing import narrow
 from audits.parameters import complete
 from audits.planner import PLANNERS
 from audits.strategies.base import COMPUTE, STORAGE, Solution, Strategy
+from cluster.drivers.base import CloudError
 from cluster.snapshot import ClusterSnapshot
+from cluster.synchronizing import synchronize
 from plans.models import ActionPlan, EfficacyIndicator
 from plans.proposals import propose
 from watcher_site.plugins import load
@@ -59,8 +62,12 @@ def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
     """Return the cluster as the audit's scope leaves it.
 
     Raises:
-        Invalid: one of these models of it is empty, or is left empty by the scope.
+        Invalid: the cloud cannot be read, or one of these models of it is empty, or is left empty by the scope.
     """
+    try:
+        synchronize(settings.SYNC_MAX_AGE)
+    except CloudError as problem:
+        raise Invalid(f"The cloud could not be read: {problem}") from problem
     cluster = ClusterSnapshot.load()
     for model in models:
         if not nodes_of(cluster, model):

@@ -11,8 +11,10 @@ from structlog.contextvars import bound_contextvars
 
 from audits.answers import answer, fail
 from audits.models import Audit
-from audits.plugins import synchronize
+from audits.plugins import synchronize as synchronize_plugins
 from audits.querysets import AuditQuerySet
+from cluster.drivers.base import CloudError
+from cluster.synchronizing import synchronize
 from plans.models import ActionPlan
 from watcher_site.models import Service
 from watcher_site.refusals import Refused
@@ -38,13 +40,13 @@ class DecisionEngine(Worker):
     kind = Service.DECISION_ENGINE
 
     def __init__(self, host: str | None = None) -> None:
-        self.next_expiry = 0.0
+        self.next_expiry = self.next_synchronization = 0.0
         self.interruptions: Counter[int] = Counter()
         self.found = self.looked = False
         super().__init__(host)
 
     def prepare(self) -> None:
-        synchronize()
+        synchronize_plugins()
 
     @property
     def is_idle(self) -> bool:
@@ -65,6 +67,7 @@ class DecisionEngine(Worker):
         if self.heartbeat.lost:
             self.renew()
         self.expire()
+        self.synchronize()
         Audit.objects.end_series(timezone.now())
         audit = self.take()
         if audit:
@@ -83,6 +86,17 @@ class DecisionEngine(Worker):
         )
         if expired:
             log.info("plans expired", plans=expired)
+
+    def synchronize(self) -> None:
+        """Read a cloud that our tables mirror, where no engine did so for some time."""
+        interval = settings.SYNC_INTERVAL
+        if time.monotonic() < self.next_synchronization or not interval:
+            return
+        self.next_synchronization = time.monotonic() + interval.total_seconds()
+        try:
+            synchronize(interval, wait=False)
+        except CloudError as problem:
+            log.warning("cloud could not be read", problem=str(problem))
 
     def take(self) -> Audit | None:
         """Make an audit this engine's own: one that a lost database interrupted, or one that waits."""

@@ -6,12 +6,14 @@ from typing import Any
 
 from django.db import transaction
 
+from cluster.drivers.base import cloud
 from cluster.entries import Collection, Entry, Report, count, find, match, require_unique, write, write_members
 from cluster.json_lines import Misfit
 from cluster.loading_storage import load_storage
 from cluster.models import ComputeNode, Flavor, HostAggregate, Server
 from cluster.topology import check_topology
 from watcher_site.locks import lock_table
+from watcher_site.refusals import Conflict
 
 RESOURCES = ("vcpus", "memory", "disk")
 COMPUTE_NODES = Collection("compute_nodes", ComputeNode, "compute node", "hostname")
@@ -29,7 +31,10 @@ def load_topology(document: Any) -> Report:
 
     Raises:
         Misfit: the topology makes no sense, by itself or beside what stands in the tables.
+        Conflict: the tables mirror another cloud.
     """
+    if cloud().is_mirrored:
+        raise Conflict("WATCHER_CLOUD: the tables mirror a real cloud, and only the embedded cloud can be filled.")
     check_topology(document)
     lock_table(ComputeNode)
     # All rows, in one query a table: a topology may name any of them, and room is taken by all.

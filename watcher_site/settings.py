@@ -313,6 +313,18 @@ CLOUD = read(env.str, "WATCHER_CLOUD", "cluster.drivers.embedded.EmbeddedCloud")
 EMBEDDED_CLOUD_SECONDS = read_number("WATCHER_EMBEDDED_CLOUD_SECONDS", 2, least=0)
 # The share of the embedded cloud's operations that fail without a reason, from 0 to 1.
 EMBEDDED_CLOUD_FAILURE_RATE = read_number("WATCHER_EMBEDDED_CLOUD_FAILURE_RATE", 0, least=0, most=1)
+# The cloud of clouds.yaml that the OpenStack driver speaks to; without one, that of OS_AUTH_URL and its like.
+OPENSTACK_CLOUD = read(env.str, "OS_CLOUD", "")
+# How long each answer of it may take, how often a question is asked that it does not answer, and the pause between.
+OPENSTACK_TIMEOUT = read_number("WATCHER_OPENSTACK_TIMEOUT", 60, least=0.1, most=3600)
+OPENSTACK_ATTEMPTS = read_whole("WATCHER_OPENSTACK_ATTEMPTS", 3, least=1, most=100)
+OPENSTACK_WAIT = read_number("WATCHER_OPENSTACK_WAIT", 1, least=0, most=60)
+# How often an operation that is under way is looked at, and how long it is waited for, in seconds.
+OPENSTACK_POLL_INTERVAL = read_number("WATCHER_OPENSTACK_POLL_INTERVAL", 5, least=0.01, most=600)
+OPENSTACK_OPERATION_TIMEOUT = read_number("WATCHER_OPENSTACK_OPERATION_TIMEOUT", 1800, least=1)
+# How often the decision engine reads a real cloud whole, 0 for never, and how old what an audit looks at may be.
+SYNC_INTERVAL = timedelta(seconds=read_number("WATCHER_SYNC_INTERVAL", 600, least=0))
+SYNC_MAX_AGE = timedelta(seconds=read_number("WATCHER_SYNC_MAX_AGE", 60, least=0))
 
 # Serving, and the first start
 

@@ -3,6 +3,7 @@
 from cluster.models.compute import ComputeNode, ComputeNodeQuerySet, Flavor, HostAggregate, Server
 from cluster.models.metrics import Sample
 from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
+from cluster.models.synchronization import Synchronization
 
 __all__ = [
     "ComputeNode",
@@ -13,6 +14,7 @@ __all__ = [
     "Sample",
     "Server",
     "StorageNode",
+    "Synchronization",
     "Volume",
     "VolumeAttachment",
     "VolumeType",

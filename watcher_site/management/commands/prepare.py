@@ -7,6 +7,7 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.utils.module_loading import import_string
 
 from watcher_site.commands import Command as BaseCommand
 from watcher_site.people import choose_password, require_sound
@@ -54,6 +55,12 @@ def banner(account: list[str]) -> str:
     return "\n".join(["", rule, *lines, rule, ""])
 
 
+def may_be_filled() -> bool:
+    """Say whether the cloud is our own, and was never filled: a demonstration once cleared away does not come back."""
+    is_mirrored = import_string(settings.CLOUD).is_mirrored
+    return not (is_mirrored or apps.get_model("cluster", "ComputeNode").objects.exists())
+
+
 class Command(BaseCommand):
     help = "Make everything ready for the first start; a later start keeps what is there."
 
@@ -63,7 +70,6 @@ class Command(BaseCommand):
             require_free_port(settings.BIND, settings.PORT)
             call_command("migrate", interactive=False, verbosity=0)
             account = ensure_admin()
-            # Rows that were deleted count: a demonstration that someone cleared away does not come back.
-            if settings.DEMO and not apps.get_model("cluster", "ComputeNode").objects.exists():
+            if settings.DEMO and may_be_filled():
                 call_command("load_demonstration", stdout=self.stdout)
         self.stdout.write(banner(account))

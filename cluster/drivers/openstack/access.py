@@ -1,0 +1,122 @@
+"""How the cloud is reached: one connection a process, and every failure of it in words for people."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import openstack
+from django.conf import settings
+from keystoneauth1 import exceptions as keystone
+from openstack import exceptions as sdk
+from openstack.connection import Connection
+from openstack.utils import supports_microversion
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
+
+from cluster.drivers.base import CloudError, CloudMisconfigured, CloudUnavailable, OperationRefused
+
+T = TypeVar("T")
+Question = Callable[[Connection], T]
+
+# Since then hypervisors and services have UUIDs, and a cold migration may name its destination.
+OLDEST_COMPUTE = "2.56"
+
+
+class Access:
+    """The cloud that ``clouds.yaml`` and `settings.OPENSTACK_CLOUD`` name, connected to at its first use.
+
+    Sessions of keystoneauth may be shared by threads: they renew their token under a lock.
+    """
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.connection: Connection | None = None
+
+    def read(self, question: Question[T], missing: CloudError | None = None) -> T:
+        """Ask what changes nothing, and so may be asked again where the answer is lost.
+
+        Raises:
+            CloudError: there is no answer; ``missing`` where the cloud says 404.
+        """
+        retrying = Retrying(
+            retry=retry_if_exception_type(CloudUnavailable),
+            stop=stop_after_attempt(settings.OPENSTACK_ATTEMPTS),
+            wait=wait_exponential(multiplier=settings.OPENSTACK_WAIT, max=30),
+            reraise=True,
+        )
+        found: T = retrying(self.ask, question, missing)
+        return found
+
+    def ask(self, question: Question[T], missing: CloudError | None = None) -> T:
+        """Ask once. Raises: `CloudError`."""
+        with translated(missing):
+            return question(self.connect())
+
+    def has(self, service_type: str) -> bool:
+        """Say whether the catalog names an endpoint of a service."""
+        return self.read(lambda cloud: cloud.endpoint_for(service_type)) is not None
+
+    def require(self, service_type: str, name: str) -> None:
+        if not self.has(service_type):
+            raise CloudError(f"The cloud has no {name}: its catalog has no endpoint of type {service_type}")
+
+    def connect(self) -> Connection:
+        with self.lock:
+            if self.connection is None:
+                self.connection = make_connection()
+            return self.connection
+
+
+def make_connection() -> Connection:
+    connection: Connection = openstack.connect(
+        cloud=settings.OPENSTACK_CLOUD or None,
+        app_name="watcher-site",
+        api_timeout=settings.OPENSTACK_TIMEOUT,
+    )
+    if connection.endpoint_for("compute") is None:
+        raise CloudMisconfigured("The cloud has no Nova: its catalog has no endpoint of type compute")
+    if not supports_microversion(connection.compute, OLDEST_COMPUTE):
+        raise CloudMisconfigured(f"Nova must speak microversion {OLDEST_COMPUTE} or later")
+    return connection
+
+
+@contextmanager
+def translated(missing: CloudError | None = None) -> Iterator[None]:
+    """Turn what openstacksdk and keystoneauth raise into a `CloudError`."""
+    try:
+        yield
+    except sdk.NotFoundException as problem:
+        raise missing or OperationRefused(f"The cloud does not know it: {explain(problem)}") from problem
+    except sdk.HttpException as problem:
+        raise judge(problem) from problem
+    except (keystone.Unauthorized, keystone.Forbidden, keystone.AuthorizationFailure) as problem:
+        raise CloudMisconfigured(f"The cloud refuses our credentials: {explain(problem)}") from problem
+    except (keystone.ConnectionError, keystone.HttpServerError, keystone.DiscoveryFailure) as problem:
+        raise CloudUnavailable(f"The cloud does not answer: {explain(problem)}") from problem
+    except (sdk.ConfigException, keystone.AuthPluginException) as problem:
+        raise CloudMisconfigured(f"OS_CLOUD and clouds.yaml do not lead to a cloud: {explain(problem)}") from problem
+    except (sdk.SDKException, keystone.ClientException) as problem:
+        raise CloudError(f"The cloud can not be asked: {explain(problem)}") from problem
+    except (ValueError, LookupError, TypeError, AttributeError) as problem:
+        # So openstacksdk says that what came is no JSON, or not what Nova and the others give.
+        raise CloudError(f"The cloud's answer makes no sense: {type(problem).__name__}") from problem
+
+
+def judge(problem: sdk.HttpException) -> CloudError:
+    """Return what an HTTP status means for us."""
+    status = problem.status_code or 0
+    reason = str(problem.details or "").strip() or explain(problem)
+    if status == 401:
+        return CloudMisconfigured(f"The cloud refuses our credentials: {reason}")
+    if status == 403:
+        return CloudMisconfigured(f"The cloud does not give us the right to do it: {reason}")
+    if status == 429 or status >= 500:
+        place = urlsplit(str(problem.url or "")).netloc
+        return CloudUnavailable(f"The cloud answered with status {status} at {place}: {reason}")
+    return OperationRefused(f"The cloud refused it: {reason}")
+
+
+def explain(problem: Exception) -> str:
+    """Return the first thing that an error says; what follows is the libraries' own trouble."""
+    return " ".join(str(problem).split()).split(": HTTPConnectionPool")[0].split(" (Request-ID")[0]

@@ -1,0 +1,93 @@
+"""The OpenStack cloud as `Cloud`: compute nodes and their services; servers and volumes are in the modules beside."""
+
+from typing import Any
+
+from cluster.contents import CloudContents
+from cluster.drivers.base import (
+    Checkpoint,
+    CloudFlavor,
+    CloudNode,
+    ComputeService,
+    ComputeServiceNotFound,
+    FlavorNotFound,
+    proceed,
+)
+from cluster.drivers.openstack import power
+from cluster.drivers.openstack.access import Access, translated
+from cluster.drivers.openstack.items import host_of
+from cluster.drivers.openstack.reading import Reader, find_hypervisor, list_flavors
+from cluster.drivers.openstack.servers import OpenStackServers
+from cluster.drivers.openstack.volumes import OpenStackVolumes
+from cluster.recording import record_node
+
+RESTING = {"SHUTOFF", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED"}
+
+
+class OpenStackCloud(OpenStackServers, OpenStackVolumes):
+    """What the cloud does, it does by itself, whether we live or not: each operation is begun, and then waited for.
+
+    Who began one stands in our table beforehand (``operation_owner``), so that whoever goes on with the same work
+    after a crash knows that it may be ended. Everything else is asked of the cloud.
+    """
+
+    is_mirrored = True
+
+    def __init__(self) -> None:
+        self.access = Access()
+
+    def read_contents(self, checkpoint: Checkpoint = proceed) -> CloudContents:
+        with translated():
+            return Reader(self.access, checkpoint).read()
+
+    def find_compute_service(self, host: str) -> ComputeService:
+        return self.describe_service(self.read_service(host))
+
+    def read_service(self, host: str) -> Any:
+        services = self.access.read(lambda cloud: list(cloud.compute.services(binary="nova-compute", host=host)))
+        if not services:
+            raise ComputeServiceNotFound(host)
+        return services[0]
+
+    def describe_service(self, service: Any) -> ComputeService:
+        found = ComputeService(service.host, service.status, service.state, service.disabled_reason)
+        record_node(found.host, status=found.status, state=found.state, disabled_reason=found.disabled_reason)
+        return found
+
+    def enable_compute_service(self, host: str) -> None:
+        service = self.read_service(host)
+        self.access.ask(lambda cloud: cloud.compute.enable_service(service.id), ComputeServiceNotFound(host))
+        self.find_compute_service(host)
+
+    def disable_compute_service(self, host: str, reason: str | None = None) -> None:
+        service = self.read_service(host)
+        self.access.ask(
+            lambda cloud: cloud.compute.disable_service(service.id, disabled_reason=reason),
+            ComputeServiceNotFound(host),
+        )
+        self.find_compute_service(host)
+
+    def find_flavor(self, flavor: str) -> CloudFlavor:
+        flavors = self.access.read(list_flavors)
+        by_name = [found for found in flavors if found.name == flavor]
+        for found in [*(found for found in flavors if found.id == flavor), *by_name]:
+            return CloudFlavor(found.id, found.name)
+        raise FlavorNotFound(flavor)
+
+    def find_node(self, node: str) -> CloudNode:
+        hypervisor = find_hypervisor(self.access, node)
+        host = host_of(hypervisor)
+        machine = power.find_machine(self.access, hypervisor)
+        state = power.POWER_STATES.get(machine.power_state, str(machine.power_state))
+        return CloudNode(hypervisor.id, host, state, self.count_running(host))
+
+    def count_running(self, host: str) -> int:
+        servers = self.access.read(lambda cloud: list(cloud.compute.servers(all_projects=True, compute_host=host)))
+        return sum(server.task_state is not None or server.status not in RESTING for server in servers)
+
+    def power_on(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+        hypervisor = find_hypervisor(self.access, node)
+        power.switch(self.access, hypervisor, host_of(hypervisor), power.ON, checkpoint)
+
+    def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+        hypervisor = find_hypervisor(self.access, node)
+        power.switch(self.access, hypervisor, host_of(hypervisor), power.OFF, checkpoint)

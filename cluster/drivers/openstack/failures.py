@@ -1,0 +1,29 @@
+"""What Nova says about why something did not work."""
+
+from typing import Any
+
+from cluster.drivers.base import CloudError
+from cluster.drivers.openstack.access import Access
+
+
+def find_reason(access: Access, server: str) -> str:
+    """Return the cloud's words about the last action on a server, as far as it says any."""
+    try:
+        return access.ask(lambda cloud: read_fault(cloud, server) or read_event(cloud, server))
+    except CloudError:
+        # What failed is told already; this would only say it better.
+        return ""
+
+
+def read_fault(cloud: Any, server: str) -> str:
+    found = cloud.compute.get_server(server)
+    return str((found.fault or {}).get("message") or "") if found.status == "ERROR" else ""
+
+
+def read_event(cloud: Any, server: str) -> str:
+    latest = next(iter(cloud.compute.server_actions(server)), None)
+    if latest is None or not latest.message:
+        return ""
+    events = cloud.compute.get_server_action(latest.request_id, server).events or []
+    details = [str(event["details"]) for event in events if event.get("details")]
+    return details[-1] if details else str(latest.message)

@@ -1,0 +1,97 @@
+"""How openstacksdk's compute resources read as rows of our tables."""
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+from cluster.contents import Item
+from cluster.models import ComputeNode, Server
+from cluster.models.compute import DEFAULT_ZONE
+
+# By resource class: our columns of what there is, what is reserved, and the ratio.
+INVENTORIES = {
+    "VCPU": ("vcpus", "vcpu_reserved", "vcpu_ratio"),
+    "MEMORY_MB": ("memory", "memory_mb_reserved", "memory_ratio"),
+    "DISK_GB": ("disk", "disk_gb_reserved", "disk_ratio"),
+}
+# Nova's states that we have no word of our own for.
+STATES = {"shelved_offloaded": Server.State.SHELVED, "soft-delete": Server.State.STOPPED}
+
+
+def host_of(hypervisor: Any) -> str:
+    """Return what services and servers call a hypervisor: the host of its nova-compute service."""
+    return str((hypervisor.service_details or {}).get("host") or hypervisor.name)
+
+
+def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], power_state: str | None) -> Item:
+    """Return a compute node; what is not told, keeps its value."""
+    item: Item = {
+        "uuid": hypervisor.id,
+        "hostname": host_of(hypervisor),
+        "status": choose(ComputeNode.Status, hypervisor.status, ComputeNode.Status.DISABLED),
+        "state": choose(ComputeNode.State, hypervisor.state, ComputeNode.State.DOWN),
+        "disabled_reason": (hypervisor.service_details or {}).get("disabled_reason"),
+        "zone": (service and service.availability_zone) or DEFAULT_ZONE,
+        "vcpus": hypervisor.vcpus or 0,
+        "memory": hypervisor.memory_size or 0,
+        "disk": hypervisor.local_disk_size or 0,
+    }
+    for name, (total, reserved, ratio) in INVENTORIES.items():
+        if found := inventories.get(name):
+            item |= {total: found.total, reserved: found.reserved, ratio: found.allocation_ratio}
+    return item | ({"power_state": power_state} if power_state else {})
+
+
+def server_item(server: Any) -> Item:
+    """Return a server. A root disk that is a volume takes no room on the node."""
+    flavor, is_from_volume = server.flavor, not (server.image and server.image.id)
+    return {
+        "uuid": server.id,
+        "name": cut(server.name),
+        "node": server.compute_host,
+        "state": choose(Server.State, STATES.get(server.vm_state, server.vm_state), Server.State.ERROR),
+        "task_state": server.task_state,
+        "flavor": flavor.original_name or flavor.name or "",
+        "vcpus": flavor.vcpus,
+        "memory": flavor.ram,
+        "disk": (0 if is_from_volume else flavor.disk) + (flavor.ephemeral or 0) + gigabytes(flavor.swap),
+        "flavor_extra_specs": flavor.extra_specs or {},
+        "metadata": server.metadata or {},
+        "project_id": server.project_id or "",
+        "locked": bool(server.is_locked),
+        "pinned_az": server.pinned_availability_zone or "",
+        "created_at": server.created_at,
+    }
+
+
+def flavor_item(flavor: Any) -> Item:
+    return {
+        "flavor_id": flavor.id,
+        "name": flavor.name,
+        "vcpus": flavor.vcpus,
+        "memory": flavor.ram,
+        "disk": flavor.disk + (flavor.ephemeral or 0) + gigabytes(flavor.swap),
+        "extra_specs": flavor.extra_specs or {},
+    }
+
+
+def aggregate_item(aggregate: Any) -> Item:
+    return {
+        "id": aggregate.id,
+        "name": aggregate.name,
+        "metadata": aggregate.metadata or {},
+        "compute_nodes": aggregate.hosts or [],
+    }
+
+
+def gigabytes(megabytes: Any) -> int:
+    return ceil(int(megabytes or 0) / 1024)
+
+
+def choose(choices: Any, word: Any, otherwise: Any) -> str:
+    """Return a word that the table's column takes, ``otherwise`` for one that it does not know."""
+    return str(word if word in choices.values else otherwise)
+
+
+def cut(text: Any) -> str:
+    return str(text or "")[:255]

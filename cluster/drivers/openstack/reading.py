@@ -1,0 +1,124 @@
+"""Reading everything that the cloud holds: one request a page of a list, and one a hypervisor for its inventories."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+from openstack.compute.v2.hypervisor import Hypervisor
+
+from cluster.contents import CloudContents, Item, StorageContents
+from cluster.drivers.base import Checkpoint, NodeNotFound
+from cluster.drivers.openstack import storage_items
+from cluster.drivers.openstack.access import Access, Question
+from cluster.drivers.openstack.items import aggregate_item, flavor_item, host_of, node_item, server_item
+from cluster.drivers.openstack.power import POWER_STATES, machine_of
+
+log = structlog.get_logger(__name__)
+# The newest microversion in which a hypervisor tells its capacity is 2.87; this one is the oldest with UUIDs.
+WITH_CAPACITY = "2.53"
+BARE_METAL = "ironic"
+
+
+class Reader:
+    """One reading. ``checkpoint`` is called before each list, and may break it off."""
+
+    def __init__(self, access: Access, checkpoint: Checkpoint) -> None:
+        self.access, self.checkpoint = access, checkpoint
+        self.remarks: list[str] = []
+
+    def read(self) -> CloudContents:
+        nodes = self.read_nodes()
+        servers = self.read_list(lambda cloud: cloud.compute.servers(all_projects=True))
+        aggregates = self.read_list(lambda cloud: cloud.compute.aggregates())
+        return CloudContents(
+            compute_nodes=nodes,
+            host_aggregates=[aggregate_item(found) for found in aggregates],
+            flavors=[flavor_item(found) for found in self.read_list(list_flavors)],
+            servers=[server_item(server) for server in servers],
+            storage=self.read_storage(),
+            remarks=self.remarks,
+        )
+
+    def read_list(self, question: Question[Any]) -> list[Any]:
+        """Read a list to its end; all of it again, where one of its pages does not come."""
+        self.checkpoint()
+        return self.access.read(lambda cloud: list(question(cloud)))
+
+    def read_nodes(self) -> list[Item]:
+        services = self.read_list(lambda cloud: cloud.compute.services(binary="nova-compute"))
+        zones = {service.host: service for service in services}
+        inventories = self.choose_inventories()
+        power_state = self.choose_power_states()
+        items: dict[str, Item] = {}
+        for hypervisor in self.read_list(list_hypervisors):
+            host = host_of(hypervisor)
+            if hypervisor.hypervisor_type == BARE_METAL:
+                continue
+            if host in items:
+                self.remarks.append(f"Host {host} has several hypervisors: only the first is looked at.")
+                continue
+            items[host] = node_item(hypervisor, zones.get(host), inventories(hypervisor), power_state(hypervisor))
+        return [*items.values()]
+
+    def choose_inventories(self) -> Callable[[Any], Mapping[str, Any]]:
+        """Return what tells a hypervisor's inventories by resource class."""
+        if not self.access.has("placement"):
+            self.remarks.append("Placement is not there: reserved amounts and allocation ratios keep their values.")
+            return lambda hypervisor: {}
+        providers = {found.id for found in self.read_list(lambda cloud: cloud.placement.resource_providers())}
+
+        def read(hypervisor: Any) -> Mapping[str, Any]:
+            if hypervisor.id not in providers:
+                self.remarks.append(f"Placement has no resource provider of {host_of(hypervisor)}.")
+                return {}
+            inventories = self.read_list(lambda cloud: cloud.placement.resource_provider_inventories(hypervisor.id))
+            return {found.resource_class: found for found in inventories}
+
+        return read
+
+    def choose_power_states(self) -> Callable[[Any], str | None]:
+        """Return what tells whether the machine of a hypervisor is on or off, where Ironic knows it."""
+        if not self.access.has("baremetal"):
+            return lambda hypervisor: None
+        machines = self.read_list(lambda cloud: cloud.baremetal.nodes(details=True))
+
+        def read(hypervisor: Any) -> str | None:
+            machine = machine_of(hypervisor, machines)
+            return POWER_STATES.get(machine.power_state) if machine else None
+
+        return read
+
+    def read_storage(self) -> StorageContents | None:
+        if not self.access.has("block-storage"):
+            self.remarks.append("Cinder is not there: volumes and pools stay as they are.")
+            return None
+        types = self.read_list(lambda cloud: cloud.block_storage.types())
+        pools = self.read_list(lambda cloud: cloud.block_storage.backend_pools())
+        services = self.read_list(lambda cloud: cloud.block_storage.services(binary="cinder-volume"))
+        volumes = self.read_list(lambda cloud: cloud.block_storage.volumes(all_projects=True))
+        snapshots = self.read_list(lambda cloud: cloud.block_storage.snapshots(all_projects=True))
+        with_snapshots = {snapshot.volume_id for snapshot in snapshots}
+        return StorageContents(
+            volume_types=[storage_items.type_item(kind) for kind in types],
+            storage_nodes=[storage_items.storage_node_item(service, pools, types) for service in services],
+            pools=[storage_items.pool_item(pool, volumes) for pool in pools],
+            volumes=[
+                storage_items.volume_item(volume) | {"has_snapshots": volume.id in with_snapshots}
+                for volume in volumes
+            ],
+            attachments=[item for volume in volumes for item in storage_items.attachment_items(volume)],
+        )
+
+
+def list_hypervisors(cloud: Any) -> list[Any]:
+    return list(Hypervisor.list(cloud.compute, base_path="/os-hypervisors/detail", microversion=WITH_CAPACITY))
+
+
+def list_flavors(cloud: Any) -> list[Any]:
+    """Return all flavors, those too that not everybody may use."""
+    return list(cloud.compute.flavors(is_public="None"))
+
+
+def find_hypervisor(access: Access, node: str) -> Any:
+    """Raises: `NodeNotFound`."""
+    return access.read(lambda cloud: cloud.compute.get_hypervisor(node), NodeNotFound(node))

@@ -1,0 +1,206 @@
+"""What `OpenStackCloud` does with servers, through Nova."""
+
+from abc import ABC
+from collections.abc import Callable
+from typing import Any
+
+from openstack.connection import Connection
+
+from cluster.drivers.base import (
+    Checkpoint,
+    Cloud,
+    CloudError,
+    CloudServer,
+    CloudUnavailable,
+    OperationFailed,
+    OperationRefused,
+    ServerNotFound,
+    proceed,
+)
+from cluster.drivers.openstack.access import Access
+from cluster.drivers.openstack.failures import find_reason
+from cluster.drivers.openstack.items import server_item
+from cluster.drivers.openstack.waiting import wait_until
+from cluster.drivers.ownership import OWNER
+from cluster.models import Server
+from cluster.recording import record_server, record_server_gone
+
+UNCONFIRMED = "VERIFY_RESIZE"
+# What Nova shows while a server is on its way, also between two of its task states.
+MOVING = {"MIGRATING", "RESIZE", "REVERT_RESIZE"}
+
+
+class OpenStackServers(Cloud, ABC):
+    access: Access
+
+    def find_server(self, server: str) -> CloudServer:
+        return self.describe(self.look(server, self.access.read))
+
+    def look(self, server: str, ask: Callable[..., Any] | None = None) -> Any:
+        """Read a server once, or with ``ask`` another way. Raises: `ServerNotFound`."""
+        try:
+            return (ask or self.access.ask)(lambda cloud: cloud.compute.get_server(server), ServerNotFound(server))
+        except ServerNotFound:
+            record_server_gone(server)
+            raise
+
+    def describe(self, found: Any) -> CloudServer:
+        record_server(server_item(found))
+        flavor = found.flavor.original_name or found.flavor.name
+        return CloudServer(found.id, found.name, found.status, found.task_state, found.compute_host, flavor)
+
+    # Operations.
+
+    def live_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        self.move(
+            server,
+            destination,
+            lambda cloud: cloud.compute.live_migrate_server(server, host=destination, block_migration="auto"),
+            checkpoint,
+        )
+
+    def cold_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        self.move(
+            server, destination, lambda cloud: cloud.compute.migrate_server(server, host=destination), checkpoint
+        )
+
+    def move(
+        self, server: str, destination: str | None, begin: Callable[[Connection], Any], checkpoint: Checkpoint
+    ) -> None:
+        before = self.find_free(server)
+        after = self.carry_out(before, begin, f"Migrating instance {server}", checkpoint)
+        if after.host == before.host:
+            raise self.failed(f"Instance {server} is still on {after.host} after its migration", server)
+        if destination not in {None, after.host}:
+            raise self.failed(f"Instance {server} went to {after.host}, not to {destination}", server)
+        self.require_status(after, before.status)
+
+    def stop(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        before = self.find_free(server)
+        what = f"Stopping instance {server}"
+        self.require_status(
+            self.carry_out(before, lambda cloud: cloud.compute.stop_server(server), what, checkpoint), "SHUTOFF"
+        )
+
+    def start(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        before = self.find_free(server)
+        what = f"Starting instance {server}"
+        self.require_status(
+            self.carry_out(before, lambda cloud: cloud.compute.start_server(server), what, checkpoint), "ACTIVE"
+        )
+
+    def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
+        before, wanted = self.find_free(server), self.find_flavor(flavor)
+        after = self.carry_out(
+            before,
+            lambda cloud: cloud.compute.resize_server(server, wanted.flavor_id),
+            f"Resizing instance {server}",
+            checkpoint,
+        )
+        if after.flavor != wanted.name:
+            raise self.failed(f"Instance {server} has flavor {after.flavor} after its resize", server)
+        self.require_status(after, before.status)
+
+    def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
+        """Ask for the end of a live migration of one's own at each look, until there is none."""
+        if not owns(server):
+            return self.find_server(server)
+
+        def look() -> Any:
+            for migration in self.access.ask(lambda cloud: list(cloud.compute.server_migrations(server))):
+                self.ask_abort(server, migration.id)
+            return self.look(server)
+
+        found = wait_until(look, is_settled, f"Aborting the migration of instance {server}", checkpoint)
+        set_owner(server, "")
+        return self.describe(found)
+
+    def ask_abort(self, server: str, migration: str) -> None:
+        """Nova refuses it as long as the migration has not begun to run, and when it is over."""
+        try:
+            self.access.ask(lambda cloud: cloud.compute.abort_server_migration(migration, server))
+        except OperationRefused:
+            return
+
+    def reconcile(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
+        """Nova goes on by itself: its end is waited for, and confirmed where it asks for that."""
+        if not owns(server):
+            return self.find_server(server)
+        try:
+            return self.settle(server, f"What was under way on instance {server}", checkpoint)
+        finally:
+            set_owner(server, "")
+
+    # Their steps.
+
+    def find_free(self, server: str) -> CloudServer:
+        """Raises: `OperationRefused` where an operation is under way."""
+        found = self.find_server(server)
+        if found.task_state:
+            raise OperationRefused(f"Instance {server} is busy: {found.task_state}")
+        return found
+
+    def carry_out(
+        self, before: CloudServer, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
+    ) -> CloudServer:
+        """Begin an operation and wait for its end. An interruption leaves the mark of whose it is."""
+        set_owner(before.uuid, OWNER.get())
+        try:
+            self.begin(before, begin)
+            after = self.settle(before.uuid, what, checkpoint)
+        except CloudError:
+            set_owner(before.uuid, "")
+            raise
+        set_owner(before.uuid, "")
+        return after
+
+    def begin(self, before: CloudServer, begin: Callable[[Connection], Any]) -> None:
+        """Ask for an operation once. Where the answer is lost, the server shows whether it was heard."""
+        try:
+            self.access.ask(begin, ServerNotFound(before.uuid))
+        except CloudUnavailable:
+            found = self.look(before.uuid, self.access.read)
+            if is_settled(found) and (found.status, found.compute_host) == (before.status, before.host):
+                raise
+
+    def settle(self, server: str, what: str, checkpoint: Checkpoint) -> CloudServer:
+        """Wait until nothing is under way, confirming what has to be confirmed. Raises: `OperationFailed`."""
+        found = wait_until(lambda: self.look(server), is_settled, what, checkpoint)
+        if found.status == UNCONFIRMED:
+            self.confirm(server)
+            found = wait_until(lambda: self.look(server), is_confirmed, what, checkpoint)
+        return self.describe(found)
+
+    def confirm(self, server: str) -> None:
+        """Nova refuses it where it was faster and confirmed by itself: then there is nothing to do."""
+        try:
+            self.access.ask(lambda cloud: cloud.compute.confirm_server_resize(server), ServerNotFound(server))
+        except (OperationRefused, CloudUnavailable):
+            if self.look(server, self.access.read).status == UNCONFIRMED:
+                raise
+
+    def require_status(self, server: CloudServer, *statuses: str) -> None:
+        if server.status not in statuses:
+            raise self.failed(f"Instance {server.uuid} is in status {server.status}", server.uuid)
+
+    def failed(self, what: str, server: str) -> OperationFailed:
+        reason = find_reason(self.access, server)
+        return OperationFailed(f"{what}: {reason}" if reason else what)
+
+
+def is_settled(server: Any) -> bool:
+    return server.task_state is None and server.status not in MOVING
+
+
+def is_confirmed(server: Any) -> bool:
+    return is_settled(server) and server.status != UNCONFIRMED
+
+
+def set_owner(server: str, owner: str) -> None:
+    Server.objects.filter(uuid=server).update(operation_owner=owner)
+
+
+def owns(server: str) -> bool:
+    """Say whether what may be under way was begun here. What nobody of us began is a person's, and none of ours."""
+    owner = OWNER.get()
+    return bool(owner) and Server.objects.filter(uuid=server, operation_owner=owner).exists()

@@ -1,0 +1,147 @@
+"""What `OpenStackCloud` does with volumes, through Cinder."""
+
+from abc import ABC
+from collections.abc import Callable
+from typing import Any
+
+from openstack.connection import Connection
+
+from cluster.drivers.base import (
+    Checkpoint,
+    Cloud,
+    CloudError,
+    CloudPool,
+    CloudUnavailable,
+    CloudVolume,
+    OperationFailed,
+    OperationRefused,
+    PoolNotFound,
+    VolumeNotFound,
+    VolumeTypeNotFound,
+    proceed,
+)
+from cluster.drivers.openstack.access import Access
+from cluster.drivers.openstack.storage_items import takes, volume_item
+from cluster.drivers.openstack.waiting import wait_until
+from cluster.drivers.ownership import OWNER
+from cluster.models import Volume
+from cluster.recording import record_volume, record_volume_gone
+
+# Cinder's words for a migration that is under way.
+MOVING = {"starting", "migrating", "completing"}
+SERVICE = ("block-storage", "Cinder")
+
+
+class OpenStackVolumes(Cloud, ABC):
+    access: Access
+
+    def find_volume(self, volume: str) -> CloudVolume:
+        self.access.require(*SERVICE)
+        return self.describe_volume(self.look_at(volume, self.access.read))
+
+    def look_at(self, volume: str, ask: Callable[..., Any] | None = None) -> Any:
+        """Read a volume once, or with ``ask`` another way. Raises: `VolumeNotFound`."""
+        try:
+            return (ask or self.access.ask)(
+                lambda cloud: cloud.block_storage.get_volume(volume), VolumeNotFound(volume)
+            )
+        except VolumeNotFound:
+            record_volume_gone(volume)
+            raise
+
+    def describe_volume(self, found: Any) -> CloudVolume:
+        record_volume(volume_item(found))
+        servers = tuple(entry["server_id"] for entry in found.attachments or [])
+        return CloudVolume(found.id, found.name or "", found.status, found.host, found.volume_type, servers)
+
+    def find_pool(self, pool: str) -> CloudPool:
+        self.access.require(*SERVICE)
+        pools = self.access.read(lambda cloud: list(cloud.block_storage.backend_pools()))
+        found = next((candidate for candidate in pools if candidate.name == pool), None)
+        if found is None:
+            raise PoolNotFound(pool)
+        return CloudPool(pool, tuple(kind.name for kind in self.read_types() if takes(found, kind)))
+
+    def read_types(self) -> list[Any]:
+        return self.access.read(lambda cloud: list(cloud.block_storage.types()))
+
+    def check_volume_type(self, volume_type: str) -> None:
+        self.access.require(*SERVICE)
+        if not any(kind.name == volume_type for kind in self.read_types()):
+            raise VolumeTypeNotFound(volume_type)
+
+    def migrate_volume(self, volume: str, pool: str, checkpoint: Checkpoint = proceed) -> None:
+        after = self.carry_out_on(
+            volume,
+            lambda cloud: cloud.block_storage.migrate_volume(volume, host=pool),
+            f"Migrating volume {volume}",
+            checkpoint,
+        )
+        if after.host != pool:
+            raise OperationFailed(f"Volume {volume} is still in {after.host} after its migration{told(after)}")
+
+    def retype_volume(self, volume: str, volume_type: str, checkpoint: Checkpoint = proceed) -> None:
+        after = self.carry_out_on(
+            volume,
+            lambda cloud: cloud.block_storage.retype_volume(volume, volume_type, "on-demand"),
+            f"Retyping volume {volume}",
+            checkpoint,
+        )
+        if after.volume_type != volume_type:
+            raise OperationFailed(f"Volume {volume} has type {after.volume_type} after its retype{told(after)}")
+
+    def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:
+        """Cinder goes on by itself: its end is waited for."""
+        if not owns_volume(volume):
+            return self.find_volume(volume)
+        try:
+            found = wait_until(
+                lambda: self.look_at(volume), is_at_rest, f"What was under way on volume {volume}", checkpoint
+            )
+        finally:
+            set_volume_owner(volume, "")
+        return self.describe_volume(found)
+
+    def carry_out_on(self, volume: str, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint) -> Any:
+        """Begin an operation and wait for its end. An interruption leaves the mark of whose it is."""
+        before = self.look_at(volume, self.access.read)
+        self.describe_volume(before)
+        if not is_at_rest(before):
+            raise OperationRefused(f"Volume {volume} is busy: {before.migration_status or before.status}")
+        set_volume_owner(volume, OWNER.get())
+        try:
+            self.begin_on(before, begin)
+            after = wait_until(lambda: self.look_at(volume), is_at_rest, what, checkpoint)
+        except CloudError:
+            set_volume_owner(volume, "")
+            raise
+        set_volume_owner(volume, "")
+        self.describe_volume(after)
+        return after
+
+    def begin_on(self, before: Any, begin: Callable[[Connection], Any]) -> None:
+        """Ask for an operation once. Where the answer is lost, the volume shows whether it was heard."""
+        try:
+            self.access.ask(begin, VolumeNotFound(before.id))
+        except CloudUnavailable:
+            found = self.look_at(before.id, self.access.read)
+            if is_at_rest(found) and (found.host, found.volume_type) == (before.host, before.volume_type):
+                raise
+
+
+def is_at_rest(volume: Any) -> bool:
+    return volume.migration_status not in MOVING and volume.status not in {"retyping", "maintenance"}
+
+
+def told(volume: Any) -> str:
+    """Return what Cinder says of a migration that failed."""
+    return ": Cinder calls it an error" if volume.migration_status == "error" else ""
+
+
+def set_volume_owner(volume: str, owner: str) -> None:
+    Volume.objects.filter(uuid=volume).update(operation_owner=owner)
+
+
+def owns_volume(volume: str) -> bool:
+    owner = OWNER.get()
+    return bool(owner) and Volume.objects.filter(uuid=volume, operation_owner=owner).exists()

@@ -1,0 +1,42 @@
+"""Waiting for what the cloud has begun to do."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import structlog
+from django.conf import settings
+
+from cluster.drivers.base import Checkpoint, CloudUnavailable, OperationFailed
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+
+def wait_until(look: Callable[[], T], is_over: Callable[[T], bool], what: str, checkpoint: Checkpoint) -> T:
+    """Look every `settings.OPENSTACK_POLL_INTERVAL` seconds until it is over, and return what was seen then.
+
+    A cloud that does not answer meanwhile may still be at work: it is asked again until the time is up.
+
+    Raises:
+        OperationFailed: it was not over within `settings.OPENSTACK_OPERATION_TIMEOUT` seconds.
+    """
+    end = time.monotonic() + settings.OPENSTACK_OPERATION_TIMEOUT
+    problem = ""
+    while True:
+        checkpoint()
+        try:
+            found = look()
+        except CloudUnavailable as trouble:
+            problem = f" ({trouble})"
+            log.warning("cloud does not answer", waiting_for=what, problem=str(trouble))
+        else:
+            problem = ""
+            if is_over(found):
+                return found
+        if time.monotonic() >= end:
+            raise OperationFailed(
+                f"{what} was not over after {settings.OPENSTACK_OPERATION_TIMEOUT:g} seconds,"
+                f" and is no longer waited for{problem}"
+            )
+        time.sleep(settings.OPENSTACK_POLL_INTERVAL)

@@ -1,0 +1,65 @@
+"""When the cloud was last read whole, and who is reading it."""
+
+from datetime import datetime, timedelta
+from typing import Self
+from uuid import UUID, uuid4
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+
+# How long a reading is believed to go on after its last sign of life.
+LEASE = timedelta(minutes=5)
+
+
+class Synchronization(models.Model):
+    """One row a site: ``holder`` is who reads now, until ``held_until`` at most.
+
+    ``succeeded_at`` is when the last reading that came into the tables began, ``problem`` why the last one did not.
+    """
+
+    ONLY = 1
+
+    holder = models.UUIDField(null=True)
+    held_until = models.DateTimeField(null=True)
+    succeeded_at = models.DateTimeField(null=True)
+    problem = models.CharField(max_length=STATUS_MESSAGE_LENGTH, default="", blank=True)
+
+    def __str__(self) -> str:
+        return self.problem or f"succeeded at {self.succeeded_at}"
+
+    @classmethod
+    def current(cls) -> Self:
+        return cls.objects.get_or_create(pk=cls.ONLY)[0]
+
+    def is_fresh(self, age: timedelta) -> bool:
+        """Say whether the last reading succeeded, and began less long ago than this."""
+        return not self.problem and self.succeeded_at is not None and self.succeeded_at > timezone.now() - age
+
+    @classmethod
+    def claim(cls, age: timedelta = timedelta(0)) -> UUID | None:
+        """Take the right to read, if nobody else has it and the last reading is not fresh by this age.
+
+        The table decides between several who try.
+        """
+        now, holder = timezone.now(), uuid4()
+        stale = ~Q(problem="") | Q(succeeded_at=None) | Q(succeeded_at__lte=now - age)
+        free = cls.objects.filter(stale, Q(held_until=None) | Q(held_until__lt=now), pk=cls.current().pk)
+        return holder if free.update(holder=holder, held_until=now + LEASE) else None
+
+    @classmethod
+    def renew(cls, holder: UUID) -> bool:
+        """Hold the right for longer, and say whether it still was the holder's."""
+        return bool(cls.objects.filter(holder=holder).update(held_until=timezone.now() + LEASE))
+
+    @classmethod
+    def succeed(cls, holder: UUID, began: datetime) -> bool:
+        """Write that a reading came into the tables, and say whether it was its holder's to write that."""
+        outcome = {"succeeded_at": began, "problem": ""}
+        return bool(cls.objects.filter(holder=holder).update(holder=None, held_until=None, **outcome))
+
+    @classmethod
+    def fail(cls, holder: UUID, problem: str) -> None:
+        cls.objects.filter(holder=holder).update(holder=None, held_until=None, problem=cut(problem))
