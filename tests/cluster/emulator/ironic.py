@@ -12,6 +12,7 @@ class Ironic:
         self.cloud = cloud
         self.nodes: dict[str, dict[str, Any]] = {}
         self.left: dict[str, float] = {}
+        self.stubborn = False
 
     def rules(self) -> list[Rule]:
         return [
@@ -39,7 +40,8 @@ class Ironic:
         if found["target_power_state"]:
             self.left[node] -= 1
             if self.left[node] <= 0:
-                found["power_state"], found["target_power_state"] = found["target_power_state"], None
+                reached = found["power_state"] if self.stubborn else found["target_power_state"]
+                found["power_state"], found["target_power_state"] = reached, None
         return found
 
     def set_power(self, request: Request, node: str) -> Response:

@@ -54,7 +54,7 @@ class Operations:
         if server["status"] not in statuses:
             raise Conflict(f"Cannot '{verb}' instance {server['id']} while it is in vm_state {server[VM_STATE]}")
 
-    def begin(self, server: dict[str, Any], verb: str, status: str, task_state: str, **changes: Any) -> None:
+    def begin(self, server: dict[str, Any], verb: str, status: str, task_state: str, changes: dict[str, Any]) -> None:
         number = len(self.history.setdefault(server["id"], [])) + 1
         entry = {"action": verb, "request_id": f"req-{number:04}-{server['id']}", "message": None, "events": []}
         self.history[server["id"]].insert(0, entry)
@@ -76,7 +76,7 @@ class Operations:
         host = self.choose(server, options.get("host"))
         if host is None:
             raise BadRequest(NO_VALID_HOST)
-        self.begin(server, "live-migration", "MIGRATING", "migrating", **{HOST: host})
+        self.begin(server, "live-migration", "MIGRATING", "migrating", {HOST: host})
 
     def migrate(self, server: dict[str, Any], options: dict[str, Any]) -> None:
         self.require(server, "migrate", "ACTIVE", "SHUTOFF")
@@ -93,7 +93,7 @@ class Operations:
 
     def begin_resize(self, server: dict[str, Any], verb: str, changes: dict[str, Any]) -> None:
         changes |= {"status": "VERIFY_RESIZE", VM_STATE: "resized"}
-        self.begin(server, verb, "RESIZE", "resize_prep", **changes)
+        self.begin(server, verb, "RESIZE", "resize_prep", changes)
 
     def confirm(self, server: dict[str, Any], options: dict[str, Any]) -> None:
         self.require(server, "confirmResize", "VERIFY_RESIZE")
@@ -101,11 +101,11 @@ class Operations:
 
     def stop(self, server: dict[str, Any], options: dict[str, Any]) -> None:
         self.require(server, "stop", "ACTIVE")
-        self.begin(server, "stop", "ACTIVE", "powering-off", **{"status": "SHUTOFF", VM_STATE: "stopped"})
+        self.begin(server, "stop", "ACTIVE", "powering-off", {"status": "SHUTOFF", VM_STATE: "stopped"})
 
     def start(self, server: dict[str, Any], options: dict[str, Any]) -> None:
         self.require(server, "start", "SHUTOFF")
-        self.begin(server, "start", "SHUTOFF", "powering-on", **{"status": "ACTIVE", VM_STATE: "active"})
+        self.begin(server, "start", "SHUTOFF", "powering-on", {"status": "ACTIVE", VM_STATE: "active"})
 
     def go_on(self, server: dict[str, Any]) -> None:
         operation = self.operations.get(server["id"])
