@@ -1,0 +1,371 @@
+"""What actions do with servers of an OpenStack cloud, and what becomes of it when Nova does not play along."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from cluster.drivers.base import CloudError, OperationFailed, OperationRefused, ServerNotFound, cloud
+from cluster.drivers.ownership import acting_for
+from cluster.models import Server
+from cluster.synchronizing import synchronize
+from tests.cluster.emulator.server import Emulator
+
+pytestmark = pytest.mark.django_db
+NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
+
+
+@pytest.fixture
+def server(emulator: Emulator) -> str:
+    emulator.nova.add_flavor("f2", "m1.large", vcpus=4, ram=8192)
+    key = emulator.nova.add_server("web", "compute1")
+    synchronize()
+    return key
+
+
+def host(emulator: Emulator, server: str) -> str:
+    return str(emulator.nova.servers[server]["OS-EXT-SRV-ATTR:host"])
+
+
+def status(emulator: Emulator, server: str) -> str:
+    return str(emulator.nova.servers[server]["status"])
+
+
+def refusal(work: Callable[..., Any], *arguments: Any) -> str:
+    with pytest.raises(CloudError) as caught:
+        work(*arguments)
+    return str(caught.value)
+
+
+# Looking.
+
+
+def test_a_server_is_found_as_nova_has_it(emulator: Emulator, server: str) -> None:
+    found = cloud().find_server(server)
+    assert (found.uuid, found.name, found.status, found.host) == (server, "web", "ACTIVE", "compute1")
+    assert (found.task_state, found.flavor) == (None, "m1.small")
+
+
+def test_what_is_seen_of_a_server_comes_into_its_row(emulator: Emulator, server: str) -> None:
+    emulator.nova.servers[server] |= {"OS-EXT-SRV-ATTR:host": "compute2", "OS-EXT-STS:vm_state": "paused"}
+    cloud().find_server(server)
+    row = Server.objects.get(uuid=server)
+    assert (row.node.hostname, row.state) == ("compute2", "paused")
+
+
+def test_a_server_that_came_after_the_last_reading_gets_a_row(emulator: Emulator, server: str) -> None:
+    cloud().find_server(emulator.nova.add_server("new", "compute2"))
+    assert Server.objects.get(name="new").node.hostname == "compute2"
+
+
+def test_a_server_that_is_gone_is_not_found_and_its_row_is_marked(emulator: Emulator, server: str) -> None:
+    del emulator.nova.servers[server]
+    with pytest.raises(ServerNotFound, match=f"Instance {server} not found"):
+        cloud().find_server(server)
+    assert Server.objects.get(uuid=server).deleted_at
+
+
+# Migrating.
+
+
+@pytest.mark.parametrize("kind", ["live_migrate", "cold_migrate"])
+def test_a_server_goes_where_it_shall(emulator: Emulator, server: str, kind: str) -> None:
+    emulator.nova.add_host("compute0")
+    getattr(cloud(), kind)(server, "compute2")
+    assert (host(emulator, server), status(emulator, server)) == ("compute2", "ACTIVE")
+
+
+@pytest.mark.parametrize("kind", ["live_migrate", "cold_migrate"])
+def test_without_a_destination_nova_chooses(emulator: Emulator, server: str, kind: str) -> None:
+    getattr(cloud(), kind)(server)
+    assert host(emulator, server) == "compute2"
+
+
+def test_where_a_server_came_to_stands_in_its_row(emulator: Emulator, server: str) -> None:
+    cloud().live_migrate(server)
+    row = Server.objects.get(uuid=server)
+    assert (row.node.hostname, row.task_state, row.operation_owner) == ("compute2", None, "")
+
+
+def test_a_stopped_server_migrates_cold_and_stays_stopped(emulator: Emulator, server: str) -> None:
+    emulator.nova.servers[server] |= {"status": "SHUTOFF", "OS-EXT-STS:vm_state": "stopped"}
+    cloud().cold_migrate(server)
+    assert (host(emulator, server), status(emulator, server)) == ("compute2", "SHUTOFF")
+
+
+def test_a_cold_migration_that_nova_confirms_by_itself(emulator: Emulator, server: str) -> None:
+    emulator.nova.confirms_by_itself = True
+    cloud().cold_migrate(server)
+    assert (host(emulator, server), status(emulator, server)) == ("compute2", "ACTIVE")
+
+
+def test_the_checkpoint_is_called_while_a_migration_runs(emulator: Emulator, server: str) -> None:
+    emulator.readings = 5
+    calls: list[str] = []
+    cloud().live_migrate(server, None, lambda: calls.append(status(emulator, server)))
+    assert calls.count("MIGRATING") == 5
+
+
+def test_a_live_migration_without_room_is_refused_in_novas_words(emulator: Emulator, server: str) -> None:
+    emulator.nova.services.clear()
+    assert refusal(cloud().live_migrate, server) == f"The cloud refused it: {NO_VALID_HOST}"
+
+
+def test_a_cold_migration_without_room_fails_in_novas_words(emulator: Emulator, server: str) -> None:
+    emulator.nova.services.clear()
+    message = refusal(cloud().cold_migrate, server)
+    assert message == f"Instance {server} is still on compute1 after its migration: {NO_VALID_HOST}"
+
+
+def test_a_destination_that_is_unknown_is_refused(emulator: Emulator, server: str) -> None:
+    message = refusal(cloud().live_migrate, server, "nowhere")
+    assert message == "The cloud refused it: Compute host nowhere could not be found."
+
+
+@pytest.mark.parametrize("kind", ["live_migrate", "cold_migrate"])
+def test_a_migration_that_comes_to_nothing_says_why(emulator: Emulator, server: str, kind: str) -> None:
+    emulator.nova.failing = "stay"
+    message = refusal(getattr(cloud(), kind), server)
+    assert message == f"Instance {server} is still on compute1 after its migration: The hypervisor did not do it."
+
+
+def test_a_server_that_is_broken_after_its_migration_says_why(emulator: Emulator, server: str) -> None:
+    emulator.nova.failing = "error"
+    assert refusal(cloud().live_migrate, server).endswith("after its migration: The hypervisor broke.")
+    assert Server.objects.get(uuid=server).state == "error"
+
+
+def test_a_server_that_went_elsewhere_is_told(emulator: Emulator, server: str) -> None:
+    emulator.nova.add_host("compute3")
+    cloud().cold_migrate(server, "compute2")
+    emulator.nova.choose = lambda server, wanted: "compute3"  # type: ignore[method-assign]
+    assert refusal(cloud().cold_migrate, server, "compute1") == f"Instance {server} went to compute3, not to compute1"
+
+
+def test_a_server_that_is_busy_is_left_alone(emulator: Emulator, server: str) -> None:
+    emulator.nova.servers[server]["OS-EXT-STS:task_state"] = "rebuilding"
+    with pytest.raises(OperationRefused, match="is busy: rebuilding"):
+        cloud().live_migrate(server)
+    assert emulator.count("POST .*/action") == 0
+
+
+def test_a_conflict_is_told_in_novas_words(emulator: Emulator, server: str) -> None:
+    emulator.nova.servers[server] |= {"status": "SHUTOFF", "OS-EXT-STS:vm_state": "stopped"}
+    message = refusal(cloud().live_migrate, server)
+    assert message == (
+        f"The cloud refused it: Cannot 'os-migrateLive' instance {server} while it is in vm_state stopped"
+    )
+
+
+def test_a_server_that_is_deleted_on_its_way_is_not_found(emulator: Emulator, server: str) -> None:
+    emulator.readings = 99
+
+    def delete() -> None:
+        if status(emulator, server) == "MIGRATING":
+            emulator.nova.servers.pop(server)
+
+    with pytest.raises((ServerNotFound, KeyError)):
+        cloud().live_migrate(server, None, lambda: (server in emulator.nova.servers and delete()) or None)
+    assert Server.objects.get(uuid=server).deleted_at
+
+
+# Nova in trouble.
+
+
+def test_an_operation_whose_answer_is_lost_is_waited_for(emulator: Emulator, server: str) -> None:
+    emulator.fail("POST .*/action", 504, after=True)
+    cloud().live_migrate(server)
+    assert (host(emulator, server), emulator.count("POST .*/action")) == ("compute2", 1)
+
+
+def test_an_operation_whose_connection_is_lost_is_waited_for(emulator: Emulator, server: str) -> None:
+    emulator.fail("POST .*/action", after=True)
+    cloud().live_migrate(server)
+    assert (host(emulator, server), emulator.count("POST .*/action")) == ("compute2", 1)
+
+
+def test_an_operation_that_was_not_heard_fails_and_is_not_asked_for_again(emulator: Emulator, server: str) -> None:
+    emulator.fail("POST .*/action", 503, message="Overloaded.")
+    assert refusal(cloud().live_migrate, server).endswith(": Overloaded.")
+    assert emulator.count("POST .*/action") == 1
+
+
+def test_trouble_while_an_operation_is_under_way_does_no_harm(emulator: Emulator, server: str) -> None:
+    emulator.readings = 6
+
+    def trouble() -> None:
+        if status(emulator, server) == "MIGRATING" and not emulator.faults:
+            emulator.fail("GET /compute/v2.1/servers/", 503, times=2)
+            emulator.fail("GET /compute/v2.1/servers/", times=1)
+
+    cloud().live_migrate(server, None, trouble)
+    assert host(emulator, server) == "compute2"
+
+
+def test_an_operation_that_hangs_is_given_up_in_time(emulator: Emulator, server: str, settings: Settings) -> None:
+    settings.OPENSTACK_OPERATION_TIMEOUT = 0.05
+    emulator.readings = float("inf")
+    with pytest.raises(OperationFailed) as caught:
+        cloud().live_migrate(server)
+    assert str(caught.value) == (
+        f"Migrating instance {server} was not over after 0.05 seconds, and is no longer waited for"
+    )
+
+
+def test_a_cloud_that_stays_away_is_given_up_in_time(emulator: Emulator, server: str, settings: Settings) -> None:
+    settings.OPENSTACK_OPERATION_TIMEOUT = 0.05
+    emulator.fail(f"GET .*servers/{server}", 503, times=0)
+    fault = emulator.faults[0]
+
+    def go_away() -> None:
+        fault.times = 99 if status(emulator, server) == "MIGRATING" else 0
+
+    message = refusal(cloud().live_migrate, server, None, go_away)
+    assert "is no longer waited for (The cloud answered with status 503 at 127.0.0.1:" in message
+
+
+# Stopping, starting, resizing.
+
+
+def test_a_server_is_stopped(emulator: Emulator, server: str) -> None:
+    cloud().stop(server)
+    assert (status(emulator, server), Server.objects.get(uuid=server).state) == ("SHUTOFF", "stopped")
+
+
+def test_a_server_is_started(emulator: Emulator, server: str) -> None:
+    cloud().stop(server)
+    cloud().start(server)
+    assert (status(emulator, server), Server.objects.get(uuid=server).state) == ("ACTIVE", "active")
+
+
+def test_a_stop_that_comes_to_nothing_says_so(emulator: Emulator, server: str) -> None:
+    emulator.nova.failing = "stay"
+    assert refusal(cloud().stop, server) == f"Instance {server} is in status ACTIVE: The hypervisor did not do it."
+
+
+@pytest.mark.parametrize("flavor", ["f2", "m1.large"])
+def test_a_server_is_resized_and_the_resize_confirmed(emulator: Emulator, server: str, flavor: str) -> None:
+    cloud().resize(server, flavor)
+    assert status(emulator, server) == "ACTIVE"
+    row = Server.objects.get(uuid=server)
+    assert (row.flavor, row.vcpus, row.memory) == ("m1.large", 4, 8192)
+
+
+def test_a_stopped_server_is_resized_and_stays_stopped(emulator: Emulator, server: str) -> None:
+    cloud().stop(server)
+    cloud().resize(server, "m1.large")
+    assert status(emulator, server) == "SHUTOFF"
+
+
+def test_a_resize_to_an_unknown_flavor_is_refused(emulator: Emulator, server: str) -> None:
+    assert refusal(cloud().resize, server, "huge") == "Flavor huge not found"
+
+
+def test_a_resize_to_its_own_flavor_is_refused_in_novas_words(emulator: Emulator, server: str) -> None:
+    message = refusal(cloud().resize, server, "m1.small")
+    assert message == "The cloud refused it: When resizing, instances must change flavor!"
+
+
+def test_a_resize_that_comes_to_nothing_says_why(emulator: Emulator, server: str) -> None:
+    emulator.nova.failing = "stay"
+    message = refusal(cloud().resize, server, "m1.large")
+    assert message == f"Instance {server} has flavor m1.small after its resize: The hypervisor did not do it."
+
+
+def test_a_flavor_is_found_by_its_id_before_its_name(emulator: Emulator, server: str) -> None:
+    emulator.nova.add_flavor("m1.large", "odd")
+    assert cloud().find_flavor("m1.large").name == "odd"
+
+
+# What another process began.
+
+
+class Lost(BaseException):
+    """The process is gone: nothing of ours is done any more."""
+
+
+def leave(emulator: Emulator, server: str, kind: str, owner: str, *arguments: str) -> None:
+    """Begin an operation, and die in the middle of it."""
+
+    def die() -> None:
+        if emulator.nova.servers[server]["OS-EXT-STS:task_state"]:
+            raise Lost
+
+    with acting_for(owner), pytest.raises(Lost):
+        getattr(cloud(), kind)(server, *arguments, checkpoint=die)
+
+
+def reconcile(server: str, owner: str) -> tuple[str, str | None]:
+    with acting_for(owner):
+        found = cloud().reconcile(server)
+    return found.status, found.host
+
+
+def test_a_live_migration_left_behind_is_waited_for(emulator: Emulator, server: str) -> None:
+    leave(emulator, server, "live_migrate", "one")
+    assert reconcile(server, "one") == ("ACTIVE", "compute2")
+
+
+def test_a_cold_migration_left_behind_is_waited_for_and_confirmed(emulator: Emulator, server: str) -> None:
+    leave(emulator, server, "cold_migrate", "one")
+    assert reconcile(server, "one") == ("ACTIVE", "compute2")
+
+
+def test_a_resize_left_behind_is_waited_for_and_confirmed(emulator: Emulator, server: str) -> None:
+    leave(emulator, server, "resize", "one", "m1.large")
+    assert reconcile(server, "one") == ("ACTIVE", "compute2")
+    assert Server.objects.get(uuid=server).flavor == "m1.large"
+
+
+def test_an_operation_of_another_is_not_waited_for(emulator: Emulator, server: str) -> None:
+    leave(emulator, server, "live_migrate", "one")
+    assert reconcile(server, "another") == ("MIGRATING", "compute1")
+
+
+def test_a_resize_that_a_person_began_is_not_confirmed(emulator: Emulator, server: str) -> None:
+    emulator.nova.servers[server] |= {"status": "VERIFY_RESIZE", "OS-EXT-STS:vm_state": "resized"}
+    assert reconcile(server, "one") == ("VERIFY_RESIZE", "compute1")
+
+
+def test_what_is_reconciled_belongs_to_nobody_any_more(emulator: Emulator, server: str) -> None:
+    leave(emulator, server, "live_migrate", "one")
+    reconcile(server, "one")
+    assert Server.objects.get(uuid=server).operation_owner == ""
+
+
+def test_a_reading_of_everything_leaves_the_mark_of_whose_an_operation_is(emulator: Emulator, server: str) -> None:
+    leave(emulator, server, "live_migrate", "one")
+    synchronize()
+    row = Server.objects.get(uuid=server)
+    assert (row.operation_owner, row.task_state) == ("one", "migrating")
+
+
+def test_a_live_migration_is_aborted(emulator: Emulator, server: str) -> None:
+    emulator.readings = float("inf")
+    leave(emulator, server, "live_migrate", "one")
+    with acting_for("one"):
+        found = cloud().abort_migration(server)
+    assert (found.status, found.host) == ("ACTIVE", "compute1")
+
+
+def test_a_live_migration_that_may_not_be_aborted_yet_is_asked_again(emulator: Emulator, server: str) -> None:
+    emulator.readings = float("inf")
+    leave(emulator, server, "live_migrate", "one")
+    emulator.fail("DELETE", 400, times=2, message="Migration 7 state of the instance is preparing.")
+    with acting_for("one"):
+        assert cloud().abort_migration(server).status == "ACTIVE"
+
+
+def test_a_live_migration_that_is_over_before_it_is_aborted(emulator: Emulator, server: str) -> None:
+    emulator.readings = 1
+    leave(emulator, server, "live_migrate", "one")
+    emulator.fail("DELETE", 400, times=99, message="Migration 7 state of the instance is completed.")
+    with acting_for("one"):
+        assert cloud().abort_migration(server).host == "compute2"
+
+
+def test_the_migration_of_another_is_not_aborted(emulator: Emulator, server: str) -> None:
+    leave(emulator, server, "live_migrate", "one")
+    with acting_for("another"):
+        assert cloud().abort_migration(server).status == "MIGRATING"
