@@ -72,7 +72,8 @@ class Mirror:
         fresher = [row for row in rows if row.updated_at and row.updated_at >= self.since]
         known = {identify(row, collection) for row in fresher}
         wanted = {str(item[collection.key]): item for item in items}
-        gone = [r for r in rows if not r.deleted_at and identify(r, collection) not in known | wanted.keys()]
+        staying = known | wanted.keys()
+        gone = [row for row in rows if not row.deleted_at and identify(row, collection) not in staying]
         removed = mark_deleted(collection, gone)
         items = [item for key, item in wanted.items() if key not in known]
         table = Mirrored(collection, match(items, collection, rows), rows, removed)
