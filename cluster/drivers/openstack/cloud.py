@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.template.defaultfilters import pluralize
+
 from cluster.contents import CloudContents
 from cluster.drivers.base import (
     Checkpoint,
@@ -10,6 +12,7 @@ from cluster.drivers.base import (
     ComputeService,
     ComputeServiceNotFound,
     FlavorNotFound,
+    OperationRefused,
     proceed,
 )
 from cluster.drivers.openstack import power
@@ -90,4 +93,6 @@ class OpenStackCloud(OpenStackServers, OpenStackVolumes):
 
     def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
         hypervisor = find_hypervisor(self.access, node)
+        if count := self.count_running(host_of(hypervisor)):
+            raise OperationRefused(f"Compute node {host_of(hypervisor)} has {count} running server{pluralize(count)}")
         power.switch(self.access, hypervisor, host_of(hypervisor), power.OFF, checkpoint)

@@ -9,7 +9,6 @@ from openstack.connection import Connection
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
-    CloudError,
     CloudServer,
     CloudUnavailable,
     OperationFailed,
@@ -20,8 +19,8 @@ from cluster.drivers.base import (
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.failures import find_reason
 from cluster.drivers.openstack.items import server_item
+from cluster.drivers.openstack.marks import is_marked, marked
 from cluster.drivers.openstack.waiting import wait_until
-from cluster.drivers.ownership import OWNER
 from cluster.models import Server
 from cluster.recording import record_server, record_server_gone
 
@@ -103,7 +102,7 @@ class OpenStackServers(Cloud, ABC):
 
     def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
         """Ask for the end of a live migration of one's own at each look, until there is none."""
-        if not owns(server):
+        if not is_marked(Server, server):
             return self.find_server(server)
 
         def look() -> Any:
@@ -111,8 +110,8 @@ class OpenStackServers(Cloud, ABC):
                 self.ask_abort(server, migration.id)
             return self.look(server)
 
-        found = wait_until(look, is_settled, f"Aborting the migration of instance {server}", checkpoint)
-        set_owner(server, "")
+        with marked(Server, server):
+            found = wait_until(look, is_settled, f"Aborting the migration of instance {server}", checkpoint)
         return self.describe(found)
 
     def ask_abort(self, server: str, migration: str) -> None:
@@ -124,12 +123,10 @@ class OpenStackServers(Cloud, ABC):
 
     def reconcile(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
         """Nova goes on by itself: its end is waited for, and confirmed where it asks for that."""
-        if not owns(server):
+        if not is_marked(Server, server):
             return self.find_server(server)
-        try:
+        with marked(Server, server):
             return self.settle(server, f"What was under way on instance {server}", checkpoint)
-        finally:
-            set_owner(server, "")
 
     # Their steps.
 
@@ -143,16 +140,10 @@ class OpenStackServers(Cloud, ABC):
     def carry_out(
         self, before: CloudServer, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
     ) -> CloudServer:
-        """Begin an operation and wait for its end. An interruption leaves the mark of whose it is."""
-        set_owner(before.uuid, OWNER.get())
-        try:
+        """Begin an operation and wait for its end."""
+        with marked(Server, before.uuid):
             self.begin(before, begin)
-            after = self.settle(before.uuid, what, checkpoint)
-        except CloudError:
-            set_owner(before.uuid, "")
-            raise
-        set_owner(before.uuid, "")
-        return after
+            return self.settle(before.uuid, what, checkpoint)
 
     def begin(self, before: CloudServer, begin: Callable[[Connection], Any]) -> None:
         """Ask for an operation once. Where the answer is lost, the server shows whether it was heard."""
@@ -194,13 +185,3 @@ def is_settled(server: Any) -> bool:
 
 def is_confirmed(server: Any) -> bool:
     return is_settled(server) and server.status != UNCONFIRMED
-
-
-def set_owner(server: str, owner: str) -> None:
-    Server.objects.filter(uuid=server).update(operation_owner=owner)
-
-
-def owns(server: str) -> bool:
-    """Say whether what may be under way was begun here. What nobody of us began is a person's, and none of ours."""
-    owner = OWNER.get()
-    return bool(owner) and Server.objects.filter(uuid=server, operation_owner=owner).exists()

@@ -9,7 +9,6 @@ from openstack.connection import Connection
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
-    CloudError,
     CloudPool,
     CloudUnavailable,
     CloudVolume,
@@ -21,9 +20,9 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.openstack.access import Access
+from cluster.drivers.openstack.marks import is_marked, marked
 from cluster.drivers.openstack.storage_items import takes, volume_item
 from cluster.drivers.openstack.waiting import wait_until
-from cluster.drivers.ownership import OWNER
 from cluster.models import Volume
 from cluster.recording import record_volume, record_volume_gone
 
@@ -92,30 +91,23 @@ class OpenStackVolumes(Cloud, ABC):
 
     def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:
         """Cinder goes on by itself: its end is waited for."""
-        if not owns_volume(volume):
+        if not is_marked(Volume, volume):
             return self.find_volume(volume)
-        try:
+        with marked(Volume, volume):
             found = wait_until(
                 lambda: self.look_at(volume), is_at_rest, f"What was under way on volume {volume}", checkpoint
             )
-        finally:
-            set_volume_owner(volume, "")
         return self.describe_volume(found)
 
     def carry_out_on(self, volume: str, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint) -> Any:
-        """Begin an operation and wait for its end. An interruption leaves the mark of whose it is."""
+        """Begin an operation and wait for its end."""
         before = self.look_at(volume, self.access.read)
         self.describe_volume(before)
         if not is_at_rest(before):
             raise OperationRefused(f"Volume {volume} is busy: {before.migration_status or before.status}")
-        set_volume_owner(volume, OWNER.get())
-        try:
+        with marked(Volume, volume):
             self.begin_on(before, begin)
             after = wait_until(lambda: self.look_at(volume), is_at_rest, what, checkpoint)
-        except CloudError:
-            set_volume_owner(volume, "")
-            raise
-        set_volume_owner(volume, "")
         self.describe_volume(after)
         return after
 
@@ -136,12 +128,3 @@ def is_at_rest(volume: Any) -> bool:
 def told(volume: Any) -> str:
     """Return what Cinder says of a migration that failed."""
     return ": Cinder calls it an error" if volume.migration_status == "error" else ""
-
-
-def set_volume_owner(volume: str, owner: str) -> None:
-    Volume.objects.filter(uuid=volume).update(operation_owner=owner)
-
-
-def owns_volume(volume: str) -> bool:
-    owner = OWNER.get()
-    return bool(owner) and Volume.objects.filter(uuid=volume, operation_owner=owner).exists()

@@ -100,6 +100,12 @@ def test_a_node_is_switched_on(emulator: Emulator, node: str) -> None:
     assert (emulator.ironic.nodes[MACHINE]["power_state"], row().power_state) == ("power on", "on")
 
 
+def test_a_node_with_running_servers_is_not_switched_off(emulator: Emulator, node: str) -> None:
+    emulator.nova.add_server("web", "compute1")
+    with pytest.raises(CloudError, match="Compute node compute1 has 1 running server"):
+        cloud().power_off(node)
+
+
 def test_a_node_that_does_not_do_what_it_shall_says_why(emulator: Emulator, node: str) -> None:
     emulator.ironic.nodes[MACHINE]["last_error"] = "The BMC does not answer."
     emulator.ironic.stubborn = True

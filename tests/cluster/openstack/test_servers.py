@@ -159,14 +159,12 @@ def test_a_conflict_is_told_in_novas_words(emulator: Emulator, server: str) -> N
 
 
 def test_a_server_that_is_deleted_on_its_way_is_not_found(emulator: Emulator, server: str) -> None:
-    emulator.readings = 99
-
     def delete() -> None:
         if status(emulator, server) == "MIGRATING":
-            emulator.nova.servers.pop(server)
+            del emulator.nova.servers[server]
 
-    with pytest.raises((ServerNotFound, KeyError)):
-        cloud().live_migrate(server, None, lambda: (server in emulator.nova.servers and delete()) or None)
+    with pytest.raises(ServerNotFound):
+        cloud().live_migrate(server, None, delete)
     assert Server.objects.get(uuid=server).deleted_at
 
 
@@ -334,11 +332,21 @@ def test_what_is_reconciled_belongs_to_nobody_any_more(emulator: Emulator, serve
     assert Server.objects.get(uuid=server).operation_owner == ""
 
 
+def test_whoever_is_interrupted_while_reconciling_leaves_it_to_the_next(emulator: Emulator, server: str) -> None:
+    def die() -> None:
+        raise Lost
+
+    leave(emulator, server, "cold_migrate", "one")
+    with acting_for("one"), pytest.raises(Lost):
+        cloud().reconcile(server, die)
+    assert reconcile(server, "one") == ("ACTIVE", "compute2")
+
+
 def test_a_reading_of_everything_leaves_the_mark_of_whose_an_operation_is(emulator: Emulator, server: str) -> None:
     leave(emulator, server, "live_migrate", "one")
     synchronize()
     row = Server.objects.get(uuid=server)
-    assert (row.operation_owner, row.task_state) == ("one", "migrating")
+    assert (row.operation_owner, row.task_state) == ("one/0", "migrating")
 
 
 def test_a_live_migration_is_aborted(emulator: Emulator, server: str) -> None:
