@@ -397,6 +397,8 @@ LOGGING = {
     "loggers": {
         # Anybody can send a request with a wrong Host header, at any rate.
         "django.security.DisallowedHost": {"filters": ["without_traceback"]},
+        # A Keystone that does not answer is told in our own words.
+        "keystoneauth.identity": {"level": "ERROR"},
         # These bring handlers of their own.
         **{
             name: {"propagate": True, "handlers": []}
