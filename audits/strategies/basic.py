@@ -7,7 +7,7 @@ from typing import Any
 
 from audits.strategies import schemas, steps
 from audits.strategies.base import Solution, Strategy
-from audits.strategies.placement import FirstFit, Place, Placement, enabled
+from audits.strategies.placement import FirstFit, Place, Placement, enabled, smallest
 from cluster.datasources.base import Reading
 from cluster.snapshot import ClusterSnapshot, ServerSnapshot
 
@@ -62,7 +62,7 @@ class Consolidation:
         self.scored = sorted(
             (place for place in places if place.servers), key=lambda place: (-self.score(place), place.hostname)
         )
-        self.targets = FirstFit(enabled(self.scored), attrgetter("free"))
+        self.targets = FirstFit(enabled(self.scored), attrgetter("free"), smallest(cluster.servers))
         self.receivers: set[str] = set()
         self.solution = Solution()
         self.released = self.migrations = 0

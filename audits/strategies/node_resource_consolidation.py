@@ -5,7 +5,7 @@ from typing import Any
 
 from audits.strategies import steps
 from audits.strategies.base import Solution, Strategy
-from audits.strategies.placement import Amounts, FirstFit, Place, Placement, migration_of
+from audits.strategies.placement import Amounts, FirstFit, Place, Placement, migration_of, smallest
 from cluster.snapshot import ClusterSnapshot, ServerSnapshot
 
 REASON = "Watcher node resource consolidation strategy"
@@ -46,9 +46,10 @@ class Decision:
         busy = [place for place in enabled if not place.is_empty]
         # The busiest first.
         self.busy = sorted(busy, key=lambda place: (-taken(place), place.hostname))
-        self.targets = FirstFit(sorted(busy, key=lambda place: (place.free_vcpus, place.hostname)), room)
         self.moves: dict[str, list[tuple[ServerSnapshot, Place]]] = {}
         self.destinations: set[str] = set()
+        fullest = sorted(busy, key=lambda place: (place.free_vcpus, place.hostname))
+        self.targets = FirstFit(fullest, self.room, smallest(cluster.servers))
 
     def choose_sources(self) -> None:
         """Go from the idlest node up, and take each whose servers all fit into busier ones as a source."""
@@ -64,8 +65,7 @@ class Decision:
         for server in servers:
 
             def takes(place: Place, server: ServerSnapshot = server) -> bool:
-                busier = taken(place) >= used
-                return busier and place is not source and place.hostname not in self.moves and place.admits(server)
+                return taken(place) >= used and place is not source and place.admits(server)
 
             target = self.targets.find((server.vcpus, server.memory, server.disk), takes)
             if target is None:
@@ -76,6 +76,11 @@ class Decision:
             moves.append((server, target))
         self.moves[source.hostname] = moves
         self.destinations |= {target.hostname for _, target in moves}
+        self.targets.refresh(source)
+
+    def room(self, place: Place) -> Amounts:
+        """Return what a node can take; one that is emptied takes nothing."""
+        return (-1.0,) * len(place.free) if place.hostname in self.moves else place.free
 
     def undo(self, source: Place, moves: list[tuple[ServerSnapshot, Place]]) -> None:
         for server, target in moves:
@@ -117,10 +122,6 @@ class Decision:
 
 def taken(place: Place) -> float:
     return place.node.capacity_vcpus - place.free_vcpus
-
-
-def room(place: Place) -> Amounts:
-    return place.free
 
 
 def size(server: ServerSnapshot) -> tuple[int, int]:

@@ -95,18 +95,25 @@ class FirstFit:
     """Finds the first of many places with enough of everything, in time that grows with the logarithm of their number.
 
     It is a tree: each knot holds the most of each amount that any place below it has, so that whole branches without
-    room are passed by.
+    room are passed by. A place that has less than ``least`` of some amount has room for nothing that is ever wanted:
+    it counts as having none of all, lest what else it has lead into its branch again and again.
     """
 
-    def __init__(self, places: Sequence[Place], room: Callable[[Place], Amounts]) -> None:
-        self.places, self.room = places, room
+    def __init__(
+        self, places: Sequence[Place], room: Callable[[Place], Amounts], least: Amounts | None = None
+    ) -> None:
+        self.places, self.room, self.least = places, room, least
         self.positions = {place.hostname: position for position, place in enumerate(places)}
         self.leaves = 1 << max(len(places) - 1, 0).bit_length()
-        amounts = [room(place) for place in places]
+        amounts = [self.room_of(place) for place in places]
         nothing = tuple(-1.0 for _ in amounts[0]) if amounts else ()
         self.tree: list[Amounts] = [nothing] * self.leaves + amounts + [nothing] * (self.leaves - len(amounts))
         for knot in range(self.leaves - 1, 0, -1):
             self.tree[knot] = most(self.tree[2 * knot], self.tree[2 * knot + 1])
+
+    def room_of(self, place: Place) -> Amounts:
+        amounts = self.room(place)
+        return (-1.0,) * len(amounts) if self.least and lacks(amounts, self.least) else amounts
 
     def refresh(self, *places: Place) -> None:
         """Look again at what these places have room for."""
@@ -114,7 +121,7 @@ class FirstFit:
             if place.hostname not in self.positions:
                 continue
             knot = self.leaves + self.positions[place.hostname]
-            self.tree[knot] = self.room(place)
+            self.tree[knot] = self.room_of(place)
             while knot > 1:
                 knot //= 2
                 self.tree[knot] = most(self.tree[2 * knot], self.tree[2 * knot + 1])
@@ -128,7 +135,7 @@ class FirstFit:
         knots = [1] if self.places else []
         while knots:
             knot = knots.pop()
-            if any(least > there for least, there in zip(wanted, self.tree[knot], strict=True)):
+            if lacks(self.tree[knot], wanted):
                 continue
             if knot < self.leaves:
                 knots += [2 * knot + 1, 2 * knot]
@@ -136,6 +143,20 @@ class FirstFit:
                 yield self.places[knot - self.leaves]
             else:
                 return
+
+
+def lacks(amounts: Amounts, wanted: Amounts) -> bool:
+    # A loop, as a generator takes several times as long, and this is where searches spend their time.
+    for there, least in zip(amounts, wanted, strict=True):  # noqa: SIM110
+        if there < least:
+            return True
+    return False
+
+
+def smallest(servers: Iterable[ServerSnapshot]) -> Amounts | None:
+    """Return the least vcpus, MB and GB that any server takes, or nothing where there is none."""
+    sizes = [(server.vcpus, server.memory, server.disk) for server in servers]
+    return tuple(map(min, zip(*sizes, strict=True))) if sizes else None
 
 
 def most(left: Amounts, right: Amounts) -> Amounts:

@@ -1,7 +1,8 @@
 """Consolidation by what servers really use: overloaded nodes are relieved first, then idle ones are emptied.
 
-Where it differs from upstream's: a node is emptied whole or left alone, and only nodes that the strategy itself closed
-are opened again.
+Where it differs from upstream's: a node is emptied whole or left alone; only nodes that the strategy itself closed are
+opened again; and as the mean of an hour says little about the next minutes, a node is overloaded when it is so now,
+and room is left for what servers used at their busiest in the period.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,9 @@ REASON = "watcher_disabled"
 KIB_IN_MB = 1024
 # A node with no more than this free, in vcpus, MB and GB, is full.
 FULL = (0, 128, 0)
+# How far the use to reckon with lies from the mean to the most of the period: less packs closer, and overloads more.
+RESERVE = 0.5
+NOW, MOST = "instance_cpu_usage now", "instance_cpu_usage at most"
 
 
 class VMWorkloadConsolidation(Strategy):
@@ -40,14 +44,23 @@ class VMWorkloadConsolidation(Strategy):
             "host_ram_usage",
         ]
         period, granularity = parameters["period"], parameters["granularity"]
-        return {name: Reading(name, period, granularity=granularity, required=name in self.metrics) for name in names}
+        means = {name: Reading(name, period, granularity=granularity, required=name in self.metrics) for name in names}
+        [cpu] = self.metrics
+        return {
+            **means,
+            MOST: Reading(cpu, period, "max", granularity, required=False),
+            NOW: Reading(cpu, min(granularity or period, period), required=False),
+        }
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         return Consolidation(cluster).solve()
 
 
 class Consolidation:
-    """One decision. ``used`` holds the vcpus, MB and GB that are in use on each node, planned moves included."""
+    """One decision. ``used`` holds the vcpus, MB and GB to reckon with on each node, planned moves included.
+
+    ``loads`` holds the vcpus that are used on each node now.
+    """
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self.cluster = cluster
@@ -55,6 +68,7 @@ class Consolidation:
         self.places = list(self.placement.places.values())
         self.uses = {server.uuid: self.use_of(server) for server in cluster.servers}
         self.used = {place.hostname: self.use_on(place) for place in self.places}
+        self.loads = {place.hostname: self.load_now(place) for place in self.places}
         self.origins: dict[Any, tuple[ServerSnapshot, Place]] = {}
 
     def solve(self) -> Solution:
@@ -63,16 +77,34 @@ class Consolidation:
         return self.conclude()
 
     def use_of(self, server: ServerSnapshot) -> Amounts:
-        percent = self.cluster.of_server("instance_cpu_usage", server)
         memory = self.cluster.of_server("instance_ram_usage", server)
         if memory is None:
             memory = self.cluster.of_server("instance_ram_allocated", server)
         disk = self.cluster.of_server("instance_root_disk_size", server)
         return (
-            server.vcpus if percent is None else server.vcpus * percent / 100,
+            self.vcpus_of(server),
             server.memory if memory is None else memory,
             server.disk if disk is None else disk,
         )
+
+    def vcpus_of(self, server: ServerSnapshot) -> float:
+        """Return the vcpus to reckon with: what it uses now, or what it may come to use if that is more."""
+        mean, most = self.cluster.of_server("instance_cpu_usage", server), self.cluster.of_server(MOST, server)
+        now = self.use_now(server)
+        if mean is None or most is None:
+            return now if mean is None else max(now, server.vcpus * mean / 100)
+        return max(now, server.vcpus * (mean + RESERVE * (most - mean)) / 100)
+
+    def use_now(self, server: ServerSnapshot) -> float:
+        """Return the vcpus that a server uses now, or on average where that is not known."""
+        percent = self.cluster.of_server(NOW, server)
+        if percent is None:
+            percent = self.cluster.of_server("instance_cpu_usage", server)
+        return server.vcpus if percent is None else server.vcpus * percent / 100
+
+    def load_now(self, place: Place) -> float:
+        itself = (self.cluster.of_node("host_cpu_usage", place.node) or 0) * place.node.vcpus / 100
+        return max(itself, sum(map(self.use_now, [*place.node.servers, *place.node.arriving])))
 
     def use_on(self, place: Place) -> Amounts:
         """Return the use of a node: what its servers use, or what it says itself if that is more."""
@@ -110,7 +142,7 @@ class Consolidation:
         targets = FirstFit([place for place in busiest if is_open(place) or is_asleep(place)], self.room)
         for source in busiest:
             for server in self.sorted_servers(source, biggest_first=False):
-                if self.load(source) <= 1:
+                if self.loads[source.hostname] <= source.node.vcpus:
                     break
                 target = self.find(server, source, targets)
                 if target:
@@ -145,6 +177,8 @@ class Consolidation:
     def move(self, server: ServerSnapshot, source: Place, target: Place, targets: FirstFit) -> None:
         self.origins.setdefault(server.uuid, (server, source))
         self.placement.move(server, source, target)
+        self.loads[source.hostname] -= self.use_now(server)
+        self.loads[target.hostname] += self.use_now(server)
         use = self.uses[server.uuid]
         self.used[source.hostname] = tuple(a - b for a, b in zip(self.used[source.hostname], use, strict=True))
         self.used[target.hostname] = tuple(a + b for a, b in zip(self.used[target.hostname], use, strict=True))

@@ -1,7 +1,9 @@
 """Balancing until it is good enough: the moves that bring the loads of the nodes closest together."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import cycle, islice
 from math import sqrt
 from random import Random
@@ -161,6 +163,7 @@ class Stabilization:
         self.loads = [Load(name, host_metrics[name], cluster, self.places) for name in parameters["metrics"]]
         self.chance = Random(SEED)  # noqa: S311 (chance, no secret)
         self.next_places = cycle(self.places)
+        self.promising = self.find_promising()
 
     def solve(self) -> Solution:
         solution = Solution()
@@ -205,11 +208,25 @@ class Stabilization:
         count = min(int(self.parameters["retry_count"]), len(self.places) - 1)
         choice = self.parameters["host_choice"]
         if choice == "fullsearch":
-            return (place for place in self.places if place is not source)
+            return (place for place in self.promising if place is not source)
         if choice == "cycle":
             return islice((place for place in self.next_places if place is not source), count)
         chosen = self.chance.sample(self.places, min(count + 1, len(self.places)))
         return islice((place for place in chosen if place is not source), count)
+
+    def find_promising(self) -> list[Place]:
+        """Return the nodes among which a full search finds the best destination.
+
+        By one metric, that of nodes of one size is always the least loaded; or the next, for a server that is there.
+        """
+        if len(self.loads) > 1:
+            return self.places
+        [load] = self.loads
+        sizes: defaultdict[tuple[int, int], list[Place]] = defaultdict(list)
+        for place in self.places:
+            sizes[place.node.vcpus, place.node.memory].append(place)
+        alike = (nsmallest(2, places, key=lambda place: load.loads[place.hostname]) for places in sizes.values())
+        return [place for places in alike for place in places]
 
     def simulate(self, server: ServerSnapshot, source: Place, target: Place) -> Move:
         deviation = self.weigh(load.deviation_after(server, source, target) for load in self.loads)

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audits.parameters import complete
+from audits.strategies.workload_stabilization import Stabilization, WorkloadStabilization
 from cluster.snapshot import ClusterSnapshot
 from tests.audits.clusters import cluster, listed, moves, node, server, solve
 
@@ -41,7 +43,8 @@ def clusters(draw: st.DrawFn) -> ClusterSnapshot:
             )
         status = draw(st.sampled_from(["enabled", "enabled", "disabled"]))
         state = draw(st.sampled_from(["up", "up", "up", "down"]))
-        nodes.append(node(f"n{number}", *servers, status=status, state=state))
+        vcpus = draw(st.sampled_from([16, 16, 32]))
+        nodes.append(node(f"n{number}", *servers, vcpus=vcpus, status=status, state=state))
     return cluster(*nodes, measured={"instance_cpu_usage": use, "use": use})
 
 
@@ -64,6 +67,18 @@ def test_no_strategy_overfills_a_node_or_moves_what_may_not_move(
     received = {target for _, _, target in moves(solution)}
     for place in map(seen.nodes.__getitem__, received):
         assert min(place.free_vcpus, place.free_memory, place.free_disk) >= 0
+
+
+@given(seen=clusters())
+def test_a_full_search_finds_the_best_destination_without_trying_each(seen: ClusterSnapshot) -> None:
+    parameters = complete(WorkloadStabilization.schema, {"host_choice": "fullsearch"})
+    search = Stabilization(seen, parameters)
+    for source in search.places:
+        for moved in source.servers.values():
+            tried = [search.simulate(moved, source, target).deviation for target in search.targets(source)]
+            others = [place for place in search.places if place is not source]
+            best = [search.simulate(moved, source, target).deviation for target in others]
+            assert min(tried, default=0) == pytest.approx(min(best, default=0))
 
 
 @pytest.mark.parametrize("strategy", ["basic", "vm_workload_consolidation", "node_resource_consolidation"])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from audits.strategies.vm_workload_consolidation import MOST, NOW
 from tests.audits.clusters import cluster, moves, node, server, services, solve
 
 STRATEGIES = ["basic", "vm_workload_consolidation", "node_resource_consolidation"]
@@ -71,6 +72,33 @@ def test_servers_go_by_what_they_use_and_not_only_by_what_they_were_given() -> N
     assert moves(solve("vm_workload_consolidation", cluster(*nodes, measured=full))) == [("b", "compute2", "compute1")]
     crowded = {**full, "host_cpu_usage": {"compute1": 95}}
     assert moves(solve("vm_workload_consolidation", cluster(*nodes, measured=crowded))) == []
+
+
+def test_room_is_left_for_what_servers_used_at_their_busiest() -> None:
+    nodes = node("compute1", server("a", vcpus=12)), node("compute2", server("b", vcpus=4))
+    quiet = {"instance_cpu_usage": {"a": 60, "b": 20}, MOST: {"a": 70, "b": 30}}
+    assert moves(solve("vm_workload_consolidation", cluster(*nodes, measured=quiet))) == [
+        ("b", "compute2", "compute1")
+    ]
+    # 13 of 16 vcpus on average; 16.5 where both come half-way to their most.
+    fitful = {"instance_cpu_usage": {"a": 75, "b": 100}, MOST: {"a": 133, "b": 100}}
+    assert moves(solve("vm_workload_consolidation", cluster(*nodes, measured=fitful))) == []
+
+
+def test_a_node_that_is_overloaded_now_is_relieved_however_calm_the_period_was() -> None:
+    busy = node("compute1", server("a", vcpus=12), server("b", vcpus=8), capacity_vcpus=64)
+    calm = {"instance_cpu_usage": {"a": 30, "b": 30, "c": 60}}
+    other = node("compute2", server("c", vcpus=8))
+    assert moves(
+        solve("vm_workload_consolidation", cluster(busy, other, measured={**calm, NOW: {"a": 100, "b": 60}}))
+    ) == [("b", "compute1", "compute2")]
+
+
+def test_a_node_that_was_overloaded_before_and_is_not_now_is_left_alone() -> None:
+    busy = node("compute1", server("a", vcpus=12), server("b", vcpus=8), capacity_vcpus=64)
+    other = node("compute2", server("c", vcpus=12))
+    measured = {"instance_cpu_usage": {"a": 90, "b": 90, "c": 90}, NOW: {"a": 50, "b": 50, "c": 90}}
+    assert moves(solve("vm_workload_consolidation", cluster(busy, other, measured=measured))) == []
 
 
 @pytest.mark.parametrize(("reason", "expected"), [("watcher_disabled", 1), ("broken fan", 0)])
