@@ -12,7 +12,7 @@ PIP = $(ENVIRONMENT) -m pip install --quiet --disable-pip-version-check --constr
 DEFINITIONS = pyproject.toml .ci/constraints.txt
 INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-print-directory
 
-.PHONY: run test lint bench clean install install-dev
+.PHONY: run test lint bench bench-replay bench-decisions clean install install-dev
 
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
@@ -36,6 +36,14 @@ lint: install-dev
 # On a PostgreSQL server: WATCHER_TEST_POSTGRESQL_URL, or that of DATABASE_URL.
 bench: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks
+
+# A day of five-minute steps for each strategy, and what one decision costs: make bench-replay DAY=traces.csv.gz
+bench-replay bench-decisions: export WATCHER_BENCHMARK_DAY ?= $(DAY)
+bench-replay: install-dev
+	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks.replay
+
+bench-decisions: install-dev
+	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks.decisions
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info

@@ -1,0 +1,1 @@
+"""Replays a day of real traces, five minutes a step: ``python -m tests.benchmarks.replay``."""
