@@ -10,8 +10,8 @@ from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 SKIPPED = "One or more actions were skipped."
 # More can not be named within the length of a message.
 NAMEABLE = STATUS_MESSAGE_LENGTH // 36
-# What failures leave to the skipped actions: the sentence, how many they are, and the first with a few words.
-KEPT_FOR_SKIPPED = 120
+# What failures leave to the skipped actions: how many they are, and the first with a few words.
+KEPT_FOR_SKIPPED = 90
 # Fewer characters of a reason tell nothing.
 LEAST_WORDS = 8
 
@@ -34,19 +34,19 @@ class Mention:
 def summarize(actions: ActionQuerySet, counts: Mapping[str, int], opening: str = "") -> str | None:
     """Return which actions failed and why, then which were skipped, by whom and why; None if there is nothing to say.
 
-    Where none failed, it begins with the sentence that existing clients know, unless an ``opening`` stands before it.
-    ``counts`` gives the number of actions in each state.
+    Where any was skipped, it begins with the sentence that existing clients know, unless an ``opening`` stands
+    before it. ``counts`` gives the number of actions in each state.
     """
     skipped, failed = counts.get(Action.State.SKIPPED, 0), counts.get(Action.State.FAILED, 0)
     total = sum(counts.values())
-    text = opening
+    text = f"{opening} {SKIPPED if skipped else ''}".strip()
     if failed:
         undone = reverts(actions)
         kept = len(f" {undone}") + (KEPT_FOR_SKIPPED if skipped else 0)
         lead = f"{text} {failed} of {count(total)} failed".lstrip()
         text = f"{listed(lead, mentions(actions, 'FAILED'), failed, STATUS_MESSAGE_LENGTH - kept)} {undone}".rstrip()
     if skipped:
-        lead = f"{text} {SKIPPED} {skipped} of {total}".lstrip()
+        lead = f"{text} {skipped} of {total}{' skipped' if failed else ''}"
         text = listed(lead, mentions(actions, "SKIPPED"), skipped, STATUS_MESSAGE_LENGTH)
     return text or None
 

@@ -63,8 +63,9 @@ def test_what_failed_and_why_stands_before_what_was_skipped() -> None:
     plan = make_plan({"a": [], "b": [], "c": []})
     skipped, failed = skip(plan, "a", "closing"), fail(plan, "b", "no room on compute2")
     assert summary(plan) == (
+        "One or more actions were skipped. "
         f"1 of 3 actions failed: {failed.uuid} (pre_condition: no room on compute2). "
-        f"One or more actions were skipped. 1 of 3: {skipped.uuid} by alice (closing)."
+        f"1 of 3 skipped: {skipped.uuid} by alice (closing)."
     )
 
 
@@ -74,8 +75,8 @@ def test_many_failures_leave_room_for_the_first_that_was_skipped() -> None:
     for number in range(7):
         fail(plan, str(number), "x" * 150)
     text = summary(plan) or ""
-    assert text.startswith("7 of 20 actions failed: ")
-    assert text.endswith(f"One or more actions were skipped. 1 of 20: {skipped.uuid} by alice (closing).")
+    assert text.startswith("One or more actions were skipped. 7 of 20 actions failed: ")
+    assert text.endswith(f" 1 of 20 skipped: {skipped.uuid} by alice (closing).")
     assert len(text) <= 255
 
 
