@@ -1,6 +1,6 @@
 """Reading everything that the cloud holds: one request a page of a list, and one a hypervisor for its inventories."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import structlog
@@ -20,7 +20,7 @@ BARE_METAL = "ironic"
 
 
 class Reader:
-    """One reading. ``checkpoint`` is called before each list, and may break it off."""
+    """One reading. ``checkpoint`` is called again and again, and may break it off."""
 
     def __init__(self, access: Access, checkpoint: Checkpoint) -> None:
         self.access, self.checkpoint = access, checkpoint
@@ -41,8 +41,16 @@ class Reader:
 
     def read_list(self, question: Question[Any]) -> list[Any]:
         """Read a list to its end; all of it again, where one of its pages does not come."""
-        self.checkpoint()
-        return self.access.read(lambda cloud: list(question(cloud)))
+
+        def collect(cloud: Any) -> list[Any]:
+            found = []
+            self.checkpoint()
+            for item in question(cloud):
+                found.append(item)
+                self.checkpoint()
+            return found
+
+        return self.access.read(collect)
 
     def read_nodes(self) -> list[Item]:
         services = self.read_list(lambda cloud: cloud.compute.services(binary="nova-compute"))
@@ -110,8 +118,8 @@ class Reader:
         )
 
 
-def list_hypervisors(cloud: Any) -> list[Any]:
-    return list(Hypervisor.list(cloud.compute, base_path="/os-hypervisors/detail", microversion=WITH_CAPACITY))
+def list_hypervisors(cloud: Any) -> Iterable[Any]:
+    return Hypervisor.list(cloud.compute, base_path="/os-hypervisors/detail", microversion=WITH_CAPACITY)
 
 
 def list_flavors(cloud: Any) -> list[Any]:

@@ -87,6 +87,16 @@ def test_a_long_reading_holds_on_to_its_right(emulator: Emulator, monkeypatch: p
 
 
 @pytest.mark.django_db
+def test_a_list_of_many_pages_gives_signs_of_life(emulator: Emulator) -> None:
+    emulator.page_size = 1
+    for number in range(5):
+        emulator.nova.add_server(f"web-{number}", "compute1")
+    pages: list[int] = []
+    cloud().read_contents(lambda: pages.append(emulator.count("servers/detail")))
+    assert set(pages) >= {1, 2, 3, 4, 5}
+
+
+@pytest.mark.django_db
 def test_a_reading_that_was_overtaken_breaks_off(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(synchronizing, "RENEWAL", 0)
     holder = Synchronization.claim()
