@@ -144,7 +144,7 @@ class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
         if touched & {"start_time", "end_time"} and used_by(request) < (1, 1):
             raise NotAcceptableHere
         audit = self.get_object(request, identifier)
-        change_audit(audit, patch, request.user.get_username())
+        change_audit(audit, patch)
         return Response(self.show(audit))
 
     def destroy(self, request: Request, identifier: str) -> Response:

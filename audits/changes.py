@@ -21,11 +21,8 @@ UNFINISHED = (State.PENDING, State.ONGOING, State.SUSPENDED)
 
 
 @transaction.atomic
-def change_audit(audit: Audit, patch: list[Step], by: str) -> None:
+def change_audit(audit: Audit, patch: list[Step]) -> None:
     """Apply a patch to an audit, all of it or nothing. A decision engine that runs it goes on, or finds it cancelled.
-
-    Args:
-        by: the name of the person.
 
     Raises:
         Invalid: a step that does not fit, a state that cannot be reached, a value that a new audit could not have.
@@ -40,7 +37,7 @@ def change_audit(audit: Audit, patch: list[Step], by: str) -> None:
             raise cannot_apply(patch, f"/{root} can't be updated.")
     patched = apply_patch(before, patch)
     if "state" in roots:
-        change_state(audit, patch, patched.get("state"), by)
+        change_state(audit, patch, patched.get("state"))
     changes = {name: patched.get(name) for name in CHANGEABLE if patched.get(name) != before[name]}
     if changes:
         write(audit, changes, timezone.now())
@@ -59,13 +56,13 @@ def shown(value: Any) -> Any:
     return value.replace(tzinfo=None).isoformat() if isinstance(value, datetime) else value
 
 
-def change_state(audit: Audit, patch: list[Step], asked: Any, by: str) -> None:
+def change_state(audit: Audit, patch: list[Step], asked: Any) -> None:
     before = audit.state
     try:
         if asked == State.CANCELLED:
-            audit.abandon(by)
+            audit.abandon()
         elif asked == State.SUSPENDED:
-            audit.suspend_series(by)
+            audit.suspend_series()
         elif asked == State.ONGOING:
             audit.resume_series()
         else:

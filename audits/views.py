@@ -140,7 +140,7 @@ class Cancel(AuditVerb):
     consequence = "It will propose no further action plan."
 
     def perform(self, record: Audit) -> str:
-        record.abandon(self.request.user.get_username())
+        record.abandon()
         return "Cancelled."
 
 
@@ -151,7 +151,7 @@ class Suspend(AuditVerb):
     consequence = "It does not run until you resume it; a run that is under way comes to nothing."
 
     def perform(self, record: Audit) -> str:
-        record.suspend_series(self.request.user.get_username())
+        record.suspend_series()
         return "Suspended."
 
 

@@ -145,24 +145,24 @@ class Audit(StatefulModel, Named):
         if self.next_run_time is None:
             raise Invalid("The audit cannot go on: no run would come before its end_time.")
 
-    # What a person does to it, whoever calls: the texts begin as the seed's do.
+    # What a person does to it, whoever calls: the text of a cancel is the seed's.
 
-    def abandon(self, by: str) -> None:
+    def abandon(self) -> None:
         """Cancel it for a person. A run that is under way comes to nothing.
 
         Raises:
             TransitionNotAllowed, ConcurrentTransition: it is, or has just become, final or suspended.
         """
-        self.cancel(f"Audit was canceled by user {by}.")
+        self.cancel("Audit was canceled by user")
         self.save_state()
 
-    def suspend_series(self, by: str) -> None:
+    def suspend_series(self) -> None:
         """Suspend it for a person.
 
         Raises:
             TransitionNotAllowed, ConcurrentTransition: it is no series, or not, or no longer, ONGOING.
         """
-        self.suspend(f"Audit was suspended by user {by}.")
+        self.suspend("Audit was suspended by user")
         self.save_state()
 
     def resume_series(self) -> None:

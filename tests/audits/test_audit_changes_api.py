@@ -80,7 +80,7 @@ def test_a_person_suspends_and_resumes(api: Caller, clock: Clock) -> None:
     suspended = patch(api, audit, state="SUSPENDED").json()
     clock.advance(90)
     resumed = patch(api, audit, state="ONGOING").json()
-    assert (suspended["state"], suspended["status_message"]) == ("SUSPENDED", "Audit was suspended by user alice.")
+    assert (suspended["state"], suspended["status_message"]) == ("SUSPENDED", "Audit was suspended by user")
     assert (resumed["state"], resumed["status_message"], next_run(audit)) == ("ONGOING", None, after(120))
 
 

@@ -40,7 +40,7 @@ def claim(engine: DecisionEngine) -> Audit | None:
 def cancel(audit: Audit) -> bool:
     """Cancel as a person does, and say whether it was not too late."""
     try:
-        change_audit(audit, CANCEL, "alice")
+        change_audit(audit, CANCEL)
     except (ConcurrentTransition, Refused):
         return False
     return True
@@ -113,5 +113,5 @@ def test_a_person_who_saw_the_audit_before_it_was_answered_cannot_cancel_it() ->
     held, seen = claim(DecisionEngine()), Audit.objects.get()
     answer(held)
     with pytest.raises(ConcurrentTransition):
-        seen.abandon("alice")
+        seen.abandon()
     assert Audit.objects.get().state == "SUCCEEDED"

@@ -130,7 +130,7 @@ def test_the_page_updates_itself_until_the_audit_ends(administrator: Client, sta
 
 
 def test_an_audit_that_waits_can_be_cancelled(administrator: Client) -> None:
-    assert "Audit was canceled by user alice." in press(administrator, "cancel", make_audit())
+    assert "Audit was canceled by user" in press(administrator, "cancel", make_audit())
     assert Audit.objects.get().state == "CANCELLED"
 
 
