@@ -1,5 +1,6 @@
 """``/v1/actions``: read them, skip them, say why (`watcher-api` section 13, seed 0)."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.db.models import QuerySet
@@ -7,25 +8,29 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from actions.lookup import ActionLookup
 from actions.models import Action
-from actions.serializers import ActionSerializer
+from actions.serializers import PROPERTIES, ActionSerializer
 from actions.skipping import change_reason, restore_action, skip_action
+from actions.statuses import Status, having, shown
+from watcher_site import plugins
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, cannot_apply, read_patch
 from watcher_site.api.versions import used_by
-from watcher_site.api.views import ComposedLookup, ResourceView
+from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Conflict, Invalid
 
 # The version that lets people restore what they skipped.
 RESTORE = (1, 12)
 
 
-class ActionView(ComposedLookup, ResourceView):
+class ActionView(ActionLookup, ResourceView):
     serializer_class = ActionSerializer
     model = Action
     title = "Action"
     policy = "action"
-    filters = ["action_plan_uuid", "audit_uuid"]
+    filters = ["action_plan_uuid", "audit_uuid", "name", "target", "action", "status"]
+    repeatable = frozenset({"name", "target", "action", "status"})
     sort_keys = {
         "uuid": "uuid",
         "state": "state",
@@ -33,7 +38,15 @@ class ActionView(ComposedLookup, ResourceView):
         "action_plan_uuid": "action_plan__uuid",
         "created_at": "created_at",
         "updated_at": "updated_at",
+        "name": "name",
+        "target": "target",
+        "action": "action_type",
+        "status": "status",
     }
+    sort_expressions = {"status": shown}
+    arguments_since = dict.fromkeys(("name", "target", "action", "status", "sort"), PROPERTIES)
+    identifiers = ("uuid", "name", "short id")
+    identifiers_since = {"name": PROPERTIES, "short id": PROPERTIES}
     permissions_required = {"partial_update": "actions.skip_action"}
     actions_since = {"partial_update": (1, 5)}
     example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}
@@ -46,6 +59,18 @@ class ActionView(ComposedLookup, ResourceView):
     def filter_audit_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         return queryset.filter(action_plan__audit__uuid=read_uuid(value, "audit_uuid"))
 
+    def filter_name(self, queryset: QuerySet[Any], values: list[str]) -> QuerySet[Any]:
+        return queryset.filter(name__in=values)
+
+    def filter_target(self, queryset: QuerySet[Any], values: list[str]) -> QuerySet[Any]:
+        return queryset.filter(target__in=values)
+
+    def filter_action(self, queryset: QuerySet[Any], values: list[str]) -> QuerySet[Any]:
+        return queryset.filter(action_type__in=known("action", values, plugins.load("ACTION_TYPES")))
+
+    def filter_status(self, queryset: QuerySet[Any], values: list[str]) -> QuerySet[Any]:
+        return queryset.filter(having([Status(value) for value in known("status", values, Status.values)]))
+
     def partial_update(self, request: Request, identifier: str) -> Response:
         """Skip a PENDING action, or change the words of a SKIPPED one (from 1.5), or restore it (from 1.12)."""
         changes = read_changes(request.data)
@@ -55,6 +80,18 @@ class ActionView(ComposedLookup, ResourceView):
         if changes:
             change(action, request.user.get_username(), changes, may_restore=used_by(request) >= RESTORE)
         return Response(self.show(action))
+
+
+def known(argument: str, values: list[str], allowed: Collection[str]) -> list[str]:
+    """Return these values of a filter, if there are such.
+
+    Raises:
+        Invalid: one is none.
+    """
+    for value in values:
+        if value not in allowed:
+            raise Invalid(f"Invalid {argument}: {value}. It must be one of {', '.join(allowed)}.")
+    return values
 
 
 def read_changes(document: Any) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class Execution(PhaseRecord):
         if problem:
             return self.leave_out(phase, problem)
         execute = self.begin("execute")
-        self.action.begin()
+        self.action.begin(self.lease.applier)
         return self.write(phase, execute, hold=True) and self.carry_out(execute)
 
     def recover(self) -> bool:
@@ -146,7 +146,7 @@ class Execution(PhaseRecord):
         return written
 
     def run_again(self, phase: ActionEvent) -> bool:
-        self.action.begin_again()
+        self.action.begin_again(self.lease.applier)
         execute = self.begin("execute")
         return self.write(phase, execute, hold=True) and self.carry_out(execute)
 

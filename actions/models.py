@@ -7,9 +7,11 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
-from actions.naming import resource
+from actions.fields import FilledCharField
+from actions.naming import generated_name, resource, target
 from actions.querysets import ActionQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+from watcher_site.models import Service
 from watcher_site.records import NullsFirst
 from watcher_site.state import StatefulModel
 
@@ -43,8 +45,13 @@ class Action(StatefulModel):
 
     # A worker whose lease ran out was given an older attempt, and can no longer write.
     guard_fields = ["state", "attempt"]
-    transition_fields = ["state", "status_message", "skipped_by", "reason", "attempt"]
+    transition_fields = [
+        *("state", "status_message", "skipped_by", "reason", "attempt"),
+        *("owner", "start_time", "end_time"),
+    ]
 
+    name = FilledCharField("make_name", max_length=255, default="")
+    target = FilledCharField("make_target", max_length=255, null=True, help_text="what it acts on, mostly a UUID")
     action_plan = models.ForeignKey("plans.ActionPlan", models.CASCADE, related_name="actions")
     action_type = models.CharField(max_length=255)
     input_parameters = models.JSONField(default=dict)
@@ -55,6 +62,21 @@ class Action(StatefulModel):
         max_length=REASON_LENGTH, default="", help_text="what a person wrote about its being skipped"
     )
     attempt = models.PositiveIntegerField(default=0, editable=False)
+    # No constraint: the database would lock the applier's one row at each beginning, and no row of a service that
+    # actions are in the hands of is ever deleted.
+    owner = models.ForeignKey(
+        Service,
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="actions",
+        db_constraint=False,
+        db_index=False,
+        help_text="the applier that executes it",
+    )
+    interval = models.PositiveIntegerField(default=0, help_text="in seconds; 0: it is not repeated")
+    start_time = models.DateTimeField(null=True, editable=False, help_text="when its execution last began")
+    end_time = models.DateTimeField(null=True, editable=False, help_text="when its execution ended")
     parents = models.ManyToManyField(
         "self",
         symmetrical=False,
@@ -75,6 +97,10 @@ class Action(StatefulModel):
             models.Index("action_type", "id", name="action_type"),
             models.Index("created_at", "id", name="action_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="action_updated_at"),
+            models.Index("name", "id", name="action_name"),
+            models.Index(NullsFirst("target"), "id", name="action_target"),
+            # Who is gone is kept as long as actions are in its hands.
+            models.Index("owner", condition=Q(owner__isnull=False), name="action_owner"),
         ]
 
     def __str__(self) -> str:
@@ -84,6 +110,22 @@ class Action(StatefulModel):
     def called(self) -> str:
         """What people call it: its type, and the name of what it acts on."""
         return f"{self.action_type} {resource(self.input_parameters)}".strip()
+
+    def make_name(self) -> str:
+        return generated_name(self.action_type, self.uuid)
+
+    def make_target(self) -> str | None:
+        return target(self.action_type, self.input_parameters)
+
+    def take(self, owner: Service | None) -> None:
+        """Count a new attempt, in the hands of an applier, from now on."""
+        self.attempt += 1
+        self.owner, self.start_time, self.end_time = owner, timezone.now(), None
+
+    def let_go(self) -> None:
+        """Leave the hands of the applier. What never began has neither a beginning nor an end."""
+        self.owner = None
+        self.end_time = self.start_time and timezone.now()
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip(self, by: str, reason: str = "") -> None:
@@ -125,21 +167,22 @@ class Action(StatefulModel):
         self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
 
     @transition(field=state, source=State.PENDING, target=State.ONGOING)
-    def begin(self) -> None:
+    def begin(self, owner: Service | None = None) -> None:
         """Its pre_condition passed, and a worker is about to execute it."""
-        self.attempt += 1
+        self.take(owner)
 
     @transition(field=state, source=State.ONGOING, target=State.ONGOING)
-    def begin_again(self) -> None:
+    def begin_again(self, owner: Service | None = None) -> None:
         """The worker that executed it is gone, and its type says that it can be run again."""
-        self.attempt += 1
+        self.take(owner)
 
     @transition(field=state, source=State.ONGOING, target=State.SUCCEEDED)
     def succeed(self) -> None:
-        pass
+        self.let_go()
 
     @transition(field=state, source=[State.PENDING, State.ONGOING], target=State.FAILED)
     def fail(self, phase: str, reason: str) -> None:
+        self.let_go()
         self.status_message = cut(f"{FAILED_IN} {phase}: {reason}")
 
     @transition(field=state, source=[State.PENDING], target=State.CANCELLED)
@@ -153,14 +196,17 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.CANCELLING, target=State.CANCELLED)
     def finish_abort(self, reason: str) -> None:
+        self.let_go()
         self.status_message = cut(reason)
 
     @transition(field=state, source=State.CANCELLING, target=State.SUCCEEDED)
     def finish_before_abort(self) -> None:
         """It had finished already when the abort reached it."""
+        self.let_go()
 
     @transition(field=state, source=State.CANCELLING, target=State.FAILED)
     def fail_abort(self, reason: str) -> None:
+        self.let_go()
         self.status_message = cut(f"{FAILED_IN} abort: {reason}")
 
 

@@ -1,10 +1,28 @@
-"""What an action acts on, by its parameters."""
+"""What an action is called, and what it acts on, by its type and its parameters."""
 
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
+
+from watcher_site import plugins
+
+NAME_LENGTH = TARGET_LENGTH = 255
 
 
 def resource(parameters: Mapping[str, Any]) -> str:
     """Return the name of what an action acts on, or what a nop says."""
     named = (parameters.get(name) for name in ("resource_name", "resource_id", "message"))
     return next((str(name) for name in named if name), "")
+
+
+def generated_name(action_type: str, uuid: UUID) -> str:
+    """Return the name of an action that was given none: its type, and the beginning of its UUID."""
+    ending = f"_{str(uuid)[:8]}"
+    return f"{action_type[: NAME_LENGTH - len(ending)]}{ending}"
+
+
+def target(action_type: str, parameters: Mapping[str, Any]) -> str | None:
+    """Return what an action acts on, as its type tells by its parameters, which nobody has checked yet."""
+    kind = plugins.load("ACTION_TYPES").get(action_type)
+    found = kind.target(parameters) if kind else None
+    return found if isinstance(found, str) and len(found) <= TARGET_LENGTH else None

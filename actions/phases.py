@@ -11,6 +11,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 from actions.models import Action, ActionEvent
 from actions.types.base import OWN_EXCEPTIONS, ActionSkipException, Interruption, explain
 from watcher_site.messages import cut
+from watcher_site.models import Service
 from watcher_site.statements import Bound, insert
 from watcher_site.worker import LOST_DATABASE
 
@@ -24,6 +25,10 @@ class Lease(Protocol):
 
     host: str
     cancelling: bool
+
+    @property
+    def applier(self) -> Service | None:
+        """Whose hands the plan's actions are in."""
 
     def hold(self) -> Bound:
         """Return the query that locks the plan, and finds it only while actions of it may begin here."""

@@ -1,6 +1,8 @@
 """Questions to the table of actions. The table is the queue: readiness is a WHERE clause."""
 
+from re import fullmatch
 from typing import Self
+from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Prefetch, Subquery
 from django.db.models.functions import Coalesce
@@ -8,6 +10,7 @@ from django.utils import timezone
 
 from watcher_site.messages import cut
 from watcher_site.records import RecordQuerySet
+from watcher_site.refusals import Invalid
 
 
 class ActionQuerySet(RecordQuerySet):
@@ -17,10 +20,13 @@ class ActionQuerySet(RecordQuerySet):
     def unfinished(self) -> Self:
         return self.present().exclude(state__in=self.model.FINAL)
 
+    def open_parents(self) -> Exists:
+        """Return whether an action of an outer query waits for one that has not finished."""
+        return Exists(self.model.objects.filter(child_links__child=OuterRef("pk")).unfinished())
+
     def released(self) -> Self:
         """Leave those whose parents have all finished, whatever became of them."""
-        open_parents = self.model.objects.filter(child_links__child=OuterRef("pk")).unfinished()
-        return self.exclude(Exists(open_parents))
+        return self.exclude(self.open_parents())
 
     def ready(self) -> Self:
         """Leave the pending ones that may begin."""
@@ -38,6 +44,27 @@ class ActionQuerySet(RecordQuerySet):
         begun_only = reverts.filter(finish_time=None)
         succeeded = self.present().filter(state=self.model.State.SUCCEEDED)
         return succeeded.filter(~Exists(reverts) | Exists(begun_only)).order_by("-updated_at", "-pk")
+
+    def identified_by(self, text: str) -> UUID | None:
+        """Return the UUID of the one action of this name, or else of the one whose UUID begins so, if there is one.
+
+        Raises:
+            Invalid: there are several.
+        """
+        for candidates in (self.filter(name=text), self.beginning_with(text)):
+            found = list(candidates.order_by().values_list("uuid", flat=True)[:2])
+            if len(found) > 1:
+                raise Invalid(f"Multiple results found matching the query criteria '{text}'. Please be more specific.")
+            if found:
+                return found[0]
+        return None
+
+    def beginning_with(self, text: str) -> Self:
+        """Leave those whose UUID begins with these digits, with or without hyphens."""
+        digits = text.replace("-", "")
+        if not fullmatch("[0-9a-fA-F]{1,32}", digits):
+            return self.none()
+        return self.filter(uuid__gte=UUID(digits.ljust(32, "0")), uuid__lte=UUID(digits.ljust(32, "f")))
 
     def count_states(self) -> dict[str, int]:
         return dict(self.present().order_by().values_list("state").annotate(Count("pk")))

@@ -13,6 +13,7 @@ from actions.forms import NewReasonForm, ReasonForm
 from actions.models import Action
 from actions.obstacles import obstacle
 from actions.skipping import change_reason, restore_action, skip_action
+from actions.statuses import shown
 from actions.tables import ActionTable
 from watcher_site.kept_forms import KeepsForm
 from watcher_site.pages import ListPage, RecordPage, Verb, perform_and_tell
@@ -43,7 +44,7 @@ class ActionPage(RecordPage):
         return ["actions/_action.html" if getattr(self.request, "htmx", False) else "actions/action_detail.html"]
 
     def get_queryset(self) -> QuerySet[Action]:
-        return super().get_queryset().select_related("action_plan")
+        return with_status(super().get_queryset())
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         action: Action = self.object
@@ -56,6 +57,11 @@ class ActionPage(RecordPage):
             may_restore=action.is_restorable and self.request.user.has_perm("actions.skip_action"),
             **context,
         )
+
+
+def with_status(actions: QuerySet[Action]) -> QuerySet[Action]:
+    """Add what an action's page tells of its place in the plan, and in whose hands it is."""
+    return actions.select_related("action_plan", "owner").annotate(status=shown())
 
 
 def reason_form(request: HttpRequest, action: Action, typed: str = "") -> ReasonForm | None:
@@ -77,6 +83,9 @@ class ReasonVerb(KeepsForm, Verb):
     model = Action
     permission_required = "actions.skip_action"
     form_class: type[ReasonForm] = ReasonForm
+
+    def get_queryset(self) -> QuerySet[Action]:
+        return with_status(super().get_queryset())
 
     def where_to(self, record: Action, done: bool) -> str:
         return reverse("actions:detail", args=[record.uuid])

@@ -25,6 +25,7 @@ class ActionPlan(StatefulModel):
         SUPERSEDED = "SUPERSEDED"
 
     FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SUPERSEDED})
+    RUNNING = frozenset({State.ONGOING, State.CANCELLING})
     # Its actions may be skipped, as nothing of it has begun.
     PRUNABLE = frozenset({State.RECOMMENDED, State.PENDING})
     DELETABLE = FINAL | {State.RECOMMENDED}

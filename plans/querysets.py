@@ -20,7 +20,7 @@ class ActionPlanQuerySet(RecordQuerySet):
         return self.present().filter(state=self.model.State.PENDING).order_by("pk")
 
     def running(self) -> Self:
-        return self.present().filter(state__in=[self.model.State.ONGOING, self.model.State.CANCELLING])
+        return self.present().filter(state__in=self.model.RUNNING)
 
     def free_for(self, applier: Service) -> Self:
         """Leave the running ones that no other living applier holds: orphaned, or this applier's own."""

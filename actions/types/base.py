@@ -80,6 +80,14 @@ class ActionType(ABC):
         self.input_parameters = with_defaults(self.schema, input_parameters)
         self.context = context or ActionContext()
 
+    @classmethod
+    def target(cls, input_parameters: Mapping[str, Any]) -> str | None:
+        """Return the UUID, or another identifier, of what an action with these parameters acts on, if of anything.
+
+        Asked when the action is made: the parameters may not fit the schema.
+        """
+        return input_parameters.get("resource_id")
+
     def pre_condition(self) -> None:  # noqa: B027 (most have nothing to look at)
         """Look whether it can and need be done.
 

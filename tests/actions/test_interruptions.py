@@ -19,6 +19,7 @@ class FakeLease:
     """A lease whose checkpoint does what the test wants."""
 
     host = "here"
+    applier = None
 
     def __init__(self, cancelling: bool = False, held: bool = True, lost: bool = False) -> None:
         self.cancelling, self.held, self.lost = cancelling, held, lost

@@ -48,6 +48,7 @@ def test_skipping_is_described_from_its_version_on(api: Caller) -> None:
         ("Action", "status_message", "1.4", "1.5"),
         ("Audit", "force", "1.1", "1.2"),
         ("AuditTemplate", "default_parameters", "1.6", "1.7"),
+        ("Action", "depended_by", "1.11", "1.12"),
     ],
 )
 def test_fields_are_described_from_their_version_on(

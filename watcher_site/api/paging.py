@@ -1,7 +1,7 @@
 """Lists, page by page: marker, limit, and a sort that the database does."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -12,93 +12,167 @@ from django.http import QueryDict
 
 from watcher_site.refusals import Invalid, NotFound
 
+DIRECTIONS = ("asc", "desc")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a list can be asked for: its sort keys with the column or relation path that each stands for, and filters.
+
+    A filter that is ``repeatable`` may stand in a query several times. ``several_keys``: there is the argument `sort`.
+    """
+
+    sort_keys: Mapping[str, str]
+    filters: Sequence[str] = ()
+    repeatable: Collection[str] = ()
+    several_keys: bool = False
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """One key of an order: what the client calls it, and the column or relation path that it stands for."""
+
+    name: str
+    column: str
+    descending: bool = False
+
+    @property
+    def is_unique(self) -> bool:
+        return self.column in {"pk", "uuid"}
+
+    def order(self, queryset: QuerySet[Any]) -> Any:
+        # No more words than needed: each that its index does not have keeps PostgreSQL from it.
+        is_column = self.column not in queryset.query.annotations
+        if self.is_unique or not (is_column and is_nullable(queryset.model, self.column)):
+            return f"-{self.column}" if self.descending else self.column
+        column = F(self.column)
+        return column.desc(nulls_last=True) if self.descending else column.asc(nulls_first=True)
+
+    def same(self, value: Any) -> Q:
+        return Q(**{f"{self.column}__isnull": True}) if value is None else Q(**{self.column: value})
+
+    def beyond(self, value: Any) -> Q | None:
+        """Return what comes after this value, if anything can: nulls are the smallest."""
+        is_null = Q(**{f"{self.column}__isnull": True})
+        if value is None:
+            return None if self.descending else ~is_null
+        if self.descending:
+            smaller = Q(**{f"{self.column}__lt": value})
+            return smaller if self.is_unique else smaller | is_null
+        return Q(**{f"{self.column}__gt": value})
+
 
 @dataclass(frozen=True)
 class Page:
     """What a list was asked for.
 
-    ``sort_column`` is the column or relation path that ``sort_key`` stands for; ``arguments`` are the filters,
-    which the link to the next page carries on.
+    ``arguments`` are the filters, which the link to the next page carries on; ``combined`` tells that the keys were
+    asked for by `sort`.
     """
 
     limit: int
     marker: str | None
-    sort_key: str
-    sort_column: str
-    descending: bool
-    arguments: dict[str, str]
+    keys: tuple[SortKey, ...]
+    arguments: Mapping[str, str | list[str]] = field(default_factory=dict)
+    combined: bool = False
 
-    def cut(self, queryset: QuerySet[Any], after: tuple[Any, int] | None) -> QuerySet[Any]:
+    @property
+    def order(self) -> list[SortKey]:
+        """The keys as far as they matter: up to one that no two rows share, which is the id in the end."""
+        for place, key in enumerate(self.keys, 1):
+            if key.is_unique:
+                return list(self.keys[:place])
+        return [*self.keys, SortKey("id", "pk", self.keys[-1].descending)]
+
+    def cut(self, queryset: QuerySet[Any], after: Sequence[Any] | None) -> QuerySet[Any]:
         """Order the rows, ties by id, nulls as the smallest value, and leave one page after the marker's."""
         if after is not None:
-            queryset = queryset.filter(self.beyond(*after))
-        return queryset.order_by(*self.order(queryset.model))[: self.limit]
+            queryset = queryset.filter(self.beyond(after))
+        return queryset.order_by(*(key.order(queryset) for key in self.order))[: self.limit]
 
-    def order(self, model: type[Model]) -> list[Any]:
-        sign = "-" if self.descending else ""
-        if self.sort_column == "pk":
-            return [f"{sign}pk"]
-        # No more words than needed: each that its index does not have keeps PostgreSQL from it.
-        if self.sort_column == "uuid":
-            return [f"{sign}uuid"]
-        if not is_nullable(model, self.sort_column):
-            return [f"{sign}{self.sort_column}", f"{sign}pk"]
-        column = F(self.sort_column)
-        key = column.desc(nulls_last=True) if self.descending else column.asc(nulls_first=True)
-        return [key, f"{sign}pk"]
-
-    def beyond(self, value: Any, pk: int) -> Q:
-        further = "lt" if self.descending else "gt"
-        same_value = Q(**{f"pk__{further}": pk})
-        if self.sort_column == "pk":
-            return same_value
-        is_null = Q(**{f"{self.sort_column}__isnull": True})
-        if value is None:
-            return is_null & same_value if self.descending else (is_null & same_value) | ~is_null
-        beyond = Q(**{self.sort_column: value}) & same_value | Q(**{f"{self.sort_column}__{further}": value})
-        return beyond | is_null if self.descending else beyond
+    def beyond(self, values: Sequence[Any]) -> Q:
+        """Return what comes after a row with these values of the keys of `order`."""
+        further: Q | None = None
+        for key, value in reversed(list(zip(self.order, values, strict=True))):
+            beyond = key.beyond(value)
+            tie = further and key.same(value) & further
+            further = tie | beyond if tie and beyond else tie or beyond
+        return further or Q(pk__in=[])
 
     def next_link(self, path: str, last: Any) -> str:
         """Return the URL of the page after this one. Clients cut off what comes before ``/v1/``."""
-        query = self.arguments | {
-            "sort_key": self.sort_key,
-            "sort_dir": "desc" if self.descending else "asc",
-            "limit": str(self.limit),
-            "marker": str(last),
-        }
-        return f"{path}?{urlencode(query)}"
+        query = {**self.arguments, **self.sorting(), "limit": str(self.limit), "marker": str(last)}
+        return f"{path}?{urlencode(query, doseq=True)}"
+
+    def sorting(self) -> dict[str, str]:
+        directions = ["desc" if key.descending else "asc" for key in self.keys]
+        if self.combined:
+            return {"sort": ",".join(f"{key.name}:{way}" for key, way in zip(self.keys, directions, strict=True))}
+        return {"sort_key": self.keys[0].name, "sort_dir": directions[0]}
 
 
 def is_nullable(model: type[Model] | None, path: str) -> bool:
     """Say whether a column, or a relation on the way to it, may be null."""
     for name in path.split("__"):
-        field: Any = model._meta.get_field(name) if model else None
-        if field.null:
+        column: Any = model._meta.get_field(name) if model else None
+        if column.null:
             return True
-        model = field.related_model
+        model = column.related_model
     return False
 
 
-def read_page(query: QueryDict, sort_keys: dict[str, str], filters: list[str]) -> Page:
+def read_page(query: QueryDict, offer: Offer) -> Page:
     """Return what a list was asked for.
 
     Raises:
         Invalid: an unknown argument, or a limit, sort key or direction that is none.
     """
-    refuse_unknown(query, {"limit", "marker", "sort_key", "sort_dir", *filters})
-    sort_key, direction = query.get("sort_key", "id"), query.get("sort_dir", "asc")
-    if sort_key not in sort_keys:
-        raise Invalid(f"Invalid sort key: {sort_key}")
-    if direction not in {"asc", "desc"}:
-        raise Invalid(f"Invalid sort direction: {direction}. Acceptable values are 'asc' or 'desc'")
+    combined = offer.several_keys and "sort" in query
+    known = {"limit", "marker", "sort_key", "sort_dir", *offer.filters}
+    refuse_unknown(query, known | {"sort"} if offer.several_keys else known)
+    if combined and ("sort_key" in query or "sort_dir" in query):
+        raise Invalid("sort and sort_key or sort_dir cannot be given together")
     return Page(
         limit=read_limit(query.get("limit")),
         marker=query.get("marker"),
-        sort_key=sort_key,
-        sort_column=sort_keys[sort_key],
-        descending=direction == "desc",
-        arguments={name: query.get(name, "") for name in filters if name in query},
+        keys=read_sort(query.get("sort", ""), offer) if combined else (read_sort_key(query, offer),),
+        arguments={
+            name: query.getlist(name) if name in offer.repeatable else query.get(name, "")
+            for name in offer.filters
+            if name in query
+        },
+        combined=combined,
     )
+
+
+def read_sort_key(query: QueryDict, offer: Offer) -> SortKey:
+    name, direction = query.get("sort_key", "id"), query.get("sort_dir", "asc")
+    if name not in offer.sort_keys:
+        raise Invalid(f"Invalid sort key: {name}")
+    if direction not in DIRECTIONS:
+        raise Invalid(f"Invalid sort direction: {direction}. Acceptable values are 'asc' or 'desc'")
+    return SortKey(name, offer.sort_keys[name], direction == "desc")
+
+
+def read_sort(text: str, offer: Offer) -> tuple[SortKey, ...]:
+    """Return the keys of ``key[:asc|:desc],…``.
+
+    Raises:
+        Invalid: a key or a direction that is none, or a key twice.
+    """
+    keys: dict[str, SortKey] = {}
+    for part in text.split(","):
+        name, colon, direction = part.strip().partition(":")
+        if not name:
+            raise Invalid("Missing sort key for 'sort'.")
+        if name not in offer.sort_keys:
+            raise Invalid(f"Unsupported sort key '{name}' for 'sort'.")
+        if colon and direction not in DIRECTIONS:
+            raise Invalid(f"Unsupported sort dir '{direction}' for 'sort'.")
+        if name in keys:
+            raise Invalid(f"Sort key '{name}' stands there twice for 'sort'.")
+        keys[name] = SortKey(name, offer.sort_keys[name], direction == "desc")
+    return tuple(keys.values())
 
 
 def refuse_unknown(query: QueryDict, known: Collection[str]) -> None:
@@ -135,13 +209,13 @@ def read_uuid(value: str, field: str) -> UUID:
         ) from None
 
 
-def sort_value(queryset: QuerySet[Any], page: Page, missing: str) -> tuple[Any, int]:
-    """Return the marker's place in the order: its sort value and its id.
+def sort_values(queryset: QuerySet[Any], page: Page, missing: str) -> Sequence[Any]:
+    """Return the marker's place in the order: its values of the keys.
 
     Raises:
         NotFound: there is no such row.
     """
-    found = queryset.values_list(page.sort_column, "pk").first()
+    found: Sequence[Any] | None = queryset.values_list(*(key.column for key in page.order)).first()
     if found is None:
         raise NotFound(missing)
     return found

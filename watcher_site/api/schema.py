@@ -9,6 +9,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRespo
 from rest_framework import serializers
 
 from watcher_site.api import versions
+from watcher_site.api.paging import Offer
 from watcher_site.api.patches import OPERATIONS, PATH
 from watcher_site.api.serializers import ResourceSerializer
 
@@ -126,8 +127,10 @@ class ResourceSchema(AutoSchema):
     def path_parameters(self) -> list[OpenApiParameter]:
         if "{identifier}" not in self.path:
             return []
-        kind = OpenApiTypes.UUID if self.view.identifiers == ("uuid",) else OpenApiTypes.STR
-        words = " or ".join(self.view.identifiers)
+        since = self.view.identifiers_since
+        identifiers = [name for name in self.view.identifiers if self.version >= since.get(name, versions.MINIMUM)]
+        kind = OpenApiTypes.UUID if identifiers == ["uuid"] else OpenApiTypes.STR
+        words = " or ".join(identifiers)
         return [OpenApiParameter("identifier", kind, OpenApiParameter.PATH, description=words)]
 
     def header_parameters(self) -> list[OpenApiParameter]:
@@ -140,13 +143,10 @@ class ResourceSchema(AutoSchema):
         ]
 
     def query_parameters(self) -> list[OpenApiParameter]:
-        filters = [
-            OpenApiParameter(name, OpenApiTypes.UUID if name.endswith("_uuid") else OpenApiTypes.STR)
-            for name in self.view.filters
-        ]
         if self.view.action not in LISTS:
             return []
-        return self.view.query_parameters or [*paging_parameters(self.view.sort_keys), *filters]
+        offer = self.view.offer(self.version)
+        return self.view.query_parameters or [*paging_parameters(offer), *filter_parameters(offer)]
 
     def get_request_serializer(self) -> Any:
         if self.view.action == "partial_update":
@@ -219,12 +219,25 @@ class ResourceSchema(AutoSchema):
         return schema
 
 
-def paging_parameters(sort_keys: dict[str, str]) -> list[OpenApiParameter]:
+def paging_parameters(offer: Offer) -> list[OpenApiParameter]:
+    keys = "key[:asc|:desc],… of the keys that sort_key may be, in the place of sort_key and sort_dir"
     return [
         OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many at most"),
         OpenApiParameter("marker", str, description="the last object of the page before"),
-        OpenApiParameter("sort_key", str, enum=["id", *sort_keys], default="id"),
+        OpenApiParameter("sort_key", str, enum=list(offer.sort_keys), default="id"),
         OpenApiParameter("sort_dir", str, enum=["asc", "desc"], default="asc"),
+        *([OpenApiParameter("sort", str, description=keys)] if offer.several_keys else []),
+    ]
+
+
+def filter_parameters(offer: Offer) -> list[OpenApiParameter]:
+    return [
+        OpenApiParameter(
+            name,
+            OpenApiTypes.UUID if name.endswith("_uuid") else OpenApiTypes.STR,
+            many=name in offer.repeatable,
+        )
+        for name in offer.filters
     ]
 
 

@@ -27,6 +27,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
         columns: the column or expression of a field, where that is not the column of the same name.
         json: the fields whose columns hold JSON. It goes out as the text that it is in the database.
         computed: the fields that no column holds.
+        same: the fields that repeat another one, by which.
         hidden: columns that ``add_…`` methods need and nobody sees.
         collection: the resource's name in URLs.
     """
@@ -38,6 +39,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
         columns: Mapping[str, Any] = {}
         json: tuple[str, ...] = ()
         computed: tuple[str, ...] = ()
+        same: Mapping[str, str] = {}
         hidden: tuple[str, ...] = ()
 
     def get_fields(self) -> dict[str, Any]:
@@ -73,7 +75,8 @@ class ResourceSerializer(serializers.Serializer[Any]):
     @classmethod
     @cache
     def stored(cls, version: Version, detailed: bool) -> list[str]:
-        shown = [name for name in cls.visible(version, detailed) if name not in cls.option("computed", ())]
+        elsewhere = {*cls.option("computed", ()), *cls.option("same", ())}
+        shown = [name for name in cls.visible(version, detailed) if name not in elsewhere]
         return [*shown, *cls.option("hidden", ())]
 
     @classmethod
@@ -95,8 +98,12 @@ class ResourceSerializer(serializers.Serializer[Any]):
 
     @classmethod
     def complete(cls, rows: list[Row], computed: list[str], host: str) -> None:
+        same: Mapping[str, str] = cls.option("same", {})
         for name in computed:
-            if name != "links":
+            if name in same:
+                for row in rows:
+                    row[name] = row[same[name]]
+            elif name != "links":
                 adder: Callable[[list[Row]], None] = getattr(cls, f"add_{name}")
                 adder(rows)
         cls.add_links(rows, host)

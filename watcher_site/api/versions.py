@@ -28,7 +28,9 @@ HISTORY: dict[Version, str] = {
     (1, 11): "Nothing yet: kept for stacks and resources.",
     (1, 12): (
         "`POST /v1/action_plans/{uuid}/skip` and `/restore` skip a set of actions, or restore what a person skipped;"
-        " `PATCH /v1/actions/{uuid}` restores one."
+        " `PATCH /v1/actions/{uuid}` restores one. Actions have the properties of the cluster service's actions"
+        " (`name`, `target`, `status`, `owner`, `depended_by` …), filters and `sort` by them, and can be got by name"
+        " or the beginning of the UUID."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

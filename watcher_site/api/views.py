@@ -1,5 +1,6 @@
 """The base of every resource of the API: lists, single objects, versions, errors."""
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -14,7 +15,7 @@ from rest_framework.viewsets import ViewSetMixin
 from watcher_site.api import versions
 from watcher_site.api.errors import LengthRequired, NotAcceptableHere
 from watcher_site.api.headers import header
-from watcher_site.api.paging import Page, read_page, read_uuid, sort_value
+from watcher_site.api.paging import Offer, Page, read_page, read_uuid, sort_values
 from watcher_site.api.permissions import denied
 from watcher_site.api.serializers import ResourceSerializer, Row
 from watcher_site.records import Record
@@ -52,12 +53,14 @@ class ResourceView(ViewSetMixin, VersionedView):
 
     Subclasses name the ``serializer_class``, the ``model``, what the model is called in messages (``title``) and
     in policies (``policy``), their ``filters`` (methods ``filter_<name>(queryset, value)``) and ``sort_keys``
-    (what the client says: the column it stands for).
+    (what the client says: the column it stands for). A filter that is ``repeatable`` gets the list of its values.
+    ``sort_expressions`` make the columns that no table has, ``arguments_since`` tells the version that brought a
+    filter or a sort key, or ``sort``: several keys at once.
 
-    For the OpenAPI document: what the path may name an object by (``identifiers``), the serializers of the bodies
-    (``bodies``), the status and the serializer of answers that are not the resource itself (``answers``), the version
-    that brought an action (``actions_since``), the query of lists that do not page (``query_parameters``), and a step
-    of a patch that makes sense (``example_step``).
+    For the OpenAPI document: what the path may name an object by (``identifiers``, and since when), the serializers
+    of the bodies (``bodies``), the status and the serializer of answers that are not the resource itself
+    (``answers``), the version that brought an action (``actions_since``), the query of lists that do not page
+    (``query_parameters``), and a step of a patch that makes sense (``example_step``).
     """
 
     serializer_class: type[ResourceSerializer]
@@ -65,9 +68,13 @@ class ResourceView(ViewSetMixin, VersionedView):
     title: str
     policy: str
     filters: list[str] = []
+    repeatable: frozenset[str] = frozenset()
     sort_keys: dict[str, str] = {}
+    sort_expressions: dict[str, Callable[[], Any]] = {}
+    arguments_since: dict[str, versions.Version] = {}
     permissions_required: dict[str, str] = {}
     identifiers: tuple[str, ...] = ("uuid",)
+    identifiers_since: dict[str, versions.Version] = {}
     bodies: dict[str, Any] = {}
     answers: dict[str, tuple[int, Any]] = {}
     actions_since: dict[str, versions.Version] = {}
@@ -101,12 +108,34 @@ class ResourceView(ViewSetMixin, VersionedView):
         return self.answer_list(request, detailed=True)
 
     def answer_list(self, request: Request, detailed: bool) -> Response:
-        page = read_page(request.query_params, {"id": "pk"} | self.sort_keys, self.filters)
-        queryset = self.get_queryset()
+        page = read_page(request.query_params, self.offer(versions.used_by(request)))
+        queryset = self.sortable(page, self.get_queryset())
         for name, value in page.arguments.items():
             queryset = getattr(self, f"filter_{name}")(queryset, value)
         rows = self.read(page.cut(queryset, self.place(page)), detailed)
         return Response(self.envelope(page, rows, detailed))
+
+    @classmethod
+    @cache
+    def offer(cls, version: versions.Version) -> Offer:
+        """Return what lists can be asked for at a version."""
+        keys = {name: column for name, column in cls.sort_keys.items() if version >= cls.since_of(name)}
+        return Offer(
+            sort_keys={"id": "pk"} | keys,
+            filters=[name for name in cls.filters if version >= cls.since_of(name)],
+            repeatable=cls.repeatable,
+            several_keys="sort" in cls.arguments_since and version >= cls.arguments_since["sort"],
+        )
+
+    @classmethod
+    def since_of(cls, argument: str) -> versions.Version:
+        return cls.arguments_since.get(argument, versions.MINIMUM)
+
+    def sortable(self, page: Page, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Add the expressions that the order of a page needs, beside the columns."""
+        wanted = {key.column for key in page.keys}
+        expressions = {name: make() for name, make in self.sort_expressions.items() if name in wanted}
+        return queryset.annotate(**expressions) if expressions else queryset
 
     def envelope(self, page: Page, rows: list[Row], detailed: bool) -> dict[str, Any]:
         collection = self.serializer_class.Meta.collection
@@ -116,10 +145,10 @@ class ResourceView(ViewSetMixin, VersionedView):
             answer["next"] = page.next_link(path, rows[-1].get("uuid") or rows[-1]["id"])
         return answer
 
-    def place(self, page: Page) -> tuple[Any, int] | None:
+    def place(self, page: Page) -> Sequence[Any] | None:
         if page.marker is None:
             return None
-        return sort_value(self.find_marker(page.marker), page, self.missing(page.marker))
+        return sort_values(self.sortable(page, self.find_marker(page.marker)), page, self.missing(page.marker))
 
     def find_marker(self, marker: str) -> QuerySet[Any]:
         return self.get_queryset().filter(uuid=read_uuid(marker, "marker"))

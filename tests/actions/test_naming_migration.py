@@ -1,0 +1,34 @@
+"""Actions that were there before they had names and targets get both."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def newest_tables_again() -> Iterator[None]:
+    yield
+    call_command("migrate", verbosity=0)
+
+
+def test_the_migration_names_what_is_there_as_a_new_row_names_itself(newest_tables_again: None) -> None:
+    executor = MigrationExecutor(connection)
+    executor.migrate([("actions", "0002_reason_of_skip")])
+    apps = executor.loader.project_state([("actions", "0002_reason_of_skip"), ("plans", "0001_initial")]).apps
+    plan = apps.get_model("plans", "ActionPlan").objects.create()
+    actions = apps.get_model("actions", "Action").objects
+    with_target = actions.create(action_plan=plan, action_type="stop", input_parameters={"resource_id": "a server"})
+    without = actions.create(action_plan=plan, action_type="nop", input_parameters={})
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+    rows = connection.cursor()
+    rows.execute("SELECT name, target FROM actions_action ORDER BY id")
+    assert rows.fetchall() == [
+        (f"stop_{str(with_target.uuid)[:8]}", "a server"),
+        (f"nop_{str(without.uuid)[:8]}", None),
+    ]

@@ -1,0 +1,140 @@
+"""The properties that actions have at 1.12 beside those of infra-optim (seed 3)."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from actions.models import Action
+from plans.models import ActionPlan
+from tests.api import Caller
+from tests.builders import action, make_plan
+from tests.plans.inline import run_waiting
+from watcher_site.models import Service
+
+pytestmark = pytest.mark.django_db
+
+SERVER = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+SHORT = {"name", "target", "status"}
+LONG = {
+    *("action", "cause", "owner", "interval", "start_time", "end_time"),
+    *("status_reason", "inputs", "depends_on", "depended_by"),
+}
+
+
+@pytest.fixture
+def newest(cloud_admin: User) -> Caller:
+    return Caller(cloud_admin, "1.12")
+
+
+def shown(caller: Caller, one: Action) -> dict[str, object]:
+    found: dict[str, object] = caller.get(f"/actions/{one.uuid}").json()
+    return found
+
+
+def test_before_1_12_there_are_none_of_them(cloud_admin: User) -> None:
+    one = action(make_plan({"a": []}), "a")
+    assert shown(Caller(cloud_admin, "1.11"), one).keys() & (SHORT | LONG) == set()
+
+
+def test_the_short_list_names_an_action_what_it_acts_on_and_its_status(newest: Caller) -> None:
+    make_plan({"a": []})
+    (row,) = newest.get("/actions").json()["actions"]
+    assert row.keys() & (SHORT | LONG) == SHORT
+
+
+def test_one_action_has_all_of_them(newest: Caller) -> None:
+    assert shown(newest, action(make_plan({"a": []}), "a")).keys() >= SHORT | LONG
+
+
+def test_what_has_two_names_reads_the_same_by_both(newest: Caller) -> None:
+    plan = make_plan({"a": [], "b": ["a"]})
+    read = shown(newest, action(plan, "b"))
+    assert read["inputs"] == read["input_parameters"] == {"message": "b"}
+    assert read["depends_on"] == read["parents"] == [str(action(plan, "a").uuid)]
+    assert read["action"] == read["action_type"] == "nop"
+    assert read["status_reason"] == read["status_message"]
+
+
+def test_an_action_names_what_waits_for_it(newest: Caller) -> None:
+    plan = make_plan({"a": [], "b": ["a"], "c": ["a"]})
+    expected = [str(action(plan, name).uuid) for name in "bc"]
+    assert shown(newest, action(plan, "a"))["depended_by"] == expected
+    assert shown(newest, action(plan, "c"))["depended_by"] == []
+
+
+def test_what_an_audit_proposed_was_caused_by_a_request_and_is_not_repeated(newest: Caller) -> None:
+    read = shown(newest, action(make_plan({"a": []}), "a"))
+    assert (read["cause"], read["interval"]) == ("RPC Request", 0)
+
+
+def test_an_action_that_was_given_no_name_is_called_by_its_type_and_the_beginning_of_its_uuid(newest: Caller) -> None:
+    one = action(make_plan({"a": []}), "a")
+    assert shown(newest, one)["name"] == f"nop_{str(one.uuid)[:8]}"
+
+
+def test_a_name_that_was_given_stays(newest: Caller) -> None:
+    one = Action.objects.create(action_plan=make_plan(), action_type="nop", name="the first")
+    assert shown(newest, one)["name"] == "the first"
+
+
+def test_a_generated_name_is_no_longer_than_its_column() -> None:
+    one = Action.objects.create(action_plan=make_plan(), action_type="x" * 255)
+    assert (len(one.name), one.name[-9:]) == (255, f"_{str(one.uuid)[:8]}")
+
+
+@pytest.mark.parametrize(
+    ("action_type", "parameters", "target"),
+    [
+        ("stop", {"resource_id": SERVER}, SERVER),
+        ("nop", {"message": "x"}, None),
+        ("stop", {"resource_id": 12}, None),
+        ("stop", {"resource_id": "x" * 256}, None),
+        ("unheard_of", {"resource_id": SERVER}, None),
+    ],
+)
+def test_the_target_is_what_the_type_says_that_the_parameters_name(
+    newest: Caller, action_type: str, parameters: dict[str, object], target: str | None
+) -> None:
+    one = Action.objects.create(action_plan=make_plan(), action_type=action_type, input_parameters=parameters)
+    assert shown(newest, one)["target"] == target
+
+
+def test_what_never_began_has_no_times(newest: Caller) -> None:
+    one = action(make_plan({"a": []}, state="PENDING"), "a")
+    Action.objects.update(input_parameters={"message": "a", "fail_pre_condition": True})
+    run_waiting()
+    read = shown(newest, one)
+    assert (read["status"], read["start_time"], read["end_time"]) == ("FAILED", None, None)
+
+
+def test_what_was_executed_tells_from_when_to_when_and_is_in_nobodys_hands(newest: Caller) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    run_waiting()
+    read = shown(newest, action(plan, "a"))
+    assert str(read["start_time"]) <= str(read["end_time"])
+    assert read["owner"] is None
+
+
+def test_what_is_executed_is_in_the_hands_of_its_applier(newest: Caller) -> None:
+    applier = Service.register(Service.APPLIER, "here")
+    one = action(make_plan({"a": []}, state="ONGOING", applier=applier), "a")
+    one.begin(applier)
+    one.save_state()
+    read = shown(newest, one)
+    assert (read["owner"], read["end_time"]) == (applier.pk, None)
+    assert read["start_time"] is not None
+
+
+def test_who_is_gone_stays_on_the_list_while_actions_are_in_its_hands() -> None:
+    applier = Service.register(Service.APPLIER, "here")
+    one = action(make_plan({"a": []}), "a")
+    one.begin(applier)
+    one.save_state()
+    assert not Service.objects.filter(pk=applier.pk).idle().exists()
+    one.succeed()
+    one.save_state()
+    assert Service.objects.filter(pk=applier.pk).idle().exists()
+
+
+def test_actions_of_a_plan_that_was_proposed_whole_are_named_too() -> None:
+    make_plan({str(number): [] for number in range(3)})
+    assert ActionPlan.objects.get().actions.filter(name__startswith="nop_").count() == 3
