@@ -1,12 +1,16 @@
 """The embedded cloud: room, the scheduler, time, failures, and what a killed process leaves behind."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 import pytest
 
 from cluster.drivers.base import CloudError, NoValidHost, OperationFailed, ServerNotFound, cloud
 from cluster.drivers.embedded import EmbeddedCloud
 from cluster.drivers.ownership import acting_for
+from cluster.drivers.scheduler import choose
 from cluster.models import ComputeNode, Server
-from tests.builders import make_node, make_server
+from tests.builders import make_flavor, make_node, make_server
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +73,33 @@ def test_the_scheduler_takes_the_node_with_the_most_memory_free(server: Server) 
     large = make_node("large", memory=65536)
     migrate(server)
     assert again(server).node == large
+
+
+def test_the_scheduler_counts_what_is_used_on_many_nodes_as_on_one(server: Server) -> None:
+    growing = make_flavor("large", vcpus=8, memory=16384, disk=100)
+    for number in range(3):
+        node = make_node(f"compute{number}")
+        make_server(f"here-{number}", node)
+        make_server(f"growing-{number}", node, new_flavor=growing)
+        make_server(f"arriving-{number}", server.node, destination=node)
+    gone = make_server("gone", node)
+    Server.objects.filter(pk=gone.pk).soft_delete()
+    nodes = ComputeNode.objects.exclude(hostname="source").with_use()
+    use = Server.objects.use_by_node(ComputeNode.objects.exclude(hostname="source"))
+    assert [dict(use[node.pk]) for node in nodes] == [
+        {"vcpus": node.used_vcpus, "memory": node.used_memory, "disk": node.used_disk} for node in nodes
+    ]
+    assert use[node.pk] == {"vcpus": 12, "memory": 20480, "disk": 140}
+
+
+@pytest.mark.parametrize("hostname", [None, "compute0"])
+def test_the_scheduler_asks_as_much_of_many_nodes_as_of_one(
+    server: Server, hostname: str | None, django_assert_num_queries: Callable[[int], AbstractContextManager[object]]
+) -> None:
+    for number in range(5):
+        make_node(f"compute{number}")
+    with django_assert_num_queries(2):
+        choose(server, hostname)
 
 
 @pytest.mark.parametrize("columns", [{"status": "disabled"}, {"state": "down"}, {"vcpus": 1}])

@@ -75,3 +75,13 @@ def test_a_node_is_switched_off_or_its_server_is_started_and_never_both() -> Non
         off, start = str(node.uuid), str(server.uuid)
         race([lambda off=off: cloud().power_off(off), lambda start=start: cloud().start(start)])
     assert not Server.objects.filter(state="active", node__power_state="off").exists()
+
+
+def test_servers_that_the_scheduler_places_at_once_do_not_overbook_a_node() -> None:
+    source = make_node("source")
+    make_node("small", vcpus=4, memory=8192)
+    make_node("smaller", vcpus=2, memory=4096)
+    servers = [make_server(f"web-{number}", source, vcpus=2) for number in range(6)]
+    assert race([lambda server=server: cloud().live_migrate(str(server.uuid)) for server in servers]) == 3
+    used = ComputeNode.objects.with_use().order_by("hostname").values_list("hostname", "used_vcpus")
+    assert list(used) == [("small", 4), ("smaller", 2), ("source", 6)]
