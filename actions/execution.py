@@ -9,6 +9,8 @@ counted.
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 
+from django.conf import settings
+
 from actions.models import Action, ActionEvent
 from actions.phases import PERSISTENTLY, Lease, PhaseRecord, Result
 from actions.types.base import (
@@ -17,17 +19,26 @@ from actions.types.base import (
     ActionFailed,
     ActionSkipException,
     ActionType,
+    Answer,
     Interruption,
+    Outcome,
     Recovery,
     explain,
     make,
 )
+from cluster.drivers.base import CloudBusy
 from cluster.drivers.ownership import acting_for
 from watcher_site.state import ConcurrentTransition
 from watcher_site.worker import LOST_DATABASE
 
 State = Action.State
 CANCELLED = "Action was cancelled with its action plan."
+GAVE_ITSELF_UP = "Action execution cancelled."
+# What is said of an execute that failed and gave no reason.
+REASONS = {
+    Answer.ERROR: "The action {} execution failed.",
+    Answer.TIMEOUT: "The action {} execution took too long.",
+}
 # Whatever it is that takes worker after worker, or outcome after outcome, with it: it is not tried for ever.
 MOST_RECOVERIES = 3
 IRREVERTIBLE = f"It was reverted {MOST_RECOVERIES} times, and the outcome was never recorded"
@@ -56,6 +67,7 @@ class Execution(PhaseRecord):
     """One action in the hands of one worker."""
 
     action_type: ActionType
+    outcome: Outcome
     abortable = False
 
     def guarded(self, work: Callable[[], bool]) -> bool:
@@ -174,6 +186,10 @@ class Execution(PhaseRecord):
         except AbortRequested:
             return self.abort(execute)
         self.abortable = False  # What finished first keeps its result.
+        if problem is None and self.outcome.answer is Answer.RETRY:
+            return self.put_off(execute)
+        if problem is None and self.outcome.answer is Answer.CANCEL:
+            return self.give_itself_up(execute)
         post = self.begin("post_condition")
         post_problem = self.perform(post, self.action_type.post_condition)
         if problem:
@@ -183,6 +199,18 @@ class Execution(PhaseRecord):
         else:
             self.action.succeed()
         return self.end(execute, post)
+
+    def put_off(self, execute: ActionEvent) -> bool:
+        """Let go of the action, for whoever has room for it when its time comes."""
+        self.finish(execute, Result.RETRY, self.outcome.reason)
+        self.action.put_off(self.outcome.reason)
+        return self.end(execute)
+
+    def give_itself_up(self, execute: ActionEvent) -> bool:
+        self.finish(execute, Result.CANCELLED, self.outcome.reason)
+        self.action.request_abort()
+        self.action.finish_abort(f"{GAVE_ITSELF_UP} {self.outcome.reason}".strip())
+        return self.end(execute)
 
     def abort(self, execute: ActionEvent) -> bool:
         """Give the action up in mid-execution; that it is being given up can be seen while it takes its time."""
@@ -222,8 +250,22 @@ class Execution(PhaseRecord):
 
     def work(self) -> None:
         self.abortable = True
-        if self.action_type.execute() is not True:
-            raise ActionFailed(f"The action {self.action.uuid} execution failed.")
+        self.outcome = self.ask_outcome()
+        answer, reason = self.outcome.answer, self.outcome.reason
+        if answer is Answer.RETRY and self.action.retries >= settings.ACTION_RETRIES:
+            raise ActionFailed(f"Exceeded maximum number of retries ({settings.ACTION_RETRIES}): {reason}")
+        if answer in REASONS:
+            raise ActionFailed(reason or REASONS[answer].format(self.action.uuid))
+
+    def ask_outcome(self) -> Outcome:
+        try:
+            outcome = self.action_type.execute()
+        except CloudBusy as busy:
+            return Outcome(Answer.RETRY, explain(busy))
+        if not isinstance(outcome, Outcome):
+            name = self.action_type.name
+            raise ActionFailed(f"execute of actions of type {name} does not return an Outcome, but {outcome!r:.40}")
+        return outcome
 
     def ask_abort(self) -> None:
         self.abortable = False

@@ -1,7 +1,9 @@
 """One action of a plan: its states, its place in the plan's graph, and the record of its phases."""
 
+from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
@@ -18,6 +20,7 @@ from watcher_site.state import StatefulModel
 SKIPPED_BY_USER = "Action skipped by user."
 SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
 FAILED_IN = "Action failed in"
+PUT_OFF = "Action is tried again later:"
 REASON = " Reason: "
 NOTE = " Note: "
 # A person's words are never cut, so they must fit behind the longest of our own.
@@ -47,7 +50,7 @@ class Action(StatefulModel):
     guard_fields = ["state", "attempt"]
     transition_fields = [
         *("state", "status_message", "skipped_by", "reason", "attempt"),
-        *("owner", "start_time", "end_time"),
+        *("owner", "start_time", "end_time", "retries", "due_time"),
     ]
 
     name = FilledCharField("make_name", max_length=255, default="")
@@ -77,6 +80,8 @@ class Action(StatefulModel):
     interval = models.PositiveIntegerField(default=0, help_text="in seconds; 0: it is not repeated")
     start_time = models.DateTimeField(null=True, editable=False, help_text="when its execution last began")
     end_time = models.DateTimeField(null=True, editable=False, help_text="when its execution ended")
+    retries = models.PositiveIntegerField(default=0, editable=False, help_text="how often it was put off")
+    due_time = models.DateTimeField(null=True, editable=False, help_text="before which it does not begin again")
     parents = models.ManyToManyField(
         "self",
         symmetrical=False,
@@ -121,6 +126,7 @@ class Action(StatefulModel):
         """Count a new attempt, in the hands of an applier, from now on."""
         self.attempt += 1
         self.owner, self.start_time, self.end_time = owner, timezone.now(), None
+        self.status_message = self.due_time = None
 
     def let_go(self) -> None:
         """Leave the hands of the applier. What never began has neither a beginning nor an end."""
@@ -180,6 +186,15 @@ class Action(StatefulModel):
     def succeed(self) -> None:
         self.let_go()
 
+    @transition(field=state, source=State.ONGOING, target=State.PENDING)
+    def put_off(self, reason: str) -> None:
+        """Something was in the way: its worker lets go of it, and it begins anew after a pause that doubles."""
+        pause = settings.ACTION_RETRY_INTERVAL * 2**self.retries
+        self.owner = self.start_time = None
+        self.retries += 1
+        self.due_time = timezone.now() + timedelta(seconds=pause)
+        self.status_message = cut(f"{PUT_OFF} {reason}")
+
     @transition(field=state, source=[State.PENDING, State.ONGOING], target=State.FAILED)
     def fail(self, phase: str, reason: str) -> None:
         self.let_go()
@@ -237,6 +252,7 @@ class ActionEvent(models.Model):
         SKIPPED = "Skipped"
         CANCELLED = "Cancelled"
         ERROR = "Error"
+        RETRY = "Retry"
 
     action = models.ForeignKey(Action, models.CASCADE, related_name="events")
     event = models.CharField(max_length=64)

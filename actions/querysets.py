@@ -1,10 +1,10 @@
 """Questions to the table of actions. The table is the queue: readiness is a WHERE clause."""
 
 from re import fullmatch
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Subquery
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -28,9 +28,17 @@ class ActionQuerySet(RecordQuerySet):
         """Leave those whose parents have all finished, whatever became of them."""
         return self.exclude(self.open_parents())
 
-    def ready(self) -> Self:
+    def due(self, now: Any = None) -> Self:
+        """Leave out those that were put off to a later time."""
+        return self.filter(Q(due_time=None) | Q(due_time__lte=now or timezone.now()))
+
+    def ready(self, now: Any = None) -> Self:
         """Leave the pending ones that may begin."""
-        return self.pending().released()
+        return self.pending().released().due(now)
+
+    def put_off(self) -> Self:
+        """Leave the pending ones that have begun once, the first to begin again first."""
+        return self.pending().exclude(due_time=None).order_by("due_time")
 
     def interrupted(self) -> Self:
         """Leave those that began and have not ended; under a lost worker, these are to be recovered."""

@@ -99,6 +99,7 @@ class Applier(Worker):
     def take_over(self, plan: ActionPlan, owner: int | None) -> None:
         run = self.runs[plan.pk] = PlanRun(plan, self.service)
         interrupted = run.recover()
+        run.remember_later()
         self.log.info("plan taken over", plan=run.plan_uuid, previous=owner, interrupted=interrupted)
         if run.lease.cancelling:
             self.cancel(run)
@@ -162,6 +163,8 @@ class Applier(Worker):
         if counts.get(Action.State.PENDING) and not run.lease.cancelling and run.actions.ready().exists():
             run.walk_all()
             return True
+        if counts.get(Action.State.PENDING) and not run.lease.cancelling and run.remember_later():
+            return True
         if counts.get(Action.State.FAILED) and settings.ROLLBACK and not run.lease.cancelling:
             run.reverting = run.actions.to_revert().exists()
         return run.reverting
@@ -170,9 +173,9 @@ class Applier(Worker):
         """Give a plan its final state, or let go of it if it is not, or no longer, ours to settle."""
         plan = ActionPlan.objects.running().filter(pk=run.plan_pk, applier=run.applier).first()
         if plan and not run.lease.lost:
-            run.actions.cancel_pending(CANCELLED if run.lease.cancelling else STUCK)
+            left = run.actions.cancel_pending(CANCELLED if run.lease.cancelling else STUCK)
             try:
-                settle(plan, run.actions.count_states())
+                settle(plan, run.actions.count_states(), stuck=bool(left))
             except ConcurrentTransition:
                 return self.look_soon()
             self.log.info("plan settled", plan=run.plan_uuid, state=plan.state, message=plan.status_message)

@@ -3,8 +3,11 @@
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from datetime import datetime
+from heapq import heappop, heappush
 
 from django.db.models import Q
+from django.utils import timezone
 
 from actions import execution
 from actions.models import Action, ActionParent
@@ -20,7 +23,9 @@ PAGE = 100
 KEYS = [Placeholder(f"key{number}") for number in range(8)]
 
 READY = Query(
-    Action.objects.ready().filter(action_plan=Placeholder("plan"), pk__gt=Placeholder("last")).order_by("pk")[:PAGE]
+    Action.objects.ready(Placeholder("now", Action._meta.get_field("due_time")))
+    .filter(action_plan=Placeholder("plan"), pk__gt=Placeholder("last"))
+    .order_by("pk")[:PAGE]
 )
 CHILDREN = Query(ActionParent.objects.filter(Q(parent__pk__in=KEYS)).values_list("child").distinct())
 # The state is looked at here and not there: where the keys alone choose the rows, no statistics can mislead.
@@ -31,7 +36,7 @@ def pages(plan: int) -> Iterator[list[Action]]:
     """Walk through a plan's ready actions page by page. What the table says of a page is asked when the page is."""
     last = 0
     while True:
-        page = READY.rows(plan=plan, last=last)
+        page = READY.rows(plan=plan, last=last, now=timezone.now())
         yield page
         if len(page) < PAGE:
             return
@@ -59,6 +64,7 @@ class PlanRun:
         self.children: deque[int] = deque()
         self.walk: Iterator[list[Action]] | None = None
         self.interrupted: deque[Action] = deque()
+        self.later: list[tuple[datetime, int]] = []
         self.reverting = False
         self.paused_until = 0.0
         self.walk_all()
@@ -76,6 +82,11 @@ class PlanRun:
         self.interrupted.extend(self.actions.interrupted().order_by("pk"))
         return len(self.interrupted)
 
+    def remember_later(self) -> bool:
+        """Remember what was put off, here or by another applier, and say whether there is any."""
+        self.later = list(self.actions.put_off().values_list("due_time", "pk"))
+        return bool(self.later)
+
     def cancel(self) -> None:
         """Begin nothing more; what runs stops at its next checkpoint."""
         self.lease.cancelling = True
@@ -83,6 +94,7 @@ class PlanRun:
         self.finished.clear()
         self.ready.clear()
         self.children.clear()
+        self.later.clear()
         self.walk = None
 
     def lose(self) -> None:
@@ -102,7 +114,7 @@ class PlanRun:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is at work, and nothing known could be begun."""
-        known = self.interrupted or self.ready or self.finished or self.children or self.walk
+        known = self.interrupted or self.ready or self.finished or self.children or self.later or self.walk
         return not (self.at_work or known or self.reverting or self.is_paused)
 
     def next_job(self) -> Job | None:
@@ -133,6 +145,7 @@ class PlanRun:
     def look(self) -> None:
         """Find what became ready: among the children of those that finished, then in what is left of the plan."""
         self.find_children()
+        self.find_due()
         while not self.ready and self.children:
             self.take(self.find_released())
         while not self.ready and self.walk:
@@ -149,11 +162,20 @@ class PlanRun:
             parents, self.finished = self.finished[: len(KEYS)], self.finished[len(KEYS) :]
             self.children.extend(key for (key,) in CHILDREN.rows(**fill(parents)))
 
+    def find_due(self) -> None:
+        now = timezone.now()
+        while self.later and self.later[0][0] <= now:
+            self.children.append(heappop(self.later)[1])
+
     def find_released(self) -> list[Action]:
         keys = [self.children.popleft() for _ in range(min(len(KEYS), len(self.children)))]
         return [action for action in RELEASED.rows(**fill(keys)) if action.state == Action.State.PENDING]
 
     def end(self, action: Action, done: bool) -> None:
         self.at_work.discard(action.pk)
-        if done and not self.lease.cancelling:
+        if not done or self.lease.cancelling:
+            return
+        if action.state == Action.State.PENDING and action.due_time:
+            heappush(self.later, (action.due_time, action.pk))
+        else:
             self.finished.append(action.pk)

@@ -10,10 +10,11 @@ State = Action.State
 STUCK = "Action was cancelled: its parents wait for each other."
 
 
-def settle(plan: ActionPlan, counts: Mapping[str, int]) -> None:
+def settle(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> None:
     """Give the plan its final state; ``counts`` gives the number of its actions in each state, all of them final.
 
-    FAILED if an action FAILED, else SUCCEEDED; after a cancel CANCELLED, unless everything had finished before.
+    FAILED if an action FAILED, or was ``stuck`` because it could never begin, else SUCCEEDED, also where single
+    actions were cancelled; after a cancel of the plan CANCELLED, unless everything had finished before.
 
     Raises:
         ConcurrentTransition: it was cancelled, or taken over, at this moment.
@@ -26,7 +27,7 @@ def settle(plan: ActionPlan, counts: Mapping[str, int]) -> None:
         plan.finish_cancel(summarize(plan.actions.all(), counts, opening))
     elif counts.get(State.FAILED):
         plan.fail(summarize(plan.actions.all(), counts))
-    elif counts.get(State.CANCELLED):
+    elif stuck:
         plan.fail("One or more actions could not begin: their parents wait for each other.")
     else:
         plan.succeed(summarize(plan.actions.all(), counts))

@@ -10,8 +10,9 @@ from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 SKIPPED = "One or more actions were skipped."
 # More can not be named within the length of a message.
 NAMEABLE = STATUS_MESSAGE_LENGTH // 36
-# What failures leave to the skipped actions: how many they are, and the first with a few words.
-KEPT_FOR_SKIPPED = 90
+# What is said first leaves to the skipped and to the cancelled actions: how many they are, and the first with a few
+# words.
+KEPT_FOR_OTHERS = 90
 # Fewer characters of a reason tell nothing.
 LEAST_WORDS = 8
 
@@ -32,22 +33,28 @@ class Mention:
 
 
 def summarize(actions: ActionQuerySet, counts: Mapping[str, int], opening: str = "") -> str | None:
-    """Return which actions failed and why, then which were skipped, by whom and why; None if there is nothing to say.
+    """Return which actions failed and why, which were skipped, by whom and why, and which were cancelled.
 
-    Where any was skipped, it begins with the sentence that existing clients know, unless an ``opening`` stands
-    before it. ``counts`` gives the number of actions in each state.
+    None if there is nothing to say. Where any was skipped, it begins with the sentence that existing clients know,
+    unless an ``opening`` stands before it. ``counts`` gives the number of actions in each state.
     """
     skipped, failed = counts.get(Action.State.SKIPPED, 0), counts.get(Action.State.FAILED, 0)
+    # Where the whole plan was cancelled, the opening says so.
+    cancelled = 0 if opening else counts.get(Action.State.CANCELLED, 0)
     total = sum(counts.values())
     text = f"{opening} {SKIPPED if skipped else ''}".strip()
     if failed:
         undone = reverts(actions)
-        kept = len(f" {undone}") + (KEPT_FOR_SKIPPED if skipped else 0)
+        kept = len(f" {undone}") + KEPT_FOR_OTHERS * (bool(skipped) + bool(cancelled))
         lead = f"{text} {failed} of {count(total)} failed".lstrip()
         text = f"{listed(lead, mentions(actions, 'FAILED'), failed, STATUS_MESSAGE_LENGTH - kept)} {undone}".rstrip()
     if skipped:
         lead = f"{text} {skipped} of {total}{' skipped' if failed else ''}"
-        text = listed(lead, mentions(actions, "SKIPPED"), skipped, STATUS_MESSAGE_LENGTH)
+        room = STATUS_MESSAGE_LENGTH - (KEPT_FOR_OTHERS if cancelled else 0)
+        text = listed(lead, mentions(actions, "SKIPPED"), skipped, room)
+    if cancelled:
+        lead = f"{text} {cancelled} of {total if text else count(total)} cancelled".lstrip()
+        text = listed(lead, mentions(actions, "CANCELLED"), cancelled, STATUS_MESSAGE_LENGTH)
     return text or None
 
 

@@ -9,6 +9,7 @@ os.environ.setdefault("ALLOWED_HOSTS", "testserver,localhost,127.0.0.1")
 os.environ.setdefault("WATCHER_HTTPS", "false")
 os.environ.setdefault("WATCHER_LOG_LEVEL", "WARNING")
 os.environ.setdefault("WATCHER_EMBEDDED_CLOUD_SECONDS", "0")
+os.environ.setdefault("WATCHER_ACTION_RETRY_INTERVAL", "0")
 POSTGRESQL_URL = os.environ.get("WATCHER_TEST_POSTGRESQL_URL", "postgres://postgres@127.0.0.1:5432/postgres")
 
 

@@ -9,7 +9,7 @@ from django.core.management import get_commands
 from pytest_django import Settings
 
 from actions.models import REASON_LENGTH
-from actions.types.base import ActionContext, ActionSkipException, make
+from actions.types.base import DONE, ActionContext, ActionSkipException, make
 from cluster.models import Server
 from tests.builders import make_node, make_server
 from watcher_site.api import versions
@@ -85,7 +85,7 @@ def test_the_example_of_an_action_type_works(example: None) -> None:
     server = make_server(node=make_node())
     action = make("restart", {"resource_id": str(server.uuid)}, ActionContext())
     action.pre_condition()
-    assert action.execute()
+    assert action.execute() == DONE
     assert Server.objects.get(pk=server.pk).state == Server.State.ACTIVE
 
 

@@ -41,6 +41,29 @@ def explain(error: BaseException) -> str:
     return make_storable(str(error)) if isinstance(error, OWN_EXCEPTIONS) else type(error).__name__
 
 
+class Answer(Enum):
+    """What came of `ActionType.execute` (seed 3)."""
+
+    OK = "ok"
+    ERROR = "error"
+    RETRY = "retry"
+    """Something else is in the way for now: try again later."""
+    CANCEL = "cancel"
+    """It gave itself up, and nothing of it remains."""
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What `ActionType.execute` returns: the answer, and why, in words for people."""
+
+    answer: Answer
+    reason: str = ""
+
+
+DONE = Outcome(Answer.OK)
+
+
 class Recovery(Enum):
     """What can be done about an action whose worker is gone."""
 
@@ -96,8 +119,12 @@ class ActionType(ABC):
         """
 
     @abstractmethod
-    def execute(self) -> bool:
-        """Do it, calling the context's ``checkpoint`` where it takes long, and say whether it is done."""
+    def execute(self) -> Outcome:
+        """Do it, calling the context's ``checkpoint`` where it takes long, and say what came of it.
+
+        A `CloudBusy` that it raises counts as the answer RETRY: it is then asked again, by a new instance, after a
+        pause that holds no worker, `settings.ACTION_RETRIES` times at most.
+        """
 
     def post_condition(self) -> None:  # noqa: B027
         """Look whether it worked; called after a failed pre_condition or execute, too."""

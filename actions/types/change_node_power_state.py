@@ -2,7 +2,7 @@
 
 from django.template.defaultfilters import pluralize
 
-from actions.types.base import ActionFailed, ActionType, Recovery
+from actions.types.base import DONE, ActionFailed, ActionType, Outcome, Recovery
 from cluster.drivers.base import cloud
 
 ON, OFF = "on", "off"
@@ -35,9 +35,9 @@ class ChangeNodePowerState(ActionType):
     def state(self) -> str:
         return str(self.input_parameters["state"])
 
-    def execute(self) -> bool:
+    def execute(self) -> Outcome:
         self.bring_to(self.state)
-        return True
+        return DONE
 
     def bring_to(self, state: str) -> None:
         node = cloud().find_node(self.node)

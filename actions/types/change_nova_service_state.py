@@ -1,6 +1,6 @@
 """Open or close a compute node to the scheduler."""
 
-from actions.types.base import ActionFailed, ActionSkipException, ActionType, Recovery
+from actions.types.base import DONE, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
 from cluster.drivers.base import ComputeServiceNotFound, cloud
 
 ENABLED, DISABLED = "enabled", "disabled"
@@ -44,9 +44,9 @@ class ChangeNovaServiceState(ActionType):
         if service.status == self.state:
             raise ActionSkipException(f"nova-compute service {self.host} is already in state {self.state}")
 
-    def execute(self) -> bool:
+    def execute(self) -> Outcome:
         self.bring_to(self.state)
-        return True
+        return DONE
 
     def bring_to(self, state: str) -> None:
         if state == ENABLED:

@@ -1,6 +1,6 @@
 """Move a server to another compute node."""
 
-from actions.types.base import UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Recovery
+from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
 from cluster.drivers.base import ComputeServiceNotFound, ServerNotFound, cloud, proceed
 
 LIVE, COLD = "live", "cold"
@@ -69,9 +69,9 @@ class Migrate(ActionType):
         if service.status != "enabled":
             raise ActionFailed(f"Destination node {self.destination} is not in enabled state")
 
-    def execute(self) -> bool:
+    def execute(self) -> Outcome:
         self.move(self.destination)
-        return True
+        return DONE
 
     def move(self, destination: str | None) -> None:
         if self.is_live:

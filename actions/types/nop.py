@@ -2,7 +2,7 @@
 
 import structlog
 
-from actions.types.base import ActionFailed, ActionSkipException, ActionType, Recovery
+from actions.types.base import DONE, ActionFailed, ActionSkipException, ActionType, Answer, Outcome, Recovery
 
 log = structlog.get_logger(__name__)
 SWITCH = {"type": "boolean", "default": False}
@@ -30,9 +30,9 @@ class Nop(ActionType):
         if self.input_parameters["fail_pre_condition"]:
             raise ActionFailed("Failed in pre_condition")
 
-    def execute(self) -> bool:
+    def execute(self) -> Outcome:
         log.debug("nop", message=self.input_parameters["message"])
-        return not self.input_parameters["fail_execute"]
+        return Outcome(Answer.ERROR) if self.input_parameters["fail_execute"] else DONE
 
     def post_condition(self) -> None:
         if self.input_parameters["fail_post_condition"]:

@@ -1,6 +1,6 @@
 """Give a server another size."""
 
-from actions.types.base import UUID_SCHEMA, ActionSkipException, ActionType, Recovery
+from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, ActionType, Outcome, Recovery
 from cluster.drivers.base import CloudServer, ServerNotFound, cloud
 
 
@@ -31,9 +31,9 @@ class Resize(ActionType):
             raise ActionSkipException(str(missing)) from missing
         cloud().find_flavor(self.flavor)
 
-    def execute(self) -> bool:
+    def execute(self) -> Outcome:
         cloud().resize(self.server, self.flavor)
-        return True
+        return DONE
 
     def abort(self) -> bool:
         return False

@@ -2,7 +2,7 @@
 
 import time
 
-from actions.types.base import ActionType, Recovery
+from actions.types.base import DONE, ActionType, Outcome, Recovery
 
 SLICE_SECONDS = 0.1
 
@@ -17,14 +17,14 @@ class Sleep(ActionType):
         "additionalProperties": False,
     }
 
-    def execute(self) -> bool:
+    def execute(self) -> Outcome:
         """Sleep whole seconds: of 3.2 three, as existing plans expect."""
         end = time.monotonic() + int(self.input_parameters["duration"])
         self.context.checkpoint()
         while (left := end - time.monotonic()) > 0:
             time.sleep(min(left, SLICE_SECONDS))
             self.context.checkpoint()
-        return True
+        return DONE
 
     def abort(self) -> bool:
         return True

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from actions.types.base import UUID_SCHEMA, ActionSkipException, ActionType, Recovery
+from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, ActionType, Outcome, Recovery
 from cluster.drivers.base import ServerNotFound, cloud
 
 STOPPED = "SHUTOFF"
@@ -32,11 +32,11 @@ class Stop(ActionType):
         if server.status == STOPPED:
             raise ActionSkipException(f"Instance {self.server} is already stopped")
 
-    def execute(self) -> bool:
+    def execute(self) -> Outcome:
         """A server that is gone meanwhile does not run any more either."""
         with suppress(ServerNotFound):
             cloud().stop(self.server)
-        return True
+        return DONE
 
     def abort(self) -> bool:
         return False

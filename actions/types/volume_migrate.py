@@ -1,6 +1,6 @@
 """Move a volume to another pool, or give it another type."""
 
-from actions.types.base import UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Recovery
+from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
 from cluster.drivers.base import CloudVolume, VolumeNotFound, cloud
 
 MIGRATE, RETYPE, SWAP = "migrate", "retype", "swap"
@@ -65,14 +65,14 @@ class VolumeMigrate(ActionType):
     def is_there(self, volume: CloudVolume) -> bool:
         return volume.volume_type == self.volume_type if self.is_retype else volume.pool == self.pool
 
-    def execute(self) -> bool:
+    def execute(self) -> Outcome:
         self.require_destination()
         if self.is_retype:
             cloud().retype_volume(self.volume, str(self.volume_type))
         else:
             self.check_movable(cloud().find_volume(self.volume))
             cloud().migrate_volume(self.volume, str(self.pool))
-        return True
+        return DONE
 
     def check_movable(self, volume: CloudVolume) -> None:
         """Raise `ActionFailed` where the volume's servers or its type do not let it go there."""

@@ -77,6 +77,10 @@ class OperationRefused(CloudError):
     """The cloud will not begin the operation in the state that things are in."""
 
 
+class CloudBusy(OperationRefused):
+    """What the operation is for is in another one now: it may begin later."""
+
+
 class OperationFailed(CloudError):
     """The operation began, and did not reach its end."""
 

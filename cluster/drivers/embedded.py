@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from cluster.drivers.base import (
     Checkpoint,
+    CloudBusy,
     CloudFlavor,
     CloudNode,
     CloudServer,
@@ -221,7 +222,7 @@ class EmbeddedCloud(EmbeddedStorage):
         """Lock a server that no operation is under way on."""
         row = self.lock(server)
         if row.task_state:
-            raise OperationRefused(f"Instance {server} is busy: {row.task_state}")
+            raise CloudBusy(f"Instance {server} is busy: {row.task_state}")
         return row
 
 

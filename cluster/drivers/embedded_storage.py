@@ -10,6 +10,7 @@ from cluster.accounts import account
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
+    CloudBusy,
     CloudPool,
     CloudVolume,
     OperationFailed,
@@ -146,7 +147,7 @@ def lock_free_volume(volume: str) -> Volume:
     """Lock a volume that no operation is under way on."""
     row = lock_volume(volume)
     if row.migration_status:
-        raise OperationRefused(f"Volume {volume} is busy: {row.migration_status}")
+        raise CloudBusy(f"Volume {volume} is busy: {row.migration_status}")
     if row.status not in {Volume.Status.AVAILABLE, Volume.Status.IN_USE}:
         raise OperationRefused(f"Volume {volume} can not be moved or retyped while it is {row.status}")
     return row

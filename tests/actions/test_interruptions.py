@@ -7,7 +7,7 @@ import pytest
 
 from actions import execution
 from actions.models import Action, ActionEvent
-from actions.types.base import AbortRequested, ActionFailed, ActionType, LeaseLost, Recovery
+from actions.types.base import DONE, AbortRequested, ActionFailed, ActionType, LeaseLost, Outcome, Recovery
 from actions.types.nop import Nop
 from tests.builders import make_node, make_plan, make_server
 from watcher_site.statements import Bound
@@ -37,9 +37,9 @@ class FakeLease:
 class Long(Nop):
     """Looks at its checkpoint once."""
 
-    def execute(self) -> bool:
+    def execute(self) -> Outcome:
         self.context.checkpoint()
-        return True
+        return DONE
 
 
 @pytest.fixture
@@ -119,11 +119,11 @@ def test_a_worker_that_lost_its_lease_writes_nothing_more(behave: Callable[..., 
 def test_a_slow_worker_can_not_overwrite_its_successor(behave: Callable[..., None]) -> None:
     action = make_action()
 
-    def replace(self: object) -> bool:
+    def replace(self: object) -> Outcome:
         successor = again(action)
         successor.begin_again()
         successor.save_state()
-        return True
+        return DONE
 
     behave(execute=replace)
     assert not execution.execute(action, FakeLease())
@@ -202,9 +202,9 @@ def test_recovering_closes_the_events_that_the_lost_worker_left_open(
 def test_an_action_that_finished_before_the_cancel_keeps_its_result(behave: Callable[..., None]) -> None:
     lease = FakeLease()
 
-    def execute(self: ActionType) -> bool:
+    def execute(self: ActionType) -> Outcome:
         lease.cancelling = True
-        return True
+        return DONE
 
     behave(execute=execute, post_condition=lambda self: self.context.checkpoint())
     action = make_action()

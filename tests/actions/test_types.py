@@ -4,8 +4,8 @@ from uuid import uuid4
 
 import pytest
 
+from actions.types.base import DONE, ActionFailed, ActionSkipException, make
 from actions.types.base import ActionContext as Context
-from actions.types.base import ActionFailed, ActionSkipException, make
 from cluster.drivers.base import CloudError
 from cluster.models import ComputeNode, Server
 from tests.builders import make_node, make_server
@@ -92,7 +92,7 @@ def test_migrate_moves_a_server(server: Server, target: ComputeNode, state: str,
     server.save_changes(["state"])
     action_type = migrate(server, migration_type=kind)
     action_type.pre_condition()
-    assert action_type.execute() is True
+    assert action_type.execute() == DONE
     moved = again(server)
     assert (moved.node, moved.destination, moved.task_state, moved.state) == (target, None, None, state)
 
@@ -122,7 +122,7 @@ def test_migrate_refuses_a_resource_id_that_is_no_uuid() -> None:
 
 
 def test_stop_stops_a_server(server: Server) -> None:
-    assert stop(server).execute() is True
+    assert stop(server).execute() == DONE
     assert (again(server).state, again(server).task_state) == ("stopped", None)
 
 
@@ -140,7 +140,7 @@ def test_a_server_that_goes_while_it_is_stopped_counts_as_stopped(server: Server
     action_type = stop(server)
     action_type.pre_condition()
     Server.objects.filter(pk=server.pk).soft_delete()
-    assert action_type.execute() is True
+    assert action_type.execute() == DONE
 
 
 def test_reverting_a_stop_starts_the_server(server: Server) -> None:
@@ -189,7 +189,7 @@ def test_up_and_down_pass_the_schema_and_then_fail(source: ComputeNode) -> None:
 
 @pytest.mark.parametrize("duration", [0, 0.9])
 def test_sleep_sleeps_whole_seconds(duration: float) -> None:
-    assert make("sleep", {"duration": duration}, Context()).execute() is True
+    assert make("sleep", {"duration": duration}, Context()).execute() == DONE
 
 
 def test_the_cloud_refuses_a_server_that_is_busy(server: Server) -> None:

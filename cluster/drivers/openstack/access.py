@@ -14,7 +14,7 @@ from openstack.connection import Connection
 from openstack.utils import supports_microversion
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
-from cluster.drivers.base import CloudError, CloudMisconfigured, CloudUnavailable, OperationRefused
+from cluster.drivers.base import CloudBusy, CloudError, CloudMisconfigured, CloudUnavailable, OperationRefused
 
 T = TypeVar("T")
 Question = Callable[[Connection], T]
@@ -114,6 +114,8 @@ def judge(problem: sdk.HttpException) -> CloudError:
     if status == 429 or status >= 500:
         place = urlsplit(str(problem.url or "")).netloc
         return CloudUnavailable(f"The cloud answered with status {status} at {place}: {reason}")
+    if status == 409:
+        return CloudBusy(f"The cloud refused it: {reason}")
     return OperationRefused(f"The cloud refused it: {reason}")
 
 

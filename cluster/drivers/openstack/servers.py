@@ -9,6 +9,7 @@ from openstack.connection import Connection
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
+    CloudBusy,
     CloudServer,
     CloudUnavailable,
     OperationFailed,
@@ -134,7 +135,7 @@ class OpenStackServers(Cloud, ABC):
         """Raises: `OperationRefused` where an operation is under way."""
         found = self.find_server(server)
         if found.task_state:
-            raise OperationRefused(f"Instance {server} is busy: {found.task_state}")
+            raise CloudBusy(f"Instance {server} is busy: {found.task_state}")
         return found
 
     def carry_out(

@@ -9,11 +9,11 @@ from openstack.connection import Connection
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
+    CloudBusy,
     CloudPool,
     CloudUnavailable,
     CloudVolume,
     OperationFailed,
-    OperationRefused,
     PoolNotFound,
     VolumeNotFound,
     VolumeTypeNotFound,
@@ -104,7 +104,7 @@ class OpenStackVolumes(Cloud, ABC):
         before = self.look_at(volume, self.access.read)
         self.describe_volume(before)
         if not is_at_rest(before):
-            raise OperationRefused(f"Volume {volume} is busy: {before.migration_status or before.status}")
+            raise CloudBusy(f"Volume {volume} is busy: {before.migration_status or before.status}")
         with marked(Volume, volume):
             self.begin_on(before, begin)
             after = wait_until(lambda: self.look_at(volume), is_at_rest, what, checkpoint)

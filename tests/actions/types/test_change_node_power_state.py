@@ -2,7 +2,7 @@
 
 import pytest
 
-from actions.types.base import ActionContext, ActionFailed, ActionType, Recovery, make
+from actions.types.base import DONE, ActionContext, ActionFailed, ActionType, Recovery, make
 from cluster.drivers.base import CloudError, NoValidHost, OperationRefused, cloud
 from cluster.models import ComputeNode, Server
 from tests.builders import make_node, make_server
@@ -29,13 +29,13 @@ def test_an_idle_node_is_switched_off_and_its_service_with_it(node: ComputeNode)
     make_server("resting", node, state="stopped")
     action = switch(node, "off")
     action.pre_condition()
-    assert action.execute()
+    assert action.execute() == DONE
     assert power() == ("off", "down")
 
 
 def test_a_node_is_switched_on_again(node: ComputeNode) -> None:
     switch(node, "off").execute()
-    assert switch(node, "on").execute()
+    assert switch(node, "on").execute() == DONE
     assert power() == ("on", "up")
 
 
@@ -55,7 +55,7 @@ def test_a_server_that_arrives_while_a_node_is_switched_off_keeps_it_on(node: Co
 
 def test_a_node_that_is_so_already_is_left_alone(node: ComputeNode) -> None:
     make_server("web-1", node)
-    assert switch(node, "on").execute()
+    assert switch(node, "on").execute() == DONE
     assert ComputeNode.objects.get().updated_at is None
 
 

@@ -4,7 +4,16 @@ from uuid import uuid4
 
 import pytest
 
-from actions.types.base import ActionContext, ActionFailed, ActionSkipException, ActionType, Recovery, explain, make
+from actions.types.base import (
+    DONE,
+    ActionContext,
+    ActionFailed,
+    ActionSkipException,
+    ActionType,
+    Recovery,
+    explain,
+    make,
+)
 from cluster.drivers.base import CloudError
 from cluster.models import Server
 from tests.builders import make_flavor, make_node, make_server
@@ -49,7 +58,7 @@ def test_an_unknown_flavor_fails(server: Server) -> None:
 def test_a_server_gets_the_size_of_a_flavor_by_name_or_id(server: Server, flavor: str) -> None:
     action = resize(server, flavor)
     action.pre_condition()
-    assert action.execute()
+    assert action.execute() == DONE
     resized = again(server)
     assert (resized.flavor, resized.vcpus, resized.memory, resized.disk) == ("large", 8, 8192, 40)
     assert resized.flavor_extra_specs == {"hw:cpu": "pinned"}

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from actions.types.base import ActionContext, ActionFailed, ActionSkipException, ActionType, Recovery, make
+from actions.types.base import DONE, ActionContext, ActionFailed, ActionSkipException, ActionType, Recovery, make
 from cluster.drivers.base import CloudError, OperationFailed, OperationRefused, cloud
 from cluster.models import Pool, StorageNode, Volume, VolumeType
 from tests.builders import make_node, make_pool, make_server, make_volume, make_volume_type
@@ -99,7 +99,7 @@ def test_a_migration_without_pool_and_a_retype_without_type_fail(volume: Volume)
 def test_a_volume_moves_and_takes_its_room_along(volume: Volume, kind: str) -> None:
     action = migrate(volume, kind)
     action.pre_condition()
-    assert action.execute()
+    assert action.execute() == DONE
     moved = again(volume)
     assert (moved.pool.name, moved.destination, moved.migration_status) == (THERE, None, None)
     assert free() == [100, 70]
@@ -122,14 +122,14 @@ def test_a_ratio_lets_a_pool_promise_more_than_it_has(volume: Volume, there: Poo
     there.max_over_subscription_ratio = 2.0
     there.save_changes(["max_over_subscription_ratio"])
     make_volume("other", there, size=95)
-    assert migrate(volume).execute()
+    assert migrate(volume).execute() == DONE
     assert free() == [100, 0]
 
 
 @pytest.mark.parametrize("state", ["active", "paused"])
 def test_an_attached_volume_moves_while_its_server_runs(volume: Volume, here: Pool, state: str) -> None:
     attached = make_volume("attached", here, attached_to=[make_server("web-1", make_node(), state=state)])
-    assert migrate(attached).execute()
+    assert migrate(attached).execute() == DONE
 
 
 def test_an_attached_volume_does_not_move_while_its_server_is_stopped(here: Pool, there: Pool) -> None:
@@ -178,7 +178,7 @@ def test_a_closed_storage_node_takes_no_volume(volume: Volume, columns: dict[str
 def test_a_retyped_volume_goes_where_its_new_type_is_served(volume: Volume) -> None:
     action = retype(volume)
     action.pre_condition()
-    assert action.execute()
+    assert action.execute() == DONE
     retyped = again(volume)
     assert (retyped.volume_type.name, retyped.pool.name, retyped.migration_status) == ("big", THERE, None)
     assert free() == [100, 70]
@@ -186,7 +186,7 @@ def test_a_retyped_volume_goes_where_its_new_type_is_served(volume: Volume) -> N
 
 def test_a_retyped_volume_stays_where_its_pool_serves_the_new_type(volume: Volume) -> None:
     Volume.objects.filter(pk=volume.pk).update(has_snapshots=True)
-    assert retype(volume, "fast").execute()
+    assert retype(volume, "fast").execute() == DONE
     retyped = again(volume)
     assert (retyped.volume_type.name, retyped.pool.name, free()) == ("fast", HERE, [70, 100])
 
