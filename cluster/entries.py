@@ -32,8 +32,11 @@ class Collection:
         return self.columns.get(attribute, attribute)
 
     def rows(self) -> list[Any]:
-        """Lock and return all rows, deleted ones too: a topology may name any of them."""
-        return list(self.model.objects.select_for_update().order_by("pk"))
+        """Lock and return all rows, deleted ones too: a topology may name any of them.
+
+        Others may write rows that lead to these meanwhile: of two who do both, none waits for the other for ever.
+        """
+        return list(self.model.objects.select_for_update(no_key=True).order_by("pk"))
 
 
 @dataclass

@@ -42,7 +42,7 @@ def record_volume_gone(volume: str) -> None:
 
 
 def find_row(collection: Collection, item: Item) -> Entry:
-    rows = list(collection.model.objects.select_for_update().filter(uuid=item["uuid"]))
+    rows = list(collection.model.objects.select_for_update(no_key=True).filter(uuid=item["uuid"]))
     return match([item], collection, rows)[0]
 
 

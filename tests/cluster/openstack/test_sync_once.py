@@ -5,12 +5,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from cluster import synchronizing
 from cluster.drivers.base import cloud
-from cluster.models import ComputeNode, Synchronization
+from cluster.mirroring import COMPUTE_NODES
+from cluster.models import ComputeNode, Server, Synchronization
 from cluster.models.synchronization import LEASE
 from cluster.synchronizing import Overtaken, keep, synchronize
 from tests.cluster.emulator.server import Emulator
@@ -115,3 +116,26 @@ def test_nothing_is_written_of_a_reading_that_was_overtaken(emulator: Emulator) 
     with pytest.raises(Overtaken):
         synchronizing.write(contents, holder, timezone.now())
     assert not ComputeNode.objects.exists()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_is_recorded_on_another_node_does_not_wait_for_a_reading_that_is_being_written(
+    emulator: Emulator,
+) -> None:
+    server = emulator.nova.add_server("web", "compute1")
+    synchronize()
+    emulator.nova.servers[server]["OS-EXT-SRV-ATTR:host"] = "compute2"
+
+    def record() -> str | None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '2s'")
+        try:
+            return cloud().find_server(server).host
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        COMPUTE_NODES.rows()
+        assert pool.submit(record).result() == "compute2"
+    assert Server.objects.get().node.hostname == "compute2"
