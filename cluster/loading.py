@@ -38,10 +38,11 @@ def load_topology(document: Any) -> Report:
     check_topology(document)
     lock_table(ComputeNode)
     # All rows, in one query a table: a topology may name any of them, and room is taken by all.
-    nodes = COMPUTE_NODES.rows()
+    # Servers first, as the embedded cloud locks them: it and this do not wait for each other.
     servers = list(
         Server.objects.select_for_update(of=("self",), no_key=True).select_related("new_flavor").order_by("pk")
     )
+    nodes = COMPUTE_NODES.rows()
     node_entries = match(document.get("compute_nodes", []), COMPUTE_NODES, nodes)
     server_entries = match(document.get("servers", []), SERVERS, servers)
     standing = {row.pk: row for row in nodes}

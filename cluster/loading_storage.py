@@ -26,7 +26,8 @@ def load_storage(document: Mapping[str, Any], servers: Mapping[Any, Server]) -> 
     """
     if not any(document.get(collection.name) for collection in COLLECTIONS):
         return []
-    rows = {collection.name: collection.rows() for collection in COLLECTIONS}
+    # Volumes before pools, as the embedded cloud locks them.
+    rows = {collection.name: collection.rows() for collection in reversed(COLLECTIONS)}
     types, nodes, pools, volumes = (match(document.get(c.name, []), c, rows[c.name]) for c in COLLECTIONS)
     type_names = present(types, rows["volume_types"], "name")
     served = name_types(nodes, type_names)
