@@ -85,6 +85,10 @@ class OperationFailed(CloudError):
     """The operation began, and did not reach its end."""
 
 
+class OperationOutstanding(OperationFailed):
+    """It is no longer waited for; the cloud may still be at work on it."""
+
+
 @dataclass(frozen=True)
 class CloudServer:
     """A server as the cloud knows it now; ``status`` is Nova's word (ACTIVE, SHUTOFF), ``host`` a host name.

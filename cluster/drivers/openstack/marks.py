@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cluster.drivers.base import CloudError
+from cluster.drivers.base import CloudError, CloudUnavailable, OperationOutstanding
 from cluster.drivers.ownership import OWNER, may_undo
 from cluster.models import Server, Volume
 
@@ -14,12 +14,15 @@ Marked = type[Server] | type[Volume]
 def marked(model: Marked, uuid: str) -> Iterator[None]:
     """Mark an operation as one's own until it came to an end, good or bad.
 
-    An interruption leaves the mark: by it, whoever goes on with the same work knows that the operation may be ended.
+    An interruption leaves the mark, and so does a cloud that did not tell the end: by it, whoever goes on with the
+    same work knows that the operation may be ended.
     """
     owner = OWNER.get()
     model.objects.filter(uuid=uuid).update(operation_owner=owner)
     try:
         yield
+    except (CloudUnavailable, OperationOutstanding):
+        raise
     except CloudError:
         remove_mark(model, uuid, owner)
         raise

@@ -7,7 +7,7 @@ from typing import TypeVar
 import structlog
 from django.conf import settings
 
-from cluster.drivers.base import Checkpoint, CloudUnavailable, OperationFailed
+from cluster.drivers.base import Checkpoint, CloudUnavailable, OperationOutstanding
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -19,7 +19,7 @@ def wait_until(look: Callable[[], T], is_over: Callable[[T], bool], what: str, c
     A cloud that does not answer meanwhile may still be at work: it is asked again until the time is up.
 
     Raises:
-        OperationFailed: it was not over within `settings.OPENSTACK_OPERATION_TIMEOUT` seconds.
+        OperationOutstanding: it was not over within `settings.OPENSTACK_OPERATION_TIMEOUT` seconds.
     """
     end = time.monotonic() + settings.OPENSTACK_OPERATION_TIMEOUT
     problem = ""
@@ -35,7 +35,7 @@ def wait_until(look: Callable[[], T], is_over: Callable[[T], bool], what: str, c
             if is_over(found):
                 return found
         if time.monotonic() >= end:
-            raise OperationFailed(
+            raise OperationOutstanding(
                 f"{what} was not over after {settings.OPENSTACK_OPERATION_TIMEOUT:g} seconds,"
                 f" and is no longer waited for{problem}"
             )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
+from cluster.synchronizing import synchronize
 from tests.cluster.emulator.placement import inventory
 from tests.cluster.emulator.server import Emulator
 
@@ -32,3 +33,12 @@ def emulator(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         }
     yield cloud
     cloud.stop()
+
+
+@pytest.fixture
+def server(emulator: Emulator) -> str:
+    """The UUID of a server on compute1, and flavors for it: what it has, and a larger one."""
+    emulator.nova.add_flavor("f2", "m1.large", vcpus=4, ram=8192)
+    key = emulator.nova.add_server("web", "compute1")
+    synchronize()
+    return key
