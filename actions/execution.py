@@ -6,12 +6,13 @@ state and attempt are guard enough. A recovery or a revert is written down befor
 counted.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-
-from django.conf import settings
+from math import inf
 
 from actions.models import Action, ActionEvent
+from actions.outcomes import TOO_LONG, ask
 from actions.phases import PERSISTENTLY, Lease, PhaseRecord, Result
 from actions.types.base import (
     AbortRequested,
@@ -23,10 +24,10 @@ from actions.types.base import (
     Interruption,
     Outcome,
     Recovery,
+    TimedOut,
     explain,
     make,
 )
-from cluster.drivers.base import CloudBusy
 from cluster.drivers.ownership import acting_for
 from watcher_site.state import ConcurrentTransition
 from watcher_site.worker import LOST_DATABASE
@@ -34,11 +35,6 @@ from watcher_site.worker import LOST_DATABASE
 State = Action.State
 CANCELLED = "Action was cancelled with its action plan."
 GAVE_ITSELF_UP = "Action execution cancelled."
-# What is said of an execute that failed and gave no reason.
-REASONS = {
-    Answer.ERROR: "The action {} execution failed.",
-    Answer.TIMEOUT: "The action {} execution took too long.",
-}
 # Whatever it is that takes worker after worker, or outcome after outcome, with it: it is not tried for ever.
 MOST_RECOVERIES = 3
 IRREVERTIBLE = f"It was reverted {MOST_RECOVERIES} times, and the outcome was never recorded"
@@ -69,6 +65,7 @@ class Execution(PhaseRecord):
     action_type: ActionType
     outcome: Outcome
     abortable = False
+    deadline = inf
 
     def guarded(self, work: Callable[[], bool]) -> bool:
         """Do the work, and say whether it came to its end. A lost database is raised, and only that."""
@@ -177,6 +174,7 @@ class Execution(PhaseRecord):
         return self.end(*phases, hold=True)
 
     def carry_out(self, execute: ActionEvent) -> bool:
+        self.deadline = time.monotonic() + self.action.seconds_allowed
         with self.acting():
             return self.go_through(execute)
 
@@ -185,6 +183,8 @@ class Execution(PhaseRecord):
             problem = self.perform(execute, self.work)
         except AbortRequested:
             return self.abort(execute)
+        except TimedOut:
+            return self.time_out(execute)
         self.abortable = False  # What finished first keeps its result.
         if problem is None and self.outcome.answer is Answer.RETRY:
             return self.put_off(execute)
@@ -199,6 +199,15 @@ class Execution(PhaseRecord):
         else:
             self.action.succeed()
         return self.end(execute, post)
+
+    def time_out(self, execute: ActionEvent) -> bool:
+        """Fail what takes longer than it may, and have its type undo what it had begun."""
+        reason = TOO_LONG.format(self.action.seconds_allowed)
+        self.finish(execute, Result.ERROR, reason)
+        phase = self.begin("abort")
+        self.perform(phase, self.ask_abort)
+        self.action.fail("execute", reason)
+        return self.end(execute, phase)
 
     def put_off(self, execute: ActionEvent) -> bool:
         """Let go of the action, for whoever has room for it when its time comes."""
@@ -232,12 +241,14 @@ class Execution(PhaseRecord):
     # What each phase calls.
 
     def checkpoint(self) -> None:
-        """Only what goes forward can be aborted: recover, abort and revert stop for a lost lease alone."""
+        """Only what goes forward can be aborted or take too long: the others stop for a lost lease alone."""
         try:
             self.lease.checkpoint()
         except AbortRequested:
             if self.abortable:
                 raise
+        if self.abortable and time.monotonic() > self.deadline:
+            raise TimedOut
 
     def load(self) -> None:
         context = ActionContext(str(self.action.uuid), self.checkpoint)
@@ -250,22 +261,7 @@ class Execution(PhaseRecord):
 
     def work(self) -> None:
         self.abortable = True
-        self.outcome = self.ask_outcome()
-        answer, reason = self.outcome.answer, self.outcome.reason
-        if answer is Answer.RETRY and self.action.retries >= settings.ACTION_RETRIES:
-            raise ActionFailed(f"Exceeded maximum number of retries ({settings.ACTION_RETRIES}): {reason}")
-        if answer in REASONS:
-            raise ActionFailed(reason or REASONS[answer].format(self.action.uuid))
-
-    def ask_outcome(self) -> Outcome:
-        try:
-            outcome = self.action_type.execute()
-        except CloudBusy as busy:
-            return Outcome(Answer.RETRY, explain(busy))
-        if not isinstance(outcome, Outcome):
-            name = self.action_type.name
-            raise ActionFailed(f"execute of actions of type {name} does not return an Outcome, but {outcome!r:.40}")
-        return outcome
+        self.outcome = ask(self.action_type, self.action)
 
     def ask_abort(self) -> None:
         self.abortable = False

@@ -44,6 +44,7 @@ class Action(StatefulModel):
         CANCELLED = "CANCELLED"
 
     CARRIED_OUT = frozenset({State.SUCCEEDED, State.FAILED})
+    UNDER_WAY = frozenset({State.ONGOING, State.CANCELLING})
     FINAL = CARRIED_OUT | {State.SKIPPED, State.CANCELLED}
 
     # A worker whose lease ran out was given an older attempt, and can no longer write.
@@ -77,6 +78,7 @@ class Action(StatefulModel):
         db_index=False,
         help_text="the applier that executes it",
     )
+    timeout = models.PositiveIntegerField(null=True, help_text="in seconds; null or 0: the site's default")
     interval = models.PositiveIntegerField(default=0, help_text="in seconds; 0: it is not repeated")
     start_time = models.DateTimeField(null=True, editable=False, help_text="when its execution last began")
     end_time = models.DateTimeField(null=True, editable=False, help_text="when its execution ended")
@@ -121,6 +123,11 @@ class Action(StatefulModel):
 
     def make_target(self) -> str | None:
         return target(self.action_type, self.input_parameters)
+
+    @property
+    def seconds_allowed(self) -> int:
+        """How long one execution may take."""
+        return self.timeout or settings.DEFAULT_ACTION_TIMEOUT
 
     def take(self, owner: Service | None) -> None:
         """Count a new attempt, in the hands of an applier, from now on."""

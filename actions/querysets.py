@@ -42,7 +42,7 @@ class ActionQuerySet(RecordQuerySet):
 
     def interrupted(self) -> Self:
         """Leave those that began and have not ended; under a lost worker, these are to be recovered."""
-        return self.present().filter(state__in=[self.model.State.ONGOING, self.model.State.CANCELLING])
+        return self.present().filter(state__in=self.model.UNDER_WAY)
 
     def to_revert(self) -> Self:
         """Leave those that succeeded and that no rollback has done with yet, the last to end first."""

@@ -12,7 +12,7 @@ from watcher_site.expressions import JSONArray, UUIDText
 # The version that brought the properties of seed 3.
 PROPERTIES = (1, 12)
 NEW = (
-    *("name", "target", "status", "action", "cause", "owner", "interval", "start_time", "end_time"),
+    *("name", "target", "status", "action", "cause", "owner", "interval", "timeout", "start_time", "end_time"),
     *("status_reason", "inputs", "depends_on", "depended_by"),
 )
 # What a person or an audit asked for: no action makes another yet.
@@ -49,6 +49,7 @@ class ActionSerializer(ResourceSerializer):
     cause = serializers.ChoiceField([RPC_REQUEST])
     owner = serializers.IntegerField(allow_null=True, help_text="the id of the service that executes it")
     interval = serializers.IntegerField(help_text="in seconds; 0: it is not repeated")
+    timeout = serializers.IntegerField(allow_null=True, help_text="in seconds; null or 0: the site's default")
     start_time = serializers.DateTimeField(allow_null=True, help_text="when its execution last began")
     end_time = serializers.DateTimeField(allow_null=True, help_text="when its execution ended")
     status_reason = serializers.CharField(allow_null=True, help_text="the same as status_message")

@@ -1,18 +1,20 @@
 """The applier: claims plans that wait, takes over those whose applier is gone, and runs both to their end."""
 
 import time
+from dataclasses import replace
 
 from django.conf import settings
 
 from actions.execution import CANCELLED
 from actions.models import Action
+from actions.surrender import give_up
 from plans.executors import Executor, Report
 from plans.models import ActionPlan
 from plans.runs import PlanRun
 from plans.settlement import STUCK, settle
 from watcher_site.models import Service
 from watcher_site.state import ConcurrentTransition
-from watcher_site.worker import Worker
+from watcher_site.worker import LOST_DATABASE, Worker
 
 
 class Applier(Worker):
@@ -42,6 +44,7 @@ class Applier(Worker):
     def step(self) -> None:
         if time.monotonic() >= self.next_look:
             self.look()
+        self.give_up()
         self.submit()
         self.settle()
 
@@ -135,6 +138,17 @@ class Applier(Worker):
             self.jobs -= 1
             self.take(report)
 
+    def give_up(self) -> None:
+        """Fail what takes longer than it may and does not stop by itself; its plan goes on without it."""
+        for job in self.executor.give_up():
+            self.jobs -= 1
+            self.log.error("action given up", action=str(job.action.uuid), seconds=job.limit)
+            try:
+                action = give_up(job.action, job.lease)
+                self.take(Report(replace(job, action=action), done=action.state not in Action.UNDER_WAY))
+            except LOST_DATABASE as problem:
+                self.take(Report(job, done=False, error=problem))
+
     def take(self, report: Report) -> None:
         action = report.job.action
         run = self.runs[action.action_plan_id]
@@ -192,6 +206,7 @@ class Applier(Worker):
             self.executor.withdraw()
             while self.jobs:
                 self.watch()
+                self.give_up()
                 self.collect(settings.POLL_INTERVAL)
             for run in list(self.runs.values()):
                 self.leave(run)

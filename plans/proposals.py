@@ -25,6 +25,8 @@ class ProposedAction:
     input_parameters: Mapping[str, Any]
     parents: Sequence[UUID] = ()
     uuid: UUID = field(default_factory=uuid4)
+    timeout: int | None = None
+    """How many seconds one execution may take; None or 0 for the site's default."""
 
 
 @transaction.atomic
@@ -63,6 +65,7 @@ def write_actions(plan: ActionPlan, proposed: Sequence[ProposedAction]) -> None:
             uuid=action.uuid,
             action_type=action.action_type,
             input_parameters=dict(action.input_parameters),
+            timeout=action.timeout,
         )
         for action in proposed
     }

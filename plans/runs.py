@@ -5,7 +5,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
+from math import inf
 
+from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
@@ -140,7 +142,9 @@ class PlanRun:
         return self.job(execution.revert, action) if action else None
 
     def job(self, work: Work, action: Action) -> Job:
-        return Job(work, action, self.lease)
+        # What is reverted stays SUCCEEDED: there is nothing to give up on.
+        limit = inf if work is execution.revert else action.seconds_allowed + settings.ACTION_TIMEOUT_GRACE
+        return Job(work, action, self.lease, limit)
 
     def look(self) -> None:
         """Find what became ready: among the children of those that finished, then in what is left of the plan."""

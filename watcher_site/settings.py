@@ -211,6 +211,9 @@ APPLIER_PLANS = read_whole("WATCHER_APPLIER_PLANS", 4, least=1)
 # An action that something was in the way of is tried again so often, after a pause of seconds that doubles.
 ACTION_RETRIES = read_whole("WATCHER_ACTION_RETRIES", 3, least=0, most=20)
 ACTION_RETRY_INTERVAL = read_number("WATCHER_ACTION_RETRY_INTERVAL", 10, least=0, most=3600)
+# How long one execution of an action may take that does not say so itself, and how long it then has to stop by itself.
+DEFAULT_ACTION_TIMEOUT = read_whole("WATCHER_DEFAULT_ACTION_TIMEOUT", 3600, least=1)
+ACTION_TIMEOUT_GRACE = read_number("WATCHER_ACTION_TIMEOUT_GRACE", 10, least=0)
 ROLLBACK = read_switch("WATCHER_ROLLBACK", False)
 # A recommended plan that nobody started within so many hours is superseded; 0 means never.
 ACTION_PLAN_EXPIRY = timedelta(hours=read_number("WATCHER_ACTION_PLAN_EXPIRY", 24, least=0, most=24 * 36525))

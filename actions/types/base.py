@@ -33,6 +33,10 @@ class LeaseLost(Interruption):
     """Its plan has another owner: nothing more may be written."""
 
 
+class TimedOut(Interruption):
+    """It took longer than it may."""
+
+
 OWN_EXCEPTIONS = (ActionFailed, CloudError, Refused)
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 SERVER = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 SHORT = {"name", "target", "status"}
 LONG = {
-    *("action", "cause", "owner", "interval", "start_time", "end_time"),
+    *("action", "cause", "owner", "interval", "timeout", "start_time", "end_time"),
     *("status_reason", "inputs", "depends_on", "depended_by"),
 }
 

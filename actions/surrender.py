@@ -1,0 +1,32 @@
+"""An applier gives up on an action whose worker does not come back from it."""
+
+from contextlib import suppress
+
+from actions.models import Action
+from actions.outcomes import TOO_LONG
+from actions.phases import Lease, PhaseRecord, Result
+from watcher_site.state import ConcurrentTransition
+
+
+def give_up(action: Action, lease: Lease) -> Action:
+    """Fail an action that takes longer than it may and does not stop, and return it as it is then.
+
+    What its worker still writes is refused, by the guards of the state that it knows. Where it was faster, it won.
+    """
+    standing = Action.objects.get(pk=action.pk)
+    with suppress(ConcurrentTransition):
+        if standing.state not in Action.FINAL:
+            Surrender(standing, lease).fail()
+    return Action.objects.get(pk=action.pk)
+
+
+class Surrender(PhaseRecord):
+    def fail(self) -> None:
+        reason = f"{TOO_LONG.format(self.action.seconds_allowed)}, and did not stop"
+        phase, waits = self.begin("timeout"), self.action.state == Action.State.PENDING
+        self.finish(phase, Result.ERROR, reason)
+        if self.action.state == Action.State.CANCELLING:
+            self.action.fail_abort(reason)
+        else:
+            self.action.fail("pre_condition" if waits else "execute", reason)
+        self.write(phase, hold=waits, orphans=True)

@@ -1,0 +1,178 @@
+"""An action that takes longer than it may: at its checkpoint, and where it reaches none."""
+
+from collections.abc import Callable, Iterator
+from threading import Event
+from typing import Any
+
+import pytest
+from django.db import connections
+from pytest_django import Settings
+
+from actions.models import Action
+from actions.surrender import give_up
+from actions.types.base import DONE, ActionType, Outcome
+from actions.types.nop import Nop
+from plans.applier import Applier
+from plans.executors import ThreadExecutor
+from plans.leases import PlanLease
+from plans.models import ActionPlan
+from plans.proposals import ProposedAction, propose
+from tests.builders import action, make_plan
+from tests.plans.inline import run_waiting
+from tests.plans.test_races import Race
+from watcher_site.models import Service
+
+LATE = "It took longer than 5 seconds"
+
+
+def phases(one: Action) -> list[tuple[str, str | None]]:
+    return list(one.events.values_list("event", "result"))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What time it is for executions: the last of these seconds."""
+    seconds = [0.0]
+    monkeypatch.setattr("actions.execution.time.monotonic", lambda: seconds[-1])
+    return seconds
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> Callable[[float], None]:
+    """Have nop actions take so many seconds, and look at their checkpoint then."""
+
+    def take(seconds: float) -> None:
+        def execute(self: ActionType) -> Outcome:
+            clock.append(clock[-1] + seconds)
+            self.context.checkpoint()
+            return DONE
+
+        monkeypatch.setattr(Nop, "execute", execute)
+
+    return take
+
+
+def run(**columns: Any) -> Action:
+    plan = make_plan({"a": []}, state="PENDING")
+    plan.actions.update(**columns)
+    run_waiting()
+    return action(plan, "a")
+
+
+@pytest.mark.django_db
+def test_what_takes_too_long_is_failed_at_its_checkpoint_and_its_type_undoes_it(slow: Callable[[float], None]) -> None:
+    slow(6)
+    one = run(timeout=5)
+    assert (one.state, one.status_message) == ("FAILED", f"Action failed in execute: {LATE}")
+    assert phases(one) == [("pre_condition", "Success"), ("execute", "Error"), ("abort", "Success")]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("timeout", [None, 0])
+def test_without_a_timeout_of_its_own_the_sites_default_counts(
+    slow: Callable[[float], None], settings: Settings, timeout: int | None
+) -> None:
+    settings.DEFAULT_ACTION_TIMEOUT = 5
+    slow(6)
+    assert run(timeout=timeout).status_message == f"Action failed in execute: {LATE}"
+
+
+@pytest.mark.django_db
+def test_what_is_in_time_is_left_alone(slow: Callable[[float], None]) -> None:
+    slow(5)
+    assert run(timeout=5).state == "SUCCEEDED"
+
+
+@pytest.mark.django_db
+def test_the_time_of_an_earlier_try_does_not_count(slow: Callable[[float], None], clock: list[float]) -> None:
+    slow(4)
+    clock.append(1000)
+    assert run(timeout=5).state == "SUCCEEDED"
+
+
+@pytest.mark.django_db
+def test_a_plan_may_say_how_long_an_action_takes() -> None:
+    plan = propose([ProposedAction("nop", {"message": "a"}, timeout=7), ProposedAction("nop", {"message": "b"})])
+    assert [action(plan, name).timeout for name in "ab"] == [7, None]
+    assert [action(plan, name).seconds_allowed for name in "ab"] == [7, 3600]
+
+
+def lease_of(plan: ActionPlan) -> PlanLease:
+    return PlanLease(plan, Service.register(Service.APPLIER, "here"))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ("ONGOING", f"Action failed in execute: {LATE}, and did not stop"),
+        ("CANCELLING", f"Action failed in abort: {LATE}, and did not stop"),
+    ],
+)
+def test_what_is_given_up_is_failed_and_says_so(state: str, message: str) -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    plan.actions.update(state=state, attempt=1, timeout=5)
+    one = give_up(plan.actions.get(), lease_of(plan))
+    assert (one.state, one.status_message, phases(one)) == ("FAILED", message, [("timeout", "Error")])
+
+
+@pytest.mark.django_db
+def test_what_ended_meanwhile_is_not_given_up() -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    plan.actions.update(state="SUCCEEDED", attempt=1)
+    assert give_up(plan.actions.get(), lease_of(plan)).state == "SUCCEEDED"
+
+
+@pytest.fixture
+def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
+    """Have the action named stuck wait for this, without a look at its checkpoint."""
+    end = Event()
+
+    def execute(self: ActionType) -> Outcome:
+        if self.input_parameters["message"] == "stuck":
+            end.wait(60)
+        return DONE
+
+    monkeypatch.setattr(Nop, "execute", execute)
+    yield end
+    end.set()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_what_is_stuck_holds_up_neither_its_plan_nor_the_end_of_the_applier(settings: Settings, stuck: Event) -> None:
+    settings.ACTION_TIMEOUT_GRACE = 0
+    plan = make_plan({"stuck": [], "after": ["stuck"], "beside": []}, state="PENDING")
+    Action.objects.filter(pk=action(plan, "stuck").pk).update(timeout=1)
+    executor = ThreadExecutor(1)
+    (worker,) = executor.workers
+    Applier(executor).run(once=True)
+    assert worker.is_alive()
+    states = dict(plan.actions.values_list("input_parameters__message", "state"))
+    assert states == {"stuck": "FAILED", "after": "SUCCEEDED", "beside": "SUCCEEDED"}
+    assert ActionPlan.objects.get(pk=plan.pk).state == "FAILED"
+    stuck.set()
+    worker.join(30)
+    # What the thread wrote when it came back after all was refused.
+    assert not worker.is_alive()
+    assert action(plan, "stuck").state == "FAILED"
+    connections.close_all()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_of_giving_up_and_finishing_at_the_same_moment_one_wins() -> None:
+    service = Service.register(Service.APPLIER, "here")
+    with Race() as race:
+        for _ in range(30):
+            plan = make_plan({"a": []}, state="ONGOING", applier=service)
+            begun = plan.actions.get()
+            begun.begin(service)
+            begun.save_state()
+            lease = PlanLease(plan, service)
+            begun.succeed()
+            finished, given_up = race.run(
+                begun.save_state, lambda one=begun, lease=lease: give_up(one, lease).state == "FAILED"
+            )
+            assert finished != given_up
+            assert plan.actions.get().state == ("SUCCEEDED" if finished else "FAILED")
