@@ -7,7 +7,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import DataError, IntegrityError, transaction
 from django.utils import timezone
 
 from cluster.contents import CloudContents
@@ -19,6 +19,8 @@ from cluster.models import Synchronization
 log = structlog.get_logger(__name__)
 # How often, in seconds, a long reading says that it goes on.
 RENEWAL = 30
+# What writing raises of what our tables do not take, or what contradicts what was recorded alone meanwhile.
+UNFIT = (Misfit, ValueError, DataError, IntegrityError)
 
 
 class Overtaken(CloudError):
@@ -53,15 +55,20 @@ def read_and_write(holder: UUID) -> MirrorReport:
     try:
         contents = cloud().read_contents(keep(holder))
         report = write(contents, holder, began)
-    except Misfit as problem:
-        # What was recorded alone meanwhile contradicts it: the next reading sees the same.
-        Synchronization.fail(holder, str(problem))
-        raise CloudError(str(problem)) from problem
+    except UNFIT as problem:
+        reason = describe(problem)
+        Synchronization.fail(holder, reason)
+        raise CloudError(reason) from problem
     except BaseException as problem:
         Synchronization.fail(holder, str(problem) if isinstance(problem, CloudError) else type(problem).__name__)
         raise
     log.info("cloud read", created=report.created, changed=report.changed, removed=report.removed)
     return report
+
+
+def describe(problem: Exception) -> str:
+    """Say in one line what does not fit. A database goes on with the whole row, which may hold secrets."""
+    return f"What the cloud holds does not fit into our tables: {str(problem).partition(chr(10))[0]}"
 
 
 def keep(holder: UUID) -> Callable[[], None]:

@@ -116,6 +116,15 @@ def test_the_engine_goes_on_where_its_reading_fails(
     assert reread(answered).state == "SUCCEEDED"
 
 
+def test_the_engine_goes_on_where_our_tables_do_not_take_what_it_read(
+    emulator: Emulator, engine: DecisionEngine, settings: Settings
+) -> None:
+    settings.SYNC_INTERVAL = timedelta(hours=1)
+    emulator.nova.flavors["f1"]["vcpus"] = None
+    assert engine.work() is False
+    assert "does not fit into our tables" in Synchronization.objects.get().problem
+
+
 def test_a_cloud_that_is_mirrored_is_not_filled_from_files(emulator: Emulator) -> None:
     with pytest.raises(Conflict, match="only the embedded cloud can be filled"):
         load_topology({"compute_nodes": []})

@@ -3,7 +3,9 @@
 import io
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -117,6 +119,24 @@ def test_an_answer_that_is_no_json(emulator: Emulator) -> None:
     emulator.fail("os-aggregates", 200)
     code, message = refusal()
     assert (code, message.split(":")[0]) == (OUT_OF_ORDER, "The cloud's answer makes no sense")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda server: server["flavor"].update(vcpus=None), "vcpus"),
+        (lambda server: server.update(id="42"), "badly formed hexadecimal UUID string"),
+    ],
+)
+def test_what_our_tables_do_not_take_is_told_without_the_row(
+    emulator: Emulator, spoil: Callable[[dict[str, Any]], None], reason: str
+) -> None:
+    server = emulator.nova.add_server("web", "compute1", metadata={"password": "confidential"})
+    spoil(emulator.nova.servers[server])
+    code, message = refusal()
+    assert (code, reason in message, "confidential" in message) == (OUT_OF_ORDER, True, False)
+    assert message.startswith("What the cloud holds does not fit into our tables: ")
+    assert (Synchronization.objects.get().problem, Server.objects.exists()) == (message, False)
 
 
 def test_the_embedded_cloud_has_nothing_to_be_read() -> None:
