@@ -1,4 +1,4 @@
-"""Why a person cannot skip an action any more, in the words of the console."""
+"""Why a person cannot skip or restore an action any more, in the words of the console."""
 
 from datetime import datetime
 
@@ -22,6 +22,18 @@ def obstacle(action: Action) -> str | None:
         return f"{action.called} was skipped by {action.skipped_by} {ago(changed(action))}{why}"
     message = f" {action.status_message}" if action.status_message else ""
     return f"{action.called} is {action.state} already, {since(action)}.{message}"
+
+
+def restore_obstacle(action: Action) -> str | None:
+    """Return why an action cannot be restored, as `obstacle` does."""
+    plan = action.action_plan
+    if not plan.is_prunable:
+        return f"Nothing of this action plan can be restored any more: it is {plan.state}, {since(plan)}."
+    if action.is_restorable:
+        return None
+    if action.state == Action.State.SKIPPED:
+        return f"{action.called} was skipped automatically, and stays so."
+    return f"{action.called} is not skipped: it is {action.state}, {since(action)}."
 
 
 def since(record: StatefulModel) -> str:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from actions.filters import ActionFilters
 from actions.forms import NewReasonForm, ReasonForm
 from actions.models import Action
-from actions.obstacles import obstacle
+from actions.obstacles import obstacle, restore_obstacle
 from actions.skipping import change_reason, restore_action, skip_action
 from actions.statuses import shown
 from actions.tables import ActionTable
@@ -142,5 +142,8 @@ class RestoreAction(Verb):
         return reverse("actions:detail", args=[record.uuid])
 
     def perform(self, record: Action) -> str:
-        restore_action(record.uuid)
+        try:
+            restore_action(record.uuid)
+        except Conflict as refusal:
+            raise Conflict(restore_obstacle(self.get_object()) or str(refusal)) from refusal
         return "Restored. It is executed with its plan."

@@ -20,6 +20,6 @@ def check_strategies(**_: Any) -> list[CheckMessage]:
         for attribute, known in (("goal", GOALS), ("planner", PLANNERS)):
             named = getattr(strategy, attribute, None)
             if named not in known:
-                text = f"STRATEGIES: {strategy.name} names the {attribute} {named}, which is not there."
+                text = f"WATCHER_STRATEGIES: {strategy.name} names the {attribute} {named}, which is not there."
                 problems.append(Error(text, id=f"audits.E00{1 if attribute == 'goal' else 2}"))
     return problems

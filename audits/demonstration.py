@@ -60,7 +60,10 @@ def load_demonstration_again() -> ActionPlan:
     lock_table(ComputeNode)
     document = read()
     for name in strangers(document):
-        raise Conflict(f"The cloud holds {name}, which is none of the demonstration's: nothing was changed.")
+        raise Conflict(
+            f"The cloud holds {name}, which is none of the demonstration's: nothing was changed. "
+            "Load the demonstration into a database of its own."
+        )
     for plan in ActionPlan.objects.filter(state__in=AT_WORK).present():
         raise Conflict(f"Action plan {plan.uuid} is {plan.state}: wait for its end, or cancel it.")
     for model in KINDS.values():

@@ -137,6 +137,7 @@ class Cancel(AuditVerb):
     permission_required = "audits.change_audit"
     verb = "cancel the audit"
     question = "Cancel this audit?"
+    possible_in = Audit.sources("cancel")
     consequence = "It will propose no further action plan."
 
     def perform(self, record: Audit) -> str:
@@ -148,6 +149,7 @@ class Suspend(AuditVerb):
     permission_required = "audits.change_audit"
     verb = "suspend the audit"
     question = "Suspend this audit?"
+    possible_in = Audit.sources("suspend")
     consequence = "It does not run until you resume it; a run that is under way comes to nothing."
 
     def perform(self, record: Audit) -> str:
@@ -159,6 +161,7 @@ class Resume(AuditVerb):
     permission_required = "audits.change_audit"
     verb = "resume the audit"
     question = "Resume this audit?"
+    possible_in = Audit.sources("resume")
     consequence = "It runs again at its next time; what it missed is left out."
 
     def perform(self, record: Audit) -> str:
@@ -170,6 +173,7 @@ class Delete(Deletion, AuditVerb):
     permission_required = "audits.delete_audit"
     verb = "delete the audit"
     question = "Delete this audit?"
+    possible_in = Audit.DELETABLE
     consequence = "It goes from every list; the action plans that it proposed stay."
 
     def where_to(self, record: Audit, done: bool) -> str:

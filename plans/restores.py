@@ -5,12 +5,15 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.http import HttpResponseClientRefresh
 
+from actions.models import Action
+from actions.obstacles import restore_obstacle
 from actions.skipping import restore_actions
 from plans.models import ActionPlan
 from plans.skips import chosen
 from watcher_site.pages import Verb, perform_and_tell
+from watcher_site.refusals import Conflict
 from watcher_site.templatetags.console import short
 
 
@@ -27,8 +30,17 @@ class Restore(Verb):
         plan = self.get_object()
         self.uuids = chosen(request.POST)
         page = self.where_to(plan, perform_and_tell(self, plan))
-        return HttpResponseClientRedirect(page) if getattr(request, "htmx", False) else redirect(page)
+        # The button stands on that very page: to go to another place of it would leave everything as it was.
+        return HttpResponseClientRefresh() if getattr(request, "htmx", False) else redirect(page)
 
     def perform(self, record: ActionPlan) -> str:
-        number = restore_actions(record, self.uuids)
+        try:
+            number = restore_actions(record, self.uuids)
+        except Conflict as refusal:
+            raise Conflict(self.reason() or str(refusal)) from refusal
         return "Restored 1 action." if number == 1 else f"Restored {number} actions."
+
+    def reason(self) -> str | None:
+        """Return why the first of them that cannot be restored cannot."""
+        found = Action.objects.present().filter(uuid__in=self.uuids).select_related("action_plan").order_by("pk")
+        return next(filter(None, map(restore_obstacle, found)), None)

@@ -120,6 +120,7 @@ class Cancel(ActionPlanVerb):
     permission_required = "plans.cancel_actionplan"
     verb = "cancel the action plan"
     question = "Cancel this action plan?"
+    possible_in = ActionPlan.CANCELLABLE
     consequence = "What runs is aborted, and nothing more of it begins. A cancelled plan cannot be started again."
 
     def perform(self, record: ActionPlan) -> str:
@@ -131,6 +132,7 @@ class Delete(Deletion, ActionPlanVerb):
     permission_required = "plans.delete_actionplan"
     verb = "delete the action plan"
     question = "Delete this action plan?"
+    possible_in = ActionPlan.DELETABLE
     consequence = "It goes from every list, with its actions and their events."
 
     def where_to(self, record: ActionPlan, done: bool) -> str:

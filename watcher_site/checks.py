@@ -20,37 +20,37 @@ def check_plugins(**_: Any) -> list[CheckMessage]:
 
 def check_setting(setting: str, contract: str) -> list[CheckMessage]:
     """Report what is wrong with the plug-in that a setting names, or with those of a table."""
-    named = getattr(settings, setting)
+    named, variable = getattr(settings, setting), f"WATCHER_{setting}"
     if isinstance(named, str):
-        return check_path(setting, named, contract)
-    return [problem for path in named for problem in check_path(setting, path, contract)] or check_names(
-        setting, named
+        return check_path(variable, named, contract)
+    return [problem for path in named for problem in check_path(variable, path, contract)] or check_names(
+        variable, named
     )
 
 
-def check_path(setting: str, path: str, contract: str) -> list[CheckMessage]:
+def check_path(variable: str, path: str, contract: str) -> list[CheckMessage]:
     """Report a plug-in that cannot be loaded, whatever its module raises, or that does not keep its contract."""
     try:
         plugin = import_string(path)
     except Exception as problem:
-        return [Error(f"{setting}: {path} cannot be loaded: {problem}", id="watcher_site.E001")]
+        return [Error(f"{variable}: {path} cannot be loaded: {problem}", id="watcher_site.E001")]
     if not (isclass(plugin) and issubclass(plugin, import_string(contract))):
-        return [Error(f"{setting}: {path} is not a {contract}.", id="watcher_site.E002")]
+        return [Error(f"{variable}: {path} is not a {contract}.", id="watcher_site.E002")]
     if isabstract(plugin):
         missing = ", ".join(sorted(getattr(plugin, "__abstractmethods__", ())))
-        return [Error(f"{setting}: {path} lacks {missing}.", id="watcher_site.E003")]
+        return [Error(f"{variable}: {path} lacks {missing}.", id="watcher_site.E003")]
     return []
 
 
-def check_names(setting: str, paths: list[str]) -> list[CheckMessage]:
+def check_names(variable: str, paths: list[str]) -> list[CheckMessage]:
     """Report plug-ins of a table without a name, or with the name of another."""
     names = [getattr(import_string(path), "name", "") for path in paths]
     problems: list[CheckMessage] = []
     for path, name in zip(paths, names, strict=True):
         if not (isinstance(name, str) and name):
-            problems.append(Error(f"{setting}: {path} has no name.", id="watcher_site.E004"))
+            problems.append(Error(f"{variable}: {path} has no name.", id="watcher_site.E004"))
         elif names.count(name) > 1:
-            problems.append(Error(f"{setting}: {path} shares the name {name} with another.", id="watcher_site.E005"))
+            problems.append(Error(f"{variable}: {path} shares the name {name} with another.", id="watcher_site.E005"))
     return problems
 
 

@@ -1,6 +1,7 @@
 """What the pages of every app share: who may see them, lists, single records, and buttons that change something."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 from django.contrib import messages
@@ -69,6 +70,8 @@ class Verb(Page, ByUUID, View, ABC):
     verb: ClassVar[str]
     question: ClassVar[str] = ""
     consequence: ClassVar[str] = ""
+    possible_in: ClassVar[Collection[str] | None] = None
+    """The states in which it makes sense to ask; all, where it is left out."""
 
     @abstractmethod
     def perform(self, record: Any) -> str:
@@ -84,9 +87,16 @@ class Verb(Page, ByUUID, View, ABC):
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
-        if not self.question:
-            return redirect(self.where_to(record, False))
-        return render(request, "confirm.html", {"record": record, "view": self, "back": self.where_to(record, False)})
+        if self.possible_in is not None and record.state not in self.possible_in:
+            messages.error(request, f"Not done ({self.verb}): {standing(record)}")
+        elif self.question:
+            return self.ask(record)
+        return redirect(self.where_to(record, False))
+
+    def ask(self, record: Any) -> HttpResponse:
+        return render(
+            self.request, "confirm.html", {"record": record, "view": self, "back": self.where_to(record, False)}
+        )
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
@@ -123,7 +133,6 @@ def perform_and_tell(verb: Verb, record: Model) -> bool:
 
 
 def standing(record: Any) -> str:
-    """Say what a record with a state is, since when, and what it says of that itself."""
+    """Say what a record with a state is, and since when."""
     changed = f" (last changed {ago(record.updated_at)})" if record.updated_at else ""
-    message = f" {record.status_message}" if record.status_message else ""
-    return f"the {record._meta.verbose_name} is already {record.state}{changed}.{message}"
+    return f"the {record._meta.verbose_name} is already {record.state}{changed}."

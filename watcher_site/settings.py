@@ -399,10 +399,14 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    "filters": {"without_traceback": {"()": "watcher_site.log_filters.WithoutTraceback"}},
+    "filters": {
+        "without_traceback": {"()": "watcher_site.log_filters.WithoutTraceback"},
+        "traceback_of_faults": {"()": "watcher_site.log_filters.TracebackOfFaults"},
+    },
     "loggers": {
         # Anybody can send a request with a wrong Host header, at any rate.
         "django.security.DisallowedHost": {"filters": ["without_traceback"]},
+        "django.request": {"filters": ["traceback_of_faults"]},
         # A Keystone that does not answer is told in our own words.
         "keystoneauth.identity": {"level": "ERROR"},
         # These bring handlers of their own.

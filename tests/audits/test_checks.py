@@ -24,11 +24,11 @@ def test_the_built_in_strategies_are_sound() -> None:
 
 
 def test_a_goal_that_is_not_there_is_reported(settings: Any) -> None:
-    assert report(settings, "Homeless") == ["STRATEGIES: dummy names the goal nowhere, which is not there."]
+    assert report(settings, "Homeless") == ["WATCHER_STRATEGIES: dummy names the goal nowhere, which is not there."]
 
 
 def test_a_planner_that_is_not_there_is_reported(settings: Any) -> None:
-    assert report(settings, "Aimless") == ["STRATEGIES: dummy names the planner chance, which is not there."]
+    assert report(settings, "Aimless") == ["WATCHER_STRATEGIES: dummy names the planner chance, which is not there."]
 
 
 def test_a_strategy_that_cannot_be_loaded_is_left_to_the_check_of_all_plug_ins(settings: Any) -> None:

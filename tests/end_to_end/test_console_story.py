@@ -132,6 +132,15 @@ def test_a_person_skips_starts_and_watches_a_plan(page: Page, applier: Thread) -
     assert page.complaints == []
 
 
+def test_a_person_takes_a_skip_back(page: Page) -> None:
+    row(page, "web-1").get_by_role("button", name="Skip migrate web-1").click()
+    skip(page, "not yet")
+    row(page, "web-1").get_by_role("button", name="Restore migrate web-1").click()
+    expect(page.get_by_text("Restored 1 action.")).to_be_visible()
+    expect(row(page, "web-1").get_by_role("button", name="Skip migrate web-1")).to_be_visible()
+    expect(row(page, "web-1")).not_to_contain_text("not yet")
+
+
 def test_what_a_person_chose_survives_the_updates_of_the_page(page: Page) -> None:
     page.get_by_role("button", name="Start").click()
     page.get_by_label("Select migrate web-3").check()

@@ -113,6 +113,13 @@ def test_a_plan_that_was_started_meanwhile_says_so(administrator: Client) -> Non
     )
 
 
+@pytest.mark.parametrize(("verb", "state"), [("cancel", "SUCCEEDED"), ("cancel", "CANCELLING"), ("delete", "ONGOING")])
+def test_what_a_state_does_not_allow_is_not_asked_about(administrator: Client, verb: str, state: str) -> None:
+    plan = make_plan({"a": []}, state=state)
+    text = administrator.get(reverse(f"plans:{verb}", args=[plan.uuid]), follow=True).content.decode()
+    assert f"Not done ({verb} the action plan): the action plan is already {state}." in text
+
+
 def test_a_get_changes_nothing(administrator: Client) -> None:
     plan = make_plan({"a": []})
     for verb in ("start", "cancel", "delete"):

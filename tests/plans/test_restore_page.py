@@ -54,15 +54,30 @@ def test_the_button_restores_the_action(administrator: Client, plan: ActionPlan)
     assert not plan.actions.filter(state="SKIPPED").exists()
 
 
-def test_to_htmx_the_page_is_named_that_it_is_to_load(administrator: Client, plan: ActionPlan) -> None:
+def test_htmx_is_told_to_load_the_page_anew(administrator: Client, plan: ActionPlan) -> None:
     answer = restore(administrator, plan.actions.get(state="SKIPPED"), headers={"HX-Request": "true"})
-    assert answer.headers["HX-Redirect"].startswith(reverse("plans:detail", args=[plan.uuid]))
+    assert answer.headers["HX-Refresh"] == "true"
+
+
+def test_what_another_tab_restored_is_named(administrator: Client, plan: ActionPlan) -> None:
+    one = plan.actions.get(state="SKIPPED")
+    restore(administrator, one)
+    text = restore(administrator, one, follow=True).content.decode()
+    assert "is not skipped: it is PENDING, since its last change" in text
+    assert "State transition" not in text
+
+
+def test_what_was_skipped_automatically_stays_so_and_says_so(administrator: Client) -> None:
+    one = make_plan({"a": []}).actions.get()
+    one.skip_automatically("the server is gone")
+    one.save_state()
+    assert "was skipped automatically, and stays so." in restore(administrator, one, follow=True).content.decode()
 
 
 def test_a_plan_that_began_meanwhile_refuses_and_says_why(administrator: Client, plan: ActionPlan) -> None:
     ActionPlan.objects.update(state="ONGOING")
     answer = restore(administrator, plan.actions.get(state="SKIPPED"), follow=True)
-    assert "ONGOING" in answer.content.decode()
+    assert "Nothing of this action plan can be restored any more: it is ONGOING" in answer.content.decode()
     assert plan.actions.filter(state="SKIPPED").count() == 1
 
 

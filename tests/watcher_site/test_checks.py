@@ -43,7 +43,7 @@ def test_a_path_that_leads_nowhere_is_an_error(settings: Settings, setting: str,
 def test_an_error_names_the_setting_and_the_path(settings: Settings) -> None:
     settings.CLOUD = "no.such.Cloud"
     (problem,) = check_plugins()
-    assert problem.msg.startswith("CLOUD: no.such.Cloud cannot be loaded: ")
+    assert problem.msg.startswith("WATCHER_CLOUD: no.such.Cloud cannot be loaded: ")
 
 
 @pytest.mark.parametrize("path", ["builtins.dict", "os.path.join", "audits.strategies.dummy.Dummy"])

@@ -24,6 +24,10 @@ def test_the_printed_password_logs_in() -> None:
     assert User.objects.get(username="rosa").check_password(password)
 
 
+def test_the_printed_password_is_one_word_to_every_shell() -> None:
+    assert create("rosa", "--group", "reader").split("password ")[1].split()[0].isalnum()
+
+
 def test_a_chosen_password_is_used_and_not_printed(settings: Settings) -> None:
     settings.USER_PASSWORD = "chosen by the operator"
     assert settings.USER_PASSWORD not in create("rosa", "--group", "reader")

@@ -1,6 +1,7 @@
 """Logs are one JSON object a line, or readable for a person, and hold no secret."""
 
 import json
+import logging
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ from structlog.testing import capture_logs
 
 from tests.watcher_site.site_process import run
 from watcher_site.gunicorn import AccessLogger
+from watcher_site.log_filters import TracebackOfFaults
 
 SPEAK = """
 import logging, warnings, structlog, django
@@ -57,6 +59,14 @@ def test_a_person_reads_no_json_and_no_colours_in_a_file() -> None:
     printed = speak(WATCHER_LOG_FORMAT="console")
     assert "Plan 7 started." in printed
     assert not {"{", "\x1b"} & set(printed)
+
+
+@pytest.mark.parametrize(("status", "shown"), [(403, False), (404, False), (500, True)])
+def test_only_our_own_faults_tell_where_they_come_from(status: int, shown: bool) -> None:
+    record = logging.LogRecord("django.request", logging.WARNING, "", 0, "Forbidden", (), (LookupError, None, None))
+    record.status_code = status
+    assert TracebackOfFaults().filter(record)
+    assert bool(record.exc_info) == shown
 
 
 def access(**environ: str) -> dict[str, Any]:
