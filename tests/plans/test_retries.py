@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
+from actions.skipping import skip_action
 from actions.types.base import DONE, ActionType, Answer, Outcome
 from actions.types.nop import Nop
 from plans.applier import Applier
@@ -16,6 +17,7 @@ from tests.builders import action, make_plan
 from tests.plans.inline import InlineExecutor, run_waiting
 from tests.plans.test_races import Race
 from watcher_site.models import Service
+from watcher_site.refusals import Conflict
 
 BUSY = Outcome(Answer.RETRY, "busy")
 
@@ -165,3 +167,12 @@ def test_an_applier_does_not_begin_what_is_not_due() -> None:
     applier = Applier(InlineExecutor())
     advance(applier)
     assert (state_of(plan), action(plan, "a").state) == ("ONGOING", "PENDING")
+
+
+@pytest.mark.django_db
+def test_what_is_put_off_can_not_be_skipped_any_more(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    answer(monkeypatch, "a", BUSY)
+    advance(patient)
+    with pytest.raises(Conflict, match="State update not allowed for actionplan state: ONGOING"):
+        skip_action(action(plan, "a").uuid, "alice")
