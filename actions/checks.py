@@ -1,0 +1,25 @@
+"""A system check of action types that answer as those of earlier versions did."""
+
+from contextlib import suppress
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+from django.utils.module_loading import import_string
+
+
+@register()
+def check_outcomes(**_: Any) -> list[CheckMessage]:
+    return [
+        Error(f"ACTION_TYPES: execute of {path} returns a bool, and must return an Outcome.", id="actions.E001")
+        for path in settings.ACTION_TYPES
+        if answers_with_bool(path)
+    ]
+
+
+def answers_with_bool(path: str) -> bool:
+    """Say whether an action type declares so. One that cannot be loaded is another check's."""
+    with suppress(Exception):
+        annotations: dict[str, Any] = import_string(path).execute.__annotations__
+        return annotations.get("return") in (bool, "bool")
+    return False
