@@ -4,9 +4,11 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any, cast
 
 from django import forms
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
 
 from audits.models import NAME_LENGTH, Audit, Goal, Strategy
-from audits.parameter_fields import PREFIX, fields_for, parameters_of
+from audits.parameter_fields import fields_for, is_parameter, parameters_of
 from audits.row_fields import RowsWidget
 from audits.schedule import INTERVAL_LENGTH
 from audits.scope_fields import AGGREGATES, LEFT_OUT, ZONES, scope_fields, scope_of
@@ -83,7 +85,8 @@ class AuditForm(forms.Form):
         help_text="Otherwise the audit is cancelled then.",
     )
 
-    def __init__(self, *arguments: Any, url: str = "", **options: Any) -> None:
+    def __init__(self, *arguments: Any, url: str = "", drawn: QueryDict | None = None, **options: Any) -> None:
+        """``drawn`` is what the parameters' fields held, where the form is drawn anew with the same strategy."""
         super().__init__(*arguments, **options)
         self.redraw = REDRAW | {"hx-get": url}
         goals = Goal.objects.present().order_by("display_name")
@@ -91,6 +94,8 @@ class AuditForm(forms.Form):
         strategies = self.offer_strategies(self.chosen("goal", goals))
         strategy = self.chosen("strategy", strategies) or self.only(strategies)
         self.add_parameters(strategy.parameters_spec if strategy else {})
+        if drawn is not None:
+            self.keep_parameters(drawn)
         self.fields |= scope_fields()
         self.fields["audit_type"].widget.attrs |= self.redraw
         if self.value_of("audit_type") != Audit.Type.CONTINUOUS:
@@ -132,8 +137,13 @@ class AuditForm(forms.Form):
             self.fields[name] = field
             if isinstance(field.widget, RowsWidget):
                 field.widget.redraw = self.redraw
-                if rows := field.widget.value_from_datadict(self.initial, {}, name):
-                    self.initial[name] = rows
+
+    def keep_parameters(self, drawn: QueryDict) -> None:
+        """Show what was typed and ticked, and leave empty what was emptied: a box that is not ticked is not sent."""
+        for name in filter(is_parameter, self.fields):
+            field = self.fields[name]
+            typed = field.widget.value_from_datadict(drawn, MultiValueDict(), name)
+            self.initial[name] = field.bound_data(typed, field.initial)
 
     def chosen(self, name: str, records: Iterable[Any]) -> Any:
         value = self.value_of(name)
@@ -144,7 +154,7 @@ class AuditForm(forms.Form):
 
     def choices(self) -> list[forms.BoundField]:
         """Return the fields that follow from the goal and the type: the strategy, its parameters, and the times."""
-        names = ["strategy", *(name for name in self.fields if name.startswith(PREFIX)), *TIMES]
+        names = ["strategy", *filter(is_parameter, self.fields), *TIMES]
         return [self[name] for name in names if name in self.fields]
 
     def clean_audit_type(self) -> str:

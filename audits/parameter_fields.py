@@ -16,6 +16,14 @@ PREFIX = "parameter-"
 Rule = Mapping[str, Any]
 Options = dict[str, Any]
 EMPTY: tuple[Any, ...] = (None, "", [])
+IN_FULL = {
+    "src_node": "from_node",
+    "dst_node": "to_node",
+    "src_pool": "from_pool",
+    "dst_pool": "to_pool",
+    "src_type": "from_type",
+    "dst_type": "to_type",
+}
 
 
 def fields_for(schema: Rule, prefix: str = PREFIX, group: str = "") -> dict[str, forms.Field]:
@@ -34,11 +42,15 @@ def fields_for(schema: Rule, prefix: str = PREFIX, group: str = "") -> dict[str,
     return fields
 
 
+def is_parameter(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
 def parameters_of(cleaned: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the fields hold as the objects that the schema asks for, without what was left empty."""
     parameters: dict[str, Any] = {}
     for name, value in cleaned.items():
-        if not name.startswith(PREFIX) or value in EMPTY:
+        if not is_parameter(name) or value in EMPTY:
             continue
         *path, last = name.removeprefix(PREFIX).split(".")
         inner = parameters
@@ -50,14 +62,8 @@ def parameters_of(cleaned: Mapping[str, Any]) -> dict[str, Any]:
 
 def words(name: str) -> str:
     """Return the name of a parameter as people write: ``maintenance_node`` reads "Maintenance node"."""
-    text = SHORT_FOR.get(name, name).replace("_", " ").strip()
+    text = IN_FULL.get(name, name).replace("_", " ").strip()
     return text[:1].upper() + text[1:]
-
-
-SHORT_FOR = {"src_node": "from_node", "dst_node": "to_node", "src_pool": "from_pool", "dst_pool": "to_pool"} | {
-    "src_type": "from_type",
-    "dst_type": "to_type",
-}
 
 
 def field_for(name: str, rule: Rule, required: bool, label: str) -> forms.Field:

@@ -14,7 +14,7 @@ from audits.creation import create_audit
 from audits.filters import AuditFilters
 from audits.forms import AuditForm
 from audits.models import Audit
-from audits.parameter_fields import PREFIX
+from audits.parameter_fields import PREFIX, is_parameter
 from audits.scope_fields import scope_in_words
 from audits.tables import AuditTable
 from watcher_site.kept_forms import KeepsForm
@@ -75,9 +75,7 @@ class NewAudit(KeepsForm, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         kept = self.kept()
-        form = (
-            AuditForm(kept, url=request.path) if kept else AuditForm(initial=asked_so_far(request), url=request.path)
-        )
+        form = AuditForm(kept, url=request.path) if kept else drawn_anew(request)
         template = "audits/_choices.html" if getattr(request, "htmx", False) else "audits/audit_form.html"
         return render(request, template, {"form": form})
 
@@ -90,10 +88,16 @@ class NewAudit(KeepsForm, View):
         return redirect("audits:detail", uuid=audit.uuid)
 
 
-def asked_so_far(request: HttpRequest) -> dict[str, Any]:
-    """Return what the form held, without the parameters of a strategy that was just left: their defaults differ."""
-    left = getattr(getattr(request, "htmx", None), "trigger_name", None) in {"goal", "strategy"}
-    return {name: value for name, value in request.GET.items() if not (left and name.startswith(PREFIX))}
+def drawn_anew(request: HttpRequest) -> AuditForm:
+    """Return the form with what it held, but for the parameters of a strategy that was just left: others differ.
+
+    A link may name them as well, and begin the form so.
+    """
+    htmx: Any = getattr(request, "htmx", None)
+    trigger = htmx.trigger_name if htmx else None
+    drawn = None if trigger in {None, "goal", "strategy"} else request.GET
+    initial = {name: value for name, value in request.GET.items() if trigger is None or not is_parameter(name)}
+    return AuditForm(initial=initial, url=request.path, drawn=drawn)
 
 
 def make_audit(form: AuditForm) -> Audit | None:

@@ -1,5 +1,6 @@
 """The form of a new audit: what it offers of the cloud, what it asks for, and what its fields become."""
 
+import html
 import re
 from typing import Any
 
@@ -12,6 +13,8 @@ from audits.models import Audit, Goal, Strategy
 from audits.parameter_fields import fields_for, parameters_of
 from tests.builders import make_aggregate, make_node, make_pool, make_volume_type
 
+BALANCING = {"goal": "workload_balancing", "strategy": "workload_stabilization"}
+
 
 @pytest.fixture
 def administrator(client: Client, cloud_admin: User) -> Client:
@@ -21,6 +24,11 @@ def administrator(client: Client, cloud_admin: User) -> Client:
 
 def show(client: Client, **query: Any) -> str:
     return client.get(reverse("audits:create"), query).content.decode()
+
+
+def redraw(client: Client, trigger: str, **query: Any) -> str:
+    headers = {"HX-Request": "true", "HX-Trigger-Name": trigger}
+    return client.get(reverse("audits:create"), query, headers=headers).content.decode()
 
 
 def create(client: Client, goal: str, **fields: Any) -> str:
@@ -109,8 +117,8 @@ def test_pools_and_volume_types_are_offered(administrator: Client) -> None:
 
 def test_filling_in_a_row_brings_another(administrator: Client) -> None:
     make_node("compute1")
-    filled = {"goal": "hardware_maintenance", "parameter-compute_nodes.0.src_node": "compute1"}
-    text = show(administrator, **filled)
+    cell = "parameter-compute_nodes.0.src_node"
+    text = redraw(administrator, cell, goal="hardware_maintenance", **{cell: "compute1"})
     assert options(text, "parameter-compute_nodes.1.src_node") == ["", "compute1"]
     assert 'value="compute1" selected' in text
 
@@ -118,9 +126,22 @@ def test_filling_in_a_row_brings_another(administrator: Client) -> None:
 @pytest.mark.parametrize(("trigger", "period"), [("strategy", "3600"), ("audit_type", "7200")])
 def test_another_strategy_begins_with_its_own_defaults(administrator: Client, trigger: str, period: str) -> None:
     query = {"goal": "server_consolidation", "strategy": "vm_workload_consolidation", "parameter-period": "7200"}
-    headers = {"HX-Request": "true", "HX-Trigger-Name": trigger}
-    text = administrator.get(reverse("audits:create"), query, headers=headers).content.decode()
+    text = redraw(administrator, trigger, **query)
     assert re.findall(r'name="parameter-period" value="(.*?)"', text) == [period]
+
+
+@pytest.mark.parametrize("ticked", [[], ["instance_cpu_usage"], ["instance_cpu_usage", "instance_ram_usage"]])
+def test_boxes_stay_as_they_were_ticked_when_the_form_is_drawn_anew(administrator: Client, ticked: list[str]) -> None:
+    text = redraw(administrator, "audit_type", **BALANCING, **{"parameter-metrics": ticked})
+    inputs = re.findall(r'<input[^>]*name="parameter-metrics"[^>]*>', text)
+    assert [re.search('value="(.*?)"', box)[1] for box in inputs if "checked" in box] == ticked
+
+
+def test_json_is_not_quoted_when_the_form_is_drawn_anew(administrator: Client) -> None:
+    typed = '[{"action_type": "nop"}]'
+    text = redraw(administrator, "audit_type", goal="unclassified", **{"parameter-actions": typed})
+    area = re.search('<textarea name="parameter-actions".*?>(.*?)</textarea>', text, re.DOTALL)
+    assert html.unescape(area[1]).strip() == typed
 
 
 def test_rows_become_a_list_of_objects(administrator: Client) -> None:
