@@ -14,7 +14,7 @@ from audits.schedule import INTERVAL_LENGTH
 from audits.scope_fields import AGGREGATES, LEFT_OUT, ZONES, scope_fields, scope_of
 from watcher_site.plugins import load
 
-# Choosing one of these asks the server for the fields that follow from it.
+# Choosing one of these asks the server for the fields that follow from it. The form may be longer than a URL.
 REDRAW = {"hx-include": "closest form", "hx-target": "#choices", "hx-swap": "innerHTML"}
 
 
@@ -88,7 +88,7 @@ class AuditForm(forms.Form):
     def __init__(self, *arguments: Any, url: str = "", drawn: QueryDict | None = None, **options: Any) -> None:
         """``drawn`` is what the parameters' fields held, where the form is drawn anew with the same strategy."""
         super().__init__(*arguments, **options)
-        self.redraw = REDRAW | {"hx-get": url}
+        self.redraw = REDRAW | {"hx-post": url}
         goals = Goal.objects.present().order_by("display_name")
         self.offer_goals(goals)
         strategies = self.offer_strategies(self.chosen("goal", goals))

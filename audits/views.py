@@ -75,11 +75,14 @@ class NewAudit(KeepsForm, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         kept = self.kept()
-        form = AuditForm(kept, url=request.path) if kept else drawn_anew(request)
-        template = "audits/_choices.html" if getattr(request, "htmx", False) else "audits/audit_form.html"
-        return render(request, template, {"form": form})
+        # A link may name some of the fields, and begin the form so.
+        form = AuditForm(kept, url=request.path) if kept else AuditForm(initial=request.GET.dict(), url=request.path)
+        return render(request, "audits/audit_form.html", {"form": form})
 
     def post(self, request: HttpRequest) -> HttpResponse:
+        if htmx := getattr(request, "htmx", None):
+            form = draw_anew(request, str(htmx.trigger_name))
+            return render(request, "audits/_choices.html", {"form": form})
         form = AuditForm(request.POST, url=request.path)
         audit = make_audit(form) if form.is_valid() else None
         if audit is None:
@@ -88,15 +91,10 @@ class NewAudit(KeepsForm, View):
         return redirect("audits:detail", uuid=audit.uuid)
 
 
-def drawn_anew(request: HttpRequest) -> AuditForm:
-    """Return the form with what it held, but for the parameters of a strategy that was just left: others differ.
-
-    A link may name them as well, and begin the form so.
-    """
-    htmx: Any = getattr(request, "htmx", None)
-    trigger = htmx.trigger_name if htmx else None
-    drawn = None if trigger in {None, "goal", "strategy"} else request.GET
-    initial = {name: value for name, value in request.GET.items() if trigger is None or not is_parameter(name)}
+def draw_anew(request: HttpRequest, trigger: str) -> AuditForm:
+    """Return the form with what it held, but for the parameters of a strategy that was just left: others differ."""
+    drawn = None if trigger in {"goal", "strategy"} else request.POST
+    initial = {name: value for name, value in request.POST.items() if not is_parameter(name)}
     return AuditForm(initial=initial, url=request.path, drawn=drawn)
 
 

@@ -7,6 +7,7 @@ from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import resolve
+from django_htmx.http import HttpResponseClientRefresh
 
 from watcher_site.pages import Page
 
@@ -55,7 +56,7 @@ def expired(request: HttpRequest, reason: str = "") -> HttpResponse:
     own = request.headers.get("Origin") == f"{request.scheme}://{request.get_host()}"
     if issubclass(view, KeepsForm) and own and request.user.is_authenticated:
         request.session[KEPT] = {"path": request.path, "fields": typed(request)}
-        return redirect(request.path)
+        return HttpResponseClientRefresh() if getattr(request, "htmx", False) else redirect(request.path)
     return render(request, "403_csrf.html", status=403)
 
 

@@ -28,7 +28,7 @@ def show(client: Client, **query: Any) -> str:
 
 def redraw(client: Client, trigger: str, **query: Any) -> str:
     headers = {"HX-Request": "true", "HX-Trigger-Name": trigger}
-    return client.get(reverse("audits:create"), query, headers=headers).content.decode()
+    return client.post(reverse("audits:create"), query, headers=headers).content.decode()
 
 
 def create(client: Client, goal: str, **fields: Any) -> str:
@@ -137,6 +137,11 @@ def test_boxes_stay_as_they_were_ticked_when_the_form_is_drawn_anew(administrato
     assert [re.search('value="(.*?)"', box)[1] for box in inputs if "checked" in box] == ticked
 
 
+def test_drawing_the_form_anew_makes_no_audit(administrator: Client) -> None:
+    redraw(administrator, "audit_type", goal="dummy", audit_type="ONESHOT")
+    assert not Audit.objects.exists()
+
+
 def test_json_is_not_quoted_when_the_form_is_drawn_anew(administrator: Client) -> None:
     typed = '[{"action_type": "nop"}]'
     text = redraw(administrator, "audit_type", goal="unclassified", **{"parameter-actions": typed})
@@ -228,6 +233,14 @@ def test_the_form_comes_back_after_logging_in_again(administrator: Client, cloud
     person = {"username": "alice", "password": "alice-password", "next": reverse("audits:create")}
     text = administrator.post(reverse("login"), {**person, "kept": "goal=dummy&name=tonight"}, follow=True)
     assert 'value="tonight"' in text.content.decode()
+
+
+def test_a_form_of_an_earlier_session_is_loaded_anew_as_a_whole(cloud_admin: User) -> None:
+    client = Client(enforce_csrf_checks=True, headers={"Origin": "http://testserver", "HX-Request": "true"})
+    client.force_login(cloud_admin)
+    response = client.post(reverse("audits:create"), {"goal": "dummy", "name": "tonight"})
+    assert response.headers["HX-Refresh"] == "true"
+    assert 'value="tonight"' in show(client)
 
 
 SCHEMAS = {

@@ -48,8 +48,8 @@ def press(client: Client, verb: str, audit: Audit) -> str:
 def test_choosing_a_goal_offers_its_strategies_alone(administrator: Client, strategy: Strategy) -> None:
     other = Goal.objects.create(name="other", display_name="Other")
     Strategy.objects.create(name="stranger", display_name="Stranger", goal=other)
-    response = administrator.get(
-        reverse("audits:create"), {"goal": "empty-a-node"}, headers={"HX-Request": "true"}
+    response = administrator.post(
+        reverse("audits:create"), {"goal": "empty-a-node"}, headers={"HX-Request": "true", "HX-Trigger-Name": "goal"}
     ).content.decode()
     assert "Emptier" in response
     assert "Stranger" not in response
@@ -58,7 +58,8 @@ def test_choosing_a_goal_offers_its_strategies_alone(administrator: Client, stra
 
 def test_choosing_a_strategy_asks_for_its_parameters(administrator: Client, strategy: Strategy) -> None:
     query = {"goal": "empty-a-node", "strategy": "emptier"}
-    text = administrator.get(reverse("audits:create"), query, headers={"HX-Request": "true"}).content.decode()
+    headers = {"HX-Request": "true", "HX-Trigger-Name": "strategy"}
+    text = administrator.post(reverse("audits:create"), query, headers=headers).content.decode()
     assert [name for name in SCHEMA["properties"] if f'name="parameter-{name}"' not in text] == []
     assert "The node to empty." in text
 
