@@ -102,11 +102,29 @@ def test_what_changed_in_the_cloud_meanwhile_skips_itself(emulator: Emulator, ap
 def test_a_migration_that_fails_says_why_and_the_others_go_on(
     emulator: Emulator, api: Caller, plan: ActionPlan
 ) -> None:
-    emulator.fail(f"POST .*{WEB}/action", 409, message="Instance is locked.")
+    emulator.fail(f"POST .*{WEB}/action", 400, message="Instance is broken.")
     assert start(api, plan).state == "FAILED"
     state, message = outcomes(plan)["web"]
-    assert (state, message.split(": ", 1)[1]) == ("FAILED", "The cloud refused it: Instance is locked.")
+    assert (state, message.split(": ", 1)[1]) == ("FAILED", "The cloud refused it: Instance is broken.")
     assert hosts(emulator)["db"] == "compute2"
+
+
+def test_a_migration_that_something_is_in_the_way_of_is_tried_again(
+    emulator: Emulator, api: Caller, plan: ActionPlan
+) -> None:
+    emulator.fail(f"POST .*{WEB}/action", 409, message="Instance is locked.")
+    assert start(api, plan).state == "SUCCEEDED"
+    assert outcomes(plan)["web"][0] == "SUCCEEDED"
+    assert plan.actions.filter(retries=1).count() == 1
+
+
+def test_a_migration_that_something_stays_in_the_way_of_fails_and_says_what(
+    emulator: Emulator, api: Caller, plan: ActionPlan
+) -> None:
+    emulator.fail(f"POST .*{WEB}/action", 409, times=float("inf"), message="Instance is locked.")
+    assert start(api, plan).state == "FAILED"
+    expected = "Exceeded maximum number of retries (3): The cloud refused it: Instance is locked."
+    assert outcomes(plan)["web"] == ("FAILED", f"Action failed in execute: {expected}")
 
 
 @pytest.mark.parametrize("status", [401, 403, 500, 503])
