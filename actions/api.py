@@ -10,13 +10,13 @@ from rest_framework.response import Response
 
 from actions.lookup import ActionLookup
 from actions.models import Action
-from actions.serializers import PROPERTIES, ActionSerializer
+from actions.serializers import ActionSerializer
 from actions.skipping import change_reason, restore_action, skip_action
 from actions.statuses import Status, having, shown
 from watcher_site import plugins
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, cannot_apply, read_patch
-from watcher_site.api.versions import used_by
+from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Conflict, Invalid
 
@@ -44,9 +44,9 @@ class ActionView(ActionLookup, ResourceView):
         "status": "status",
     }
     sort_expressions = {"status": shown}
-    arguments_since = dict.fromkeys(("name", "target", "action", "status", "sort"), PROPERTIES)
+    arguments_since = dict.fromkeys(("name", "target", "action", "status", "sort"), EXTENDED)
     identifiers = ("uuid", "name", "short id")
-    identifiers_since = {"name": PROPERTIES, "short id": PROPERTIES}
+    identifiers_since = {"name": EXTENDED, "short id": EXTENDED}
     permissions_required = {"partial_update": "actions.skip_action"}
     actions_since = {"partial_update": (1, 5)}
     example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}

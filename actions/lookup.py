@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from actions.serializers import PROPERTIES
 from watcher_site.api.serializers import Row
-from watcher_site.api.versions import used_by
+from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ComposedLookup
 from watcher_site.refusals import NotFound
 
@@ -25,7 +24,7 @@ class ActionLookup(ComposedLookup):
         Raises:
             Invalid: there are several.
         """
-        if used_by(self.request) < PROPERTIES:
+        if used_by(self.request) < EXTENDED:
             return find(identifier)
         found = find(identifier) if is_uuid(identifier) else None
         if found:

@@ -7,10 +7,9 @@ from actions.models import Action, ActionParent
 from actions.statuses import Status, shown
 from watcher_site import plugins
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.api.versions import EXTENDED
 from watcher_site.expressions import JSONArray, UUIDText
 
-# The version that brought the properties of seed 3.
-PROPERTIES = (1, 12)
 NEW = (
     *("name", "target", "status", "action", "cause", "owner", "interval", "timeout", "start_time", "end_time"),
     *("status_reason", "inputs", "depends_on", "depended_by"),
@@ -63,7 +62,7 @@ class ActionSerializer(ResourceSerializer):
     class Meta:
         collection = "actions"
         short = ("uuid", "state", "action_type", "action_plan_uuid", "parents", "links", "name", "target", "status")
-        since = {"status_message": (1, 5), **dict.fromkeys(NEW, PROPERTIES)}
+        since = {"status_message": (1, 5), **dict.fromkeys(NEW, EXTENDED)}
         columns = {
             "action_plan_uuid": "action_plan__uuid",
             "parents": uuids("child", "parent"),

@@ -99,8 +99,9 @@ class AuditTemplateView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     def partial_update(self, request: Request, identifier: str) -> Response:
         patch = read_patch(request.data, mandatory=("/name",))
         touched = {step["path"].split("/")[1] for step in patch}
-        if not all(AuditTemplateSerializer.shows(name, used_by(request), detailed=True) for name in touched):
-            raise NotAcceptableHere
+        for name, since in AuditTemplateSerializer.option("since", {}).items():
+            if name in touched and used_by(request) < since:
+                raise NotAcceptableHere(since, name)
         template = self.get_object(request, identifier)
         before = {
             "name": template.name,
@@ -141,8 +142,9 @@ class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
         internal = ("/status_message", "/hostname", "/next_run_time")
         patch = read_patch(request.data, internal=internal, mandatory=("/state", "/audit_type", "/goal"))
         touched = {step["path"].split("/")[1] for step in patch}
-        if touched & {"start_time", "end_time"} and used_by(request) < (1, 1):
-            raise NotAcceptableHere
+        times = touched & {"start_time", "end_time"}
+        if times and used_by(request) < (1, 1):
+            raise NotAcceptableHere((1, 1), min(times))
         audit = self.get_object(request, identifier)
         change_audit(audit, patch)
         return Response(self.show(audit))

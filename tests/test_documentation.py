@@ -8,6 +8,7 @@ import pytest
 from django.core.management import get_commands
 from pytest_django import Settings
 
+from actions.api import ActionView
 from actions.models import REASON_LENGTH
 from actions.types.base import DONE, ActionContext, ActionSkipException, make
 from cluster.models import Server
@@ -94,6 +95,11 @@ def test_the_example_of_an_action_type_skips_a_server_that_is_gone(example: None
     action = make("restart", {"resource_id": "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11"}, ActionContext())
     with pytest.raises(ActionSkipException, match="not found"):
         action.pre_condition()
+
+
+def test_the_keys_that_actions_are_sorted_by_are_documented() -> None:
+    (told,) = re.findall(r"The keys of `sort`.*?\n\n", API, re.DOTALL)
+    assert set(re.findall(r"`([a-z_]+)`", told)) == {"sort", "sort_key", *ActionView.offer(versions.MAXIMUM).sort_keys}
 
 
 def test_the_history_of_the_versions_is_the_one_that_the_code_follows() -> None:

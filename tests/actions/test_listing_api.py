@@ -65,7 +65,7 @@ def test_a_filter_takes_one_value_or_many_and_several_filters_must_all_hold(
         ("status=NOPE", "Invalid status: NOPE. It must be one of INIT, READY, WAITING, RUNNING"),
         ("status=READY&status=ready", "Invalid status: ready."),
         ("action=juggle", "Invalid action: juggle. It must be one of nop, sleep"),
-        ("sort=colour", "Unsupported sort key 'colour' for 'sort'."),
+        ("sort=colour", "Unsupported sort key 'colour' for 'sort'. It must be one of id, uuid, state"),
         ("sort=name:up", "Unsupported sort dir 'up' for 'sort'."),
         ("sort=name:", "Unsupported sort dir '' for 'sort'."),
         ("sort=", "Missing sort key for 'sort'."),

@@ -1,5 +1,7 @@
 """Microversions: which one a request gets, and what every answer says about them."""
 
+from uuid import uuid4
+
 import pytest
 from django.contrib.auth.models import User
 
@@ -74,3 +76,15 @@ def test_the_tenth_version_comes_after_the_ninth() -> None:
 
 def test_an_answer_that_a_browser_takes_for_a_page_loads_nothing(api: Caller) -> None:
     assert api.get("/goals")["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "needed"),
+    [
+        ("GET", "/data_model", "1.3"),
+    ],
+)
+def test_a_resource_of_a_later_version_names_it(cloud_admin: User, method: str, path: str, needed: str) -> None:
+    answer = Caller(cloud_admin, "1.0").call(method, path.format(uuid=uuid4()))
+    words = f"Request not acceptable. API microversion {needed} or higher is required."
+    assert (answer.status_code, fault(answer)) == (406, words)

@@ -25,13 +25,23 @@ def read_body(request: Request, serializer_class: Any, read_only: Collection[str
         raise Invalid(f"Invalid input for field/attribute {serializer_class.argument}. An object is expected.")
     document = dict(document)
     refuse_unknown(document, serializer_class, read_only)
-    since = serializer_class.since
-    if any(used_by(request) < since[name] for name in document if name in since):
-        raise NotAcceptableHere
+    refuse_later(request, serializer_class)
     serializer = serializer_class(data=document)
     if not serializer.is_valid():
         raise Invalid(in_words(serializer.errors, document))
     return dict(serializer.validated_data)
+
+
+def refuse_later(request: Request, serializer_class: Any) -> None:
+    """Refuse attributes of a body that a later version brought: not to read them would do what nobody asked for.
+
+    Raises:
+        NotAcceptableHere: there is such an attribute.
+    """
+    since = serializer_class.since
+    for name in request.data if isinstance(request.data, dict) else ():
+        if name in since and used_by(request) < since[name]:
+            raise NotAcceptableHere(since[name], name)
 
 
 def refuse_unknown(document: dict[str, Any], serializer_class: Any, read_only: Collection[str]) -> None:

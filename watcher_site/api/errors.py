@@ -12,6 +12,7 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from watcher_site.api.versions import Version, text
 from watcher_site.refusals import Refused
 
 # These come from another layer of existing servers, whose words some clients read.
@@ -28,7 +29,10 @@ class LengthRequired(exceptions.APIException):
 class NotAcceptableHere(exceptions.NotAcceptable):
     """A field or a resource that the request's microversion does not have."""
 
-    default_detail = "Request not acceptable."
+    def __init__(self, since: Version, field: str = "") -> None:
+        """Name the version that brought it, and the field, where it is one."""
+        subject = f"{field}: " if field else ""
+        super().__init__(f"Request not acceptable. {subject}API microversion {text(since)} or higher is required.")
 
 
 def body(code: int, message: str) -> dict[str, str]:

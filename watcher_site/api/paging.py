@@ -166,7 +166,8 @@ def read_sort(text: str, offer: Offer) -> tuple[SortKey, ...]:
         if not name:
             raise Invalid("Missing sort key for 'sort'.")
         if name not in offer.sort_keys:
-            raise Invalid(f"Unsupported sort key '{name}' for 'sort'.")
+            known = ", ".join(offer.sort_keys)
+            raise Invalid(f"Unsupported sort key '{name}' for 'sort'. It must be one of {known}.")
         if colon and direction not in DIRECTIONS:
             raise Invalid(f"Unsupported sort dir '{direction}' for 'sort'.")
         if name in keys:

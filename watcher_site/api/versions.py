@@ -12,6 +12,9 @@ from watcher_site.api.headers import header
 
 Version = tuple[int, int]
 
+# The first that has what other servers of this service do not.
+EXTENDED: Version = (1, 12)
+
 # The one table that the rest follows from: minimum, maximum, documentation, and what `Meta.since` may name.
 HISTORY: dict[Version, str] = {
     (1, 0): "The API as OpenStack's infra-optim clients have known it from the beginning.",
@@ -26,10 +29,11 @@ HISTORY: dict[Version, str] = {
     (1, 9): "Nothing yet: kept for the faults of events.",
     (1, 10): "Nothing yet: kept for servers that wait for room.",
     (1, 11): "Nothing yet: kept for stacks and resources.",
-    (1, 12): (
+    EXTENDED: (
         "`POST /v1/action_plans/{uuid}/skip` and `/restore` skip a set of actions, or restore what a person skipped;"
         " `PATCH /v1/actions/{uuid}` restores one. Actions have the properties of the cluster service's actions"
-        " (`name`, `target`, `status`, `owner`, `depended_by` …), filters and `sort` by them, and can be got by name"
+        " (`name`, `target`, `status`, `owner`, `depended_by` …), can be filtered and sorted by `name`, `target`,"
+        " `action` and `status`, and by several keys at once (`sort`), and can be got by name"
         " or the beginning of the UUID."
     ),
 }

@@ -37,7 +37,7 @@ class VersionedView(APIView):
         if header(request, "Transfer-Encoding") is not None and header(request, "Content-Length") is None:
             raise LengthRequired
         if versions.used_by(request) < self.since:
-            raise NotAcceptableHere
+            raise NotAcceptableHere(self.since)
 
     def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
         final = super().finalize_response(request, response, *args, **kwargs)
@@ -195,8 +195,9 @@ class ResourceView(ViewSetMixin, VersionedView):
 
     def require_version(self, request: Request) -> None:
         """Raise `NotAcceptableHere` for a version before the one that brought this action of the view."""
-        if versions.used_by(request) < self.actions_since[self.action]:
-            raise NotAcceptableHere
+        since = self.actions_since[self.action]
+        if versions.used_by(request) < since:
+            raise NotAcceptableHere(since)
 
     def require(self, request: Request, permission: str) -> None:
         """Ask for a permission that depends on what the body wants.
