@@ -10,10 +10,15 @@ OPEN = [state for state in Action.State if state not in Action.FINAL]
 ORDER = [*(state for state in Action.State if state in Action.FINAL), *reversed(OPEN)]
 OWN_WORDS = ("resource_name", "resource_id", "source_node", "destination_node", "message")
 
+# What the number of a parameter counts, where it says nothing by itself.
+UNITS = {("sleep", "duration"): " s"}
 
-def manner(parameters: Mapping[str, Any]) -> str:
+
+def manner(action: Action) -> str:
     """Return the rest of an action's parameters in one line, such as ``live · compute1 → compute2``."""
-    rest = [str(value) for name, value in parameters.items() if name not in OWN_WORDS and is_short(value)]
+    parameters = action.input_parameters
+    shown = {name: value for name, value in parameters.items() if name not in OWN_WORDS and is_short(value)}
+    rest = [f"{value}{UNITS.get((action.action_type, name), '')}" for name, value in shown.items()]
     return " · ".join([*rest, *way(parameters.get("source_node"), parameters.get("destination_node"))])
 
 

@@ -31,8 +31,24 @@ class ResourceColumn(tables.Column):
         super().__init__(accessor="input_parameters", verbose_name="resource", orderable=False, **options)
 
     def render(self, value: dict[str, Any], record: Action) -> SafeString:
-        name = format_html('{} <span class="manner">{}</span>', cut(resource(value), LENGTH) or "—", manner(value))
-        return format_html("{}{}", name, said(record))
+        return format_html("{}{}", described(record), said(record))
+
+
+def described(action: Action) -> SafeString:
+    """Return what an action acts on, and how."""
+    name, how = cut(resource(action.input_parameters), LENGTH), manner(action)
+    return format_html('{} <span class="manner">{}</span>', name if name or how else "—", how)
+
+
+def linked_type(action: Action) -> SafeString:
+    """Return the type of an action, the beginning of its UUID with a link to its page."""
+    return format_html(
+        '{} <a class="uuid" href="{}" title="{}">{}</a>',
+        action.action_type,
+        reverse("actions:detail", args=[action.uuid]),
+        action.uuid,
+        short(action.uuid),
+    )
 
 
 def said(action: Action) -> SafeString | str:
@@ -94,13 +110,7 @@ class PlanActionTable(tables.Table):
         super().__init__(*arguments, exclude=() if may_skip else ("choose", "skip"), **options)
 
     def render_action_type(self, value: str, record: Action) -> SafeString:
-        return format_html(
-            '{} <a class="uuid" href="{}" title="{}">{}</a>',
-            value,
-            reverse("actions:detail", args=[record.uuid]),
-            record.uuid,
-            short(record.uuid),
-        )
+        return linked_type(record)
 
     def render_choose(self, record: Action) -> SafeString | str:
         if record.state != Action.State.PENDING:

@@ -1,5 +1,6 @@
 """The console's pages of action plans: who sees them, which buttons stand there, what a refusal looks like."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -243,3 +244,10 @@ def test_where_there_are_more_events_they_can_be_shown(administrator: Client, nu
     whole = administrator.get(address, {"events": "all"}).content.decode()
     assert whole.count('class="event-name"') == number
     assert "Show more events" not in whole
+
+
+def test_how_long_an_action_sleeps_is_shown_in_seconds(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    plan.actions.update(action_type="sleep", input_parameters={"duration": 25})
+    (cell,) = re.findall(r"<div>([^<]*)<span class=\"manner\">([^<]*)<", page(administrator, plan))
+    assert (cell[0].strip(), cell[1]) == ("", "25 s")
