@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
+from actions.proposals import ProposedAction
 from audits.planner.consolidation import plan_consolidation
 from audits.planner.stabilization import plan_stabilization
 from audits.planner.weight import plan_by_weight
 from audits.strategies.base import SolutionAction
-from plans.proposals import ProposedAction
 
 Planner = Callable[[Sequence[SolutionAction]], list[ProposedAction]]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from actions.proposals import ProposedAction
 from audits.strategies.base import SolutionAction
-from plans.proposals import ProposedAction
 from watcher_site.refusals import Invalid
 
 SERVICE, MIGRATE = "change_nova_service_state", "migrate"

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from uuid import UUID
 
+from actions.proposals import ProposedAction
 from audits.strategies.base import SolutionAction
-from plans.proposals import ProposedAction
 from watcher_site.refusals import Invalid
 
 WEIGHTS = {"nop": 5, "change_nova_service_state": 4, "sleep": 3, "migrate": 2, "resize": 1}

@@ -5,8 +5,8 @@ from itertools import groupby
 
 from django.conf import settings
 
+from actions.proposals import ProposedAction
 from audits.strategies.base import SolutionAction
-from plans.proposals import ProposedAction
 from watcher_site.refusals import Invalid
 
 

@@ -8,9 +8,9 @@ from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actions.proposals import ProposedAction, check_graph
 from audits.planner import plan_by_weight
 from audits.strategies.base import SolutionAction
-from plans.proposals import ProposedAction, check_graph
 from watcher_site.refusals import Invalid
 
 TYPES = ["nop", "sleep", "migrate", "change_nova_service_state", "stop", "resize", "volume_migrate"]

@@ -15,8 +15,9 @@ import psycopg
 from django.db import connections
 
 from actions.models import Action
+from actions.proposals import ProposedAction
 from plans.models import ActionPlan
-from plans.proposals import ProposedAction, propose
+from plans.proposals import propose
 from tests.benchmarks.table import Line
 
 LAYERS = 32
