@@ -24,6 +24,8 @@ class ProposedAction:
     uuid: UUID = field(default_factory=uuid4)
     timeout: int | None = None
     """How many seconds one execution may take; None or 0 for the site's default."""
+    name: str = ""
+    """Made of the type and the UUID, where it is empty."""
 
 
 def check_graph(actions: Sequence[ProposedAction]) -> None:
@@ -69,6 +71,7 @@ def make_row(plan_pk: int, action: ProposedAction) -> Action:
     return Action(
         action_plan_id=plan_pk,
         uuid=action.uuid,
+        name=action.name,
         action_type=action.action_type,
         input_parameters=dict(action.input_parameters),
         timeout=action.timeout,

@@ -53,6 +53,17 @@ class ActionQuerySet(RecordQuerySet):
         succeeded = self.present().filter(state=self.model.State.SUCCEEDED)
         return succeeded.filter(~Exists(reverts) | Exists(begun_only)).order_by("-updated_at", "-pk")
 
+    def unachieved(self) -> Self:
+        """Leave those of an ended plan that failed, were cancelled, or succeeded and were reverted afterwards.
+
+        What was skipped, by a person or by its own finding, was not to be done.
+        """
+        events = self.model._meta.get_field("events").related_model
+        reverts = events.objects.filter(event="revert", result=events.Result.SUCCESS, action=OuterRef("pk"))
+        states = self.model.State
+        not_done = Q(state__in=(states.FAILED, states.CANCELLED))
+        return self.present().filter(not_done | Q(Exists(reverts), state=states.SUCCEEDED))
+
     def identified_by(self, text: str) -> UUID | None:
         """Return the UUID of the one action of this name, or else of the one whose UUID begins so, if there is one.
 

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from actions.models import Action
 from actions.serializers import ActionSerializer
 from actions.skipping import restore_actions, skip_actions
+from plans.continuing import continue_plan
 from plans.models import ActionPlan
 from plans.serializers import (
     ActionPlanSerializer,
@@ -20,7 +21,7 @@ from plans.serializers import (
 from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, cannot_apply, read_patch
-from watcher_site.api.versions import used_by
+from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.refusals import Invalid
 from watcher_site.state import TransitionNotAllowed
@@ -56,10 +57,19 @@ class ActionPlanView(ComposedLookup, ResourceView):
         "partial_update": "",
         "skip": "actions.skip_action",
         "restore": "actions.skip_action",
+        "continue_plan": "plans.continue_actionplan",
     }
-    bodies = {"skip": SkippedActionsSerializer, "restore": ChosenActionsSerializer}
-    answers = {"skip": (200, ChosenAnswerSerializer), "restore": (200, ChosenAnswerSerializer)}
-    actions_since = {"skip": (1, 12), "restore": (1, 12)}
+    bodies = {
+        "skip": SkippedActionsSerializer,
+        "restore": ChosenActionsSerializer,
+    }
+    answers = {
+        "skip": (200, ChosenAnswerSerializer),
+        "restore": (200, ChosenAnswerSerializer),
+        "continue_plan": (201, ActionPlanSerializer),
+    }
+    actions_since = dict.fromkeys(("skip", "restore", "continue_plan"), EXTENDED)
+    policy_actions = ResourceView.policy_actions | {"continue_plan": "continue"}
     example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
 
     def filter_audit_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
@@ -93,6 +103,14 @@ class ActionPlanView(ComposedLookup, ResourceView):
         body = read_body(request, ChosenActionsSerializer)
         restore_actions(plan, body["actions"])
         return self.show_actions(body["actions"])
+
+    def continue_plan(self, request: Request, identifier: str) -> Response:
+        """Propose a plan of what failed or was cancelled in a FAILED or CANCELLED one, once. From 1.12.
+
+        The actions wait for each other as they did there. The new plan is RECOMMENDED: look at it, skip, and start it.
+        """
+        self.require_version(request)
+        return self.created(continue_plan(self.get_object(request, identifier)))
 
     def show_actions(self, uuids: list[UUID]) -> Response:
         actions = Action.objects.filter(uuid__in=uuids).order_by("pk")

@@ -1,6 +1,7 @@
 """Action plans: what an audit proposes, a person prunes and starts, and an applier runs."""
 
 from django.db import models, transaction
+from django.db.models import Q
 from django_fsm import FSMField, transition
 
 from plans.querysets import ActionPlanQuerySet
@@ -30,6 +31,8 @@ class ActionPlan(StatefulModel):
     PRUNABLE = frozenset({State.RECOMMENDED, State.PENDING})
     DELETABLE = FINAL | {State.RECOMMENDED}
     CANCELLABLE = PRUNABLE | {State.ONGOING}
+    # It ended before all of it was done.
+    CONTINUABLE = frozenset({State.FAILED, State.CANCELLED})
 
     # An applier whose lease ran out no longer owns the plan, and can no longer write.
     guard_fields = ["state", "applier"]
@@ -43,12 +46,28 @@ class ActionPlan(StatefulModel):
     hostname = models.CharField(max_length=255, null=True, help_text="of the applier that runs it, or ran it")
     applier = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="action_plans")
 
+    continues = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        related_name="continuations",
+        db_index=False,
+        help_text="the plan whose actions it does anew that did not succeed there",
+    )
+
     objects = ActionPlanQuerySet.as_manager()
 
     class Meta:
         permissions = [
             ("start_actionplan", "Can start action plan"),
             ("cancel_actionplan", "Can cancel action plan"),
+            ("continue_actionplan", "Can continue action plan"),
+        ]
+        constraints = [
+            # Whatever comes of two who continue a plan at once, nothing is done by two plans.
+            models.UniqueConstraint(
+                "continues", condition=Q(deleted_at=None, continues__isnull=False), name="action_plan_continued_once"
+            ),
         ]
         indexes = [
             # The applier looks for waiting and running plans; people sort by state.
@@ -64,6 +83,14 @@ class ActionPlan(StatefulModel):
     @property
     def is_prunable(self) -> bool:
         return self.state in self.PRUNABLE
+
+    @property
+    def is_continuable(self) -> bool:
+        return self.state in self.CONTINUABLE
+
+    def continuation(self) -> "ActionPlan | None":
+        """Return the plan that goes on where this one ended, unless there is none or it was deleted."""
+        return type(self).objects.present().filter(continues=self.pk).first()
 
     @transition(field=state, source=State.RECOMMENDED, target=State.PENDING)
     def start(self) -> None:
@@ -130,7 +157,7 @@ class ActionPlan(StatefulModel):
             self.save_state()
         else:
             # Whoever is about to skip an action comes before this, or too late.
-            type(self).objects.select_for_update(no_key=True).filter(pk=self.pk).first()
+            type(self).objects.locked().filter(pk=self.pk).first()
             self.cancel(summarize(self.actions.all(), self.actions.count_states(), message) or message)
             self.save_state()
             self.actions.cancel_pending(f"Action was cancelled with its action plan by {by}.")

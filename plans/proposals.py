@@ -15,6 +15,7 @@ def propose(
     *,
     audit_id: int | None = None,
     strategy_id: int | None = None,
+    continues: ActionPlan | None = None,
     indicators: Sequence[EfficacyIndicator] = (),
     global_efficacy: Sequence[Mapping[str, Any]] = (),
 ) -> ActionPlan:
@@ -30,6 +31,7 @@ def propose(
     plan = ActionPlan(
         audit_id=audit_id,
         strategy_id=strategy_id,
+        continues=continues,
         global_efficacy=list(global_efficacy),
     )
     if not actions:

@@ -1,7 +1,8 @@
 """Questions to the table of action plans, and what is done to many of them at once."""
 
 from datetime import timedelta
-from typing import Self
+from typing import Any, Self
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, OuterRef, Q, Subquery
@@ -12,9 +13,25 @@ from actions.models import Action
 from watcher_site.messages import cut
 from watcher_site.models import Service
 from watcher_site.records import RecordQuerySet
+from watcher_site.refusals import NotFound
 
 
 class ActionPlanQuerySet(RecordQuerySet):
+    def find(self, uuid: UUID) -> Any:
+        """Return the plan of this UUID.
+
+        Raises:
+            NotFound: there is none, or it was deleted.
+        """
+        plan = self.present().filter(uuid=uuid).first()
+        if plan is None:
+            raise NotFound(f"ActionPlan {uuid} could not be found")
+        return plan
+
+    def locked(self) -> Self:
+        """Lock these rows until the transaction ends: whatever begins, ends or changes a plan waits for that."""
+        return self.select_for_update(no_key=True)
+
     def waiting(self) -> Self:
         """Leave those that a person or an audit started and no applier has taken, oldest first."""
         return self.present().filter(state=self.model.State.PENDING).order_by("pk")

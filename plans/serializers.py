@@ -3,14 +3,15 @@
 from collections import defaultdict
 from typing import Any
 
-from django.db.models import Case, F, When
+from django.db.models import Case, F, OuterRef, Subquery, When
 from rest_framework import serializers
 
 from actions.serializers import ActionSerializer
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
-from watcher_site.api.versions import Version
+from watcher_site.api.versions import EXTENDED, Version
 
+NEW = ("continues_uuid", "continued_by_uuid")
 # How many actions a person may name at once.
 MOST_CHOSEN = 1000
 
@@ -34,6 +35,8 @@ class ActionPlanSerializer(ResourceSerializer):
     links = links_field()
     hostname = serializers.CharField(allow_null=True, help_text="of the applier that runs it, or ran it")
     status_message = serializers.CharField(allow_null=True)
+    continues_uuid = serializers.UUIDField(allow_null=True, help_text="the plan whose undone actions it does anew")
+    continued_by_uuid = serializers.UUIDField(allow_null=True, help_text="the plan that does anew what it left undone")
     created_at = serializers.DateTimeField()
     deleted_at = serializers.DateTimeField(allow_null=True)
 
@@ -50,10 +53,14 @@ class ActionPlanSerializer(ResourceSerializer):
             "updated_at",
             "links",
         )
-        since = {"status_message": (1, 5)}
+        since = {"status_message": (1, 5), **dict.fromkeys(NEW, EXTENDED)}
         columns = {
             # The plans of a deleted audit stay, and no longer name it.
             "audit_uuid": Case(When(audit__deleted_at=None, then=F("audit__uuid"))),
+            "continues_uuid": Case(When(continues__deleted_at=None, then=F("continues__uuid"))),
+            "continued_by_uuid": Subquery(
+                ActionPlan.objects.present().filter(continues=OuterRef("pk")).values("uuid")[:1]
+            ),
             "strategy_uuid": "strategy__uuid",
             "strategy_name": "strategy__name",
         }

@@ -10,6 +10,7 @@ from django_tables2 import RequestConfig
 from actions.descriptions import in_order
 from actions.models import Action, ActionEvent
 from actions.tables import PlanActionTable
+from plans.continuing import continue_plan
 from plans.efficacy import efficacy_of
 from plans.filters import ActionPlanFilters
 from plans.models import ActionPlan
@@ -48,12 +49,13 @@ class ActionPlanPage(RecordPage):
         return ["plans/_progress.html" if getattr(self.request, "htmx", False) else "plans/actionplan_detail.html"]
 
     def get_queryset(self) -> QuerySet[ActionPlan]:
-        return super().get_queryset().select_related("audit__goal", "strategy")
+        return super().get_queryset().select_related("audit__goal", "strategy", "continues")
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         plan: ActionPlan = self.object
         counts = in_order(plan.actions.all().count_states())
         total = sum(counts.values())
+        continuation = plan.continuation() if plan.is_continuable else None
         return super().get_context_data(
             plan=plan,
             counts=counts,
@@ -64,6 +66,8 @@ class ActionPlanPage(RecordPage):
             nobody_runs_it=plan.state in MOVING and not Service.objects.appliers().active().exists(),
             may_skip=may_skip(self.request, plan),
             may_delete=plan.state in plan.DELETABLE,
+            may_continue=plan.is_continuable and not continuation,
+            continuation=continuation,
             may_cancel=plan.state in plan.CANCELLABLE,
             table=actions_table(self.request, plan),
             only=chosen_state(self.request),
@@ -116,12 +120,27 @@ class Start(ActionPlanVerb):
         return "Started. An applier takes it from here."
 
 
+class Continue(ActionPlanVerb):
+    permission_required = "plans.continue_actionplan"
+    verb = "continue the action plan"
+
+    def perform(self, record: ActionPlan) -> str:
+        self.successor = continue_plan(record)
+        return "This is what the plan before left undone. Look at it, skip what must not happen, and start it."
+
+    def where_to(self, record: ActionPlan, done: bool) -> str:
+        return super().where_to(self.successor if done else record, done)
+
+
 class Cancel(ActionPlanVerb):
     permission_required = "plans.cancel_actionplan"
     verb = "cancel the action plan"
     question = "Cancel this action plan?"
     possible_in = ActionPlan.CANCELLABLE
-    consequence = "What runs is aborted, and nothing more of it begins. A cancelled plan cannot be started again."
+    consequence = (
+        "What runs is aborted, and nothing more of it begins. A cancelled plan cannot be started again; what it left"
+        " undone can be continued in a new plan."
+    )
 
     def perform(self, record: ActionPlan) -> str:
         record.abandon(by=self.request.user.get_username())

@@ -18,8 +18,9 @@ def newest_tables_again() -> Iterator[None]:
 
 def test_the_migration_names_what_is_there_as_a_new_row_names_itself(newest_tables_again: None) -> None:
     executor = MigrationExecutor(connection)
-    executor.migrate([("actions", "0002_reason_of_skip")])
-    apps = executor.loader.project_state([("actions", "0002_reason_of_skip"), ("plans", "0001_initial")]).apps
+    before = [("actions", "0002_reason_of_skip"), ("plans", "0001_initial")]
+    executor.migrate(before)
+    apps = executor.loader.project_state(before).apps
     plan = apps.get_model("plans", "ActionPlan").objects.create()
     actions = apps.get_model("actions", "Action").objects
     with_target = actions.create(action_plan=plan, action_type="stop", input_parameters={"resource_id": "a server"})

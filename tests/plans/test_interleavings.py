@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from actions import execution, skipping
 from actions.models import Action
 from actions.types.nop import Nop
-from plans import settlement
+from plans import continuing, settlement
 from plans.leases import PlanLease
 from plans.models import ActionPlan
 from plans.querysets import ActionPlanQuerySet
@@ -17,7 +17,7 @@ from tests.builders import make_plan
 from tests.interleaving import Rival, interrupt_after, interrupt_before
 from tests.plans.test_races import claim, patch, skip_one, skip_several
 from watcher_site.models import Service
-from watcher_site.refusals import Refused
+from watcher_site.refusals import Conflict, Refused
 from watcher_site.state import ConcurrentTransition
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
@@ -183,3 +183,29 @@ def test_a_plan_that_another_adopts_while_it_is_settled_is_left_to_that_one(
         settlement.settle(again(plan), {"SUCCEEDED": 1})
     successor.result()
     assert (again(plan).state, again(plan).applier) == ("ONGOING", appliers[1])
+
+
+def test_who_continues_a_plan_while_another_does_waits_and_is_told_by_which_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = make_plan({"a": []}, state="FAILED")
+    plan.actions.update(state="FAILED")
+
+    def too_late() -> str:
+        with pytest.raises(Conflict) as refusal:
+            continuing.continue_plan(again(plan))
+        return str(refusal.value)
+
+    late = Rival(too_late)
+    interrupt_before(monkeypatch, continuing, "propose", late)
+    first = continuing.continue_plan(again(plan))
+    assert f"continued already, by {first.uuid}" in late.result()
+
+
+def test_a_plan_that_is_being_removed_is_not_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []}, state="FAILED")
+    plan.actions.update(state="FAILED")
+    late = Rival(lambda: refused(lambda: continuing.continue_plan(plan)))
+    interrupt_after(monkeypatch, ActionPlanQuerySet, "soft_delete", late)
+    again(plan).remove()
+    assert late.result() is True

@@ -132,6 +132,7 @@ def test_cancel_asks_first(administrator: Client) -> None:
     plan = make_plan({"a": []})
     question = administrator.get(reverse("plans:cancel", args=[plan.uuid])).content.decode()
     assert "Cancel this action plan?" in question
+    assert "can be continued in a new plan" in question
     press(administrator, "cancel", plan)
     assert ActionPlan.objects.get().state == "CANCELLED"
 

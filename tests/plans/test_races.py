@@ -12,6 +12,7 @@ from django_fsm import ConcurrentTransition, TransitionNotAllowed
 
 from actions import execution
 from actions.skipping import restore_action, skip_action, skip_actions
+from plans.continuing import continue_plan
 from plans.leases import PlanLease
 from plans.models import ActionPlan
 from plans.settlement import settle
@@ -245,3 +246,14 @@ def test_of_a_restore_and_another_one_exactly_one_wins(cloud_admin: User) -> Non
             plan = make_plan({"a": []})
             skip_one(plan)
             assert sorted(race.run(lambda plan=plan: restore(plan), lambda plan=plan: restore(plan))) == [False, True]
+
+
+def test_of_two_who_continue_a_plan_exactly_one_wins() -> None:
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []}, state="FAILED")
+            plan.actions.update(state="FAILED")
+            mine, yours = (ActionPlan.objects.get(pk=plan.pk) for _ in range(2))
+            won = race.run(lambda mine=mine: continue_plan(mine), lambda yours=yours: continue_plan(yours))
+            assert sorted(won) == [False, True]
+            assert ActionPlan.objects.filter(continues=plan).count() == 1

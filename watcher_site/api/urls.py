@@ -41,6 +41,7 @@ urlpatterns = [
     route(f"action_plans/{IDENTIFIER}/start", ActionPlanView, "action_plans-start", post="start"),
     route(f"action_plans/{IDENTIFIER}/skip", ActionPlanView, "action_plans-skip", post="skip"),
     route(f"action_plans/{IDENTIFIER}/restore", ActionPlanView, "action_plans-restore", post="restore"),
+    route(f"action_plans/{IDENTIFIER}/continue", ActionPlanView, "action_plans-continue", post="continue_plan"),
     *read("goals", GoalView),
     *read("strategies", StrategyView),
     route(f"strategies/{IDENTIFIER}/state", StrategyView, "strategies-state", get="state"),

@@ -34,7 +34,8 @@ HISTORY: dict[Version, str] = {
         " `PATCH /v1/actions/{uuid}` restores one. Actions have the properties of the cluster service's actions"
         " (`name`, `target`, `status`, `owner`, `depended_by` …), can be filtered and sorted by `name`, `target`,"
         " `action` and `status`, and by several keys at once (`sort`), and can be got by name"
-        " or the beginning of the UUID."
+        " or the beginning of the UUID. `POST /v1/action_plans/{uuid}/continue` makes a plan of what a FAILED or"
+        " CANCELLED one left undone."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

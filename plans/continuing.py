@@ -1,0 +1,113 @@
+"""What did not succeed in a plan that ended, as a plan of its own to look at and to start."""
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from graphlib import CycleError, TopologicalSorter
+from operator import or_
+from uuid import UUID, uuid4
+
+from django.db import transaction
+
+from actions.models import Action, ActionParent
+from actions.naming import generated_name
+from actions.proposals import ProposedAction
+from plans.models import ActionPlan
+from plans.proposals import propose
+from watcher_site.refusals import Conflict
+
+# Where thousands wait for thousands by way of one that succeeded, each of them would wait for each of the others.
+MOST_EDGES = 250_000
+CONTINUABLE = " or ".join(sorted(ActionPlan.CONTINUABLE))
+
+
+@transaction.atomic
+def continue_plan(plan: ActionPlan) -> ActionPlan:
+    """Propose a plan of the actions that a FAILED or CANCELLED one left undone, and return it.
+
+    They wait for each other as they did: also where one waited for another by way of one that succeeded or was
+    skipped. A plan is continued once, until the plan
+    that continues it is deleted.
+
+    Raises:
+        NotFound: the plan was deleted.
+        Conflict: its state does not allow it, it was continued already, or nothing is left to do.
+    """
+    standing = ActionPlan.objects.locked().find(plan.uuid)
+    check(standing)
+    actions = list(standing.actions.unachieved().order_by("pk"))
+    if not actions:
+        raise Conflict(f"Action plan {plan.uuid} has nothing to continue: no action of it failed or was cancelled.")
+    return propose(
+        anew(actions, dependencies(standing, [action.pk for action in actions])),
+        audit_id=standing.audit_id,
+        strategy_id=standing.strategy_id,
+        continues=standing,
+    )
+
+
+def check(plan: ActionPlan) -> None:
+    if plan.state not in ActionPlan.CONTINUABLE:
+        raise Conflict(f"Only a plan that is {CONTINUABLE} can be continued, and {plan.uuid} is {plan.state}.")
+    if successor := plan.continuation():
+        raise Conflict(f"Action plan {plan.uuid} was continued already, by {successor.uuid}. Delete that one first.")
+
+
+def anew(actions: Sequence[Action], parents: Sequence[Iterable[int]]) -> list[ProposedAction]:
+    """Return the actions as they were proposed once; ``parents`` has the places of each one's parents."""
+    uuids: list[UUID] = [uuid4() for _ in actions]
+    return [
+        ProposedAction(
+            action_type=action.action_type,
+            input_parameters=action.input_parameters,
+            parents=[uuids[place] for place in parents[number]],
+            uuid=uuids[number],
+            timeout=action.timeout,
+            name=given_name(action),
+        )
+        for number, action in enumerate(actions)
+    ]
+
+
+def given_name(action: Action) -> str:
+    """Return what an action was called when it was proposed; nothing, where its name was made of its own UUID."""
+    return "" if action.name == generated_name(action.action_type, action.uuid) else action.name
+
+
+def dependencies(plan: ActionPlan, kept: Sequence[int]) -> list[list[int]]:
+    """Return for each of the kept actions the places of those that it waits for, directly or by way of others.
+
+    Raises:
+        Conflict: they are too many, or actions wait for each other.
+    """
+    nearest = nearest_kept(parents_in(plan), {key: place for place, key in enumerate(kept)})
+    masks = [nearest[key] for key in kept]
+    if sum(mask.bit_count() for mask in masks) > MOST_EDGES:
+        raise Conflict(f"Action plan {plan.uuid} has too many dependencies among its actions to be continued.")
+    return [bits(mask) for mask in masks]
+
+
+def parents_in(plan: ActionPlan) -> dict[int, list[int]]:
+    """Return the parents of each action, by their keys."""
+    parents: dict[int, list[int]] = {key: [] for key in plan.actions.values_list("pk", flat=True)}
+    for child, parent in ActionParent.objects.filter(child__action_plan=plan).values_list("child", "parent"):
+        parents[child].append(parent)
+    return parents
+
+
+def nearest_kept(parents: dict[int, list[int]], places: dict[int, int]) -> dict[int, int]:
+    """Return for each action the set of kept ones that it waits for next, as the bits of a number.
+
+    A plan has any number of actions: bits cost little where sets of keys would fill the memory.
+    """
+    nearest: dict[int, int] = {}
+    try:
+        for key in TopologicalSorter(parents).static_order():
+            ways = (1 << places[parent] if parent in places else nearest[parent] for parent in parents[key])
+            nearest[key] = reduce(or_, ways, 0)
+    except CycleError as problem:
+        raise Conflict("Actions of the plan wait for each other: it cannot be continued.") from problem
+    return nearest
+
+
+def bits(number: int) -> list[int]:
+    return [place for place, digit in enumerate(reversed(f"{number:b}")) if digit == "1"]

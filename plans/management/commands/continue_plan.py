@@ -1,0 +1,20 @@
+"""``manage.py continue_plan``: propose anew what did not succeed in a plan."""
+
+from typing import Any
+from uuid import UUID
+
+from django.core.management import CommandParser
+
+from plans.continuing import continue_plan
+from plans.models import ActionPlan
+from watcher_site import commands
+
+
+class Command(commands.Command):
+    help = "Make a plan of what failed or was cancelled in a FAILED or CANCELLED one, and print its UUID."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("plan", type=UUID, help="the UUID of the plan that ended")
+
+    def handle(self, *args: Any, plan: UUID, **options: Any) -> str:
+        return str(continue_plan(ActionPlan.objects.find(plan)).uuid)
