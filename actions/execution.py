@@ -1,19 +1,21 @@
 """All that one worker does with one action: its phases, its states, and the record of both.
 
-A worker writes at most twice: when the action begins (or is left out), and when it ends. The first time it holds the
-plan, so that no action begins under a cancelled plan or for an applier that lost it; the second time the action's
-state and attempt are guard enough. A recovery or a revert is written down before it begins as well, so that it can be
-counted.
+Of an action that nobody disturbs a worker writes twice: when it begins (or is left out), and when it ends. The first
+time it holds the plan, so that no action begins under a cancelled plan or for an applier that lost it; the second time
+the action's state and attempt are guard enough. Between the two it writes that the action is being
+aborted. A recovery or a revert is written down before it begins as well, so
+that it can be counted.
 """
 
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from math import inf
 
+from actions.checkpoints import Checkpoint
+from actions.leases import Lease
 from actions.models import Action, ActionEvent
 from actions.outcomes import TOO_LONG, ask
-from actions.phases import PERSISTENTLY, Lease, PhaseRecord, Result
+from actions.phases import PERSISTENTLY, PhaseRecord, Result
 from actions.types.base import (
     AbortRequested,
     ActionContext,
@@ -64,8 +66,10 @@ class Execution(PhaseRecord):
 
     action_type: ActionType
     outcome: Outcome
-    abortable = False
-    deadline = inf
+
+    def __init__(self, action: Action, lease: Lease) -> None:
+        super().__init__(action, lease)
+        self.checkpoint = Checkpoint(action, lease)
 
     def guarded(self, work: Callable[[], bool]) -> bool:
         """Do the work, and say whether it came to its end. A lost database is raised, and only that."""
@@ -89,8 +93,8 @@ class Execution(PhaseRecord):
         action = Action.objects.get(pk=self.action.pk)
         if action.values_read != self.action.values_read:
             return False
-        hold = action.state not in {State.ONGOING, State.CANCELLING}
-        self.action = self.phase.action = action
+        hold = action.state not in Action.UNDER_WAY
+        self.action = self.phase.action = self.checkpoint.action = action
         self.finish(self.phase, Result.ERROR, reason)
         if action.state == State.CANCELLING:
             action.fail_abort(reason)
@@ -106,13 +110,15 @@ class Execution(PhaseRecord):
         if problem:
             return self.leave_out(phase, problem)
         execute = self.begin("execute")
-        self.action.begin(self.lease.applier)
+        self.action.begin(self.lease.owner)
         return self.write(phase, execute, hold=True) and self.carry_out(execute)
 
     def recover(self) -> bool:
         is_aborting = self.action.state == State.CANCELLING
         phase = self.begin("abort" if is_aborting else "recover")
         tries = self.action.events.filter(event__in=["recover", "abort"]).count()
+        # From here on the worker that was thought lost can write no more, should it only have slept.
+        self.action.owner_id = self.lease.owner
         self.write(phase, orphans=True)
         if tries >= MOST_RECOVERIES:
             return self.give_up(phase)
@@ -133,29 +139,34 @@ class Execution(PhaseRecord):
             self.action.fail("recover", explain(problem))
         elif self.recovery is Recovery.DONE:
             self.action.succeed()
-        elif self.lease.cancelling:
+        elif self.is_plan_being_cancelled():
             self.action.request_abort()
             self.action.finish_abort(CANCELLED)
         else:
             return self.run_again(phase)
         return self.end(phase)
 
+    def is_plan_being_cancelled(self) -> bool:
+        standing = self.lease.look(self.action)
+        return standing is not None and standing.is_being_cancelled
+
     def revert(self) -> bool:
-        self.lease.checkpoint()
         phase = self.begin("revert")
         tries = self.action.events.filter(event="revert").count()
+        self.action.begin_revert(self.lease.owner)
         if not self.write_beside(phase):
             return False
         if tries >= MOST_RECOVERIES:
             self.finish(phase, Result.ERROR, IRREVERTIBLE)
         else:
             self.perform(phase, self.undo)
+        self.action.end_revert()
         written: bool = PERSISTENTLY(self.write_beside, phase)
         self.log.info("action reverted", result=phase.result, written=written)
         return written
 
     def run_again(self, phase: ActionEvent) -> bool:
-        self.action.begin_again(self.lease.applier)
+        self.action.begin_again(self.lease.owner)
         execute = self.begin("execute")
         return self.write(phase, execute, hold=True) and self.carry_out(execute)
 
@@ -167,14 +178,15 @@ class Execution(PhaseRecord):
             return self.end(phase, hold=True)
         phases = [phase]
         if hasattr(self, "action_type"):
-            self.abortable = False
+            self.checkpoint.goes_forward = False
             phases.append(self.begin("post_condition"))
             self.perform(phases[-1], self.action_type.post_condition)
         self.action.fail("pre_condition", explain(problem))
         return self.end(*phases, hold=True)
 
     def carry_out(self, execute: ActionEvent) -> bool:
-        self.deadline = time.monotonic() + self.action.seconds_allowed
+        self.checkpoint.note_begun()
+        self.checkpoint.deadline = time.monotonic() + self.action.seconds_allowed
         with self.acting():
             return self.go_through(execute)
 
@@ -185,7 +197,7 @@ class Execution(PhaseRecord):
             return self.abort(execute)
         except TimedOut:
             return self.time_out(execute)
-        self.abortable = False  # What finished first keeps its result.
+        self.checkpoint.goes_forward = False  # What finished first keeps its result.
         if problem is None and self.outcome.answer is Answer.RETRY:
             return self.put_off(execute)
         if problem is None and self.outcome.answer is Answer.CANCEL:
@@ -240,31 +252,22 @@ class Execution(PhaseRecord):
 
     # What each phase calls.
 
-    def checkpoint(self) -> None:
-        """Only what goes forward can be aborted or take too long: the others stop for a lost lease alone."""
-        try:
-            self.lease.checkpoint()
-        except AbortRequested:
-            if self.abortable:
-                raise
-        if self.abortable and time.monotonic() > self.deadline:
-            raise TimedOut
-
     def load(self) -> None:
-        context = ActionContext(str(self.action.uuid), self.checkpoint)
-        self.action_type = make(self.action.action_type, self.action.input_parameters, context)
+        action = self.action
+        context = ActionContext(str(action.uuid), self.checkpoint)
+        self.action_type = make(action.action_type, action.input_parameters, context)
 
     def check(self) -> None:
-        self.abortable = True
+        self.checkpoint.goes_forward = True
         self.load()
         self.action_type.pre_condition()
 
     def work(self) -> None:
-        self.abortable = True
+        self.checkpoint.goes_forward = True
         self.outcome = ask(self.action_type, self.action)
 
     def ask_abort(self) -> None:
-        self.abortable = False
+        self.checkpoint.goes_forward = False
         if not hasattr(self, "action_type"):
             self.load()
         self.aborted = self.action_type.abort()

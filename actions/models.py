@@ -47,8 +47,8 @@ class Action(StatefulModel):
     UNDER_WAY = frozenset({State.ONGOING, State.CANCELLING})
     FINAL = CARRIED_OUT | {State.SKIPPED, State.CANCELLED}
 
-    # A worker whose lease ran out was given an older attempt, and can no longer write.
-    guard_fields = ["state", "attempt"]
+    # A worker whose lease ran out was given an older attempt, or is no longer the owner, and can no longer write.
+    guard_fields = ["state", "attempt", "owner"]
     transition_fields = [
         *("state", "status_message", "skipped_by", "reason", "attempt"),
         *("owner", "start_time", "end_time", "retries", "due_time"),
@@ -129,10 +129,10 @@ class Action(StatefulModel):
         """How long one execution may take."""
         return self.timeout or settings.DEFAULT_ACTION_TIMEOUT
 
-    def take(self, owner: Service | None) -> None:
-        """Count a new attempt, in the hands of an applier, from now on."""
+    def take(self, owner: int | None) -> None:
+        """Count a new attempt, from now on, in the hands of the service that has this primary key."""
         self.attempt += 1
-        self.owner, self.start_time, self.end_time = owner, timezone.now(), None
+        self.owner_id, self.start_time, self.end_time = owner, timezone.now(), None
         self.status_message = self.due_time = None
 
     def let_go(self) -> None:
@@ -180,14 +180,24 @@ class Action(StatefulModel):
         self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
 
     @transition(field=state, source=State.PENDING, target=State.ONGOING)
-    def begin(self, owner: Service | None = None) -> None:
+    def begin(self, owner: int | None = None) -> None:
         """Its pre_condition passed, and a worker is about to execute it."""
         self.take(owner)
 
     @transition(field=state, source=State.ONGOING, target=State.ONGOING)
-    def begin_again(self, owner: Service | None = None) -> None:
+    def begin_again(self, owner: int | None = None) -> None:
         """The worker that executed it is gone, and its type says that it can be run again."""
         self.take(owner)
+
+    @transition(field=state, source=State.SUCCEEDED, target=State.SUCCEEDED)
+    def begin_revert(self, owner: int | None) -> None:
+        """A rollback is about to undo it. That counts as an attempt: who is told to a second time, comes too late."""
+        self.attempt += 1
+        self.owner_id = owner
+
+    @transition(field=state, source=State.SUCCEEDED, target=State.SUCCEEDED)
+    def end_revert(self) -> None:
+        self.owner = None
 
     @transition(field=state, source=State.ONGOING, target=State.SUCCEEDED)
     def succeed(self) -> None:

@@ -1,40 +1,23 @@
 """The record of an action's phases: what each did, written together with the action's state."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any
 
 import structlog
 from django.db import connection, transaction
 from django.utils import timezone
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
+from actions.leases import Lease
 from actions.models import Action, ActionEvent
 from actions.types.base import OWN_EXCEPTIONS, ActionSkipException, Interruption, explain
 from watcher_site.messages import cut
-from watcher_site.models import Service
 from watcher_site.statements import Bound, insert
 from watcher_site.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
 Result = ActionEvent.Result
 UNRECORDED = "Its outcome was not recorded."
-
-
-class Lease(Protocol):
-    """A worker's right to work at a plan."""
-
-    host: str
-    cancelling: bool
-
-    @property
-    def applier(self) -> Service | None:
-        """Whose hands the plan's actions are in."""
-
-    def hold(self) -> Bound:
-        """Return the query that locks the plan, and finds it only while actions of it may begin here."""
-
-    def checkpoint(self) -> None:
-        """Raises: `AbortRequested`, `LeaseLost`."""
 
 
 def reconnect(state: RetryCallState) -> None:
@@ -94,14 +77,18 @@ class PhaseRecord:
         unforeseen = None if isinstance(problem, OWN_EXCEPTIONS) else problem
         self.log.warning("action phase failed", phase=phase.event, problem=explain(problem), exc_info=unforeseen)
 
-    def end(self, *phases: ActionEvent, hold: bool = False, orphans: bool = False) -> bool:
-        """Write the action's end, for some seconds even against a database that does not answer."""
-        written: bool = PERSISTENTLY(self.write, *phases, hold=hold, orphans=orphans)
+    def end(self, *phases: ActionEvent, **how: Any) -> bool:
+        """Write the action's end as `write` does, for some seconds even against a database that does not answer."""
+        written: bool = PERSISTENTLY(self.write, *phases, **how)
         self.log.info("action ended", state=self.action.state, message=self.action.status_message)
         return written
 
     def write(self, *phases: ActionEvent, hold: bool = False, orphans: bool = False) -> bool:
         """Commit the action's new state and the phases together.
+
+        Args:
+            hold: whether the plan must be ours, and is locked meanwhile.
+            orphans: whether phases that a lost worker left open are closed.
 
         Raises:
             ConcurrentTransition: the action is no longer as this worker left it, or its plan may not be worked at.
@@ -128,13 +115,17 @@ class PhaseRecord:
     def write_beside(self, phase: ActionEvent) -> bool:
         """Write the beginning or the end of a phase that leaves the state as it is.
 
-        Says whether the plan may still be worked at; if not, nothing is written. A new phase closes those that were
-        left open.
+        Says whether it may begin; if not, nothing is written. What was done is recorded, whatever became of the plan
+        meanwhile. A new phase closes those that were left open.
+
+        Raises:
+            ConcurrentTransition: the action is no longer as this worker left it.
         """
         phase.attempt = self.action.attempt
         with transaction.atomic():
-            if not self.lease.hold().rows():
+            if phase.pk is None and not self.lease.hold().rows():
                 return False
+            self.action.save_state()
             if phase.pk:
                 phase.save(update_fields=["finish_time", "result", "details"])
             else:

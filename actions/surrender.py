@@ -2,22 +2,23 @@
 
 from contextlib import suppress
 
+from actions.leases import Lease
 from actions.models import Action
 from actions.outcomes import TOO_LONG
-from actions.phases import Lease, PhaseRecord, Result
+from actions.phases import PhaseRecord, Result
 from watcher_site.state import ConcurrentTransition
 
 
-def give_up(action: Action, lease: Lease) -> Action:
-    """Fail an action that takes longer than it may and does not stop, and return it as it is then.
+def give_up(action: Action, lease: Lease) -> Action | None:
+    """Fail an action that takes longer than it may and does not stop, and return it as it is then, if it still is.
 
     What its worker still writes is refused, by the guards of the state that it knows. Where it was faster, it won.
     """
-    standing = Action.objects.get(pk=action.pk)
+    standing = Action.objects.filter(pk=action.pk).first()
     with suppress(ConcurrentTransition):
-        if standing.state not in Action.FINAL:
+        if standing and standing.state not in Action.FINAL:
             Surrender(standing, lease).fail()
-    return Action.objects.get(pk=action.pk)
+    return Action.objects.filter(pk=action.pk).first()
 
 
 class Surrender(PhaseRecord):

@@ -84,7 +84,7 @@ class Applier(Worker):
             state, owner = standing.get(run.plan_pk, (None, None))
             if owner != run.applier.pk:
                 run.lose()
-            elif state == ActionPlan.State.CANCELLING and not run.lease.cancelling:
+            elif state == ActionPlan.State.CANCELLING and not run.cancelling:
                 self.cancel(run)
 
     def cancel(self, run: PlanRun) -> None:
@@ -104,14 +104,14 @@ class Applier(Worker):
         interrupted = run.recover()
         run.remember_later()
         self.log.info("plan taken over", plan=run.plan_uuid, previous=owner, interrupted=interrupted)
-        if run.lease.cancelling:
+        if run.cancelling:
             self.cancel(run)
 
     def claim(self) -> None:
         """Begin plans that wait, oldest first, as many as may be under way at once."""
         for plan in ActionPlan.objects.waiting()[: self.free_plans]:
-            plan.begin(self.service)
             try:
+                plan.begin(self.service)
                 plan.save_state()
             except ConcurrentTransition:
                 continue  # Another applier, or a cancel, was first.
@@ -145,7 +145,8 @@ class Applier(Worker):
             self.log.error("action given up", action=str(job.action.uuid), seconds=job.limit)
             try:
                 action = give_up(job.action, job.lease)
-                self.take(Report(replace(job, action=action), done=action.state not in Action.UNDER_WAY))
+                done = action is not None and action.state not in Action.UNDER_WAY
+                self.take(Report(replace(job, action=action or job.action), done))
             except LOST_DATABASE as problem:
                 self.take(Report(job, done=False, error=problem))
 
@@ -164,30 +165,32 @@ class Applier(Worker):
 
     def settle(self) -> None:
         for run in [run for run in self.runs.values() if run.is_quiet]:
-            if run.lease.lost or not self.continues(run):
+            if run.lost or not self.continues(run):
                 self.conclude(run)
 
     def continues(self, run: PlanRun) -> bool:
         """Say whether a plan that has come to rest has more to do after all, and prepare it."""
         counts = run.actions.count_states()
-        if counts.get(Action.State.ONGOING) or counts.get(Action.State.CANCELLING):
+        if any(counts.get(state) for state in Action.UNDER_WAY):
             if run.recover():
                 return True
             counts = run.actions.count_states()  # A worker that was thought lost has written its outcome after all.
-        if counts.get(Action.State.PENDING) and not run.lease.cancelling and run.actions.ready().exists():
+        if run.cancelling:
+            return False
+        if counts.get(Action.State.PENDING) and run.actions.ready().exists():
             run.walk_all()
             return True
-        if counts.get(Action.State.PENDING) and not run.lease.cancelling and run.remember_later():
+        if counts.get(Action.State.PENDING) and run.remember_later():
             return True
-        if counts.get(Action.State.FAILED) and settings.ROLLBACK and not run.lease.cancelling:
+        if counts.get(Action.State.FAILED) and settings.ROLLBACK:
             run.reverting = run.actions.to_revert().exists()
         return run.reverting
 
     def conclude(self, run: PlanRun) -> None:
         """Give a plan its final state, or let go of it if it is not, or no longer, ours to settle."""
         plan = ActionPlan.objects.running().filter(pk=run.plan_pk, applier=run.applier).first()
-        if plan and not run.lease.lost:
-            left = run.actions.cancel_pending(CANCELLED if run.lease.cancelling else STUCK)
+        if plan and not run.lost:
+            left = run.actions.cancel_pending(CANCELLED if run.cancelling else STUCK)
             try:
                 settle(plan, run.actions.count_states(), stuck=bool(left))
             except ConcurrentTransition:
@@ -215,7 +218,7 @@ class Applier(Worker):
             super().stop()
 
     def leave(self, run: PlanRun) -> None:
-        if not run.lease.lost and not self.continues(run):
+        if not run.lost and not self.continues(run):
             self.conclude(run)
         if run.plan_pk in self.runs:
             self.log.info("plan handed over", plan=run.plan_uuid)

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from actions.leases import Lease
 from actions.models import Action
-from actions.phases import Lease
 
 Work = Callable[[Action, Lease], bool]
 

@@ -1,35 +1,54 @@
-"""An applier's right to work at one plan."""
+"""An applier's right to work at one plan, as each worker carries it."""
 
-from actions.types.base import AbortRequested, LeaseLost
+from dataclasses import dataclass
+
+from actions.leases import Standing
+from actions.models import Action
 from plans.models import ActionPlan
 from watcher_site.models import Service
 from watcher_site.statements import Bound, Placeholder, Query
 
-HELD = Query(
-    ActionPlan.objects.filter(pk=Placeholder("plan"), state=ActionPlan.State.ONGOING, applier=Placeholder("applier"))
-    .select_for_update(no_key=True)
-    .values_list("pk")
+PLAN = ActionPlan.objects.locked().filter(pk=Placeholder("plan"), state=ActionPlan.State.ONGOING)
+OURS = PLAN.filter(applier=Placeholder("applier"))
+HELD = Query(OURS.values_list("pk"))
+STANDING = Query(
+    Action.objects.present()
+    .filter(pk=Placeholder("action"))
+    .values_list("state", "attempt", "action_plan__state", "action_plan__applier", "owner")
 )
 
 
+@dataclass(frozen=True)
 class PlanLease:
-    """What each worker of a plan carries: the plan and its owner, and what the applier learned of both.
+    """Nothing but what another process can be told: the truth is in the table, and both verbs ask it."""
 
-    The flags are set by the applier's main thread and read by the workers' checkpoints; the truth is in the table,
-    and `hold` asks it.
-    """
+    plan: int
+    applier: int
+    host: str
 
-    def __init__(self, plan: ActionPlan, applier: Service) -> None:
-        self.plan_pk, self.applier, self.host = plan.pk, applier, applier.host
-        self.cancelling = plan.state == ActionPlan.State.CANCELLING
-        self.lost = False
+    @classmethod
+    def of(cls, plan: ActionPlan, applier: Service) -> "PlanLease":
+        """Return the lease for work in the applier's own process."""
+        return cls(plan.pk, applier.pk, applier.host)
+
+    @property
+    def owner(self) -> int:
+        return self.applier
 
     def hold(self) -> Bound:
-        """Return the query that locks the plan, and finds it only while it is running and this applier's."""
-        return HELD.bind(plan=self.plan_pk, applier=self.applier.pk)
+        """Return the query that locks the plan, and finds it only while it is ONGOING and this applier's."""
+        return HELD.bind(plan=self.plan, applier=self.applier)
 
-    def checkpoint(self) -> None:
-        if self.lost:
-            raise LeaseLost
-        if self.cancelling:
-            raise AbortRequested
+    def look(self, action: Action) -> Standing | None:
+        for state, attempt, plan_state, applier, owner in STANDING.rows(action=action.pk):
+            return Standing(
+                state=state,
+                attempt=attempt,
+                is_held=plan_state in ActionPlan.RUNNING and self.is_ours(applier, owner),
+                is_being_cancelled=plan_state == ActionPlan.State.CANCELLING,
+            )
+        return None
+
+    def is_ours(self, applier: int | None, owner: int | None) -> bool:
+        """Say whether an action may be worked at here."""
+        return applier == self.applier and owner in (None, self.owner)

@@ -59,7 +59,9 @@ class PlanRun:
 
     def __init__(self, plan: ActionPlan, applier: Service) -> None:
         self.plan_pk, self.plan_uuid, self.applier = plan.pk, str(plan.uuid), applier
-        self.lease = PlanLease(plan, applier)
+        self.lease = PlanLease.of(plan, applier)
+        self.cancelling = plan.state == ActionPlan.State.CANCELLING
+        self.lost = False
         self.at_work: set[int] = set()
         self.finished: list[int] = []
         self.ready: deque[Action] = deque()
@@ -91,18 +93,18 @@ class PlanRun:
 
     def cancel(self) -> None:
         """Begin nothing more; what runs stops at its next checkpoint."""
-        self.lease.cancelling = True
+        self.cancelling = True
         self.reverting = False
+        self.later.clear()
         self.finished.clear()
         self.ready.clear()
         self.children.clear()
-        self.later.clear()
         self.walk = None
 
     def lose(self) -> None:
         """Another applier has the plan: what runs stops at its next checkpoint, without a word."""
         self.cancel()
-        self.lease.lost = True
+        self.lost = True
         self.interrupted.clear()
 
     def pause(self, seconds: float) -> None:
@@ -116,8 +118,13 @@ class PlanRun:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is at work, and nothing known could be begun."""
+        return not (self.at_work or self.has_more)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something known could be begun, now or after a while."""
         known = self.interrupted or self.ready or self.finished or self.children or self.later or self.walk
-        return not (self.at_work or known or self.reverting or self.is_paused)
+        return bool(known or self.reverting or self.is_paused)
 
     def next_job(self) -> Job | None:
         """Return what can be begun now, or nothing."""
@@ -131,7 +138,7 @@ class PlanRun:
             return self.job(execution.recover, self.interrupted.popleft())
         if self.reverting:
             return self.next_revert()
-        if not self.ready and not self.lease.cancelling:
+        if not self.ready and not self.cancelling:
             self.look()
         return self.job(execution.execute, self.ready.popleft()) if self.ready else None
 
@@ -177,7 +184,7 @@ class PlanRun:
 
     def end(self, action: Action, done: bool) -> None:
         self.at_work.discard(action.pk)
-        if not done or self.lease.cancelling:
+        if not done or self.cancelling:
             return
         if action.state == Action.State.PENDING and action.due_time:
             heappush(self.later, (action.due_time, action.pk))

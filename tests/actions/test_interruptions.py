@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from actions import execution
+from actions.leases import Standing
 from actions.models import Action, ActionEvent
-from actions.types.base import DONE, AbortRequested, ActionFailed, ActionType, LeaseLost, Outcome, Recovery
+from actions.types.base import DONE, ActionFailed, ActionType, Outcome, Recovery
 from actions.types.nop import Nop
 from tests.builders import make_node, make_plan, make_server
 from watcher_site.statements import Bound
@@ -16,10 +18,10 @@ pytestmark = pytest.mark.django_db
 
 
 class FakeLease:
-    """A lease whose checkpoint does what the test wants."""
+    """A lease that sees what the test wants."""
 
     host = "here"
-    applier = None
+    owner = None
 
     def __init__(self, cancelling: bool = False, held: bool = True, lost: bool = False) -> None:
         self.cancelling, self.held, self.lost = cancelling, held, lost
@@ -27,11 +29,13 @@ class FakeLease:
     def hold(self) -> Bound:
         return Bound("SELECT 1" if self.held else "SELECT 1 WHERE 1 = 0", [])
 
-    def checkpoint(self) -> None:
-        if self.lost:
-            raise LeaseLost
-        if self.cancelling:
-            raise AbortRequested
+    def look(self, action: Action) -> Standing:
+        return Standing(
+            action.values_read["state"],
+            action.values_read["attempt"],
+            is_held=not self.lost,
+            is_being_cancelled=self.cancelling,
+        )
 
 
 class Long(Nop):
@@ -44,7 +48,8 @@ class Long(Nop):
 
 @pytest.fixture
 def behave(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Make nop actions long, with other methods."""
+    """Make nop actions long, with other methods, and have them look at each checkpoint."""
+    monkeypatch.setattr(settings, "POLL_INTERVAL", 0)
 
     def change(**methods: Any) -> None:
         monkeypatch.setattr("watcher_site.plugins.load", lambda _: {"nop": type("Changed", (Long,), methods)})

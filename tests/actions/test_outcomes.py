@@ -94,7 +94,7 @@ def test_what_is_put_off_leaves_an_event_and_no_post_condition(answering: Callab
 def test_what_is_put_off_is_in_nobodys_hands(answering: Callable[[object], None]) -> None:
     answering(BUSY)
     lease: Any = FakeLease()
-    lease.applier = Service.register(Service.APPLIER, "here")
+    lease.owner = Service.register(Service.APPLIER, "here").pk
     action = run(lease)
     assert (action.owner, action.start_time, action.end_time) == (None, None, None)
 

@@ -117,7 +117,7 @@ def test_what_was_executed_tells_from_when_to_when_and_is_in_nobodys_hands(newes
 def test_what_is_executed_is_in_the_hands_of_its_applier(newest: Caller) -> None:
     applier = Service.register(Service.APPLIER, "here")
     one = action(make_plan({"a": []}, state="ONGOING", applier=applier), "a")
-    one.begin(applier)
+    one.begin(applier.pk)
     one.save_state()
     read = shown(newest, one)
     assert (read["owner"], read["end_time"]) == (applier.pk, None)
@@ -127,7 +127,7 @@ def test_what_is_executed_is_in_the_hands_of_its_applier(newest: Caller) -> None
 def test_who_is_gone_stays_on_the_list_while_actions_are_in_its_hands() -> None:
     applier = Service.register(Service.APPLIER, "here")
     one = action(make_plan({"a": []}), "a")
-    one.begin(applier)
+    one.begin(applier.pk)
     one.save_state()
     assert not Service.objects.filter(pk=applier.pk).idle().exists()
     one.succeed()

@@ -54,7 +54,7 @@ def begin(size: int = 1) -> tuple[ActionPlan, PlanLease]:
     applier = Service.register(Service.APPLIER, "here")
     plan.begin(applier)
     plan.save_state()
-    lease = PlanLease(plan, applier)
+    lease = PlanLease.of(plan, applier)
     # Composed once a process, in a transaction that sends nothing.
     lease.hold()
     return plan, lease

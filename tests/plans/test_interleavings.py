@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 
 from actions import execution, skipping
 from actions.models import Action
+from actions.types.base import LeaseLost
 from actions.types.nop import Nop
 from plans import continuing, settlement
 from plans.leases import PlanLease
@@ -124,7 +125,7 @@ def test_an_action_whose_plan_is_cancelled_during_its_pre_condition_does_not_beg
     plan = running_plan(appliers[0])
     person = Rival(lambda: again(plan).abandon("alice"))
     interrupt_before(monkeypatch, Nop, "pre_condition", person)
-    assert not execution.execute(plan.actions.get(), PlanLease(plan, appliers[0]))
+    assert not execution.execute(plan.actions.get(), PlanLease.of(plan, appliers[0]))
     person.result()
     assert plan.actions.get().state == "PENDING"
 
@@ -135,7 +136,7 @@ def test_an_action_whose_plan_is_adopted_during_its_pre_condition_does_not_begin
     plan = running_plan(appliers[0])
     successor = Rival(lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1]))
     interrupt_before(monkeypatch, Nop, "pre_condition", successor)
-    assert not execution.execute(plan.actions.get(), PlanLease(plan, appliers[0]))
+    assert not execution.execute(plan.actions.get(), PlanLease.of(plan, appliers[0]))
     assert (successor.result(), plan.actions.get().state) == (1, "PENDING")
 
 
@@ -150,7 +151,7 @@ def test_a_successor_waits_for_an_action_that_is_just_beginning_and_sees_it(
 
     successor = Rival(adopt_and_look)
     interrupt_after(monkeypatch, Action, "save_state", successor)
-    execution.execute(plan.actions.get(), PlanLease(plan, appliers[0]))
+    execution.execute(plan.actions.get(), PlanLease.of(plan, appliers[0]))
     assert successor.result() != "PENDING"
 
 
@@ -168,9 +169,28 @@ def test_a_slow_worker_writes_nothing_once_its_successor_has_run_the_action_agai
 
     successor = Rival(run_again)
     interrupt_before(monkeypatch, Nop, "execute", successor)
-    assert not execution.execute(plan.actions.get(), PlanLease(plan, appliers[0]))
+    assert not execution.execute(plan.actions.get(), PlanLease.of(plan, appliers[0]))
     successor.result()
     assert list(plan.actions.values_list("state", "attempt")) == [("ONGOING", 2)]
+
+
+def test_a_slow_worker_writes_nothing_while_its_successor_recovers_the_action(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    """Else the action would end under the hands of the one who is finding out what became of it."""
+    plan = running_plan(appliers[0])
+
+    def take_over() -> None:
+        ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1])
+        # It dies in the midst of the recovery.
+        monkeypatch.setattr(Nop, "recover", lambda _: (_ for _ in ()).throw(LeaseLost))
+        execution.recover(plan.actions.get(), PlanLease.of(plan, appliers[1]))
+
+    successor = Rival(take_over)
+    interrupt_before(monkeypatch, Nop, "execute", successor)
+    assert not execution.execute(plan.actions.get(), PlanLease.of(plan, appliers[0]))
+    successor.result()
+    assert list(plan.actions.values_list("state", "owner")) == [("ONGOING", appliers[1].pk)]
 
 
 def test_a_plan_that_another_adopts_while_it_is_settled_is_left_to_that_one(

@@ -119,7 +119,7 @@ def test_a_skip_and_a_claim_never_both_have_their_way(
             def run(mine: ActionPlan = mine) -> bool:
                 claim(mine, appliers[0])
                 ready = mine.actions.ready().first()
-                return bool(ready) and execution.execute(ready, PlanLease(mine, appliers[0]))
+                return bool(ready) and execution.execute(ready, PlanLease.of(mine, appliers[0]))
 
             executed, skipped = race.run(run, lambda plan=plan: skip(plan))
             assert executed != skipped
@@ -205,7 +205,7 @@ def test_no_action_begins_after_its_plan_is_being_cancelled(appliers: list[Servi
                 theirs.abandon("alice")
                 return bool(theirs.actions.cancel_pending("cancelled"))
 
-            lease = PlanLease(plan, appliers[0])
+            lease = PlanLease.of(plan, appliers[0])
             executed, cancelled = race.run(lambda action=action, lease=lease: execution.execute(action, lease), cancel)
             assert executed != cancelled
             assert plan.actions.get().state == ("SUCCEEDED" if executed else "CANCELLED")
@@ -223,7 +223,7 @@ def test_no_action_begins_for_an_applier_that_lost_its_plan(appliers: list[Servi
                 ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1])
                 seen.append(plan.actions.get().state)
 
-            lease = PlanLease(plan, appliers[0])
+            lease = PlanLease.of(plan, appliers[0])
             executed, _ = race.run(lambda action=action, lease=lease: execution.execute(action, lease), adopt)
             assert executed == (seen != ["PENDING"])
 

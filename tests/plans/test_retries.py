@@ -149,11 +149,11 @@ def test_of_putting_off_and_a_recovery_at_the_same_moment_one_wins() -> None:
         for _ in range(30):
             plan = make_plan({"a": []}, state="ONGOING", applier=service)
             one = plan.actions.get()
-            one.begin(service)
+            one.begin(service.pk)
             one.save_state()
             mine, theirs = plan.actions.get(), plan.actions.get()
             mine.put_off("busy")
-            theirs.begin_again(service)
+            theirs.begin_again(service.pk)
             put_off, recovered = race.run(mine.save_state, theirs.save_state)
             assert put_off != recovered
             left = plan.actions.get()

@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import OperationalError
+from django.db.models import F
 from django.utils import timezone
 
 from actions.execution import IRREVERTIBLE, MOST_RECOVERIES
@@ -90,3 +91,36 @@ def test_a_revert_whose_outcome_is_lost_every_time_is_given_up(
     assert (last.result, last.details) == ("Error", IRREVERTIBLE)
     message = ActionPlan.objects.get(pk=plan.pk).status_message
     assert message.endswith("0 actions reverted, 2 could not be.")
+
+
+def test_a_revert_during_which_the_plan_is_cancelled_is_recorded(
+    settings: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it undid is to be done anew, if the plan is continued."""
+    settings.ROLLBACK = True
+    plan = failing_plan()
+
+    def revert(self: Nop) -> bool:
+        ActionPlan.objects.get(pk=plan.pk).abandon("alice")
+        return True
+
+    monkeypatch.setattr(Nop, "revert", revert)
+    run_waiting()
+    undone = action(plan, "b")
+    assert list(undone.events.filter(event="revert").values_list("result", flat=True)) == ["Success"]
+    assert undone.owner is None
+    assert undone in plan.actions.unachieved()
+
+
+def test_a_revert_that_another_began_anew_is_not_recorded(settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.ROLLBACK = True
+    plan = failing_plan()
+
+    def revert(self: Nop) -> bool:
+        Action.objects.filter(uuid=self.context.action_uuid).update(attempt=F("attempt") + 1)
+        ActionPlan.objects.get(pk=plan.pk).abandon("alice")
+        return True
+
+    monkeypatch.setattr(Nop, "revert", revert)
+    run_waiting()
+    assert action(plan, "b").events.get(event="revert").result is None

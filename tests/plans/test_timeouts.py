@@ -9,6 +9,7 @@ from django.db import connections
 from pytest_django import Settings
 
 from actions.models import Action
+from actions.proposals import ProposedAction
 from actions.surrender import give_up
 from actions.types.base import DONE, ActionType, Outcome
 from actions.types.nop import Nop
@@ -16,7 +17,7 @@ from plans.applier import Applier
 from plans.executors import ThreadExecutor
 from plans.leases import PlanLease
 from plans.models import ActionPlan
-from plans.proposals import ProposedAction, propose
+from plans.proposals import propose
 from tests.builders import action, make_plan
 from tests.plans.inline import run_waiting
 from tests.plans.test_races import Race
@@ -98,7 +99,7 @@ def test_a_plan_may_say_how_long_an_action_takes() -> None:
 
 
 def lease_of(plan: ActionPlan) -> PlanLease:
-    return PlanLease(plan, Service.register(Service.APPLIER, "here"))
+    return PlanLease.of(plan, Service.register(Service.APPLIER, "here"))
 
 
 @pytest.mark.django_db
@@ -113,6 +114,7 @@ def test_what_is_given_up_is_failed_and_says_so(state: str, message: str) -> Non
     plan = make_plan({"a": []}, state="ONGOING")
     plan.actions.update(state=state, attempt=1, timeout=5)
     one = give_up(plan.actions.get(), lease_of(plan))
+    assert one
     assert (one.state, one.status_message, phases(one)) == ("FAILED", message, [("timeout", "Error")])
 
 
@@ -120,7 +122,26 @@ def test_what_is_given_up_is_failed_and_says_so(state: str, message: str) -> Non
 def test_what_ended_meanwhile_is_not_given_up() -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     plan.actions.update(state="SUCCEEDED", attempt=1)
-    assert give_up(plan.actions.get(), lease_of(plan)).state == "SUCCEEDED"
+    one = give_up(plan.actions.get(), lease_of(plan))
+    assert one
+    assert one.state == "SUCCEEDED"
+
+
+@pytest.mark.django_db
+def test_what_was_purged_meanwhile_is_not_there_to_be_given_up() -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    one = plan.actions.get()
+    lease = lease_of(plan)
+    plan.actions.all().delete()
+    assert give_up(one, lease) is None
+
+
+@pytest.mark.django_db
+def test_what_hangs_before_it_begins_is_left_to_the_applier_that_took_over() -> None:
+    plan = make_plan({"a": []}, state="ONGOING", applier=Service.register(Service.APPLIER, "there"))
+    one = give_up(plan.actions.get(), lease_of(plan))
+    assert one
+    assert one.state == "PENDING"
 
 
 @pytest.fixture
@@ -159,6 +180,11 @@ def test_what_is_stuck_holds_up_neither_its_plan_nor_the_end_of_the_applier(sett
     connections.close_all()
 
 
+def is_given_up(one: Action, lease: PlanLease) -> bool:
+    standing = give_up(one, lease)
+    return standing is not None and standing.state == "FAILED"
+
+
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_of_giving_up_and_finishing_at_the_same_moment_one_wins() -> None:
@@ -167,12 +193,10 @@ def test_of_giving_up_and_finishing_at_the_same_moment_one_wins() -> None:
         for _ in range(30):
             plan = make_plan({"a": []}, state="ONGOING", applier=service)
             begun = plan.actions.get()
-            begun.begin(service)
+            begun.begin(service.pk)
             begun.save_state()
-            lease = PlanLease(plan, service)
+            lease = PlanLease.of(plan, service)
             begun.succeed()
-            finished, given_up = race.run(
-                begun.save_state, lambda one=begun, lease=lease: give_up(one, lease).state == "FAILED"
-            )
+            finished, given_up = race.run(begun.save_state, lambda one=begun, lease=lease: is_given_up(one, lease))
             assert finished != given_up
             assert plan.actions.get().state == ("SUCCEEDED" if finished else "FAILED")

@@ -1,0 +1,36 @@
+"""A worker's right to work at an action, and what it looks at to see whether it still has it."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from watcher_site.statements import Bound
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the table says of an action at work, and of its plan."""
+
+    state: str
+    attempt: int
+    is_held: bool
+    """Whether the plan is under way, and the action in the hands that the lease names."""
+    is_being_cancelled: bool
+    """Whether the plan is."""
+
+
+class Lease(Protocol):
+    """A worker's right to work at the actions of a plan: some numbers and texts, which any process can be sent."""
+
+    @property
+    def host(self) -> str:
+        """Where the work is done."""
+
+    @property
+    def owner(self) -> int | None:
+        """The primary key of the service that does the work: in its hands the actions are meanwhile."""
+
+    def hold(self) -> Bound:
+        """Return the query that locks the plan, and finds it only while an action of it may begin here."""
+
+    def look(self, action: Any) -> Standing | None:
+        """Ask the table, in one query; None where the action was deleted."""
