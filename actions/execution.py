@@ -12,10 +12,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 
 from actions.checkpoints import Checkpoint
+from actions.derivation import Derivation, finder
 from actions.leases import Lease
 from actions.models import Action, ActionEvent
 from actions.outcomes import TOO_LONG, ask
-from actions.phases import PERSISTENTLY, PhaseRecord, Result
+from actions.phases import PERSISTENTLY, Result
 from actions.types.base import (
     AbortRequested,
     ActionContext,
@@ -61,7 +62,7 @@ def revert(action: Action, lease: Lease) -> bool:
     return execution.guarded(execution.revert)
 
 
-class Execution(PhaseRecord):
+class Execution(Derivation):
     """One action in the hands of one worker."""
 
     action_type: ActionType
@@ -105,6 +106,8 @@ class Execution(PhaseRecord):
         return False
 
     def run(self) -> bool:
+        if self.action.has_derived:
+            return self.take_up()
         phase = self.begin("pre_condition")
         problem = self.perform(phase, self.check)
         if problem:
@@ -112,6 +115,12 @@ class Execution(PhaseRecord):
         execute = self.begin("execute")
         self.action.begin(self.lease.owner)
         return self.write(phase, execute, hold=True) and self.carry_out(execute)
+
+    def take_up(self) -> bool:
+        """Go on with an action that waited for those that it derived."""
+        phase = self.begin("go_on")
+        self.action.begin(self.lease.owner)
+        return self.write(phase, hold=True) and self.carry_out(phase)
 
     def recover(self) -> bool:
         is_aborting = self.action.state == State.CANCELLING
@@ -139,6 +148,8 @@ class Execution(PhaseRecord):
             self.action.fail("recover", explain(problem))
         elif self.recovery is Recovery.DONE:
             self.action.succeed()
+        elif self.is_plan_being_cancelled() and self.action.has_derived:
+            return self.abort(phase)
         elif self.is_plan_being_cancelled():
             self.action.request_abort()
             self.action.finish_abort(CANCELLED)
@@ -167,7 +178,7 @@ class Execution(PhaseRecord):
 
     def run_again(self, phase: ActionEvent) -> bool:
         self.action.begin_again(self.lease.owner)
-        execute = self.begin("execute")
+        execute = self.begin("go_on" if self.action.has_derived else "execute")
         return self.write(phase, execute, hold=True) and self.carry_out(execute)
 
     def leave_out(self, phase: ActionEvent, problem: BaseException) -> bool:
@@ -202,10 +213,12 @@ class Execution(PhaseRecord):
             return self.put_off(execute)
         if problem is None and self.outcome.answer is Answer.CANCEL:
             return self.give_itself_up(execute)
+        if problem is None and self.outcome.answer is Answer.WAIT:
+            return self.derive(execute)
         post = self.begin("post_condition")
         post_problem = self.perform(post, self.action_type.post_condition)
         if problem:
-            self.action.fail("execute", explain(problem))
+            self.action.fail(execute.event, explain(problem))
         elif post_problem:
             self.action.fail("post_condition", explain(post_problem))
         else:
@@ -218,7 +231,7 @@ class Execution(PhaseRecord):
         self.finish(execute, Result.ERROR, reason)
         phase = self.begin("abort")
         self.perform(phase, self.ask_abort)
-        self.action.fail("execute", reason)
+        self.action.fail(execute.event, reason)
         return self.end(execute, phase)
 
     def put_off(self, execute: ActionEvent) -> bool:
@@ -254,7 +267,7 @@ class Execution(PhaseRecord):
 
     def load(self) -> None:
         action = self.action
-        context = ActionContext(str(action.uuid), self.checkpoint)
+        context = ActionContext(str(action.uuid), self.checkpoint, finder(action))
         self.action_type = make(action.action_type, action.input_parameters, context)
 
     def check(self) -> None:
@@ -264,7 +277,11 @@ class Execution(PhaseRecord):
 
     def work(self) -> None:
         self.checkpoint.goes_forward = True
+        if self.action.has_derived:
+            self.load()
         self.outcome = ask(self.action_type, self.action)
+        if self.outcome.answer is Answer.WAIT:
+            self.checkpoint.look()  # What is being cancelled makes nothing new.
 
     def ask_abort(self) -> None:
         self.checkpoint.goes_forward = False
@@ -274,7 +291,8 @@ class Execution(PhaseRecord):
 
     def ask_recovery(self) -> None:
         self.load()
-        self.recovery = self.action_type.recover()
+        # A type may be asked twice to go on: there is nothing to find out.
+        self.recovery = Recovery.AGAIN if self.action.has_derived else self.action_type.recover()
 
     def undo(self) -> None:
         self.load()

@@ -20,6 +20,7 @@ from watcher_site.state import StatefulModel
 SKIPPED_BY_USER = "Action skipped by user."
 SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
 FAILED_IN = "Action failed in"
+NOT_EXECUTED = "Action was not executed:"
 PUT_OFF = "Action is tried again later:"
 REASON = " Reason: "
 NOTE = " Note: "
@@ -29,6 +30,10 @@ REASON_LENGTH = STATUS_MESSAGE_LENGTH - len(f"{SKIPPED_BY_USER}{REASON}")
 
 def is_skipped_by_a_person(action: Any) -> bool:
     return action.skipped_by is not None
+
+
+def waits_for_derived(action: Any) -> bool:
+    return bool(action.has_derived)
 
 
 class Action(StatefulModel):
@@ -51,7 +56,7 @@ class Action(StatefulModel):
     guard_fields = ["state", "attempt", "owner"]
     transition_fields = [
         *("state", "status_message", "skipped_by", "reason", "attempt"),
-        *("owner", "start_time", "end_time", "retries", "due_time"),
+        *("owner", "start_time", "end_time", "retries", "due_time", "has_derived"),
     ]
 
     name = FilledCharField("make_name", max_length=255, default="")
@@ -84,6 +89,18 @@ class Action(StatefulModel):
     end_time = models.DateTimeField(null=True, editable=False, help_text="when its execution ended")
     retries = models.PositiveIntegerField(default=0, editable=False, help_text="how often it was put off")
     due_time = models.DateTimeField(null=True, editable=False, help_text="before which it does not begin again")
+    derived_from = models.ForeignKey(
+        "self",
+        models.CASCADE,
+        null=True,
+        editable=False,
+        related_name="derived",
+        db_index=False,
+        help_text="the action that made it while it ran, and waits for it",
+    )
+    has_derived = models.BooleanField(
+        default=False, editable=False, help_text="it made others: when they have ended, it goes on"
+    )
     parents = models.ManyToManyField(
         "self",
         symmetrical=False,
@@ -108,6 +125,8 @@ class Action(StatefulModel):
             models.Index(NullsFirst("target"), "id", name="action_target"),
             # Who is gone is kept as long as actions are in its hands.
             models.Index("owner", condition=Q(owner__isnull=False), name="action_owner"),
+            # The applier reads page by page what an action derived.
+            models.Index("derived_from", "id", condition=Q(derived_from__isnull=False), name="action_derived_from"),
         ]
 
     def __str__(self) -> str:
@@ -132,7 +151,9 @@ class Action(StatefulModel):
     def take(self, owner: int | None) -> None:
         """Count a new attempt, from now on, in the hands of the service that has this primary key."""
         self.attempt += 1
-        self.owner_id, self.start_time, self.end_time = owner, timezone.now(), None
+        self.owner_id, self.end_time = owner, None
+        # What goes on after it waited for what it derived began before that.
+        self.start_time = (self.has_derived and self.start_time) or timezone.now()
         self.status_message = self.due_time = None
 
     def let_go(self) -> None:
@@ -207,10 +228,18 @@ class Action(StatefulModel):
     def put_off(self, reason: str) -> None:
         """Something was in the way: its worker lets go of it, and it begins anew after a pause that doubles."""
         pause = settings.ACTION_RETRY_INTERVAL * 2**self.retries
-        self.owner = self.start_time = None
+        self.owner = None
         self.retries += 1
         self.due_time = timezone.now() + timedelta(seconds=pause)
+        if not self.has_derived:  # What is to go on began before.
+            self.start_time = None
         self.status_message = cut(f"{PUT_OFF} {reason}")
+
+    @transition(field=state, source=State.ONGOING, target=State.PENDING)
+    def wait_for_derived(self, reason: str) -> None:
+        """It made others: its worker lets go of it, and it goes on when they have ended."""
+        self.owner, self.has_derived = None, True
+        self.status_message = cut(reason)
 
     @transition(field=state, source=[State.PENDING, State.ONGOING], target=State.FAILED)
     def fail(self, phase: str, reason: str) -> None:
@@ -224,7 +253,13 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.ONGOING, target=State.CANCELLING)
     def request_abort(self) -> None:
-        """Its plan is being cancelled while it runs."""
+        """It was begun, and its plan is being cancelled, or a person cancels it, or it gives itself up."""
+        self.control = None
+
+    @transition(field=state, source=State.PENDING, target=State.CANCELLING, conditions=[waits_for_derived])
+    def abort_waiting(self) -> None:
+        """Its plan is being cancelled while it waits for what it derived: it is aborted when these have ended."""
+        self.control = None
 
     @transition(field=state, source=State.CANCELLING, target=State.CANCELLED)
     def finish_abort(self, reason: str) -> None:
@@ -270,6 +305,7 @@ class ActionEvent(models.Model):
         CANCELLED = "Cancelled"
         ERROR = "Error"
         RETRY = "Retry"
+        WAITING = "Waiting"
 
     action = models.ForeignKey(Action, models.CASCADE, related_name="events")
     event = models.CharField(max_length=64)

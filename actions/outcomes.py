@@ -1,8 +1,10 @@
-"""What came of an action type's execute."""
+"""What came of an action type's execute, or of its going on after the actions that it derived."""
 
 from django.conf import settings
 
+from actions.derivation import verdict
 from actions.models import Action
+from actions.proposals import ProposedAction, check_graph
 from actions.types.base import ActionFailed, ActionType, Answer, Outcome, explain
 from cluster.drivers.base import CloudBusy
 
@@ -15,12 +17,19 @@ REASONS = {
 
 
 def ask(action_type: ActionType, action: Action) -> Outcome:
-    """Execute, and return one of the answers that are no failure.
+    """Execute, or go on, and return one of the answers that are no failure.
 
     Raises:
-        ActionFailed: it failed, it has been put off too often, or its answer is none.
+        ActionFailed: it or what it derived failed, it has been put off too often, or its answer is none.
+        Invalid: what it derives makes no graph.
     """
-    outcome = read(action_type)
+    if action.has_derived:
+        return judge(action, verdict(action, read(action_type, "go_on")))
+    return judge(action, read(action_type, "execute"))
+
+
+def judge(action: Action, outcome: Outcome) -> Outcome:
+    """Return an answer that is no failure. Raises: `ActionFailed`."""
     answer, reason = outcome.answer, outcome.reason
     if answer is Answer.RETRY and action.retries >= settings.ACTION_RETRIES:
         raise ActionFailed(f"Exceeded maximum number of retries ({settings.ACTION_RETRIES}): {reason}")
@@ -29,12 +38,32 @@ def ask(action_type: ActionType, action: Action) -> Outcome:
     return outcome
 
 
-def read(action_type: ActionType) -> Outcome:
+def read(action_type: ActionType, asked: str) -> Outcome:
+    """Call the method that is asked for, and return its answer.
+
+    Raises:
+        ActionFailed: it answers with nonsense.
+        Invalid: what it derives makes no graph.
+    """
     try:
-        outcome = action_type.execute()
+        outcome = getattr(action_type, asked)()
     except CloudBusy as busy:
         return Outcome(Answer.RETRY, explain(busy))
-    if not isinstance(outcome, Outcome):
-        name = action_type.name
-        raise ActionFailed(f"execute of actions of type {name} does not return an Outcome, but {outcome!r:.40}")
+    if flaw := find_flaw(outcome):
+        raise ActionFailed(f"{asked} of actions of type {action_type.name} {flaw}")
+    check_graph(outcome.derived)
     return outcome
+
+
+def find_flaw(outcome: object) -> str | None:
+    """Return what is wrong with an answer, if anything is."""
+    if not isinstance(outcome, Outcome):
+        return f"does not return an Outcome, but {outcome!r:.40}"
+    if not isinstance(outcome.derived, list | tuple):
+        return f"derives no list of actions, but {outcome.derived!r:.40}"
+    if outcome.answer is Answer.WAIT and not outcome.derived:
+        return "waits, and derives no action to wait for"
+    if outcome.answer is not Answer.WAIT and outcome.derived:
+        return f"derives actions, and answers {outcome.answer.name} in the place of WAIT"
+    strays = [one for one in outcome.derived if not isinstance(one, ProposedAction)]
+    return f"derives what is no ProposedAction, but {strays[0]!r:.40}" if strays else None

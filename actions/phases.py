@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
+from actions.dependents import WITHOUT_SUCCESS, are_bound, end_dependents
 from actions.leases import Lease
 from actions.models import Action, ActionEvent
 from actions.types.base import OWN_EXCEPTIONS, ActionSkipException, Interruption, explain
@@ -105,12 +106,17 @@ class PhaseRecord:
         return True
 
     def write_together(self, phases: tuple[ActionEvent, ...], condition: Bound | None, orphans: bool) -> None:
-        if not orphans:
+        takes_others = self.action.state in WITHOUT_SUCCESS
+        if not orphans and not takes_others:
             self.action.save_state(*phases, condition=condition)
             return
         with transaction.atomic():
-            self.close_orphans()
+            takes_others = takes_others and are_bound(self.action)
+            if orphans:
+                self.close_orphans()
             self.action.save_state(*phases, condition=condition)
+            if takes_others and (number := end_dependents(self.action)):
+                self.log.info("dependents ended", number=number, state=self.action.state)
 
     def write_beside(self, phase: ActionEvent) -> bool:
         """Write the beginning or the end of a phase that leaves the state as it is.

@@ -52,22 +52,24 @@ def check_cycles(parents: Mapping[UUID, Iterable[UUID]], field: str = "parents")
         raise Invalid(f"{field}: these actions wait for each other: {path}.") from error
 
 
-def write_actions(plan_pk: int, proposed: Sequence[ProposedAction]) -> None:
-    """Write the rows of a sound graph.
+def write_actions(plan_pk: int, proposed: Sequence[ProposedAction], derived_from: Action | None = None) -> None:
+    """Write the rows of a sound graph; the action that they are derived from waits for all of them.
 
     The number of statements does not grow with the graph, but for one more each `BATCH` rows.
     """
-    rows = {action.uuid: make_row(plan_pk, action) for action in proposed}
+    rows = {action.uuid: make_row(plan_pk, action, derived_from) for action in proposed}
     Action.objects.bulk_create(rows.values(), batch_size=BATCH)
     edges = [
         ActionParent(child=rows[action.uuid], parent=rows[parent])
         for action in proposed
         for parent in dict.fromkeys(action.parents)
     ]
+    if derived_from:
+        edges += [ActionParent(child=derived_from, parent=row) for row in rows.values()]
     ActionParent.objects.bulk_create(edges, batch_size=BATCH)
 
 
-def make_row(plan_pk: int, action: ProposedAction) -> Action:
+def make_row(plan_pk: int, action: ProposedAction, derived_from: Action | None) -> Action:
     return Action(
         action_plan_id=plan_pk,
         uuid=action.uuid,
@@ -75,4 +77,5 @@ def make_row(plan_pk: int, action: ProposedAction) -> Action:
         action_type=action.action_type,
         input_parameters=dict(action.input_parameters),
         timeout=action.timeout,
+        derived_from=derived_from,
     )

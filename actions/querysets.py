@@ -4,13 +4,32 @@ from re import fullmatch
 from typing import Any, Self
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, Subquery
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from watcher_site.messages import cut
 from watcher_site.records import RecordQuerySet
 from watcher_site.refusals import Invalid
+
+# The pending actions that wait for one, and those that wait for these. What waits for what it derived is not among
+# them: it goes on when these have ended.
+DEPENDING = """
+    WITH RECURSIVE depending(id) AS (
+        SELECT {action}.id FROM {link} JOIN {action} ON {action}.id = child_id
+        WHERE parent_id = %s AND state = %s AND NOT has_derived AND deleted_at IS NULL
+        UNION
+        SELECT {action}.id FROM depending
+        JOIN {link} ON parent_id = depending.id JOIN {action} ON {action}.id = child_id
+        WHERE state = %s AND NOT has_derived AND deleted_at IS NULL
+    ) SELECT id FROM depending
+"""
+
+
+def is_due(now: Any = None) -> Q:
+    return Q(due_time=None) | Q(due_time__lte=now or timezone.now())
 
 
 class ActionQuerySet(RecordQuerySet):
@@ -20,9 +39,21 @@ class ActionQuerySet(RecordQuerySet):
     def unfinished(self) -> Self:
         return self.present().exclude(state__in=self.model.FINAL)
 
+    def links_to_open_parents(self) -> Any:
+        """Return the links of an action of an outer query to those that it waits for and that have not finished."""
+        links = self.model._meta.get_field("parent_links").related_model.objects
+        # Each parent is looked up by its key: the statistics of a moment when nothing was open mislead a join.
+        parent = Subquery(self.model.objects.filter(pk=OuterRef("parent")).unfinished().values("pk"))
+        return links.filter(child=OuterRef("pk")).alias(open_parent=parent).filter(open_parent__isnull=False)
+
     def open_parents(self) -> Exists:
         """Return whether an action of an outer query waits for one that has not finished."""
-        return Exists(self.model.objects.filter(child_links__child=OuterRef("pk")).unfinished())
+        return Exists(self.links_to_open_parents())
+
+    def with_open_parents(self) -> Self:
+        """Add ``open_parent_count``: how many each waits for that have not finished."""
+        number = self.links_to_open_parents().order_by().values("child").annotate(number=Count("pk")).values("number")
+        return self.annotate(open_parent_count=Coalesce(Subquery(number), 0))
 
     def released(self) -> Self:
         """Leave those whose parents have all finished, whatever became of them."""
@@ -30,7 +61,7 @@ class ActionQuerySet(RecordQuerySet):
 
     def due(self, now: Any = None) -> Self:
         """Leave out those that were put off to a later time."""
-        return self.filter(Q(due_time=None) | Q(due_time__lte=now or timezone.now()))
+        return self.filter(is_due(now))
 
     def ready(self, now: Any = None) -> Self:
         """Leave the pending ones that may begin."""
@@ -41,8 +72,12 @@ class ActionQuerySet(RecordQuerySet):
         return self.pending().exclude(due_time=None).order_by("due_time")
 
     def interrupted(self) -> Self:
-        """Leave those that began and have not ended; under a lost worker, these are to be recovered."""
-        return self.present().filter(state__in=self.model.UNDER_WAY)
+        """Leave those that began, have not ended, and are to be recovered under a lost worker.
+
+        What is to be aborted after those that it derived comes when they have ended.
+        """
+        under_way = Q(state__in=self.model.UNDER_WAY) & (Q(has_derived=False) | ~self.open_parents())
+        return self.present().filter(under_way)
 
     def to_revert(self) -> Self:
         """Leave those that succeeded and that no rollback has done with yet, the last to end first."""
@@ -96,10 +131,25 @@ class ActionQuerySet(RecordQuerySet):
         few = Prefetch("parent_links", links.order_by("pk").select_related("parent")[:most], to_attr="first_parents")
         return self.annotate(parent_count=number).prefetch_related(few)
 
+    def abort_waiting(self) -> int:
+        """Have those aborted that wait for what they derived, in one statement, and return how many these are."""
+        waiting = self.present().filter(state__in=self.model.sources("abort_waiting"), has_derived=True)
+        return waiting.update(state=self.model.State.CANCELLING, updated_at=timezone.now())
+
+    def depending_on(self, action: Any) -> Self:
+        """Leave the pending ones that wait for an action, directly or by way of each other."""
+        links = self.model._meta.get_field("parent_links").related_model
+        quote = connection.ops.quote_name
+        names = {"action": quote(self.model._meta.db_table), "link": quote(links._meta.db_table)}
+        pending = str(self.model.State.PENDING)
+        return self.pending().filter(pk__in=RawSQL(DEPENDING.format(**names), [action.pk, pending, pending]))  # noqa: S611
+
+    def end_as(self, state: str, message: str) -> int:
+        """Have those that have not begun end in a state, in one statement, and return how many that were."""
+        return self.update(state=state, status_message=cut(message), updated_at=timezone.now())
+
     def cancel_pending(self, message: str) -> int:
         """Cancel what has not begun, in one statement, and return how many that were."""
         return (
-            self.present()
-            .filter(state__in=self.model.sources("cancel"))
-            .update(state=self.model.State.CANCELLED, status_message=cut(message), updated_at=timezone.now())
+            self.present().filter(state__in=self.model.sources("cancel")).end_as(self.model.State.CANCELLED, message)
         )

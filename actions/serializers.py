@@ -1,6 +1,6 @@
 """Actions, as the API shows them."""
 
-from django.db.models import OuterRef
+from django.db.models import Case, OuterRef, Value, When
 from rest_framework import serializers
 
 from actions.models import Action, ActionParent
@@ -14,8 +14,8 @@ NEW = (
     *("name", "target", "status", "action", "cause", "owner", "interval", "timeout", "start_time", "end_time"),
     *("status_reason", "inputs", "depends_on", "depended_by"),
 )
-# What a person or an audit asked for: no action makes another yet.
-RPC_REQUEST = "RPC Request"
+# What a person or an audit asked for, and what another action made.
+RPC_REQUEST, DERIVED_ACTION = "RPC Request", "Derived Action"
 # What stands there under two names: infra-optim's, and that of seed 3.
 SAME = {
     "action": "action_type",
@@ -45,7 +45,7 @@ class ActionSerializer(ResourceSerializer):
     input_parameters = serializers.DictField()
     status_message = serializers.CharField(allow_null=True)
     action = serializers.CharField(help_text="the same as action_type")
-    cause = serializers.ChoiceField([RPC_REQUEST])
+    cause = serializers.ChoiceField([RPC_REQUEST, DERIVED_ACTION])
     owner = serializers.IntegerField(allow_null=True, help_text="the id of the service that executes it")
     interval = serializers.IntegerField(help_text="in seconds; 0: it is not repeated")
     timeout = serializers.IntegerField(allow_null=True, help_text="in seconds; null or 0: the site's default")
@@ -68,9 +68,10 @@ class ActionSerializer(ResourceSerializer):
             "parents": uuids("child", "parent"),
             "depended_by": uuids("parent", "child"),
             "status": shown(),
+            "cause": Case(When(derived_from=None, then=Value(RPC_REQUEST)), default=Value(DERIVED_ACTION)),
         }
         json = ("parents", "input_parameters", "depended_by")
-        computed = ("links", "description", "cause")
+        computed = ("links", "description")
         same = SAME
 
     @classmethod
@@ -78,8 +79,3 @@ class ActionSerializer(ResourceSerializer):
         descriptions = {name: kind.description for name, kind in plugins.load("ACTION_TYPES").items()}
         for row in rows:
             row["description"] = descriptions.get(row["action_type"], "")
-
-    @classmethod
-    def add_cause(cls, rows: list[Row]) -> None:
-        for row in rows:
-            row["cause"] = RPC_REQUEST

@@ -17,6 +17,9 @@ from watcher_site.templatetags.console import short
 SHOWN_PARENTS = 2
 # Of a resource's name: as much as leaves room for the other columns.
 LENGTH = 60
+DERIVED = format_html(
+    ' <span class="secondary" title="{}">{}</span>', "made by another action while it ran", "derived"
+)
 
 
 def cell(name: str) -> dict[str, dict[str, str]]:
@@ -41,13 +44,14 @@ def described(action: Action) -> SafeString:
 
 
 def linked_type(action: Action) -> SafeString:
-    """Return the type of an action, the beginning of its UUID with a link to its page."""
+    """Return the type of an action, the beginning of its UUID with a link to its page, and whether it was derived."""
     return format_html(
-        '{} <a class="uuid" href="{}" title="{}">{}</a>',
+        '{} <a class="uuid" href="{}" title="{}">{}</a>{}',
         action.action_type,
         reverse("actions:detail", args=[action.uuid]),
         action.uuid,
         short(action.uuid),
+        DERIVED if action.derived_from_id else "",
     )
 
 

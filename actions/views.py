@@ -50,6 +50,7 @@ class ActionPage(RecordPage):
         action: Action = self.object
         return super().get_context_data(
             parents=list(action.parents.order_by("pk")[: SHOWN_RELATIVES + 1]),
+            derived_from=[action.derived_from] if action.derived_from else [],
             children=list(action.children.order_by("pk")[: SHOWN_RELATIVES + 1]),
             events=action.events.all(),
             moving=action.state not in action.FINAL and not action.action_plan.is_prunable,
@@ -61,7 +62,7 @@ class ActionPage(RecordPage):
 
 def with_status(actions: QuerySet[Action]) -> QuerySet[Action]:
     """Add what an action's page tells of its place in the plan, and in whose hands it is."""
-    return actions.select_related("action_plan", "owner").annotate(status=shown())
+    return actions.select_related("action_plan", "owner", "derived_from").annotate(status=shown())
 
 
 def reason_form(request: HttpRequest, action: Action, typed: str = "") -> ReasonForm | None:

@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 
 from django.conf import settings
+from django.db import transaction
 
 from actions.execution import CANCELLED
 from actions.models import Action
@@ -89,8 +90,20 @@ class Applier(Worker):
 
     def cancel(self, run: PlanRun) -> None:
         run.cancel()
-        cancelled = run.actions.cancel_pending(CANCELLED)
-        self.log.info("plan is being cancelled", plan=run.plan_uuid, cancelled=cancelled, running=len(run.at_work))
+        run.recover()
+        aborting, cancelled = self.end_pending(run)
+        self.log.info(
+            "plan is being cancelled",
+            plan=run.plan_uuid,
+            cancelled=cancelled,
+            aborting=aborting,
+            running=len(run.at_work),
+        )
+
+    @transaction.atomic
+    def end_pending(self, run: PlanRun) -> tuple[int, int]:
+        """Abort what waits for what it derived, and cancel what has not begun; return how many these are."""
+        return run.actions.abort_waiting(), run.actions.cancel_pending(CANCELLED)
 
     def adopt(self) -> None:
         """Take over plans whose applier is gone, and first recover what it left behind."""
@@ -170,6 +183,8 @@ class Applier(Worker):
 
     def continues(self, run: PlanRun) -> bool:
         """Say whether a plan that has come to rest has more to do after all, and prepare it."""
+        if run.cancelling:
+            run.actions.abort_waiting()
         counts = run.actions.count_states()
         if any(counts.get(state) for state in Action.UNDER_WAY):
             if run.recover():

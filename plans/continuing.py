@@ -25,7 +25,7 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
     """Propose a plan of the actions that a FAILED or CANCELLED one left undone, and return it.
 
     They wait for each other as they did: also where one waited for another by way of one that succeeded or was
-    skipped. A plan is continued once, until the plan
+    skipped. What an action derived stays out: done anew, it derives anew. A plan is continued once, until the plan
     that continues it is deleted.
 
     Raises:
@@ -34,7 +34,7 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
     """
     standing = ActionPlan.objects.locked().find(plan.uuid)
     check(standing)
-    actions = list(standing.actions.unachieved().order_by("pk"))
+    actions = list(standing.actions.unachieved().filter(derived_from=None).order_by("pk"))
     if not actions:
         raise Conflict(f"Action plan {plan.uuid} has nothing to continue: no action of it failed or was cancelled.")
     return propose(

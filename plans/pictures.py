@@ -1,7 +1,9 @@
 """The picture on a plan's page: its graph, or the counts of its layers where the actions are too many to draw."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache as remembered
 from typing import Any
 
 from django.core.cache import cache
@@ -9,11 +11,13 @@ from django.core.cache import cache
 from actions.descriptions import in_order
 from actions.models import Action, ActionParent
 from actions.naming import resource
-from plans.graph import SHOWN_LAYERS, Node, Picture, draw, layers
+from plans.graph import SHOWN_LAYERS, Edge, Node, Picture, draw, layers, parents_of
 from plans.models import ActionPlan
 
 DRAWN_ACTIONS = 300
 LABEL_LENGTH = 18
+# More arrows into what an action derived tell nothing more.
+MOST_STARTS = 50
 
 
 @dataclass
@@ -50,7 +54,8 @@ def picture_of(plan: ActionPlan, total: int) -> dict[str, Any]:
         found = summary(plan)
         return {"layers": found[:SHOWN_LAYERS], "hidden_layers": max(len(found) - SHOWN_LAYERS, 0)}
     actions = {action.pk: action for action in plan.actions.present().order_by("pk")}
-    picture = draw(list(actions), [edge for edge in edges_of(plan) if set(edge) <= actions.keys()])
+    edges = [edge for edge in edges_of(plan) if set(edge) <= actions.keys()]
+    picture = draw(list(actions), in_time(edges, {key: action.derived_from_id for key, action in actions.items()}))
     return {"picture": picture, "boxes": boxes(picture, actions)}
 
 
@@ -59,9 +64,16 @@ def boxes(picture: Picture, actions: dict[int, Action]) -> list[Box]:
 
 
 def summary(plan: ActionPlan) -> list[Layer]:
-    states = dict(plan.actions.present().values_list("pk", "state"))
-    # What waits for what never changes: only the states are asked for anew.
-    places = cache.get_or_set(f"layers-of-plan-{plan.uuid}", lambda: layers(states, edges_of(plan)), 3600) or {}
+    rows = list(plan.actions.present().values_list("pk", "state", "derived_from"))
+    states = {key: state for key, state, _ in rows}
+
+    def find_places() -> dict[int, int]:
+        return layers(states, in_time(edges_of(plan), {key: derived_from for key, _, derived_from in rows}))
+
+    # What waits for what changes only with the plan itself, or when an action derives others: only the states are
+    # asked for anew.
+    version = f"{len(states)}-{plan.updated_at and plan.updated_at.timestamp()}"
+    places = cache.get_or_set(f"layers-of-plan-{plan.uuid}-{version}", find_places, 3600) or {}
     counts: dict[int, Counter[str]] = {}
     for key, state in states.items():
         counts.setdefault(places.get(key, 0), Counter())[state] += 1
@@ -71,6 +83,20 @@ def summary(plan: ActionPlan) -> list[Layer]:
 def edges_of(plan: ActionPlan) -> list[tuple[int, int]]:
     links = ActionParent.objects.filter(child__action_plan=plan)
     return list(links.values_list("parent_id", "child_id"))
+
+
+def in_time(edges: Sequence[Edge], derived_from: Mapping[int, int | None]) -> list[Edge]:
+    """Add what came before the actions that another one derived: those that this one had waited for."""
+    parents = parents_of(edges)
+
+    @remembered
+    def before(key: int) -> list[int]:
+        own = sorted(parent for parent in parents.get(key, ()) if derived_from.get(parent) != key)
+        origin = derived_from.get(key)
+        return own[-MOST_STARTS:] if own or origin is None else before(origin)
+
+    derived = [key for key, origin in derived_from.items() if origin is not None]
+    return list(dict.fromkeys([*edges, *((parent, key) for key in derived for parent in before(key))]))
 
 
 def clip(text: str) -> str:

@@ -2,59 +2,56 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from heapq import heappop, heappush
 from math import inf
 
 from django.conf import settings
-from django.db.models import Q
 from django.utils import timezone
 
 from actions import execution
-from actions.models import Action, ActionParent
+from actions.models import Action
 from actions.querysets import ActionQuerySet
 from plans.executors import Job, Work
 from plans.leases import PlanLease
 from plans.models import ActionPlan
+from plans.releases import Releases
 from watcher_site.models import Service
 from watcher_site.statements import Placeholder, Query
 
 # How many actions are read at once; a plan may hold any number.
 PAGE = 100
-KEYS = [Placeholder(f"key{number}") for number in range(8)]
 
 READY = Query(
     Action.objects.ready(Placeholder("now", Action._meta.get_field("due_time")))
     .filter(action_plan=Placeholder("plan"), pk__gt=Placeholder("last"))
     .order_by("pk")[:PAGE]
 )
-CHILDREN = Query(ActionParent.objects.filter(Q(parent__pk__in=KEYS)).values_list("child").distinct())
-# The state is looked at here and not there: where the keys alone choose the rows, no statistics can mislead.
-RELEASED = Query(Action.objects.present().released().filter(pk__in=KEYS).order_by("pk"))
+DERIVED = Query(
+    Action.objects.ready(Placeholder("now", Action._meta.get_field("due_time")))
+    .filter(derived_from=Placeholder("deriving"), pk__gt=Placeholder("last"))
+    .order_by("pk")[:PAGE]
+)
 
 
-def pages(plan: int) -> Iterator[list[Action]]:
-    """Walk through a plan's ready actions page by page. What the table says of a page is asked when the page is."""
+def pages(query: Query, **of: int) -> Iterator[list[Action]]:
+    """Walk through ready actions page by page. What the table says of a page is asked when the page is."""
     last = 0
     while True:
-        page = READY.rows(plan=plan, last=last, now=timezone.now())
+        page = query.rows(**of, last=last, now=timezone.now())
         yield page
         if len(page) < PAGE:
             return
         last = page[-1].pk
 
 
-def fill(keys: Sequence[int]) -> dict[str, int]:
-    """Give every placeholder a value: the last key stands for those that are left over."""
-    return {placeholder.name: key for placeholder, key in zip(KEYS, [*keys, *[keys[-1]] * len(KEYS)], strict=False)}
-
-
 class PlanRun:
     """A plan under way: which of its actions are at work, and where the next ones come from.
 
     Readiness is asked of the whole plan once, when the run begins, and from then on of the children of those that
-    finished: an action becomes ready when the last of its parents ends, and that parent's children are asked.
+    finished: an action becomes ready when the last of its parents ends, and that parent's children are asked. Of an
+    action that derives others, these are asked.
     """
 
     def __init__(self, plan: ActionPlan, applier: Service) -> None:
@@ -63,10 +60,9 @@ class PlanRun:
         self.cancelling = plan.state == ActionPlan.State.CANCELLING
         self.lost = False
         self.at_work: set[int] = set()
-        self.finished: list[int] = []
+        self.releases = Releases()
         self.ready: deque[Action] = deque()
-        self.children: deque[int] = deque()
-        self.walk: Iterator[list[Action]] | None = None
+        self.walks: deque[Iterator[list[Action]]] = deque()
         self.interrupted: deque[Action] = deque()
         self.later: list[tuple[datetime, int]] = []
         self.reverting = False
@@ -79,11 +75,11 @@ class PlanRun:
         return actions
 
     def walk_all(self) -> None:
-        self.walk = pages(self.plan_pk)
+        self.walks = deque([pages(READY, plan=self.plan_pk)])
 
     def recover(self) -> int:
         """Have every action recovered that a lost worker left behind, and return how many these are."""
-        self.interrupted.extend(self.actions.interrupted().order_by("pk"))
+        self.interrupted = deque(self.actions.interrupted().exclude(pk__in=self.at_work).order_by("pk"))
         return len(self.interrupted)
 
     def remember_later(self) -> bool:
@@ -96,10 +92,13 @@ class PlanRun:
         self.cancelling = True
         self.reverting = False
         self.later.clear()
-        self.finished.clear()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what could be begun: whoever looks at the whole plan finds it again."""
+        self.releases.clear()
         self.ready.clear()
-        self.children.clear()
-        self.walk = None
+        self.walks.clear()
 
     def lose(self) -> None:
         """Another applier has the plan: what runs stops at its next checkpoint, without a word."""
@@ -123,7 +122,7 @@ class PlanRun:
     @property
     def has_more(self) -> bool:
         """Whether something known could be begun, now or after a while."""
-        known = self.interrupted or self.ready or self.finished or self.children or self.later or self.walk
+        known = self.interrupted or self.ready or self.releases or self.later or self.walks
         return bool(known or self.reverting or self.is_paused)
 
     def next_job(self) -> Job | None:
@@ -155,32 +154,27 @@ class PlanRun:
 
     def look(self) -> None:
         """Find what became ready: among the children of those that finished, then in what is left of the plan."""
-        self.find_children()
         self.find_due()
-        while not self.ready and self.children:
-            self.take(self.find_released())
-        while not self.ready and self.walk:
-            page = next(self.walk, None)
+        while not self.ready and self.releases:
+            self.take(self.releases.find())
+        while not self.ready and self.walks:
+            page = next(self.walks[0], None)
             self.take(page or [])
-            self.walk = self.walk if page else None
+            if not page:
+                self.walks.popleft()
 
     def take(self, found: list[Action]) -> None:
         # What is at work may be found once more while its beginning is not yet written.
-        self.ready.extend(action for action in found if action.pk not in self.at_work)
-
-    def find_children(self) -> None:
-        while self.finished:
-            parents, self.finished = self.finished[: len(KEYS)], self.finished[len(KEYS) :]
-            self.children.extend(key for (key,) in CHILDREN.rows(**fill(parents)))
+        found = [action for action in found if action.pk not in self.at_work]
+        self.ready.extend(action for action in found if action.state == Action.State.PENDING)
+        if any(action.state == Action.State.CANCELLING for action in found):
+            # Its plan was cancelled while it waited for those that it derived.
+            self.recover()
 
     def find_due(self) -> None:
         now = timezone.now()
         while self.later and self.later[0][0] <= now:
-            self.children.append(heappop(self.later)[1])
-
-    def find_released(self) -> list[Action]:
-        keys = [self.children.popleft() for _ in range(min(len(KEYS), len(self.children)))]
-        return [action for action in RELEASED.rows(**fill(keys)) if action.state == Action.State.PENDING]
+            self.releases.consider(heappop(self.later)[1])
 
     def end(self, action: Action, done: bool) -> None:
         self.at_work.discard(action.pk)
@@ -188,5 +182,9 @@ class PlanRun:
             return
         if action.state == Action.State.PENDING and action.due_time:
             heappush(self.later, (action.due_time, action.pk))
+        elif action.state == Action.State.PENDING and action.has_derived:
+            self.walks.append(pages(DERIVED, deriving=action.pk))
+            # Reports may overtake each other: those that it derived may have ended already.
+            self.releases.consider(action.pk)
         else:
-            self.finished.append(action.pk)
+            self.releases.note_end(action.pk)

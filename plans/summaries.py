@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from actions.models import FAILED_IN, SKIPPED_AUTOMATICALLY, Action, ActionEvent
+from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionEvent
 from actions.querysets import ActionQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 
@@ -82,7 +82,9 @@ def mentions(actions: ActionQuerySet, state: str) -> list[Mention]:
 def mention(action: Action) -> Mention:
     if action.skipped_by:
         return Mention(f"{action.uuid} by {action.skipped_by}", action.reason)
-    finding = (action.status_message or "").removeprefix(SKIPPED_AUTOMATICALLY).removeprefix(FAILED_IN)
+    finding = action.status_message or ""
+    for known in (SKIPPED_AUTOMATICALLY, FAILED_IN, NOT_EXECUTED):
+        finding = finding.removeprefix(known)
     # Some of our own findings name the action, which stands before them here.
     return Mention(str(action.uuid), finding.replace(f" {action.uuid}", "").strip().removesuffix("."))
 

@@ -1,11 +1,13 @@
 """`ActionType`: what an action does, and how it answers at each phase of its life."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar
+from uuid import UUID
 
+from actions.proposals import ProposedAction
 from cluster.drivers.base import CloudError, proceed
 from watcher_site import plugins
 from watcher_site.refusals import Refused
@@ -46,7 +48,7 @@ def explain(error: BaseException) -> str:
 
 
 class Answer(Enum):
-    """What came of `ActionType.execute` (seed 3)."""
+    """What came of an action's `execute` or `go_on` (seed 3)."""
 
     OK = "ok"
     ERROR = "error"
@@ -55,14 +57,17 @@ class Answer(Enum):
     CANCEL = "cancel"
     """It gave itself up, and nothing of it remains."""
     TIMEOUT = "timeout"
+    WAIT = "wait"
+    """It derived other actions, and goes on when they have ended."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `ActionType.execute` returns: the answer, and why, in words for people."""
+    """What `execute` and `go_on` return: an answer, why, in words for people, and what was derived."""
 
     answer: Answer
     reason: str = ""
+    derived: Sequence[ProposedAction] = ()
 
 
 DONE = Outcome(Answer.OK)
@@ -76,11 +81,32 @@ class Recovery(Enum):
 
 
 @dataclass(frozen=True)
+class DerivedAction:
+    """What became of an action that another one derived."""
+
+    uuid: UUID
+    name: str
+    action_type: str
+    state: str
+    status_message: str | None
+
+
+def nothing_derived() -> Sequence[DerivedAction]:
+    return ()
+
+
+@dataclass(frozen=True)
 class ActionContext:
     """What an action may know of its surroundings. ``checkpoint`` raises when the action must stop."""
 
     action_uuid: str = ""
     checkpoint: Callable[[], None] = field(default=proceed)
+    find_derived: Callable[[], Sequence[DerivedAction]] = field(default=nothing_derived)
+
+    @property
+    def derived(self) -> Sequence[DerivedAction]:
+        """The actions that this one derived, in the order of their making, as they are now: one query each time."""
+        return self.find_derived()
 
 
 class ActionType(ABC):
@@ -128,7 +154,19 @@ class ActionType(ABC):
 
         A `CloudBusy` that it raises counts as the answer RETRY: it is then asked again, by a new instance, after a
         pause that holds no worker, `settings.ACTION_RETRIES` times at most.
+
+        With WAIT it gives actions to be, which are written into its plan in the same commit. It holds no worker while
+        they are executed; then a new instance is asked to `go_on`.
         """
+
+    def go_on(self) -> Outcome:
+        """Say what came of an execute that derived actions, now that all of these have ended.
+
+        Answers as execute does, and may derive more. If one of them FAILED, so does this one, whatever it answers, and
+        else if one was CANCELLED, so is this one: then it is there to clean up, and its reason is told. May be asked
+        twice, where the process that asked was lost.
+        """
+        return DONE
 
     def post_condition(self) -> None:  # noqa: B027
         """Look whether it worked; called after a failed pre_condition or execute, too."""
@@ -137,7 +175,7 @@ class ActionType(ABC):
         """Undo what an interrupted execute had begun.
 
         Returns true if nothing of it remains, false if it had come to its end before; raises if neither is so.
-        Only asked of a type whose execute calls the checkpoint.
+        Only asked of a type whose execute calls the checkpoint or derives actions, which have ended by then.
         """
         raise ActionFailed(f"Actions of type {self.name} can not be aborted")
 

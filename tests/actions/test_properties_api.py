@@ -54,6 +54,13 @@ def test_what_has_two_names_reads_the_same_by_both(newest: Caller) -> None:
     assert read["status_reason"] == read["status_message"]
 
 
+def test_what_another_action_made_was_caused_by_it(newest: Caller) -> None:
+    plan = make_plan({"a": [], "x": []})
+    Action.objects.filter(pk=action(plan, "x").pk).update(derived_from=action(plan, "a"))
+    causes = [row["cause"] for row in newest.get("/actions/detail").json()["actions"]]
+    assert causes == ["RPC Request", "Derived Action"]
+
+
 def test_an_action_names_what_waits_for_it(newest: Caller) -> None:
     plan = make_plan({"a": [], "b": ["a"], "c": ["a"]})
     expected = [str(action(plan, name).uuid) for name in "bc"]

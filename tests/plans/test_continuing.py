@@ -49,6 +49,15 @@ def test_what_was_skipped_stays_out() -> None:
     assert graph_of(continue_plan(ended({"a": [], "b": []}, {"a": "FAILED", "b": "SKIPPED"}))) == {"a": set()}
 
 
+def test_what_an_action_derived_stays_out_and_the_action_itself_does_not() -> None:
+    plan = ended({"x": [], "y": [], "a": ["x", "y"]}, {"a": "FAILED", "x": "FAILED"})
+    plan.actions.exclude(input_parameters__message="a").update(derived_from=action(plan, "a"))
+    plan.actions.filter(input_parameters__message="a").update(has_derived=True)
+    follower = continue_plan(plan)
+    assert graph_of(follower) == {"a": set()}
+    assert not action(follower, "a").has_derived
+
+
 def test_dependencies_are_kept_also_by_way_of_what_succeeded_or_was_skipped() -> None:
     graph = {"a": [], "b": ["a"], "c": ["b"], "d": ["c"], "e": ["a", "d"]}
     states = {"a": "FAILED", "c": "SKIPPED", "d": "CANCELLED", "e": "FAILED"}

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plans.graph import Edge, draw, layers
+from plans.pictures import in_time
 
 edge_lists = st.integers(1, 40).flatmap(
     lambda size: st.tuples(
@@ -50,3 +51,15 @@ def test_parents_that_several_children_share_meet_in_one_point() -> None:
 
 def test_an_empty_plan_has_an_empty_picture() -> None:
     assert draw([], []).width == 0
+
+
+def test_what_an_action_derived_comes_after_what_that_had_waited_for() -> None:
+    """1 before 2, which derives 3 and after it 4."""
+    edges = in_time([(1, 2), (3, 4), (3, 2), (4, 2)], {1: None, 2: None, 3: 2, 4: 2})
+    assert layers([1, 2, 3, 4], edges) == {1: 0, 3: 1, 4: 2, 2: 3}
+
+
+def test_so_does_what_a_derived_action_derived() -> None:
+    """1 before 2, which derives 3, which derives 4."""
+    edges = in_time([(1, 2), (3, 2), (4, 3)], {1: None, 2: None, 3: 2, 4: 3})
+    assert layers([1, 2, 3, 4], edges) == {1: 0, 4: 1, 3: 2, 2: 3}

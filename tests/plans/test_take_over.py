@@ -149,7 +149,7 @@ def test_an_outcome_that_is_written_late_does_not_cancel_what_waited_for_it(monk
     applier = Applier(InlineExecutor())
     plan = plan_of(applier.service)
     run = applier.runs[plan.pk] = PlanRun(plan, applier.service)
-    run.walk = None
+    run.walks.clear()
     recover = PlanRun.recover
 
     def write_late(self: PlanRun) -> int:

@@ -1,0 +1,49 @@
+"""Nop actions that derive others: what each does is said by its name."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from actions.proposals import ProposedAction
+from actions.types.base import DONE, ActionType, Answer, Outcome
+from actions.types.nop import Nop
+
+Answering = Callable[[ActionType], Outcome]
+
+
+def behave(monkeypatch: pytest.MonkeyPatch, **by_name: Answering) -> list[str]:
+    """Have the nop actions of these names answer so; a name that ends in ``_goes_on`` is asked to go on.
+
+    Returns the names as they were asked, in order.
+    """
+    asked: list[str] = []
+
+    def answering(ending: str) -> Callable[[ActionType], Outcome]:
+        def answer(self: ActionType) -> Outcome:
+            asked.append(f"{self.input_parameters['message']}{ending}")
+            return by_name.get(asked[-1], lambda _: DONE)(self)
+
+        return answer
+
+    monkeypatch.setattr(Nop, "execute", answering(""))
+    monkeypatch.setattr(Nop, "go_on", answering("_goes_on"))
+    return asked
+
+
+def proposed(graph: Mapping[str, Iterable[str]], **parameters: Any) -> list[ProposedAction]:
+    """Return nop actions to be: ``proposed({"x": [], "y": ["x"]})`` has y wait for x."""
+    made: dict[str, ProposedAction] = {}
+    for name, parents in graph.items():
+        switches = parameters.get(name, {})
+        uuids = [made[parent].uuid for parent in parents]
+        made[name] = ProposedAction("nop", {"message": name, **switches}, uuids)
+    return list(made.values())
+
+
+def deriving(graph: Mapping[str, Iterable[str]], reason: str = "", **parameters: Any) -> Answering:
+    """Return the answer that derives these."""
+    return lambda _: Outcome(Answer.WAIT, reason, proposed(graph, **parameters))
+
+
+FAILS = {"fail_execute": True}

@@ -1,0 +1,125 @@
+"""A plan is cancelled while an action of it derives others, waits for them, or goes on."""
+
+from collections.abc import Callable
+
+import pytest
+
+from actions import execution
+from actions.execution import Execution
+from actions.models import ActionEvent
+from actions.types.base import ActionType, Answer, Outcome
+from actions.types.nop import Nop
+from plans.applier import Applier
+from plans.leases import PlanLease
+from plans.models import ActionPlan
+from tests.builders import action, make_plan
+from tests.plans.deriving import behave, deriving, proposed
+from tests.plans.inline import InlineExecutor, run_waiting
+from tests.plans.test_derived_actions import again, states
+from watcher_site.models import Service
+
+pytestmark = pytest.mark.django_db
+
+
+def waiting_plan(monkeypatch: pytest.MonkeyPatch, graph: dict[str, list[str]] | None = None) -> ActionPlan:
+    """Return a plan whose first action waits for what it derived, in nobody's hands."""
+    behave(monkeypatch, a=deriving(graph or {"x": [], "y": ["x"]}))
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    applier = Applier(InlineExecutor())
+    applier.advance()
+    applier.stop()
+    return plan
+
+
+def test_what_was_derived_and_has_not_begun_is_cancelled_and_what_waits_for_it_is_aborted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = waiting_plan(monkeypatch)
+    seen: list[list[str]] = []
+    monkeypatch.setattr(
+        Nop, "abort", lambda self: bool(seen.append([one.state for one in self.context.derived])) or True
+    )
+    again(plan).abandon("alice")
+    run_waiting()
+    assert set(states(plan).values()) == {"CANCELLED"}
+    assert seen == [["CANCELLED", "CANCELLED"]]
+    assert again(plan).state == "CANCELLED"
+
+
+@pytest.mark.parametrize("state", ["ONGOING", "CANCELLING"])
+def test_what_waits_is_aborted_after_those_that_it_derived(monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+    plan = waiting_plan(monkeypatch)
+    plan.actions.filter(input_parameters__message="x").update(state=state, attempt=1)
+    aborted: list[str] = []
+    monkeypatch.setattr(Nop, "recover", lambda self: aborted.append(self.input_parameters["message"]))
+    monkeypatch.setattr(Nop, "abort", lambda self: bool(aborted.append(self.input_parameters["message"])) or True)
+    again(plan).abandon("alice")
+    run_waiting()
+    assert aborted == ["x", "a"]
+    assert set(states(plan).values()) <= {"CANCELLED", "SUCCEEDED"}
+
+
+def test_what_can_not_be_aborted_fails_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = waiting_plan(monkeypatch)
+    monkeypatch.delattr(Nop, "abort")
+    again(plan).abandon("alice")
+    run_waiting()
+    assert states(plan) == {"a": "FAILED", "b": "CANCELLED", "x": "CANCELLED", "y": "CANCELLED"}
+    assert again(plan).state == "FAILED"
+
+
+def test_an_action_whose_plan_is_cancelled_while_it_is_executed_derives_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+
+    def execute(self: ActionType) -> Outcome:
+        again(plan).abandon("alice")
+        return Outcome(Answer.WAIT, derived=proposed({"x": []}))
+
+    behave(monkeypatch, a=execute)
+    run_waiting()
+    assert states(plan) == {"a": "CANCELLED"}
+    assert list(ActionEvent.objects.values_list("event", "result")) == [
+        ("pre_condition", "Success"),
+        ("execute", "Cancelled"),
+        ("abort", "Success"),
+    ]
+
+
+def test_an_action_that_is_put_off_while_it_goes_on_is_aborted_with_its_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+
+    def go_on(self: ActionType) -> Outcome:
+        again(plan).abandon("alice")
+        return Outcome(Answer.RETRY, "busy")
+
+    behave(monkeypatch, a=deriving({"x": []}), a_goes_on=go_on)
+    run_waiting()
+    assert states(plan) == {"a": "CANCELLED", "x": "SUCCEEDED"}
+    assert action(plan, "a").events.filter(event="abort", result="Success").exists()
+    assert again(plan).state == "CANCELLED"
+
+
+def before_deriving(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object]) -> None:
+    """Have somebody meddle when the action has looked at its plan for the last time, and not yet written."""
+    derive = Execution.derive
+
+    def derive_late(self: Execution, phase: ActionEvent) -> bool:
+        meddle()
+        return derive(self, phase)
+
+    monkeypatch.setattr(Execution, "derive", derive_late)
+
+
+def test_an_action_whose_plan_is_taken_over_in_the_last_moment_derives_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    applier, other = (Service.register(Service.APPLIER, host) for host in ("one", "two"))
+    plan = make_plan({"a": []}, state="ONGOING", applier=applier)
+    behave(monkeypatch, a=deriving({"x": []}))
+    before_deriving(monkeypatch, lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=other))
+    assert not execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
+    assert states(plan) == {"a": "ONGOING"}
