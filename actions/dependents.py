@@ -21,11 +21,11 @@ def locked_plan() -> Query:
 def are_bound(action: Action) -> bool:
     """Lock the plan's row until the transaction ends, and say whether what depends on the action ends with it.
 
-    So it is among actions that were derived together. Where the plan is being
+    So it is where the plan says so, and always among actions that were derived together. Where the plan is being
     cancelled, that is what all the others end of.
     """
     for plan in locked_plan().rows(plan=action.action_plan_id):
-        is_bound = action.derived_from_id is not None
+        is_bound = action.derived_from_id is not None or plan.on_failure == plan.OnFailure.STOP
         return is_bound and plan.state != plan.State.CANCELLING
     return False
 

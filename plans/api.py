@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,7 +21,7 @@ from plans.serializers import (
 )
 from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import read_uuid
-from watcher_site.api.patches import Step, cannot_apply, read_patch
+from watcher_site.api.patches import Step, cannot_apply, divide, read_patch
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.refusals import Invalid
@@ -118,16 +119,27 @@ class ActionPlanView(ComposedLookup, ResourceView):
         return Response({ActionSerializer.Meta.collection: rows})
 
     def partial_update(self, request: Request, identifier: str) -> Response:
-        """Start or cancel a plan by its state."""
-        patch = read_patch(request.data, internal=("/status_message",), mandatory=("/state",))
+        """Start or cancel a plan by its state; from 1.12, choose what a failure does to those that depend on it."""
+        patch = read_patch(request.data, internal=("/status_message",), mandatory=("/state", "/on_failure"))
         plan = self.get_object(request, identifier)
+        paths = {"/on_failure"} if used_by(request) >= EXTENDED else set()
+        choices, others = divide(patch, lambda step: step["path"] in paths)
+        with transaction.atomic():
+            if choices:
+                self.require(request, "plans.change_actionplan")
+                # As of the states, the last one counts: the plan's row is written, and held, once.
+                plan.choose_on_failure(choices[-1]["value"])
+            if others or not choices:
+                self.change_state(request, plan, others)
+        return Response(self.show(plan))
+
+    def change_state(self, request: Request, plan: ActionPlan, patch: list[Step]) -> None:
         wanted = [step["value"] for step in patch if step["path"] == "/state"]
         self.require(request, "plans.start_actionplan" if State.PENDING in wanted else "plans.cancel_actionplan")
         if read_state(patch, plan) == State.PENDING:
             plan.launch()
         else:
             plan.abandon(request.user.get_username())
-        return Response(self.show(plan))
 
     def destroy(self, request: Request, identifier: str) -> Response:
         self.get_object(request, identifier).remove()

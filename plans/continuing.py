@@ -42,6 +42,7 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
         audit_id=standing.audit_id,
         strategy_id=standing.strategy_id,
         continues=standing,
+        on_failure=standing.on_failure,
     )
 
 

@@ -2,6 +2,7 @@
 
 from django.db import models, transaction
 from django.db.models import Q
+from django.utils import timezone
 from django_fsm import FSMField, transition
 
 from plans.querysets import ActionPlanQuerySet
@@ -9,6 +10,7 @@ from plans.summaries import summarize
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.records import NullsFirst
+from watcher_site.refusals import Conflict, Invalid
 from watcher_site.state import StatefulModel
 
 
@@ -24,6 +26,12 @@ class ActionPlan(StatefulModel):
         FAILED = "FAILED"
         CANCELLED = "CANCELLED"
         SUPERSEDED = "SUPERSEDED"
+
+    class OnFailure(models.TextChoices):
+        """What becomes of those that depend on an action which failed or was cancelled."""
+
+        CONTINUE = "continue", "they are executed all the same"
+        STOP = "stop", "they fail, or are cancelled, with it"
 
     FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SUPERSEDED})
     RUNNING = frozenset({State.ONGOING, State.CANCELLING})
@@ -42,6 +50,7 @@ class ActionPlan(StatefulModel):
     strategy = models.ForeignKey("audits.Strategy", models.SET_NULL, null=True, related_name="action_plans")
     state = FSMField(max_length=20, choices=State, default=State.RECOMMENDED, protected=True, editable=False)
     status_message = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True)
+    on_failure = models.CharField(max_length=20, choices=OnFailure, default=OnFailure.CONTINUE)
     global_efficacy = models.JSONField(default=list)
     hostname = models.CharField(max_length=255, null=True, help_text="of the applier that runs it, or ran it")
     applier = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="action_plans")
@@ -161,6 +170,23 @@ class ActionPlan(StatefulModel):
             self.cancel(summarize(self.actions.all(), self.actions.count_states(), message) or message)
             self.save_state()
             self.actions.cancel_pending(f"Action was cancelled with its action plan by {by}.")
+
+    @transaction.atomic
+    def choose_on_failure(self, value: str) -> None:
+        """Say what becomes of those that depend on what fails, before anything of it begins.
+
+        Raises:
+            Invalid: there is no such choice.
+            Conflict: it has begun, or is over.
+        """
+        if value not in self.OnFailure.values:
+            choices = " or ".join(self.OnFailure.values)
+            raise Invalid(f"Invalid input for field/attribute on_failure. Value: '{value}'. It must be {choices}.")
+        prunable = type(self).objects.present().filter(pk=self.pk, state__in=self.PRUNABLE)
+        if not prunable.update(on_failure=value, updated_at=timezone.now()):
+            standing = type(self).objects.get(pk=self.pk)
+            raise Conflict(f"on_failure update not allowed for actionplan state: {standing.state}")
+        self.on_failure = value
 
     @transaction.atomic
     def remove(self) -> None:

@@ -16,6 +16,7 @@ def propose(
     audit_id: int | None = None,
     strategy_id: int | None = None,
     continues: ActionPlan | None = None,
+    on_failure: str = ActionPlan.OnFailure.CONTINUE,
     indicators: Sequence[EfficacyIndicator] = (),
     global_efficacy: Sequence[Mapping[str, Any]] = (),
 ) -> ActionPlan:
@@ -32,6 +33,7 @@ def propose(
         audit_id=audit_id,
         strategy_id=strategy_id,
         continues=continues,
+        on_failure=on_failure,
         global_efficacy=list(global_efficacy),
     )
     if not actions:

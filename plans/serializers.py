@@ -11,7 +11,7 @@ from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import EXTENDED, Version
 
-NEW = ("continues_uuid", "continued_by_uuid")
+NEW = ("on_failure", "continues_uuid", "continued_by_uuid")
 # How many actions a person may name at once.
 MOST_CHOSEN = 1000
 
@@ -35,6 +35,9 @@ class ActionPlanSerializer(ResourceSerializer):
     links = links_field()
     hostname = serializers.CharField(allow_null=True, help_text="of the applier that runs it, or ran it")
     status_message = serializers.CharField(allow_null=True)
+    on_failure = serializers.ChoiceField(
+        ActionPlan.OnFailure.choices, help_text="what becomes of those that depend on what failed or was cancelled"
+    )
     continues_uuid = serializers.UUIDField(allow_null=True, help_text="the plan whose undone actions it does anew")
     continued_by_uuid = serializers.UUIDField(allow_null=True, help_text="the plan that does anew what it left undone")
     created_at = serializers.DateTimeField()

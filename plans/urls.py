@@ -2,7 +2,7 @@ from django.urls import path
 
 from plans.restores import Restore
 from plans.skips import Skip
-from plans.views import ActionPlanList, ActionPlanPage, Cancel, Continue, Delete, Start
+from plans.views import ActionPlanList, ActionPlanPage, Cancel, Continue, Delete, OnFailure, Start
 
 app_name = "plans"
 urlpatterns = [
@@ -12,6 +12,7 @@ urlpatterns = [
     path("<uuid:uuid>/skip/", Skip.as_view(), name="skip"),
     path("<uuid:uuid>/restore/", Restore.as_view(), name="restore"),
     path("<uuid:uuid>/continue/", Continue.as_view(), name="continue"),
+    path("<uuid:uuid>/on-failure/", OnFailure.as_view(), name="on-failure"),
     path("<uuid:uuid>/cancel/", Cancel.as_view(), name="cancel"),
     path("<uuid:uuid>/delete/", Delete.as_view(), name="delete"),
 ]

@@ -147,6 +147,16 @@ class Cancel(ActionPlanVerb):
         return "The action plan is being cancelled." if record.state == record.State.CANCELLING else "Cancelled."
 
 
+class OnFailure(ActionPlanVerb):
+    permission_required = "plans.change_actionplan"
+    verb = "choose what a failure stops"
+
+    def perform(self, record: ActionPlan) -> str:
+        record.choose_on_failure(self.request.POST.get("on_failure", ""))
+        stops = record.on_failure == ActionPlan.OnFailure.STOP
+        return f"What depends on an action that fails {'stops with it' if stops else 'is executed all the same'}."
+
+
 class Delete(Deletion, ActionPlanVerb):
     permission_required = "plans.delete_actionplan"
     verb = "delete the action plan"

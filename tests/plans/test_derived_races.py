@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from actions import execution
+from actions import execution, phases
 from actions.skipping import skip_action
+from actions.types.base import Answer, Outcome
 from plans.leases import PlanLease
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
+from tests.interleaving import Rival, interrupt_after
 from tests.plans.deriving import behave, deriving
 from tests.plans.inline import run_waiting
 from tests.plans.test_derived_actions import again, states
@@ -73,6 +75,22 @@ def test_whoever_is_first_of_deriving_and_taking_over_what_is_derived_is_there_o
             assert run_to_its_end(plan).state == "SUCCEEDED"
             assert sorted(states(plan)) == ["a", "b", "x", "y"]
             assert plan.actions.count() == 4
+
+
+def test_of_two_that_end_at_once_the_first_takes_what_depends_on_both(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    """The second is let in when the first has written its end and what ends with it, and has not committed."""
+    behave(monkeypatch, x=lambda _: Outcome(Answer.ERROR), y=lambda _: Outcome(Answer.CANCEL))
+    graph = {"x": [], "y": [], "z": ["x", "y"], "last": ["z"]}
+    plan = make_plan(graph, state="ONGOING", applier=appliers[0], on_failure="stop")
+    lease, second = PlanLease.of(plan, appliers[0]), action(plan, "y")
+    rival = Rival(lambda: execution.execute(second, lease))
+    interrupt_after(monkeypatch, phases, "end_dependents", rival)
+    assert execution.execute(action(plan, "x"), lease)
+    assert rival.result()
+    assert states(plan) == {"x": "FAILED", "y": "CANCELLED", "z": "FAILED", "last": "FAILED"}
+    assert str(action(plan, "x").uuid) in (action(plan, "last").status_message or "")
 
 
 def test_a_derived_action_can_not_be_skipped(monkeypatch: pytest.MonkeyPatch, appliers: list[Service]) -> None:

@@ -247,6 +247,41 @@ def test_where_there_are_more_events_they_can_be_shown(administrator: Client, nu
     assert "Show more events" not in whole
 
 
+def choose(client: Client, plan: ActionPlan, value: str) -> str:
+    address = reverse("plans:on-failure", args=[plan.uuid])
+    return client.post(address, {"on_failure": value}, follow=True).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("before", "offered", "sentence"),
+    [
+        ("continue", "stop", "What depends on an action that fails stops with it."),
+        ("stop", "continue", "What depends on an action that fails is executed all the same."),
+    ],
+)
+def test_what_a_failure_does_is_changed_by_a_button(
+    administrator: Client, before: str, offered: str, sentence: str
+) -> None:
+    plan = make_plan({"a": []}, on_failure=before)
+    assert f'name="on_failure" value="{offered}"' in " ".join(page(administrator, plan).split())
+    assert sentence in choose(administrator, plan, offered)
+    assert ActionPlan.objects.get().on_failure == offered
+
+
+def test_once_the_plan_has_begun_there_is_no_such_button_and_what_comes_late_is_refused(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    assert 'id="on-failure"' not in page(administrator, plan)
+    assert "on_failure update not allowed for actionplan state: ONGOING" in choose(administrator, plan, "stop")
+    assert ActionPlan.objects.get().on_failure == "continue"
+
+
+def test_who_may_not_change_plans_has_no_such_button(client: Client, db: None) -> None:
+    plan = make_plan({"a": []})
+    log_in_with(client, "view_actionplan", "view_action")
+    assert 'id="on-failure"' not in page(client, plan)
+    assert client.post(reverse("plans:on-failure", args=[plan.uuid]), {"on_failure": "stop"}).status_code == 403
+
+
 def test_how_long_an_action_sleeps_is_shown_in_seconds(administrator: Client) -> None:
     plan = make_plan({"a": []})
     plan.actions.update(action_type="sleep", input_parameters={"duration": 25})

@@ -1,7 +1,7 @@
 """JSON Patch (RFC 6902) with the rules and the words of existing servers: add, replace and remove."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import jsonpatch
@@ -68,6 +68,15 @@ def check_path(step: Step, internal: Collection[str], mandatory: Collection[str]
         raise Invalid(f"'{path}' is an internal attribute and can not be updated")
     if step["op"] == "remove" and path in mandatory:
         raise Invalid(f"'{path}' is a mandatory attribute and can not be removed")
+
+
+def divide(steps: Iterable[Any], belongs: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
+    """Return those steps of a patch that belong together, and the others, each in their order."""
+    chosen: list[Any] = []
+    others: list[Any] = []
+    for step in steps:
+        (chosen if belongs(step) else others).append(step)
+    return chosen, others
 
 
 def apply_patch(attributes: dict[str, Any], patch: list[Step]) -> dict[str, Any]:
