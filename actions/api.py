@@ -1,13 +1,19 @@
-"""``/v1/actions``: read them, skip them, say why (`watcher-api` section 13, seed 0)."""
+"""``/v1/actions``: read them, skip them, say why, change what they wait for (`watcher-api` section 13, seed 0)."""
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
+from uuid import UUID
 
+from django.db import transaction
 from django.db.models import QuerySet
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from actions.dependencies import FIELD, change_dependencies
 from actions.lookup import ActionLookup
 from actions.models import Action
 from actions.serializers import ActionSerializer
@@ -15,13 +21,12 @@ from actions.skipping import change_reason, restore_action, skip_action
 from actions.statuses import Status, having, shown
 from watcher_site import plugins
 from watcher_site.api.paging import read_uuid
-from watcher_site.api.patches import Step, cannot_apply, read_patch
+from watcher_site.api.patches import Step, apply_patch, cannot_apply, divide, read_patch
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Conflict, Invalid
 
-# The version that lets people restore what they skipped.
-RESTORE = (1, 12)
+EDGES = re.compile(rf"/{FIELD}(/(-|\d+))?")
 
 
 class ActionView(ActionLookup, ResourceView):
@@ -47,7 +52,7 @@ class ActionView(ActionLookup, ResourceView):
     arguments_since = dict.fromkeys(("name", "target", "action", "status", "sort"), EXTENDED)
     identifiers = ("uuid", "name", "short id")
     identifiers_since = {"name": EXTENDED, "short id": EXTENDED}
-    permissions_required = {"partial_update": "actions.skip_action"}
+    permissions_required = {"partial_update": ""}
     actions_since = {"partial_update": (1, 5)}
     example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}
 
@@ -72,13 +77,24 @@ class ActionView(ActionLookup, ResourceView):
         return queryset.filter(having([Status(value) for value in known("status", values, Status.values)]))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
-        """Skip a PENDING action, or change the words of a SKIPPED one (from 1.5), or restore it (from 1.12)."""
-        changes = read_changes(request.data)
+        """Skip a PENDING action, or change the words of a SKIPPED one (from 1.5).
+
+        From 1.12 also restore what a person skipped, or change what an action depends on, until its plan begins.
+        """
+        edges, others = split(request.data) if used_by(request) >= EXTENDED else ([], request.data)
+        changes = read_changes(others)
         if used_by(request) < self.actions_since["partial_update"]:
             raise ParseError("API microversion 1.5 or higher is required.")
         action = self.get_object(request, identifier)
-        if changes:
-            change(action, request.user.get_username(), changes, may_restore=used_by(request) >= RESTORE)
+        if changes or not edges:
+            self.require(request, "actions.skip_action")
+        if edges:
+            self.require(request, "actions.change_action")
+        with transaction.atomic() if edges else nullcontext():
+            if edges:
+                change_dependencies(action.uuid, partial(apply_edges, edges))
+            if changes:
+                change(action, request.user.get_username(), changes, may_restore=used_by(request) >= EXTENDED)
         return Response(self.show(action))
 
 
@@ -92,6 +108,30 @@ def known(argument: str, values: list[str], allowed: Collection[str]) -> list[st
         if value not in allowed:
             raise Invalid(f"Invalid {argument}: {value}. It must be one of {', '.join(allowed)}.")
     return values
+
+
+def split(document: Any) -> tuple[list[Step], Any]:
+    """Return the steps of a patch that change what an action depends on, and the rest of the patch."""
+    if not isinstance(document, list):
+        return [], document
+    edges, others = divide(document, is_edge)
+    return read_patch(edges), others
+
+
+def is_edge(step: Any) -> bool:
+    return isinstance(step, dict) and EDGES.fullmatch(str(step.get("path"))) is not None
+
+
+def apply_edges(edges: list[Step], standing: Sequence[UUID]) -> list[UUID]:
+    """Return what an action depends on after these steps of a patch.
+
+    Raises:
+        Invalid: they do not fit, or what comes of them is no list of UUIDs.
+    """
+    changed = apply_patch({FIELD: [str(uuid) for uuid in standing]}, edges).get(FIELD, [])
+    if not isinstance(changed, list):
+        raise Invalid(f"Invalid input for field/attribute {FIELD}. It must be a list of UUIDs.")
+    return [read_uuid(str(value), FIELD) for value in changed]
 
 
 def read_changes(document: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from actions.dependencies import change_dependencies
 from actions.models import Action
 from actions.proposals import write_actions
 from plans.models import ActionPlan
@@ -76,3 +77,11 @@ def test_the_layers_of_a_large_plan_follow_what_is_derived(monkeypatch: pytest.M
     assert len(picture_of(plan, 2)["layers"]) == 2
     write_actions(plan.pk, proposed({"x": [], "y": ["x"]}), derived_from=action(plan, "a"))
     assert len(picture_of(plan, 4)["layers"]) == 4
+
+
+def test_the_layers_of_a_large_plan_follow_what_a_person_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plans.pictures.DRAWN_ACTIONS", 1)
+    plan = make_plan({"a": [], "b": ["a"]})
+    assert len(picture_of(plan, 2)["layers"]) == 2
+    change_dependencies(action(plan, "b").uuid, lambda _: [])
+    assert len(picture_of(ActionPlan.objects.get(pk=plan.pk), 2)["layers"]) == 1

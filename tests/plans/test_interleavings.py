@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from actions import execution, skipping
+from actions import dependencies, execution, skipping
 from actions.models import Action
 from actions.types.base import LeaseLost
 from actions.types.nop import Nop
@@ -229,3 +229,42 @@ def test_a_plan_that_is_being_removed_is_not_continued(monkeypatch: pytest.Monke
     interrupt_after(monkeypatch, ActionPlanQuerySet, "soft_delete", late)
     again(plan).remove()
     assert late.result() is True
+
+
+def test_an_applier_waits_for_a_change_of_the_graph_that_is_under_way(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = make_plan({"a": [], "b": []}, state="PENDING")
+    first, second = plan.actions.order_by("pk")
+    mine = again(plan)
+
+    def claim_and_look() -> list[int]:
+        claim(mine, appliers[0])
+        return list(mine.actions.ready().values_list("pk", flat=True))
+
+    applier = Rival(claim_and_look)
+    interrupt_before(monkeypatch, dependencies, "check_graph_with", applier)
+    dependencies.change_dependencies(first.uuid, lambda _: [second.uuid])
+    assert applier.result() == [second.pk]
+
+
+def test_a_change_of_the_graph_waits_for_an_applier_that_is_claiming_and_is_refused(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    child = plan.actions.order_by("pk")[1]
+    person = Rival(lambda: refused(lambda: dependencies.change_dependencies(child.uuid, lambda _: [])))
+    interrupt_after(monkeypatch, ActionPlan, "save_state", person)
+    claim(again(plan), appliers[0])
+    assert (person.result(), child.parents.count()) == (True, 1)
+
+
+def test_of_two_changes_that_would_make_a_cycle_together_the_second_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = make_plan({"a": [], "b": []})
+    first, second = plan.actions.order_by("pk")
+    other = Rival(lambda: refused(lambda: dependencies.change_dependencies(second.uuid, lambda _: [first.uuid])))
+    interrupt_before(monkeypatch, dependencies, "check_graph_with", other)
+    dependencies.change_dependencies(first.uuid, lambda _: [second.uuid])
+    assert (other.result(), second.parents.count()) == (True, 0)

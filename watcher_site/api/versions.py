@@ -35,7 +35,8 @@ HISTORY: dict[Version, str] = {
         " (`name`, `target`, `status`, `owner`, `depended_by` …), can be filtered and sorted by `name`, `target`,"
         " `action` and `status`, and by several keys at once (`sort`), and can be got by name"
         " or the beginning of the UUID. `POST /v1/action_plans/{uuid}/continue` makes a plan of what a FAILED or"
-        " CANCELLED one left undone. Action plans have `on_failure`, which can be patched until they begin."
+        " CANCELLED one left undone. Action plans have `on_failure`, which can be patched until they begin, as"
+        " can what an action depends on."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

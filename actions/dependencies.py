@@ -1,0 +1,63 @@
+"""A person changes what an action waits for, while nothing of its plan has begun."""
+
+from collections.abc import Callable, Iterable, Sequence
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from actions.models import Action, ActionParent
+from actions.proposals import check_cycles
+from actions.skipping import locked
+from watcher_site.refusals import Conflict, Invalid
+
+FIELD = "depends_on"
+
+
+@transaction.atomic
+def change_dependencies(uuid: UUID, edit: Callable[[Sequence[UUID]], Iterable[UUID]]) -> Action:
+    """Have an action wait for these actions of its plan, and for no others.
+
+    ``edit`` is given those that it waits for now, in the order of their making, and returns those that it shall wait
+    for. The plan's row is locked meanwhile, as by whoever begins it or skips an action: the graph of a plan that runs
+    is never changed.
+
+    Raises:
+        NotFound: there is no such action.
+        Conflict: its plan has begun, or is over.
+        Invalid: what it shall wait for is no action of the plan, or waits for it.
+    """
+    action = locked(uuid)
+    plan = action.action_plan
+    if not plan.is_prunable:
+        raise Conflict(f"{FIELD} update not allowed for actionplan state: {plan.state}")
+    standing = dict(action.parents.order_by("pk").values_list("uuid", "pk"))
+    wanted = find_keys(action, edit(list(standing)))
+    check_graph_with(action, wanted)
+    action.parent_links.filter(parent__in=set(standing.values()) - set(wanted.values())).delete()
+    new = [key for key in wanted.values() if key not in standing.values()]
+    ActionParent.objects.bulk_create(ActionParent(child=action, parent_id=key) for key in new)
+    now = timezone.now()
+    Action.objects.filter(pk=action.pk).update(updated_at=now)
+    type(plan).objects.filter(pk=plan.pk).update(updated_at=now)
+    return action
+
+
+def find_keys(action: Action, wanted: Iterable[UUID]) -> dict[UUID, int]:
+    """Return the primary keys of these actions of the plan, each once, in their order."""
+    uuids = list(dict.fromkeys(wanted))
+    of_plan = Action.objects.present().filter(action_plan=action.action_plan_id, uuid__in=uuids)
+    found = dict(of_plan.values_list("uuid", "pk"))
+    for uuid in uuids:
+        if uuid not in found:
+            raise Invalid(f"{FIELD}: {uuid} is no action of the plan.")
+    return {uuid: found[uuid] for uuid in uuids}
+
+
+def check_graph_with(action: Action, wanted: Iterable[UUID]) -> None:
+    """Raise `Invalid`, naming them, if actions of the plan wait for each other once this one waits for these."""
+    edges = ActionParent.objects.filter(child__action_plan=action.action_plan_id).exclude(child=action.pk)
+    parents: dict[UUID, list[UUID]] = {action.uuid: list(wanted)}
+    for child, parent in edges.values_list("child__uuid", "parent__uuid"):
+        parents.setdefault(child, []).append(parent)
+    check_cycles(parents, FIELD)
