@@ -29,8 +29,8 @@ class Lease(Protocol):
     def owner(self) -> int | None:
         """The primary key of the service that does the work: in its hands the actions are meanwhile."""
 
-    def hold(self) -> Bound:
-        """Return the query that locks the plan, and finds it only while an action of it may begin here."""
+    def hold(self, has_begun: bool) -> Bound:
+        """Return the query that locks the plan, and finds it only while an action of it may begin here, or go on."""
 
     def look(self, action: Any) -> Standing | None:
         """Ask the table, in one query; None where the action was deleted."""

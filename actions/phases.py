@@ -98,7 +98,7 @@ class PhaseRecord:
         for phase in phases:
             phase.attempt = self.action.attempt
         try:
-            self.write_together(phases, self.lease.hold() if hold else None, orphans)
+            self.write_together(phases, self.held() if hold else None, orphans)
         except BaseException:
             for phase in new:
                 phase.pk = None  # It was rolled back.
@@ -118,6 +118,9 @@ class PhaseRecord:
             if takes_others and (number := end_dependents(self.action)):
                 self.log.info("dependents ended", number=number, state=self.action.state)
 
+    def held(self) -> Bound:
+        return self.lease.hold(has_begun=self.action.values_read["state"] != Action.State.PENDING)
+
     def write_beside(self, phase: ActionEvent) -> bool:
         """Write the beginning or the end of a phase that leaves the state as it is.
 
@@ -129,7 +132,7 @@ class PhaseRecord:
         """
         phase.attempt = self.action.attempt
         with transaction.atomic():
-            if phase.pk is None and not self.lease.hold().rows():
+            if phase.pk is None and not self.lease.hold(has_begun=False).rows():
                 return False
             self.action.save_state()
             if phase.pk:

@@ -7,6 +7,7 @@ from actions.models import Action
 from actions.outcomes import TOO_LONG
 from actions.phases import PhaseRecord, Result
 from watcher_site.state import ConcurrentTransition
+from watcher_site.statements import Bound
 
 
 def give_up(action: Action, lease: Lease) -> Action | None:
@@ -31,3 +32,7 @@ class Surrender(PhaseRecord):
         else:
             self.action.fail("pre_condition" if waits else "execute", reason)
         self.write(phase, hold=waits, orphans=True)
+
+    def held(self) -> Bound:
+        """Hold the plan also while nothing of it may begin: this begins nothing, and what hangs would hang again."""
+        return self.lease.hold(has_begun=True)

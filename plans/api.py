@@ -13,6 +13,7 @@ from actions.serializers import ActionSerializer
 from actions.skipping import restore_actions, skip_actions
 from plans.continuing import continue_plan
 from plans.models import ActionPlan
+from plans.schedule_api import ScheduleSerializer, Scheduling
 from plans.serializers import (
     ActionPlanSerializer,
     ChosenActionsSerializer,
@@ -25,7 +26,6 @@ from watcher_site.api.patches import Step, cannot_apply, divide, read_patch
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.refusals import Invalid
-from watcher_site.state import TransitionNotAllowed
 
 State = ActionPlan.State
 # What a person may patch a plan's state to.
@@ -37,7 +37,7 @@ PATCHES = {
 }
 
 
-class ActionPlanView(ComposedLookup, ResourceView):
+class ActionPlanView(Scheduling, ComposedLookup, ResourceView):
     serializer_class = ActionPlanSerializer
     model = ActionPlan
     title = "ActionPlan"
@@ -55,21 +55,25 @@ class ActionPlanView(ComposedLookup, ResourceView):
     }
     permissions_required = {
         "start": "plans.start_actionplan",
+        "schedule": "plans.start_actionplan",
         "partial_update": "",
         "skip": "actions.skip_action",
         "restore": "actions.skip_action",
         "continue_plan": "plans.continue_actionplan",
     }
     bodies = {
+        "start": ScheduleSerializer,
+        "schedule": ScheduleSerializer,
         "skip": SkippedActionsSerializer,
         "restore": ChosenActionsSerializer,
     }
+    bodies_since = {"start": EXTENDED}
     answers = {
         "skip": (200, ChosenAnswerSerializer),
         "restore": (200, ChosenAnswerSerializer),
         "continue_plan": (201, ActionPlanSerializer),
     }
-    actions_since = dict.fromkeys(("skip", "restore", "continue_plan"), EXTENDED)
+    actions_since = dict.fromkeys(("skip", "restore", "continue_plan", "schedule"), EXTENDED)
     policy_actions = ResourceView.policy_actions | {"continue_plan": "continue"}
     example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
 
@@ -79,15 +83,6 @@ class ActionPlanView(ComposedLookup, ResourceView):
     def filter_strategy(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         strategies = self.model._meta.get_field("strategy").related_model.objects.named(value)
         return queryset.filter(strategy__in=strategies)
-
-    def start(self, request: Request, identifier: str) -> Response:
-        """Hand a RECOMMENDED plan to the appliers."""
-        plan = self.get_object(request, identifier)
-        try:
-            plan.launch()
-        except TransitionNotAllowed as problem:
-            raise Invalid(f"Couldn't start when state is '{plan.state}'.") from problem
-        return Response(self.show(plan))
 
     def skip(self, request: Request, identifier: str) -> Response:
         """Skip a set of PENDING actions of the plan for one reason, all or none. From 1.12."""

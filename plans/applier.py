@@ -12,6 +12,7 @@ from actions.surrender import give_up
 from plans.executors import Executor, Report
 from plans.models import ActionPlan
 from plans.runs import PlanRun
+from plans.scheduling import open_again
 from plans.settlement import STUCK, settle
 from watcher_site.models import Service
 from watcher_site.state import ConcurrentTransition
@@ -36,11 +37,11 @@ class Applier(Worker):
 
     @property
     def is_idle(self) -> bool:
-        return not self.runs and self.looked
+        return self.looked and all(run.rests for run in self.runs.values())
 
     @property
     def free_plans(self) -> int:
-        return max(0, settings.APPLIER_PLANS - len(self.runs))
+        return max(0, settings.APPLIER_PLANS - sum(not run.rests for run in self.runs.values()))
 
     def step(self) -> None:
         if time.monotonic() >= self.next_look:
@@ -61,6 +62,7 @@ class Applier(Worker):
         self.next_look = time.monotonic() + settings.POLL_INTERVAL
         if self.heartbeat.lost:
             self.renew()
+        open_again(ActionPlan.objects.all())
         self.watch()
         if self.heartbeat.holds:
             self.adopt()
@@ -76,13 +78,15 @@ class Applier(Worker):
         super().renew()
 
     def watch(self) -> None:
-        """Notice plans that are being cancelled, and those that others took over."""
+        """Notice plans that are being cancelled, those that others took over, and when they may go on."""
         if not self.runs:
             return
-        found = ActionPlan.objects.running().filter(pk__in=self.runs).values_list("pk", "state", "applier")
-        standing = {pk: (state, owner) for pk, state, owner in found}
+        columns = ("pk", "state", "applier", "opens_at", "closes_at")
+        found = ActionPlan.objects.running().filter(pk__in=self.runs).values_list(*columns)
+        standing = {pk: row for pk, *row in found}
         for run in self.runs.values():
-            state, owner = standing.get(run.plan_pk, (None, None))
+            state, owner, *hours = standing.get(run.plan_pk, [None] * 4)
+            run.hours = (hours[0], hours[1])
             if owner != run.applier.pk:
                 run.lose()
             elif state == ActionPlan.State.CANCELLING and not run.cancelling:
@@ -122,14 +126,19 @@ class Applier(Worker):
 
     def claim(self) -> None:
         """Begin plans that wait, oldest first, as many as may be under way at once."""
-        for plan in ActionPlan.objects.waiting()[: self.free_plans]:
+        for plan in ActionPlan.objects.waiting().open()[: self.free_plans]:
             try:
-                plan.begin(self.service)
-                plan.save_state()
+                self.begin(plan)
             except ConcurrentTransition:
-                continue  # Another applier, or a cancel, was first.
+                continue  # Another applier, a cancel or another schedule was first.
             self.runs[plan.pk] = PlanRun(plan, self.service)
             self.log.info("plan claimed", plan=str(plan.uuid))
+
+    @transaction.atomic
+    def begin(self, plan: ActionPlan) -> None:
+        guards = {name: getattr(plan, name) for name in ("opens_at", "closes_at")}
+        plan.begin(self.service)
+        plan.save_state(guards=guards)
 
     # The work.
 
@@ -172,6 +181,9 @@ class Applier(Worker):
             self.log.error("action interrupted", action=str(action.uuid), exc_info=report.error)
             run.pause(settings.POLL_INTERVAL)
         elif not report.done:
+            if run.has_hours:
+                # The clocks of machines differ: by the database's it is a little too early, or too late.
+                run.pause(settings.POLL_INTERVAL)
             self.look_soon()
 
     # The end.

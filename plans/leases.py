@@ -11,6 +11,7 @@ from watcher_site.statements import Bound, Placeholder, Query
 PLAN = ActionPlan.objects.locked().filter(pk=Placeholder("plan"), state=ActionPlan.State.ONGOING)
 OURS = PLAN.filter(applier=Placeholder("applier"))
 HELD = Query(OURS.values_list("pk"))
+OPEN = Query(OURS.open().values_list("pk"))
 STANDING = Query(
     Action.objects.present()
     .filter(pk=Placeholder("action"))
@@ -35,9 +36,15 @@ class PlanLease:
     def owner(self) -> int:
         return self.applier
 
-    def hold(self) -> Bound:
-        """Return the query that locks the plan, and finds it only while it is ONGOING and this applier's."""
-        return HELD.bind(plan=self.plan, applier=self.applier)
+    def hold(self, has_begun: bool) -> Bound:
+        """Return the query that locks the plan, and finds it only while it is ONGOING and this applier's.
+
+        What has not begun must wait while its window is closed. What says when it began has said
+        so before: whatever the statement waits for, that lies within the window.
+        """
+        if has_begun:
+            return HELD.bind(plan=self.plan, applier=self.applier)
+        return OPEN.bind(plan=self.plan, applier=self.applier)
 
     def look(self, action: Action) -> Standing | None:
         for state, attempt, plan_state, applier, owner in STANDING.rows(action=action.pk):

@@ -1,11 +1,14 @@
 """Action plans: what an audit proposes, a person prunes and starts, and an applier runs."""
 
+from datetime import datetime
+
 from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
 from plans.querysets import ActionPlanQuerySet
+from plans.schedules import Hours, Schedule, read_window, read_zone
 from plans.summaries import summarize
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
@@ -39,6 +42,8 @@ class ActionPlan(StatefulModel):
     PRUNABLE = frozenset({State.RECOMMENDED, State.PENDING})
     DELETABLE = FINAL | {State.RECOMMENDED}
     CANCELLABLE = PRUNABLE | {State.ONGOING}
+    # People may still say when it, or what is left of it, begins.
+    SCHEDULABLE = PRUNABLE | {State.ONGOING}
     # It ended before all of it was done.
     CONTINUABLE = frozenset({State.FAILED, State.CANCELLED})
 
@@ -55,6 +60,12 @@ class ActionPlan(StatefulModel):
     hostname = models.CharField(max_length=255, null=True, help_text="of the applier that runs it, or ran it")
     applier = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="action_plans")
 
+    start_at = models.DateTimeField(null=True, help_text="before which nothing of it begins")
+    zone = models.CharField(max_length=64, default="UTC", help_text="of the times that people gave")
+    window = models.JSONField(null=True, help_text="the maintenance window within which it begins, and its actions do")
+    # What follows of these: within which hours it, or what is left of it, begins next.
+    opens_at = models.DateTimeField(null=True, editable=False)
+    closes_at = models.DateTimeField(null=True, editable=False)
     continues = models.ForeignKey(
         "self",
         models.SET_NULL,
@@ -92,6 +103,35 @@ class ActionPlan(StatefulModel):
     @property
     def is_prunable(self) -> bool:
         return self.state in self.PRUNABLE
+
+    @property
+    def schedule(self) -> Schedule:
+        """When people want it to begin.
+
+        Raises:
+            Invalid: the zone is not known on this machine.
+        """
+        return Schedule(self.start_at, read_window(self.window, read_zone(self.zone)))
+
+    @property
+    def hours(self) -> Hours | None:
+        """Within which it, or what is left of it, may begin next; None, if its window is over.
+
+        When hours are over an applier writes the next ones down. Perhaps none runs: what people read is true before.
+        """
+        now = timezone.now()
+        if self.closes_at is None or now < self.closes_at:
+            return self.opens_at, self.closes_at
+        try:
+            return self.schedule.hours(now)
+        except Invalid:
+            return None
+
+    @property
+    def next_opening(self) -> datetime | None:
+        """The moment before which nothing more of it begins; None where it may, and where there is no such moment."""
+        opens_at, _ = (self.state in self.SCHEDULABLE and self.hours) or (None, None)
+        return opens_at if opens_at and opens_at > timezone.now() else None
 
     @property
     def is_continuable(self) -> bool:

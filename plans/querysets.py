@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, OuterRef, Q, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from actions.models import Action
@@ -35,6 +35,17 @@ class ActionPlanQuerySet(RecordQuerySet):
     def waiting(self) -> Self:
         """Leave those that a person or an audit started and no applier has taken, oldest first."""
         return self.present().filter(state=self.model.State.PENDING).order_by("pk")
+
+    def open(self) -> Self:
+        """Leave those that may begin, or of which more may begin, by the one clock that all share: the database's."""
+        has_opened = Q(opens_at__isnull=True) | Q(opens_at__lte=Now())
+        is_open = has_opened & (Q(closes_at__isnull=True) | Q(closes_at__gt=Now()))
+        return self.filter(is_open)
+
+    def closed(self) -> Self:
+        """Leave those whose hours are over, and that are not: they wait for others."""
+        states = (self.model.State.PENDING, self.model.State.ONGOING)
+        return self.present().filter(state__in=states, closes_at__lte=Now())
 
     def running(self) -> Self:
         return self.present().filter(state__in=self.model.RUNNING)

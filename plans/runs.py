@@ -17,6 +17,7 @@ from plans.executors import Job, Work
 from plans.leases import PlanLease
 from plans.models import ActionPlan
 from plans.releases import Releases
+from plans.schedules import Hours, is_within
 from watcher_site.models import Service
 from watcher_site.statements import Placeholder, Query
 
@@ -59,6 +60,8 @@ class PlanRun:
         self.lease = PlanLease.of(plan, applier)
         self.cancelling = plan.state == ActionPlan.State.CANCELLING
         self.lost = False
+        self.hours: Hours = (plan.opens_at, plan.closes_at)
+        self.was_closed = False
         self.at_work: set[int] = set()
         self.releases = Releases()
         self.ready: deque[Action] = deque()
@@ -115,6 +118,20 @@ class PlanRun:
         return time.monotonic() < self.paused_until
 
     @property
+    def has_hours(self) -> bool:
+        return self.hours != (None, None)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing of it may begin, as it is outside of its hours."""
+        return not (self.cancelling or is_within(self.hours, timezone.now()))
+
+    @property
+    def rests(self) -> bool:
+        """Whether it does nothing and is not about to: others may have its place."""
+        return self.is_closed and not (self.at_work or self.interrupted)
+
+    @property
     def is_quiet(self) -> bool:
         """Whether nothing is at work, and nothing known could be begun."""
         return not (self.at_work or self.has_more)
@@ -135,11 +152,28 @@ class PlanRun:
     def choose(self) -> Job | None:
         if self.interrupted:
             return self.job(execution.recover, self.interrupted.popleft())
+        if self.is_closed:
+            self.close()
+            return None
+        if self.was_closed and not self.cancelling:
+            self.open()
         if self.reverting:
             return self.next_revert()
         if not self.ready and not self.cancelling:
             self.look()
         return self.job(execution.execute, self.ready.popleft()) if self.ready else None
+
+    def close(self) -> None:
+        """Begin nothing. Once nothing is at work, the table tells whether more is to begin, or the plan has ended."""
+        self.was_closed = True
+        if not self.at_work and (self.releases or self.ready):
+            self.forget()
+
+    def open(self) -> None:
+        """Look at all of it anew: what was about to begin when it closed, and did not, is found again."""
+        self.was_closed = False
+        self.forget()
+        self.walk_all()
 
     def next_revert(self) -> Job | None:
         """Revert one at a time, so that the order is the reverse of how it was done."""

@@ -3,15 +3,17 @@
 from collections import defaultdict
 from typing import Any
 
-from django.db.models import Case, F, OuterRef, Subquery, When
+from django.db.models import Case, F, OuterRef, Subquery, TextField, Value, When
+from django.db.models.functions import Cast, Coalesce
 from rest_framework import serializers
 
 from actions.serializers import ActionSerializer
 from plans.models import ActionPlan, EfficacyIndicator
+from plans.schedule_api import SCHEDULE_FIELDS, WindowField
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import EXTENDED, Version
 
-NEW = ("on_failure", "continues_uuid", "continued_by_uuid")
+NEW = ("on_failure", "continues_uuid", "continued_by_uuid", *SCHEDULE_FIELDS)
 # How many actions a person may name at once.
 MOST_CHOSEN = 1000
 
@@ -38,6 +40,11 @@ class ActionPlanSerializer(ResourceSerializer):
     on_failure = serializers.ChoiceField(
         ActionPlan.OnFailure.choices, help_text="what becomes of those that depend on what failed or was cancelled"
     )
+    start_at = serializers.DateTimeField(allow_null=True, help_text="before which nothing of it begins")
+    zone = serializers.CharField(help_text="the time zone of its window")
+    window = WindowField(allow_null=True)
+    opens_at = serializers.DateTimeField(allow_null=True, help_text="from when it, or what is left of it, may begin")
+    closes_at = serializers.DateTimeField(allow_null=True, help_text="from when nothing more of it begins")
     continues_uuid = serializers.UUIDField(allow_null=True, help_text="the plan whose undone actions it does anew")
     continued_by_uuid = serializers.UUIDField(allow_null=True, help_text="the plan that does anew what it left undone")
     created_at = serializers.DateTimeField()
@@ -64,10 +71,11 @@ class ActionPlanSerializer(ResourceSerializer):
             "continued_by_uuid": Subquery(
                 ActionPlan.objects.present().filter(continues=OuterRef("pk")).values("uuid")[:1]
             ),
+            "window": Coalesce(Cast("window", TextField()), Value("null", TextField())),
             "strategy_uuid": "strategy__uuid",
             "strategy_name": "strategy__name",
         }
-        json = ("global_efficacy",)
+        json = ("global_efficacy", "window")
         computed = ("efficacy_indicators", "links")
         hidden = ("id",)
 

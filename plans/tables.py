@@ -1,5 +1,7 @@
 """The console's list of action plans."""
 
+from typing import Any
+
 import django_tables2 as tables
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -14,10 +16,23 @@ from watcher_site.columns import (
     TimeColumn,
     UUIDColumn,
 )
+from watcher_site.templatetags.console import until
+
+
+class PlanStateColumn(StateColumn):
+    """The state of a plan, and how long it waits for its time or its window."""
+
+    def render(self, record: ActionPlan, bound_column: Any) -> SafeString:
+        badge = super().render(record, bound_column)
+        opening = record.next_opening
+        if opening is None:
+            return badge
+        what = "begins" if record.is_prunable else "goes on"
+        return format_html('{}<br><span class="secondary">{} {}</span>', badge, what, until(opening))
 
 
 class ActionPlanTable(tables.Table):
-    state = StateColumn()
+    state = PlanStateColumn()
     uuid = UUIDColumn("plans:detail", verbose_name="plan", orderable=False)
     audit = NameColumn(
         accessor="audit__name",

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from plans.restores import Restore
+from plans.schedule_page import Schedule
 from plans.skips import Skip
 from plans.views import ActionPlanList, ActionPlanPage, Cancel, Continue, Delete, OnFailure, Start
 
@@ -9,6 +10,7 @@ urlpatterns = [
     path("", ActionPlanList.as_view(), name="list"),
     path("<uuid:uuid>/", ActionPlanPage.as_view(), name="detail"),
     path("<uuid:uuid>/start/", Start.as_view(), name="start"),
+    path("<uuid:uuid>/schedule/", Schedule.as_view(), name="schedule"),
     path("<uuid:uuid>/skip/", Skip.as_view(), name="skip"),
     path("<uuid:uuid>/restore/", Restore.as_view(), name="restore"),
     path("<uuid:uuid>/continue/", Continue.as_view(), name="continue"),

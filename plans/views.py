@@ -15,6 +15,7 @@ from plans.efficacy import efficacy_of
 from plans.filters import ActionPlanFilters
 from plans.models import ActionPlan
 from plans.pictures import picture_of
+from plans.schedule_words import started_in_words, waiting_in_words, window_in_words
 from plans.tables import ActionPlanTable
 from watcher_site.models import Service
 from watcher_site.pages import Deletion, ListPage, RecordPage, Verb
@@ -68,6 +69,9 @@ class ActionPlanPage(RecordPage):
             may_delete=plan.state in plan.DELETABLE,
             may_continue=plan.is_continuable and not continuation,
             continuation=continuation,
+            may_schedule=plan.state in plan.SCHEDULABLE,
+            waiting=waiting_in_words(plan),
+            window=window_in_words(plan),
             may_cancel=plan.state in plan.CANCELLABLE,
             table=actions_table(self.request, plan),
             only=chosen_state(self.request),
@@ -117,7 +121,7 @@ class Start(ActionPlanVerb):
 
     def perform(self, record: ActionPlan) -> str:
         record.launch()
-        return "Started. An applier takes it from here."
+        return started_in_words(record)
 
 
 class Continue(ActionPlanVerb):

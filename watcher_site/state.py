@@ -1,6 +1,6 @@
 """How a state changes: in memory by a declared transition, in the table by an UPDATE guarded with what was read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from django.db.models import Model
@@ -39,17 +39,22 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         """Return the states that these transitions start from, for verbs that change many rows in one statement."""
         return {str(state) for name in transitions for state in getattr(cls, name)._django_fsm.transitions}
 
-    def save_state(self, *records: Model, condition: Bound | None = None) -> None:
+    def save_state(
+        self, *records: Model, condition: Bound | None = None, guards: Mapping[str, Any] | None = None
+    ) -> None:
         """Write what the transitions since the last save touched, and nothing else.
 
         Rows of another model that go with it, new or changed, are written in the same commit. A ``condition`` is a
-        query that must find a row at the same time.
+        query that must find a row at the same time. ``guards`` are values by column that must still stand in the row,
+        beside those of ``guard_fields``.
 
         Raises:
             ConcurrentTransition: the row is no longer as this instance read it, or the condition does not hold.
         """
         self.updated_at = timezone.now()
-        change = Change(self, [*self.transition_fields, "updated_at"], self.values_read, condition)
+        change = Change(
+            self, [*self.transition_fields, "updated_at"], {**self.values_read, **(guards or {})}, condition
+        )
         if not (write_together(change, records) if records else change.write()):
             raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
         self._update_initial_state()

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache, cached_property
 from typing import Any
 
@@ -147,7 +148,7 @@ class Change:
 
     @property
     def params(self) -> list[Any]:
-        guards = [value for value in self.guards.values() if value is not None]
+        guards = [comparable(value) for value in self.guards.values() if value is not None]
         condition = self.condition.params if self.condition else []
         return [*prepare(self.row, self.fields), self.row.pk, *guards, *condition]
 
@@ -156,6 +157,11 @@ class Change:
         with connection.cursor() as cursor:
             cursor.execute(self.sql, self.params)
             return bool(cursor.rowcount)
+
+
+def comparable(value: Any) -> Any:
+    """Return a value of a guard as the database holds it: SQLite's times are texts."""
+    return connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
 
 
 def write_together(change: Change, records: Sequence[models.Model]) -> bool:

@@ -26,7 +26,7 @@ class FakeLease:
     def __init__(self, cancelling: bool = False, held: bool = True, lost: bool = False) -> None:
         self.cancelling, self.held, self.lost = cancelling, held, lost
 
-    def hold(self) -> Bound:
+    def hold(self, has_begun: bool) -> Bound:
         return Bound("SELECT 1" if self.held else "SELECT 1 WHERE 1 = 0", [])
 
     def look(self, action: Action) -> Standing:

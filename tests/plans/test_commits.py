@@ -56,7 +56,7 @@ def begin(size: int = 1) -> tuple[ActionPlan, PlanLease]:
     plan.save_state()
     lease = PlanLease.of(plan, applier)
     # Composed once a process, in a transaction that sends nothing.
-    lease.hold()
+    lease.hold(has_begun=False)
     return plan, lease
 
 

@@ -1,11 +1,13 @@
 """An action that takes longer than it may: at its checkpoint, and where it reaches none."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from threading import Event
 from typing import Any
 
 import pytest
 from django.db import connections
+from django.utils import timezone
 from pytest_django import Settings
 
 from actions.models import Action
@@ -134,6 +136,21 @@ def test_what_was_purged_meanwhile_is_not_there_to_be_given_up() -> None:
     lease = lease_of(plan)
     plan.actions.all().delete()
     assert give_up(one, lease) is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "columns",
+    [{"closes_at": timezone.now() - timedelta(hours=1)}],
+    ids=["closed"],
+)
+def test_what_hangs_before_it_begins_is_given_up_though_its_plan_may_begin_nothing(columns: dict[str, Any]) -> None:
+    applier = Service.register(Service.APPLIER, "here")
+    plan = make_plan({"a": []}, state="ONGOING", applier=applier)
+    ActionPlan.objects.filter(pk=plan.pk).update(**columns)
+    one = give_up(plan.actions.get(), PlanLease.of(plan, applier))
+    assert one
+    assert one.state == "FAILED"
 
 
 @pytest.mark.django_db

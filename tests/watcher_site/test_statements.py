@@ -1,10 +1,15 @@
 """Composed statements, on whatever connection there is."""
 
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.test.utils import CaptureQueriesContext
 
+from watcher_site import statements
 from watcher_site.backends import person_by_key
 
 
@@ -22,3 +27,8 @@ def test_a_statement_is_counted_while_queries_are_captured(stranger: User) -> No
     with CaptureQueriesContext(connection) as queries:
         person_by_key.rows(key=stranger.pk)
     assert len(queries) == 1
+
+
+def test_a_time_that_guards_a_row_is_compared_with_what_the_database_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statements, "connection", SimpleNamespace(ops=DatabaseWrapper.ops_class(connection)))
+    assert statements.comparable(datetime(2026, 3, 1, 22, tzinfo=UTC)) == "2026-03-01 22:00:00"

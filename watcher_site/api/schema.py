@@ -151,6 +151,8 @@ class ResourceSchema(AutoSchema):
     def get_request_serializer(self) -> Any:
         if self.view.action == "partial_update":
             return PatchStepSerializer(many=True)
+        if self.version < self.view.bodies_since.get(self.view.action, versions.MINIMUM):
+            return None
         return self.view.bodies.get(self.view.action)
 
     def get_examples(self) -> list[OpenApiExample]:

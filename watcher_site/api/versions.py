@@ -37,6 +37,8 @@ HISTORY: dict[Version, str] = {
         " or the beginning of the UUID. `POST /v1/action_plans/{uuid}/continue` makes a plan of what a FAILED or"
         " CANCELLED one left undone. Action plans have `on_failure`, which can be patched until they begin, as"
         " can what an action depends on."
+        " `POST /v1/action_plans/{uuid}/start` takes a time and a maintenance window, which `/schedule` sets and"
+        " changes."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

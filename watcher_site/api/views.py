@@ -58,9 +58,9 @@ class ResourceView(ViewSetMixin, VersionedView):
     filter or a sort key, or ``sort``: several keys at once.
 
     For the OpenAPI document: what the path may name an object by (``identifiers``, and since when), the serializers
-    of the bodies (``bodies``), the status and the serializer of answers that are not the resource itself
-    (``answers``), the version that brought an action (``actions_since``), the query of lists that do not page
-    (``query_parameters``), and a step of a patch that makes sense (``example_step``).
+    of the bodies (``bodies``, and since when, where that is later than the action), the status and the serializer of
+    answers that are not the resource itself (``answers``), the version that brought an action (``actions_since``), the
+    query of lists that do not page (``query_parameters``), and a step of a patch that makes sense (``example_step``).
     """
 
     serializer_class: type[ResourceSerializer]
@@ -76,6 +76,7 @@ class ResourceView(ViewSetMixin, VersionedView):
     identifiers: tuple[str, ...] = ("uuid",)
     identifiers_since: dict[str, versions.Version] = {}
     bodies: dict[str, Any] = {}
+    bodies_since: dict[str, versions.Version] = {}
     answers: dict[str, tuple[int, Any]] = {}
     actions_since: dict[str, versions.Version] = {}
     query_parameters: list[Any] = []

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django import template
 from django.utils import timezone
@@ -77,6 +78,16 @@ def until(moment: datetime | None) -> SafeString | str:
         seconds = (moment - timezone.now()).total_seconds()
         return in_words(moment, "in less than a minute" if seconds > 0 else "now")
     return in_words(moment, f"in {left}")
+
+
+@register.filter
+def at_place(moment: datetime, zone: str) -> SafeString:
+    """Return a moment as the clocks of a time zone show it, with the same in UTC for those who point at it."""
+    try:
+        clock = ZoneInfo(zone)
+    except ZoneInfoNotFoundError:
+        clock = ZoneInfo("UTC")  # This machine does not know the zone; the one that it was given on did.
+    return in_words(moment, f"{moment.astimezone(clock):%a %Y-%m-%d %H:%M} {clock}")
 
 
 def in_words(moment: datetime, text: str) -> SafeString:

@@ -1,0 +1,100 @@
+"""Starting a plan, and when it is to begin: a time, a maintenance window, or both."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from plans.scheduling import schedule
+from plans.windows import WEEKDAYS
+from watcher_site.api.bodies import read_body, refuse_later
+from watcher_site.api.versions import EXTENDED, Version, used_by
+from watcher_site.refusals import Invalid
+from watcher_site.state import TransitionNotAllowed
+
+SCHEDULE_FIELDS = ("start_at", "zone", "window", "opens_at", "closes_at")
+
+
+class WindowSerializer(serializers.Serializer[Any]):
+    """What the OpenAPI document says of a window; `plans.schedules.read_window` reads it."""
+
+    opens = serializers.RegexField("^[0-2][0-9]:[0-5][0-9]$", help_text="such as 22:00, by the clock of the zone")
+    closes = serializers.RegexField("^[0-2][0-9]:[0-5][0-9]$", help_text="on the next day, where it is not later")
+    weekdays = serializers.ListField(
+        child=serializers.ChoiceField(WEEKDAYS),
+        required=False,
+        allow_null=True,
+        allow_empty=False,
+        help_text="on which it opens; every day, if left out",
+    )
+    first_day = serializers.DateField(required=False, allow_null=True, help_text="on which it may open")
+    last_day = serializers.DateField(required=False, allow_null=True, help_text="on which it may open")
+
+
+@extend_schema_field(WindowSerializer(allow_null=True))
+class WindowField(serializers.JSONField):
+    """A window as it was sent: to whoever reads it, each of its mistakes is worth words of its own."""
+
+
+class ScheduleSerializer(serializers.Serializer[Any]):
+    start_at = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="in ISO 8601, by the clock of the zone where it names none",
+    )
+    zone = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="such as Europe/Berlin; UTC, if none was ever given, or it was taken back",
+    )
+    window = WindowField(required=False, allow_null=True)
+
+    argument = "schedule"
+    since: dict[str, Version] = dict.fromkeys(("start_at", "zone", "window"), EXTENDED)
+
+
+class Scheduling:
+    """What people may do about when a plan begins, for the view of action plans."""
+
+    def start(self: Any, request: Request, identifier: str) -> Response:
+        """Hand a RECOMMENDED plan to the appliers.
+
+        From 1.12 the body, if there is one, says when it is to begin: at a time, within a maintenance window, or both.
+        """
+        plan = self.get_object(request, identifier)
+        wishes = read_wishes(request)
+        try:
+            if wishes:
+                schedule(plan, wishes, start=True)
+            else:
+                plan.launch()
+        except TransitionNotAllowed as problem:
+            raise Invalid(f"Couldn't start when state is '{plan.state}'.") from problem
+        return Response(self.show(plan))
+
+    def schedule(self: Any, request: Request, identifier: str) -> Response:
+        """Say when a plan is to begin, before it is started or while something of it is still to begin. From 1.12.
+
+        What is left out stays as it is, and null takes it back. The time can be changed until the plan begins, the
+        window until the plan ends. What has begun is left to finish.
+        """
+        self.require_version(request)
+        plan = self.get_object(request, identifier)
+        schedule(plan, read_body(request, ScheduleSerializer))
+        return Response(self.show(plan))
+
+
+def read_wishes(request: Request) -> dict[str, Any]:
+    """Return when a plan that is started is to begin; nothing, where the body is left out.
+
+    Before 1.12 a start had no body, and whatever else was sent with it did no harm.
+
+    Raises:
+        Invalid, NotAcceptableHere: as `read_body`.
+    """
+    if used_by(request) >= EXTENDED:
+        return read_body(request, ScheduleSerializer)
+    refuse_later(request, ScheduleSerializer)
+    return {}

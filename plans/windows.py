@@ -1,0 +1,95 @@
+"""Maintenance windows: hours of days, by the clock on a wall of the place that they are meant for.
+
+The wall decides in every hour: one that is left out in spring is in no window, one that comes twice in autumn is in a
+window both times or neither.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+EVERY_DAY = frozenset(range(len(WEEKDAYS)))
+DAY = timedelta(days=1)
+# A window of one day a week that a change of the clocks swallows comes again a week later.
+HORIZON = 16 * DAY
+PRECISION = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Open from ``opens`` until just before ``closes``; on the day after, where that is not the later of the two.
+
+    ``weekdays`` (0 is Monday), ``first_day`` and ``last_day`` are those of its openings.
+    """
+
+    zone: ZoneInfo
+    opens: time
+    closes: time
+    weekdays: frozenset[int] = EVERY_DAY
+    first_day: date | None = None
+    last_day: date | None = None
+
+    def is_open(self, moment: datetime) -> bool:
+        wall = moment.astimezone(self.zone)
+        clock, today = wall.time(), wall.date()
+        if self.opens < self.closes:
+            return self.opens <= clock < self.closes and self.opens_on(today)
+        return (clock >= self.opens and self.opens_on(today)) or (clock < self.closes and self.opens_on(today - DAY))
+
+    def opens_on(self, day: date) -> bool:
+        is_early = self.first_day is not None and day < self.first_day
+        is_late = self.last_day is not None and day > self.last_day
+        return day.weekday() in self.weekdays and not (is_early or is_late)
+
+    def opening(self, moment: datetime) -> datetime | None:
+        """Return the first moment from this one on at which it is open; None, if it is over."""
+        if self.is_open(moment):
+            return moment
+        return next((change for change in self.changes(moment, self.opens) if self.is_open(change)), None)
+
+    def closing(self, moment: datetime) -> datetime:
+        """Return the first moment after this one, at which it is open, at which it is not."""
+        return next(change for change in self.changes(moment, self.closes) if not self.is_open(change))
+
+    def changes(self, moment: datetime, clock: time) -> Iterator[datetime]:
+        """Return the moments after this one, in order, at which the wall shows this time or is set to another."""
+        first = moment.astimezone(self.zone).date() - DAY
+        if self.first_day:
+            first = max(first, self.first_day - DAY)
+        begin = max(moment, datetime.combine(first, time(), UTC))
+        found = {change for change in clock_changes(self.zone, begin, begin + HORIZON) if change > moment}
+        for day in (first + number * DAY for number in range(HORIZON.days)):
+            found |= {at for fold in (0, 1) if (at := instant(day, clock, self.zone, fold)) > moment}
+        return iter(sorted(found))
+
+
+def instant(day: date, clock: time, zone: ZoneInfo, fold: int = 0) -> datetime:
+    return datetime.combine(day, clock.replace(fold=fold), zone).astimezone(UTC)
+
+
+def clock_changes(zone: ZoneInfo, begin: datetime, end: datetime) -> Iterator[datetime]:
+    """Return the moments at which the clocks of a zone are set to another time."""
+    before = begin
+    while before < end:
+        after = before + DAY
+        if offset(before, zone) != offset(after, zone):
+            yield clock_change(zone, before, after)
+        before = after
+
+
+def clock_change(zone: ZoneInfo, before: datetime, after: datetime) -> datetime:
+    """Return the one moment between these at which the clocks are set to another time: it falls on a minute."""
+    before = before.replace(second=0, microsecond=0)
+    while after - before > PRECISION:
+        middle = before + (after - before) // (2 * PRECISION) * PRECISION
+        if offset(middle, zone) == offset(before, zone):
+            before = middle
+        else:
+            after = middle
+    return after.replace(second=0, microsecond=0)
+
+
+def offset(moment: datetime, zone: ZoneInfo) -> timedelta | None:
+    return moment.astimezone(zone).utcoffset()
