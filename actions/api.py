@@ -16,10 +16,12 @@ from rest_framework.response import Response
 from actions.dependencies import FIELD, change_dependencies
 from actions.lookup import ActionLookup
 from actions.models import Action
-from actions.serializers import ActionSerializer
+from actions.serializers import ActionSerializer, SignalSerializer
+from actions.signalling import signal_action
 from actions.skipping import change_reason, restore_action, skip_action
-from actions.statuses import Status, having, shown
+from actions.statuses import Status, having, shown, sortable_former_state
 from watcher_site import plugins
+from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, apply_patch, cannot_apply, divide, read_patch
 from watcher_site.api.versions import EXTENDED, used_by
@@ -48,12 +50,15 @@ class ActionView(ActionLookup, ResourceView):
         "action": "action_type",
         "status": "status",
     }
-    sort_expressions = {"status": shown}
+    sort_keys_formerly = {"state": (EXTENDED, "former_state")}
+    sort_expressions = {"status": shown, "former_state": sortable_former_state}
     arguments_since = dict.fromkeys(("name", "target", "action", "status", "sort"), EXTENDED)
     identifiers = ("uuid", "name", "short id")
     identifiers_since = {"name": EXTENDED, "short id": EXTENDED}
-    permissions_required = {"partial_update": ""}
-    actions_since = {"partial_update": (1, 5)}
+    permissions_required = {"partial_update": "", "signal": "actions.signal_action"}
+    bodies = {"signal": SignalSerializer}
+    answers = {"signal": (202, ActionSerializer)}
+    actions_since = {"partial_update": (1, 5), "signal": EXTENDED}
     example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}
 
     def filter_action_plan_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
@@ -96,6 +101,13 @@ class ActionView(ActionLookup, ResourceView):
             if changes:
                 change(action, request.user.get_username(), changes, may_restore=used_by(request) >= EXTENDED)
         return Response(self.show(action))
+
+    def signal(self, request: Request, identifier: str) -> Response:
+        """Tell an action to end (CANCEL), to wait (SUSPEND) or to go on (RESUME). From 1.12."""
+        self.require_version(request)
+        action = self.get_object(request, identifier)
+        signal = Action.Signal(read_body(request, SignalSerializer)["signal"])
+        return Response(self.show(signal_action(action.uuid, signal, request.user.get_username())), 202)
 
 
 def known(argument: str, values: list[str], allowed: Collection[str]) -> list[str]:

@@ -9,9 +9,12 @@ from django.db import connection
 
 from actions.leases import Lease, Standing
 from actions.models import Action
+from actions.seats import ONLY_SEAT, Seat
+from actions.suspension import Suspension
 from actions.types.base import AbortRequested, LeaseLost, TimedOut
 from watcher_site.worker import LOST_DATABASE
 
+State, Signal = Action.State, Action.Signal
 log = structlog.get_logger(__name__)
 
 
@@ -21,8 +24,8 @@ class Checkpoint:
     While the table does not answer the action goes on, as long as its plan can not have been given to another applier.
     """
 
-    def __init__(self, action: Action, lease: Lease) -> None:
-        self.action, self.lease = action, lease
+    def __init__(self, action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> None:
+        self.action, self.lease, self.seat = action, lease, seat
         self.goes_forward = False
         """Whether what is at work can be aborted or take too long: other work stops for a lost lease alone."""
         self.deadline = inf
@@ -34,25 +37,39 @@ class Checkpoint:
         self.next_look = self.last_seen + settings.POLL_INTERVAL
 
     def note_begun(self) -> None:
-        """The action began while its plan was held."""
+        """The action began while its plan was held; a signal from before that is honoured at once."""
         self.note_seen()
+        if self.action.control:
+            self.next_look = self.last_seen
 
     def __call__(self) -> None:
-        """Raises: `LeaseLost`, `AbortRequested`, `TimedOut`, where the action may not go on."""
+        """Return when the action may go on: at once, unless it is suspended.
+
+        Raises:
+            LeaseLost, AbortRequested, TimedOut: it may not.
+        """
         if time.monotonic() >= self.next_look:
             self.look()
         if self.goes_forward and time.monotonic() > self.deadline:
             raise TimedOut
 
     def look(self) -> None:
-        """Ask the table now, and stop what is to stop."""
+        """Ask the table now, and do what it says."""
+        standing = self.see()
+        if standing and standing.control == Signal.SUSPEND and standing.state == State.ONGOING and self.goes_forward:
+            self.suspend()
+
+    def see(self) -> Standing | None:
+        """Return what the table says, if it says anything, and stop what is to stop."""
         self.next_look = time.monotonic() + settings.POLL_INTERVAL
         try:
             standing = self.lease.look(self.action)
         except LOST_DATABASE as problem:
-            return self.go_on_unseen(problem)
+            self.go_on_unseen(problem)
+            return None
         self.note_seen()
-        return self.judge(standing)
+        self.judge(standing)
+        return standing
 
     def go_on_unseen(self, problem: BaseException) -> None:
         log.warning("checkpoint does not see the database", action=str(self.action.uuid), problem=str(problem))
@@ -63,8 +80,23 @@ class Checkpoint:
     def judge(self, standing: Standing | None) -> None:
         if standing is None or not standing.is_held or not self.is_ours(standing):
             raise LeaseLost
-        if self.goes_forward and standing.is_being_cancelled:
+        if self.goes_forward and (standing.is_being_cancelled or standing.control == Signal.CANCEL):
             raise AbortRequested
+
+    def suspend(self) -> None:
+        """Wait until the action is to go on. The time is not counted."""
+        suspension, began = Suspension(self.action, self.lease), time.monotonic()
+        if not suspension.begin_to_wait():
+            return
+        with self.seat.vacated():
+            while not (self.is_resumed() and suspension.go_on()):
+                self.seat.wait(settings.POLL_INTERVAL)
+        self.note_seen()
+        self.deadline += time.monotonic() - began
+
+    def is_resumed(self) -> bool:
+        standing = self.see()
+        return standing is not None and standing.control == Signal.RESUME
 
     def is_ours(self, standing: Standing) -> bool:
         """Say whether the action is as this worker left it: another may have given it up, or begun it again."""

@@ -3,7 +3,10 @@
 from functools import cache
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
+
 from actions.models import NOT_EXECUTED, Action
+from actions.querysets import ActionQuerySet
 from watcher_site.statements import Placeholder, Query
 
 State = Action.State
@@ -36,6 +39,20 @@ def end_dependents(action: Action) -> int:
     One statement, in the transaction in which the action itself is written, whose plan `are_bound` has locked.
     """
     return Action.objects.depending_on(action).end_as(action.state, not_executed(action.uuid, action.state))
+
+
+def end_all_dependents(actions: ActionQuerySet) -> int:
+    """Have what depends on those of these actions that ended without success end as they did, and return how many.
+
+    For a plan that begins: people may have cancelled actions before they said that others end with them, or that
+    others depend on them. The caller holds the plan's row until the transaction ends.
+    """
+    links = Action._meta.get_field("child_links").related_model.objects
+    pending = links.filter(
+        parent=OuterRef("pk"), child__state=State.PENDING, child__has_derived=False, child__deleted_at=None
+    )
+    ended = actions.present().filter(Exists(pending), state__in=WITHOUT_SUCCESS)
+    return sum(end_dependents(action) for action in ended.order_by("updated_at", "pk"))
 
 
 def not_executed(uuid: UUID, state: str) -> str:

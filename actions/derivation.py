@@ -1,7 +1,8 @@
 """Actions that another one derives while it runs: how it makes them, and what becomes of it when they have ended."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 
@@ -49,18 +50,22 @@ class Derivation(PhaseRecord):
     outcome: Outcome
 
     def derive(self, phase: ActionEvent) -> bool:
-        """Write the new actions, and let go of the one that waits for them, for whoever has room when they end."""
-        outcome = self.outcome
+        """Write the new actions, and let go of the one that waits for them, for whoever has room when they end.
+
+        Raises:
+            ConcurrentTransition: the action was given a signal that this worker has not seen, or is no longer ours.
+        """
+        outcome, guards = self.outcome, {"control": self.action.control}
         self.finish(phase, Result.WAITING, outcome.reason)
         number = len(outcome.derived)
         waits = f"Action waits for {'the action' if number == 1 else f'{number} actions'} that it derived."
         self.action.wait_for_derived(f"{waits} {outcome.reason}".strip())
-        PERSISTENTLY(self.write_derived, phase, outcome.derived)
+        PERSISTENTLY(self.write_derived, phase, outcome.derived, guards)
         self.log.info("action derived others", number=number)
         return True
 
     @transaction.atomic
-    def write_derived(self, phase: ActionEvent, derived: Sequence[ProposedAction]) -> None:
+    def write_derived(self, phase: ActionEvent, derived: Sequence[ProposedAction], guards: Mapping[str, Any]) -> None:
         # The rows come before the lock of the plan, which is then held for a moment only.
         write_actions(self.action.action_plan_id, derived, self.action)
-        self.write(phase, hold=True)
+        self.write(phase, hold=True, guards=guards)

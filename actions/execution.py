@@ -2,8 +2,8 @@
 
 Of an action that nobody disturbs a worker writes twice: when it begins (or is left out), and when it ends. The first
 time it holds the plan, so that no action begins under a cancelled plan or for an applier that lost it; the second time
-the action's state and attempt are guard enough. Between the two it writes that the action is being
-aborted. A recovery or a revert is written down before it begins as well, so
+the action's state and attempt are guard enough. Between the two it writes that the action is suspended, goes on, or is
+being aborted. A recovery or a revert is written down before it begins as well, so
 that it can be counted.
 """
 
@@ -17,6 +17,8 @@ from actions.leases import Lease
 from actions.models import Action, ActionEvent
 from actions.outcomes import TOO_LONG, ask
 from actions.phases import PERSISTENTLY, Result
+from actions.seats import ONLY_SEAT, Seat
+from actions.signalled import GAVE_ITSELF_UP, Signalled
 from actions.types.base import (
     AbortRequested,
     ActionContext,
@@ -35,42 +37,40 @@ from cluster.drivers.ownership import acting_for
 from watcher_site.state import ConcurrentTransition
 from watcher_site.worker import LOST_DATABASE
 
-State = Action.State
-CANCELLED = "Action was cancelled with its action plan."
-GAVE_ITSELF_UP = "Action execution cancelled."
+State, Signal = Action.State, Action.Signal
 # Whatever it is that takes worker after worker, or outcome after outcome, with it: it is not tried for ever.
 MOST_RECOVERIES = 3
 IRREVERTIBLE = f"It was reverted {MOST_RECOVERIES} times, and the outcome was never recorded"
 UNRECOVERABLE = f"It was recovered {MOST_RECOVERIES} times, and its outcome was never recorded"
 
 
-def execute(action: Action, lease: Lease) -> bool:
+def execute(action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> bool:
     """Run a PENDING action to its end, and say whether it got there; if not, it is no longer ours to run."""
-    execution = Execution(action, lease)
+    execution = Execution(action, lease, seat)
     return execution.guarded(execution.run)
 
 
-def recover(action: Action, lease: Lease) -> bool:
+def recover(action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> bool:
     """Bring an action that a lost worker left behind to its end, running it again if its type allows."""
-    execution = Execution(action, lease)
+    execution = Execution(action, lease, seat)
     return execution.guarded(execution.recover)
 
 
-def revert(action: Action, lease: Lease) -> bool:
+def revert(action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> bool:
     """Undo a SUCCEEDED action, for a rollback. Its state stays; a ``revert`` event says how it went."""
-    execution = Execution(action, lease)
+    execution = Execution(action, lease, seat)
     return execution.guarded(execution.revert)
 
 
-class Execution(Derivation):
+class Execution(Signalled, Derivation):
     """One action in the hands of one worker."""
 
     action_type: ActionType
     outcome: Outcome
 
-    def __init__(self, action: Action, lease: Lease) -> None:
+    def __init__(self, action: Action, lease: Lease, seat: Seat) -> None:
         super().__init__(action, lease)
-        self.checkpoint = Checkpoint(action, lease)
+        self.checkpoint = Checkpoint(action, lease, seat)
 
     def guarded(self, work: Callable[[], bool]) -> bool:
         """Do the work, and say whether it came to its end. A lost database is raised, and only that."""
@@ -91,11 +91,11 @@ class Execution(Derivation):
 
     def break_off(self, reason: str) -> bool:
         """End an action whose outcome can not be written: to run it again would only come to the same."""
-        action = Action.objects.get(pk=self.action.pk)
-        if action.values_read != self.action.values_read:
+        try:
+            action = self.read_again()
+        except ConcurrentTransition:
             return False
-        hold = action.state not in Action.UNDER_WAY
-        self.action = self.phase.action = self.checkpoint.action = action
+        hold = action.state not in Action.BEGUN
         self.finish(self.phase, Result.ERROR, reason)
         if action.state == State.CANCELLING:
             action.fail_abort(reason)
@@ -114,21 +114,26 @@ class Execution(Derivation):
             return self.leave_out(phase, problem)
         execute = self.begin("execute")
         self.action.begin(self.lease.owner)
-        return self.write(phase, execute, hold=True) and self.carry_out(execute)
+        return self.write(phase, execute, hold=True, guards=self.no_other_signal) and self.carry_out(execute)
 
     def take_up(self) -> bool:
         """Go on with an action that waited for those that it derived."""
         phase = self.begin("go_on")
         self.action.begin(self.lease.owner)
-        return self.write(phase, hold=True) and self.carry_out(phase)
+        return self.write(phase, hold=True, guards=self.no_other_signal) and self.carry_out(phase)
 
     def recover(self) -> bool:
+        guards = self.no_other_signal
+        if self.action.state == State.SUSPENDED:
+            self.recall()
+        elif self.action.control == Signal.SUSPEND and not self.is_plan_being_cancelled():
+            return self.stay_suspended(guards)
         is_aborting = self.action.state == State.CANCELLING
         phase = self.begin("abort" if is_aborting else "recover")
-        tries = self.action.events.filter(event__in=["recover", "abort"]).count()
+        tries = self.tries()
         # From here on the worker that was thought lost can write no more, should it only have slept.
         self.action.owner_id = self.lease.owner
-        self.write(phase, orphans=True)
+        self.write(phase, orphans=True, guards=guards)
         if tries >= MOST_RECOVERIES:
             return self.give_up(phase)
         return self.finish_abort(phase) if is_aborting else self.go_on(phase)
@@ -148,18 +153,13 @@ class Execution(Derivation):
             self.action.fail("recover", explain(problem))
         elif self.recovery is Recovery.DONE:
             self.action.succeed()
-        elif self.is_plan_being_cancelled() and self.action.has_derived:
+        elif self.is_being_cancelled() and self.action.has_derived:
             return self.abort(phase)
-        elif self.is_plan_being_cancelled():
-            self.action.request_abort()
-            self.action.finish_abort(CANCELLED)
+        elif self.is_being_cancelled():
+            self.cancel()
         else:
             return self.run_again(phase)
         return self.end(phase)
-
-    def is_plan_being_cancelled(self) -> bool:
-        standing = self.lease.look(self.action)
-        return standing is not None and standing.is_being_cancelled
 
     def revert(self) -> bool:
         phase = self.begin("revert")
@@ -179,7 +179,7 @@ class Execution(Derivation):
     def run_again(self, phase: ActionEvent) -> bool:
         self.action.begin_again(self.lease.owner)
         execute = self.begin("go_on" if self.action.has_derived else "execute")
-        return self.write(phase, execute, hold=True) and self.carry_out(execute)
+        return self.write(phase, execute, hold=True, guards=self.no_other_signal) and self.carry_out(execute)
 
     def leave_out(self, phase: ActionEvent, problem: BaseException) -> bool:
         """End an action that does not begin: skipped, or failed with a last look at what is there, as upstream."""
@@ -210,11 +210,11 @@ class Execution(Derivation):
             return self.time_out(execute)
         self.checkpoint.goes_forward = False  # What finished first keeps its result.
         if problem is None and self.outcome.answer is Answer.RETRY:
-            return self.put_off(execute)
+            return self.unless_signalled(execute, self.put_off)
         if problem is None and self.outcome.answer is Answer.CANCEL:
             return self.give_itself_up(execute)
         if problem is None and self.outcome.answer is Answer.WAIT:
-            return self.derive(execute)
+            return self.unless_signalled(execute, self.derive)
         post = self.begin("post_condition")
         post_problem = self.perform(post, self.action_type.post_condition)
         if problem:
@@ -237,7 +237,16 @@ class Execution(Derivation):
     def put_off(self, execute: ActionEvent) -> bool:
         """Let go of the action, for whoever has room for it when its time comes."""
         self.finish(execute, Result.RETRY, self.outcome.reason)
+        guards = self.no_other_signal
         self.action.put_off(self.outcome.reason)
+        return self.end(execute, guards=guards)
+
+    def cancel_instead(self, execute: ActionEvent) -> bool:
+        """Cancel an action that was to be let go of."""
+        if self.action.has_derived or self.outcome.answer is Answer.WAIT:
+            return self.abort(execute)
+        self.finish(execute, Result.CANCELLED)
+        self.cancel()
         return self.end(execute)
 
     def give_itself_up(self, execute: ActionEvent) -> bool:
@@ -258,7 +267,7 @@ class Execution(Derivation):
         if problem:
             self.action.fail_abort(explain(problem))
         elif self.aborted:
-            self.action.finish_abort(CANCELLED)
+            self.action.finish_abort(self.why_cancelled())
         else:
             self.action.finish_before_abort()
         return self.end(*execute, phase)

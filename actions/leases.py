@@ -12,6 +12,7 @@ class Standing:
 
     state: str
     attempt: int
+    control: str | None
     is_held: bool
     """Whether the plan is under way, and the action in the hands that the lease names."""
     is_being_cancelled: bool

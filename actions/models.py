@@ -42,21 +42,30 @@ class Action(StatefulModel):
     class State(models.TextChoices):
         PENDING = "PENDING"
         ONGOING = "ONGOING"
+        SUSPENDED = "SUSPENDED"
         CANCELLING = "CANCELLING"
         SUCCEEDED = "SUCCEEDED"
         FAILED = "FAILED"
         SKIPPED = "SKIPPED"
         CANCELLED = "CANCELLED"
 
+    class Signal(models.TextChoices):
+        """What a person may say to an action (seed 3)."""
+
+        CANCEL = "CANCEL"
+        SUSPEND = "SUSPEND"
+        RESUME = "RESUME"
+
     CARRIED_OUT = frozenset({State.SUCCEEDED, State.FAILED})
     UNDER_WAY = frozenset({State.ONGOING, State.CANCELLING})
+    BEGUN = UNDER_WAY | {State.SUSPENDED}
     FINAL = CARRIED_OUT | {State.SKIPPED, State.CANCELLED}
 
     # A worker whose lease ran out was given an older attempt, or is no longer the owner, and can no longer write.
     guard_fields = ["state", "attempt", "owner"]
     transition_fields = [
         *("state", "status_message", "skipped_by", "reason", "attempt"),
-        *("owner", "start_time", "end_time", "retries", "due_time", "has_derived"),
+        *("owner", "start_time", "end_time", "retries", "due_time", "has_derived", "control"),
     ]
 
     name = FilledCharField("make_name", max_length=255, default="")
@@ -66,6 +75,9 @@ class Action(StatefulModel):
     input_parameters = models.JSONField(default=dict)
     state = FSMField(max_length=20, choices=State, default=State.PENDING, protected=True, editable=False)
     status_message = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True)
+    control = models.CharField(
+        max_length=10, choices=Signal, null=True, editable=False, help_text="the signal that it has not honoured yet"
+    )
     skipped_by = models.CharField(max_length=255, null=True, help_text="the user name of who skipped it")
     reason = models.CharField(
         max_length=REASON_LENGTH, default="", help_text="what a person wrote about its being skipped"
@@ -112,7 +124,7 @@ class Action(StatefulModel):
     objects = ActionQuerySet.as_manager()
 
     class Meta:
-        permissions = [("skip_action", "Can skip action")]
+        permissions = [("skip_action", "Can skip action"), ("signal_action", "Can signal action")]
         indexes = [
             # The applier asks for a plan's pending and unfinished actions; lists filter by plan.
             models.Index("action_plan", "state", "id", name="action_plan_state"),
@@ -157,8 +169,11 @@ class Action(StatefulModel):
         self.status_message = self.due_time = None
 
     def let_go(self) -> None:
-        """Leave the hands of the applier. What never began has neither a beginning nor an end."""
-        self.owner = None
+        """Leave the hands of the applier. What never began has neither a beginning nor an end.
+
+        What ended before it honoured a signal ended: the signal is done with.
+        """
+        self.owner = self.control = None
         self.end_time = self.start_time and timezone.now()
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
@@ -198,6 +213,7 @@ class Action(StatefulModel):
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip_automatically(self, finding: str) -> None:
         """Its pre_condition found that it no longer applies."""
+        self.control = None
         self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
 
     @transition(field=state, source=State.PENDING, target=State.ONGOING)
@@ -241,17 +257,26 @@ class Action(StatefulModel):
         self.owner, self.has_derived = None, True
         self.status_message = cut(reason)
 
-    @transition(field=state, source=[State.PENDING, State.ONGOING], target=State.FAILED)
+    @transition(field=state, source=[State.PENDING, State.ONGOING, State.SUSPENDED], target=State.FAILED)
     def fail(self, phase: str, reason: str) -> None:
         self.let_go()
         self.status_message = cut(f"{FAILED_IN} {phase}: {reason}")
 
     @transition(field=state, source=[State.PENDING], target=State.CANCELLED)
     def cancel(self, reason: str) -> None:
-        """It never began, and its plan was cancelled or superseded."""
-        self.status_message = cut(reason)
+        """It does not begin (again): its plan was cancelled or superseded, or a person cancelled it."""
+        self.status_message, self.control = cut(reason), None
 
-    @transition(field=state, source=State.ONGOING, target=State.CANCELLING)
+    @transition(field=state, source=State.ONGOING, target=State.SUSPENDED)
+    def suspend(self) -> None:
+        """It waits, as a person asked it to, for a signal to go on or to end, or for its plan to be cancelled."""
+        self.control = None
+
+    @transition(field=state, source=State.SUSPENDED, target=State.ONGOING)
+    def resume(self) -> None:
+        self.control = None
+
+    @transition(field=state, source=[State.ONGOING, State.SUSPENDED], target=State.CANCELLING)
     def request_abort(self) -> None:
         """It was begun, and its plan is being cancelled, or a person cancels it, or it gives itself up."""
         self.control = None

@@ -1,6 +1,6 @@
 """The record of an action's phases: what each did, written together with the action's state."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
@@ -84,12 +84,19 @@ class PhaseRecord:
         self.log.info("action ended", state=self.action.state, message=self.action.status_message)
         return written
 
-    def write(self, *phases: ActionEvent, hold: bool = False, orphans: bool = False) -> bool:
+    def write(
+        self,
+        *phases: ActionEvent,
+        hold: bool = False,
+        orphans: bool = False,
+        guards: Mapping[str, Any] | None = None,
+    ) -> bool:
         """Commit the action's new state and the phases together.
 
         Args:
             hold: whether the plan must be ours, and is locked meanwhile.
             orphans: whether phases that a lost worker left open are closed.
+            guards: values by column that must still stand in the action's row.
 
         Raises:
             ConcurrentTransition: the action is no longer as this worker left it, or its plan may not be worked at.
@@ -98,23 +105,25 @@ class PhaseRecord:
         for phase in phases:
             phase.attempt = self.action.attempt
         try:
-            self.write_together(phases, self.held() if hold else None, orphans)
+            self.write_together(phases, self.held() if hold else None, orphans, guards)
         except BaseException:
             for phase in new:
                 phase.pk = None  # It was rolled back.
             raise
         return True
 
-    def write_together(self, phases: tuple[ActionEvent, ...], condition: Bound | None, orphans: bool) -> None:
+    def write_together(
+        self, phases: tuple[ActionEvent, ...], condition: Bound | None, orphans: bool, guards: Mapping[str, Any] | None
+    ) -> None:
         takes_others = self.action.state in WITHOUT_SUCCESS
         if not orphans and not takes_others:
-            self.action.save_state(*phases, condition=condition)
+            self.action.save_state(*phases, condition=condition, guards=guards)
             return
         with transaction.atomic():
             takes_others = takes_others and are_bound(self.action)
             if orphans:
                 self.close_orphans()
-            self.action.save_state(*phases, condition=condition)
+            self.action.save_state(*phases, condition=condition, guards=guards)
             if takes_others and (number := end_dependents(self.action)):
                 self.log.info("dependents ended", number=number, state=self.action.state)
 

@@ -74,10 +74,20 @@ class ActionQuerySet(RecordQuerySet):
     def interrupted(self) -> Self:
         """Leave those that began, have not ended, and are to be recovered under a lost worker.
 
-        What is to be aborted after those that it derived comes when they have ended.
+        What is to be aborted after those that it derived comes when they have ended, and what is suspended waits, in
+        nobody's hands, until it is recalled.
         """
         under_way = Q(state__in=self.model.UNDER_WAY) & (Q(has_derived=False) | ~self.open_parents())
-        return self.present().filter(under_way)
+        return self.present().filter(under_way | self.is_recalled())
+
+    def recalled(self) -> Self:
+        """Leave the suspended ones that are to go on or to end."""
+        return self.present().filter(self.is_recalled())
+
+    def is_recalled(self) -> Q:
+        plans = self.model._meta.get_field("action_plan").related_model
+        reason = Q(control__isnull=False) | Q(action_plan__state=plans.State.CANCELLING)
+        return Q(state=self.model.State.SUSPENDED) & reason
 
     def to_revert(self) -> Self:
         """Leave those that succeeded and that no rollback has done with yet, the last to end first."""
@@ -134,7 +144,7 @@ class ActionQuerySet(RecordQuerySet):
     def abort_waiting(self) -> int:
         """Have those aborted that wait for what they derived, in one statement, and return how many these are."""
         waiting = self.present().filter(state__in=self.model.sources("abort_waiting"), has_derived=True)
-        return waiting.update(state=self.model.State.CANCELLING, updated_at=timezone.now())
+        return waiting.update(state=self.model.State.CANCELLING, control=None, updated_at=timezone.now())
 
     def depending_on(self, action: Any) -> Self:
         """Leave the pending ones that wait for an action, directly or by way of each other."""
@@ -146,7 +156,7 @@ class ActionQuerySet(RecordQuerySet):
 
     def end_as(self, state: str, message: str) -> int:
         """Have those that have not begun end in a state, in one statement, and return how many that were."""
-        return self.update(state=state, status_message=cut(message), updated_at=timezone.now())
+        return self.update(state=state, status_message=cut(message), control=None, updated_at=timezone.now())
 
     def cancel_pending(self, message: str) -> int:
         """Cancel what has not begun, in one statement, and return how many that were."""

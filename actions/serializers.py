@@ -1,18 +1,20 @@
 """Actions, as the API shows them."""
 
+from typing import Any
+
 from django.db.models import Case, OuterRef, Value, When
 from rest_framework import serializers
 
 from actions.models import Action, ActionParent
-from actions.statuses import Status, shown
+from actions.statuses import Status, former_state, shown
 from watcher_site import plugins
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
-from watcher_site.api.versions import EXTENDED
+from watcher_site.api.versions import EXTENDED, Version
 from watcher_site.expressions import JSONArray, UUIDText
 
 NEW = (
     *("name", "target", "status", "action", "cause", "owner", "interval", "timeout", "start_time", "end_time"),
-    *("status_reason", "inputs", "depends_on", "depended_by"),
+    *("status_reason", "control", "inputs", "depends_on", "depended_by"),
 )
 # What a person or an audit asked for, and what another action made.
 RPC_REQUEST, DERIVED_ACTION = "RPC Request", "Derived Action"
@@ -52,6 +54,9 @@ class ActionSerializer(ResourceSerializer):
     start_time = serializers.DateTimeField(allow_null=True, help_text="when its execution last began")
     end_time = serializers.DateTimeField(allow_null=True, help_text="when its execution ended")
     status_reason = serializers.CharField(allow_null=True, help_text="the same as status_message")
+    control = serializers.ChoiceField(
+        Action.Signal.choices, allow_null=True, help_text="the signal that it has not honoured yet"
+    )
     inputs = serializers.DictField(help_text="the same as input_parameters")
     depends_on = serializers.ListField(child=serializers.UUIDField(), help_text="the same as parents")
     depended_by = serializers.ListField(child=serializers.UUIDField())
@@ -70,12 +75,31 @@ class ActionSerializer(ResourceSerializer):
             "status": shown(),
             "cause": Case(When(derived_from=None, then=Value(RPC_REQUEST)), default=Value(DERIVED_ACTION)),
         }
+        formerly = {"state": (EXTENDED, former_state())}
         json = ("parents", "input_parameters", "depended_by")
         computed = ("links", "description")
         same = SAME
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        if self.context.get("version", EXTENDED) < EXTENDED:
+            names = [state for state in Action.State if state != Action.State.SUSPENDED]
+            fields["state"] = serializers.ChoiceField(names)
+        return fields
 
     @classmethod
     def add_description(cls, rows: list[Row]) -> None:
         descriptions = {name: kind.description for name, kind in plugins.load("ACTION_TYPES").items()}
         for row in rows:
             row["description"] = descriptions.get(row["action_type"], "")
+
+
+class SignalSerializer(serializers.Serializer[Any]):
+    """The body of a signal to an action or to a plan."""
+
+    signal = serializers.ChoiceField(
+        Action.Signal.choices, error_messages={"invalid_choice": f"It must be one of {', '.join(Action.Signal)}."}
+    )
+
+    argument = "signal"
+    since: dict[str, Version] = {}

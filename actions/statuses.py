@@ -5,7 +5,7 @@ The one table here gives both the filter and what is shown.
 
 from functools import cache
 
-from django.db.models import Case, CharField, Q, TextChoices, Value, When
+from django.db.models import Case, CharField, F, Q, TextChoices, Value, When
 
 from actions.models import Action
 
@@ -17,6 +17,7 @@ class Status(TextChoices):
     READY = "READY"
     WAITING = "WAITING"
     RUNNING = "RUNNING"
+    SUSPENDED = "SUSPENDED"
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
     CANCELLED = "CANCELLED"
@@ -36,6 +37,7 @@ def conditions() -> dict[Status, Q]:
         Status.CANCELLED: Q(state=State.CANCELLED),
         Status.SKIPPED: Q(state=State.SKIPPED),
         Status.RUNNING: Q(state__in=[State.ONGOING, State.CANCELLING]),
+        Status.SUSPENDED: Q(state=State.SUSPENDED),
         Status.INIT: pending & ~under_way,
         Status.WAITING: pending & under_way & waits,
         Status.READY: pending & under_way & ~waits,
@@ -49,6 +51,17 @@ def shown() -> Case:
     # What is left is the last one: nobody need look for open parents twice.
     whens = [When(condition, then=Value(status.value)) for status, condition in first]
     return Case(*whens, default=Value(last.value), output_field=CharField())
+
+
+def former_state() -> Case:
+    """Return the expression of an action's state as clients read it that were written before there was SUSPENDED."""
+    suspended = When(state=State.SUSPENDED, then=Value(State.ONGOING.value))
+    return Case(suspended, default=F("state"), output_field=CharField())
+
+
+def sortable_former_state() -> Case | F:
+    """Return the same, and where nothing is suspended the column alone: its order is read from an index."""
+    return former_state() if Action.objects.filter(state=State.SUSPENDED).exists() else F("state")
 
 
 def having(statuses: list[Status]) -> Q:

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from actions.descriptions import manner
 from actions.models import Action
 from actions.naming import resource
+from actions.signal_buttons import sensible_signals
 from watcher_site.columns import TABLE_ATTRIBUTES, StateColumn, TimeColumn, UUIDColumn
 from watcher_site.messages import cut
 from watcher_site.templatetags.console import short
@@ -56,7 +57,9 @@ def linked_type(action: Action) -> SafeString:
 
 
 def said(action: Action) -> SafeString | str:
-    """Return the message of an action, and who skipped it."""
+    """Return the message of an action, and who skipped it; or what it was told and has not honoured yet."""
+    if action.control:
+        return format_html('<div class="message said">{} is pending until its next checkpoint.</div>', action.control)
     if not action.status_message:
         return ""
     by = format_html(' <span class="secondary">({})</span>', action.skipped_by) if action.skipped_by else ""
@@ -106,12 +109,20 @@ class PlanActionTable(tables.Table):
 
     class Meta:
         model = Action
-        fields = ("choose", "state", "action_type", "resource", "parents", "skip")
+        fields = ("choose", "state", "action_type", "resource", "parents", "skip", "signals")
         attrs = {"class": f"{TABLE_ATTRIBUTES['class']} actions"}
         row_attrs = {"id": lambda record: f"action-{short(record.uuid)}"}
 
-    def __init__(self, *arguments: Any, may_skip: bool, **options: Any) -> None:
-        super().__init__(*arguments, exclude=() if may_skip else ("choose", "skip"), **options)
+    signals = tables.Column(
+        empty_values=(),
+        orderable=False,
+        verbose_name=format_html('<span class="visually-hidden">{}</span>', "Suspend, resume or cancel"),
+        attrs=cell("skip"),
+    )
+
+    def __init__(self, *arguments: Any, may_skip: bool, may_signal: bool = False, **options: Any) -> None:
+        left_out = [*(() if may_skip else ("choose", "skip")), *(() if may_signal else ("signals",))]
+        super().__init__(*arguments, exclude=left_out, **options)
 
     def render_action_type(self, value: str, record: Action) -> SafeString:
         return linked_type(record)
@@ -152,6 +163,29 @@ class PlanActionTable(tables.Table):
             record.action_type,
             resource(record.input_parameters),
         )
+
+    def render_signals(self, record: Action) -> SafeString | str:
+        if record.state not in Action.BEGUN:
+            return ""
+        return format_html_join(" ", "{}", ((signal_button(record, signal),) for signal in sensible_signals(record)))
+
+
+def signal_button(action: Action, signal: Action.Signal) -> SafeString:
+    """Return the button that gives an action a signal: to cancel it asks first."""
+    name = signal.lower()
+    url = reverse(f"actions:{name}", args=[action.uuid])
+    words = (signal.capitalize(), action.action_type, resource(action.input_parameters))
+    if signal == Action.Signal.CANCEL:
+        return format_html(
+            '<a class="btn btn-sm btn-outline-danger" id="{0}-{1}" href="{2}" hx-get="{2}" hx-target="#dialog"'
+            ' aria-label="{3} {4} {5}">{3}…</a>',
+            *(name, action.uuid, url, *words),
+        )
+    return format_html(
+        '<button type="submit" class="btn btn-sm btn-outline-secondary" id="{0}-{1}" formaction="{2}"'
+        ' aria-label="{3} {4} {5}">{3}</button>',
+        *(name, action.uuid, url, *words),
+    )
 
 
 def restore_button(action: Action) -> SafeString:

@@ -1,5 +1,6 @@
 from django.urls import path
 
+from actions.signal_buttons import Cancel, Resume, Suspend
 from actions.views import ActionList, ActionPage, ChangeReason, RestoreAction, SkipAction
 
 app_name = "actions"
@@ -9,4 +10,7 @@ urlpatterns = [
     path("<uuid:uuid>/skip/", SkipAction.as_view(), name="skip"),
     path("<uuid:uuid>/restore/", RestoreAction.as_view(), name="restore"),
     path("<uuid:uuid>/reason/", ChangeReason.as_view(), name="reason"),
+    path("<uuid:uuid>/suspend/", Suspend.as_view(), name="suspend"),
+    path("<uuid:uuid>/resume/", Resume.as_view(), name="resume"),
+    path("<uuid:uuid>/cancel/", Cancel.as_view(), name="cancel"),
 ]

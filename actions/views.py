@@ -12,6 +12,7 @@ from actions.filters import ActionFilters
 from actions.forms import NewReasonForm, ReasonForm
 from actions.models import Action
 from actions.obstacles import obstacle, restore_obstacle
+from actions.signal_buttons import sensible_signals
 from actions.skipping import change_reason, restore_action, skip_action
 from actions.statuses import shown
 from actions.tables import ActionTable
@@ -55,6 +56,7 @@ class ActionPage(RecordPage):
             events=action.events.all(),
             moving=action.state not in action.FINAL and not action.action_plan.is_prunable,
             form=context.pop("form", None) or reason_form(self.request, action),
+            signals=sensible_signals(action) if self.request.user.has_perm("actions.signal_action") else [],
             may_restore=action.is_restorable and self.request.user.has_perm("actions.skip_action"),
             **context,
         )

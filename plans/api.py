@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from actions.models import Action
-from actions.serializers import ActionSerializer
+from actions.serializers import ActionSerializer, SignalSerializer
 from actions.skipping import restore_actions, skip_actions
 from plans.continuing import continue_plan
 from plans.models import ActionPlan
@@ -20,6 +20,7 @@ from plans.serializers import (
     ChosenAnswerSerializer,
     SkippedActionsSerializer,
 )
+from plans.signalling import signal_plan
 from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, cannot_apply, divide, read_patch
@@ -60,20 +61,23 @@ class ActionPlanView(Scheduling, ComposedLookup, ResourceView):
         "skip": "actions.skip_action",
         "restore": "actions.skip_action",
         "continue_plan": "plans.continue_actionplan",
+        "signal": "actions.signal_action",
     }
     bodies = {
         "start": ScheduleSerializer,
         "schedule": ScheduleSerializer,
         "skip": SkippedActionsSerializer,
         "restore": ChosenActionsSerializer,
+        "signal": SignalSerializer,
     }
     bodies_since = {"start": EXTENDED}
     answers = {
         "skip": (200, ChosenAnswerSerializer),
         "restore": (200, ChosenAnswerSerializer),
         "continue_plan": (201, ActionPlanSerializer),
+        "signal": (202, ActionPlanSerializer),
     }
-    actions_since = dict.fromkeys(("skip", "restore", "continue_plan", "schedule"), EXTENDED)
+    actions_since = dict.fromkeys(("skip", "restore", "continue_plan", "schedule", "signal"), EXTENDED)
     policy_actions = ResourceView.policy_actions | {"continue_plan": "continue"}
     example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
 
@@ -107,6 +111,16 @@ class ActionPlanView(Scheduling, ComposedLookup, ResourceView):
         """
         self.require_version(request)
         return self.created(continue_plan(self.get_object(request, identifier)))
+
+    def signal(self, request: Request, identifier: str) -> Response:
+        """Have a plan end (CANCEL), begin nothing more and wait (SUSPEND), or go on (RESUME). From 1.12."""
+        self.require_version(request)
+        plan = self.get_object(request, identifier)
+        signal = Action.Signal(read_body(request, SignalSerializer)["signal"])
+        if signal == Action.Signal.CANCEL:
+            self.require(request, "plans.cancel_actionplan")
+        signal_plan(plan, signal, request.user.get_username())
+        return Response(self.show(plan), 202)
 
     def show_actions(self, uuids: list[UUID]) -> Response:
         actions = Action.objects.filter(uuid__in=uuids).order_by("pk")

@@ -6,8 +6,9 @@ from dataclasses import replace
 from django.conf import settings
 from django.db import transaction
 
-from actions.execution import CANCELLED
+from actions.dependents import end_all_dependents
 from actions.models import Action
+from actions.signalled import CANCELLED
 from actions.surrender import give_up
 from plans.executors import Executor, Report
 from plans.models import ActionPlan
@@ -74,23 +75,44 @@ class Applier(Worker):
 
     def renew(self) -> None:
         for run in self.runs.values():
-            run.lose()
+            ActionPlan.objects.filter(pk=run.plan_pk).release(run.applier)
+            self.lose(run)
         super().renew()
 
     def watch(self) -> None:
-        """Notice plans that are being cancelled, those that others took over, and when they may go on."""
+        """Notice plans that are being cancelled or signalled, those that others took over, and when they may go on."""
         if not self.runs:
             return
-        columns = ("pk", "state", "applier", "opens_at", "closes_at")
+        columns = ("pk", "state", "applier", "suspended_by", "signals", "opens_at", "closes_at")
         found = ActionPlan.objects.running().filter(pk__in=self.runs).values_list(*columns)
         standing = {pk: row for pk, *row in found}
         for run in self.runs.values():
-            state, owner, *hours = standing.get(run.plan_pk, [None] * 4)
+            state, owner, suspended_by, signals, *hours = standing.get(run.plan_pk, [None] * 6)
             run.hours = (hours[0], hours[1])
             if owner != run.applier.pk:
-                run.lose()
+                self.lose(run)
             elif state == ActionPlan.State.CANCELLING and not run.cancelling:
                 self.cancel(run)
+            elif signals != run.signals:
+                run.heed(suspended_by is not None, signals)
+        self.note_suspended()
+
+    def note_suspended(self) -> None:
+        """Notice which actions wait in the midst of their work: where all that is at work does, others have the place.
+
+        What no signal was ever given in has none.
+        """
+        signalled = {run.plan_pk: run for run in self.runs.values() if run.signals and run.at_work}
+        if not signalled:
+            return
+        for run in signalled.values():
+            run.suspended_at_work = set()
+        suspended = Action.objects.filter(action_plan__in=signalled, state=Action.State.SUSPENDED)
+        for pk, plan in suspended.values_list("pk", "action_plan"):
+            signalled[plan].suspended_at_work.add(pk)
+
+    def lose(self, run: PlanRun) -> None:
+        run.lose()
 
     def cancel(self, run: PlanRun) -> None:
         run.cancel()
@@ -106,7 +128,11 @@ class Applier(Worker):
 
     @transaction.atomic
     def end_pending(self, run: PlanRun) -> tuple[int, int]:
-        """Abort what waits for what it derived, and cancel what has not begun; return how many these are."""
+        """Abort what waits for what it derived, and cancel what has not begun; return how many these are.
+
+        Who signals actions of the plan locks many of its rows as well: the plan's row comes first for both.
+        """
+        ActionPlan.objects.locked().filter(pk=run.plan_pk).first()
         return run.actions.abort_waiting(), run.actions.cancel_pending(CANCELLED)
 
     def adopt(self) -> None:
@@ -130,15 +156,17 @@ class Applier(Worker):
             try:
                 self.begin(plan)
             except ConcurrentTransition:
-                continue  # Another applier, a cancel or another schedule was first.
+                continue  # Another applier, a cancel, another schedule or another choice was first.
             self.runs[plan.pk] = PlanRun(plan, self.service)
             self.log.info("plan claimed", plan=str(plan.uuid))
 
     @transaction.atomic
     def begin(self, plan: ActionPlan) -> None:
-        guards = {name: getattr(plan, name) for name in ("opens_at", "closes_at")}
+        guards = {name: getattr(plan, name) for name in ("opens_at", "closes_at", "on_failure")}
         plan.begin(self.service)
         plan.save_state(guards=guards)
+        if plan.on_failure == ActionPlan.OnFailure.STOP:
+            end_all_dependents(plan.actions.all())
 
     # The work.
 
@@ -177,7 +205,7 @@ class Applier(Worker):
         run = self.runs[action.action_plan_id]
         run.end(action, report.done)
         if report.error:
-            # The action stays as it is in the table; once its plan is quiet, it is recovered.
+            # The action stays as it is in the table; when its plan is looked at anew, it is recovered.
             self.log.error("action interrupted", action=str(action.uuid), exc_info=report.error)
             run.pause(settings.POLL_INTERVAL)
         elif not report.done:
@@ -198,7 +226,7 @@ class Applier(Worker):
         if run.cancelling:
             run.actions.abort_waiting()
         counts = run.actions.count_states()
-        if any(counts.get(state) for state in Action.UNDER_WAY):
+        if any(counts.get(state) for state in Action.BEGUN):
             if run.recover():
                 return True
             counts = run.actions.count_states()  # A worker that was thought lost has written its outcome after all.
@@ -208,6 +236,9 @@ class Applier(Worker):
             run.walk_all()
             return True
         if counts.get(Action.State.PENDING) and run.remember_later():
+            return True
+        if counts.get(Action.State.SUSPENDED):
+            run.awaits_signal = True
             return True
         if counts.get(Action.State.FAILED) and settings.ROLLBACK:
             run.reverting = run.actions.to_revert().exists()

@@ -15,7 +15,7 @@ OPEN = Query(OURS.open().values_list("pk"))
 STANDING = Query(
     Action.objects.present()
     .filter(pk=Placeholder("action"))
-    .values_list("state", "attempt", "action_plan__state", "action_plan__applier", "owner")
+    .values_list("state", "attempt", "control", "action_plan__state", "action_plan__applier", "owner")
 )
 
 
@@ -39,7 +39,7 @@ class PlanLease:
     def hold(self, has_begun: bool) -> Bound:
         """Return the query that locks the plan, and finds it only while it is ONGOING and this applier's.
 
-        What has not begun must wait while its window is closed. What says when it began has said
+        What has not begun must wait while the plan is suspended or its window closed. What says when it began has said
         so before: whatever the statement waits for, that lies within the window.
         """
         if has_begun:
@@ -47,10 +47,11 @@ class PlanLease:
         return OPEN.bind(plan=self.plan, applier=self.applier)
 
     def look(self, action: Action) -> Standing | None:
-        for state, attempt, plan_state, applier, owner in STANDING.rows(action=action.pk):
+        for state, attempt, control, plan_state, applier, owner in STANDING.rows(action=action.pk):
             return Standing(
                 state=state,
                 attempt=attempt,
+                control=control,
                 is_held=plan_state in ActionPlan.RUNNING and self.is_ours(applier, owner),
                 is_being_cancelled=plan_state == ActionPlan.State.CANCELLING,
             )

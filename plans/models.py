@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from django.db import models, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
@@ -44,6 +44,8 @@ class ActionPlan(StatefulModel):
     CANCELLABLE = PRUNABLE | {State.ONGOING}
     # People may still say when it, or what is left of it, begins.
     SCHEDULABLE = PRUNABLE | {State.ONGOING}
+    # It can be told to wait, and to go on.
+    SUSPENDABLE = frozenset({State.PENDING, State.ONGOING})
     # It ended before all of it was done.
     CONTINUABLE = frozenset({State.FAILED, State.CANCELLED})
 
@@ -59,6 +61,13 @@ class ActionPlan(StatefulModel):
     global_efficacy = models.JSONField(default=list)
     hostname = models.CharField(max_length=255, null=True, help_text="of the applier that runs it, or ran it")
     applier = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="action_plans")
+    # Beside the state: whoever changes that has not read these, and leaves them as they are.
+    suspended_by = models.CharField(
+        max_length=255, null=True, editable=False, help_text="the user name of who has it begin nothing more for now"
+    )
+    signals = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="given to it and its actions: its applier looks at them"
+    )
 
     start_at = models.DateTimeField(null=True, help_text="before which nothing of it begins")
     zone = models.CharField(max_length=64, default="UTC", help_text="of the times that people gave")
@@ -140,6 +149,14 @@ class ActionPlan(StatefulModel):
     def continuation(self) -> "ActionPlan | None":
         """Return the plan that goes on where this one ended, unless there is none or it was deleted."""
         return type(self).objects.present().filter(continues=self.pk).first()
+
+    @property
+    def is_suspended(self) -> bool:
+        return self.suspended_by is not None and self.state in self.SUSPENDABLE
+
+    def note_signal(self) -> None:
+        """Have its applier look at what was signalled. The caller holds its row."""
+        type(self).objects.filter(pk=self.pk).update(signals=F("signals") + 1)
 
     @transition(field=state, source=State.RECOMMENDED, target=State.PENDING)
     def start(self) -> None:

@@ -40,7 +40,7 @@ class ActionPlanQuerySet(RecordQuerySet):
         """Leave those that may begin, or of which more may begin, by the one clock that all share: the database's."""
         has_opened = Q(opens_at__isnull=True) | Q(opens_at__lte=Now())
         is_open = has_opened & (Q(closes_at__isnull=True) | Q(closes_at__gt=Now()))
-        return self.filter(is_open)
+        return self.filter(is_open, suspended_by__isnull=True)
 
     def closed(self) -> Self:
         """Leave those whose hours are over, and that are not: they wait for others."""

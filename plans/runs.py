@@ -62,7 +62,10 @@ class PlanRun:
         self.lost = False
         self.hours: Hours = (plan.opens_at, plan.closes_at)
         self.was_closed = False
+        self.suspended, self.signals = plan.is_suspended, plan.signals
+        self.awaits_signal = False
         self.at_work: set[int] = set()
+        self.suspended_at_work: set[int] = set()
         self.releases = Releases()
         self.ready: deque[Action] = deque()
         self.walks: deque[Iterator[list[Action]]] = deque()
@@ -70,6 +73,7 @@ class PlanRun:
         self.later: list[tuple[datetime, int]] = []
         self.reverting = False
         self.paused_until = 0.0
+        self.looks_anew_at = inf
         self.walk_all()
 
     @property
@@ -81,9 +85,25 @@ class PlanRun:
         self.walks = deque([pages(READY, plan=self.plan_pk)])
 
     def recover(self) -> int:
-        """Have every action recovered that a lost worker left behind, and return how many these are."""
+        """Have every action recovered that a lost worker left behind or that is recalled, and return how many."""
         self.interrupted = deque(self.actions.interrupted().exclude(pk__in=self.at_work).order_by("pk"))
         return len(self.interrupted)
+
+    def heed(self, suspended: bool, signals: int) -> None:
+        """Look at what people signalled: what that begins, ends or recalls is found in the table."""
+        self.suspended, self.signals, self.awaits_signal = suspended, signals, False
+        self.forget()
+        self.look_anew()
+
+    def look_anew(self) -> None:
+        """Find in the table all that can be recovered, and all that can begin unless it is closed."""
+        self.looks_anew_at = inf
+        self.recover()
+        if self.is_closed:
+            self.was_closed = True
+        elif not self.cancelling:
+            self.ready.clear()
+            self.walk_all()
 
     def remember_later(self) -> bool:
         """Remember what was put off, here or by another applier, and say whether there is any."""
@@ -93,7 +113,7 @@ class PlanRun:
     def cancel(self) -> None:
         """Begin nothing more; what runs stops at its next checkpoint."""
         self.cancelling = True
-        self.reverting = False
+        self.reverting = self.awaits_signal = False
         self.later.clear()
         self.forget()
 
@@ -107,6 +127,7 @@ class PlanRun:
         """Another applier has the plan: what runs stops at its next checkpoint, without a word."""
         self.cancel()
         self.lost = True
+        self.looks_anew_at = inf
         self.interrupted.clear()
 
     def pause(self, seconds: float) -> None:
@@ -123,18 +144,23 @@ class PlanRun:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing of it may begin, as it is outside of its hours."""
-        return not (self.cancelling or is_within(self.hours, timezone.now()))
+        """Whether nothing of it may begin, as it is outside of its hours or suspended."""
+        return not self.cancelling and (self.suspended or not is_within(self.hours, timezone.now()))
 
     @property
     def rests(self) -> bool:
         """Whether it does nothing and is not about to: others may have its place."""
-        return self.is_closed and not (self.at_work or self.interrupted)
+        if self.awaits_signal:
+            return True
+        is_about_to = self.cancelling or self.interrupted or self.looks_anew_at < inf
+        if is_about_to or not self.at_work <= self.suspended_at_work:
+            return False
+        return self.is_closed or (bool(self.at_work) and not self.has_more)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is at work, and nothing known could be begun."""
-        return not (self.at_work or self.has_more)
+        """Whether nothing is at work, and nothing known could be begun, or is waited for."""
+        return not (self.at_work or self.has_more or self.awaits_signal)
 
     @property
     def has_more(self) -> bool:
@@ -150,6 +176,8 @@ class PlanRun:
         return job
 
     def choose(self) -> Job | None:
+        if time.monotonic() >= self.looks_anew_at:
+            self.look_anew()
         if self.interrupted:
             return self.job(execution.recover, self.interrupted.popleft())
         if self.is_closed:
@@ -202,7 +230,7 @@ class PlanRun:
         found = [action for action in found if action.pk not in self.at_work]
         self.ready.extend(action for action in found if action.state == Action.State.PENDING)
         if any(action.state == Action.State.CANCELLING for action in found):
-            # Its plan was cancelled while it waited for those that it derived.
+            # A person cancelled it while it waited for those that it derived.
             self.recover()
 
     def find_due(self) -> None:
@@ -212,6 +240,9 @@ class PlanRun:
 
     def end(self, action: Action, done: bool) -> None:
         self.at_work.discard(action.pk)
+        if not done and not self.lost:
+            # It is as it was, or another's. Where others of the plan take long, it must not wait for them.
+            self.looks_anew_at = min(self.looks_anew_at, time.monotonic() + settings.POLL_INTERVAL)
         if not done or self.cancelling:
             return
         if action.state == Action.State.PENDING and action.due_time:

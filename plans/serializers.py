@@ -13,7 +13,7 @@ from plans.schedule_api import SCHEDULE_FIELDS, WindowField
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import EXTENDED, Version
 
-NEW = ("on_failure", "continues_uuid", "continued_by_uuid", *SCHEDULE_FIELDS)
+NEW = ("on_failure", "suspended_by", "continues_uuid", "continued_by_uuid", *SCHEDULE_FIELDS)
 # How many actions a person may name at once.
 MOST_CHOSEN = 1000
 
@@ -45,6 +45,9 @@ class ActionPlanSerializer(ResourceSerializer):
     window = WindowField(allow_null=True)
     opens_at = serializers.DateTimeField(allow_null=True, help_text="from when it, or what is left of it, may begin")
     closes_at = serializers.DateTimeField(allow_null=True, help_text="from when nothing more of it begins")
+    suspended_by = serializers.CharField(
+        allow_null=True, help_text="the user name of who has it begin nothing more for now"
+    )
     continues_uuid = serializers.UUIDField(allow_null=True, help_text="the plan whose undone actions it does anew")
     continued_by_uuid = serializers.UUIDField(allow_null=True, help_text="the plan that does anew what it left undone")
     created_at = serializers.DateTimeField()
@@ -67,6 +70,7 @@ class ActionPlanSerializer(ResourceSerializer):
         columns = {
             # The plans of a deleted audit stay, and no longer name it.
             "audit_uuid": Case(When(audit__deleted_at=None, then=F("audit__uuid"))),
+            "suspended_by": Case(When(state__in=sorted(ActionPlan.SUSPENDABLE), then=F("suspended_by"))),
             "continues_uuid": Case(When(continues__deleted_at=None, then=F("continues__uuid"))),
             "continued_by_uuid": Subquery(
                 ActionPlan.objects.present().filter(continues=OuterRef("pk")).values("uuid")[:1]

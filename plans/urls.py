@@ -3,6 +3,7 @@ from django.urls import path
 from plans.restores import Restore
 from plans.schedule_page import Schedule
 from plans.skips import Skip
+from plans.suspensions import Resume, Suspend
 from plans.views import ActionPlanList, ActionPlanPage, Cancel, Continue, Delete, OnFailure, Start
 
 app_name = "plans"
@@ -15,6 +16,8 @@ urlpatterns = [
     path("<uuid:uuid>/restore/", Restore.as_view(), name="restore"),
     path("<uuid:uuid>/continue/", Continue.as_view(), name="continue"),
     path("<uuid:uuid>/on-failure/", OnFailure.as_view(), name="on-failure"),
+    path("<uuid:uuid>/suspend/", Suspend.as_view(), name="suspend"),
+    path("<uuid:uuid>/resume/", Resume.as_view(), name="resume"),
     path("<uuid:uuid>/cancel/", Cancel.as_view(), name="cancel"),
     path("<uuid:uuid>/delete/", Delete.as_view(), name="delete"),
 ]

@@ -66,6 +66,9 @@ class ActionPlanPage(RecordPage):
             moving=plan.state in MOVING,
             nobody_runs_it=plan.state in MOVING and not Service.objects.appliers().active().exists(),
             may_skip=may_skip(self.request, plan),
+            may_signal=may_signal(self.request, plan),
+            may_suspend=plan.state in plan.SUSPENDABLE and not plan.is_suspended,
+            may_resume=plan.is_suspended or (plan.state in plan.SUSPENDABLE and Action.State.SUSPENDED in counts),
             may_delete=plan.state in plan.DELETABLE,
             may_continue=plan.is_continuable and not continuation,
             continuation=continuation,
@@ -86,11 +89,15 @@ def may_skip(request: HttpRequest, plan: ActionPlan) -> bool:
     return plan.is_prunable and request.user.has_perm("actions.skip_action")
 
 
+def may_signal(request: HttpRequest, plan: ActionPlan) -> bool:
+    return plan.state in plan.RUNNING and request.user.has_perm("actions.signal_action")
+
+
 def actions_table(request: HttpRequest, plan: ActionPlan) -> PlanActionTable:
     actions = plan.actions.present().with_first_parents().order_by("pk")
     if only := chosen_state(request):
         actions = actions.filter(state=only)
-    table = PlanActionTable(actions, may_skip=may_skip(request, plan))
+    table = PlanActionTable(actions, may_skip=may_skip(request, plan), may_signal=may_signal(request, plan))
     return RequestConfig(request, paginate={"per_page": ACTIONS_PER_PAGE}).configure(table)
 
 

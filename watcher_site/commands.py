@@ -1,5 +1,6 @@
 """What our management commands share: bad input is one line on stderr and exit status 2, never a traceback."""
 
+import getpass
 import sys
 from typing import Any
 
@@ -8,6 +9,19 @@ from django.db import OperationalError
 
 from watcher_site.command_line import BAD_INPUT, OUT_OF_ORDER, one_line
 from watcher_site.refusals import Refused
+
+
+def operator() -> str:
+    """Return the name of who runs the command, as the operating system knows it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "an operator"
+
+
+def add_person(parser: CommandParser) -> None:
+    """Take the name of the person in whose name something is done: it stands in the record."""
+    parser.add_argument("--as", dest="person", default=operator(), help="the name that the record tells (your own)")
 
 
 class Command(BaseCommand):

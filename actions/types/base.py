@@ -28,7 +28,7 @@ class Interruption(BaseException):
 
 
 class AbortRequested(Interruption):
-    """Its plan is being cancelled."""
+    """It, or its whole plan, is being cancelled."""
 
 
 class LeaseLost(Interruption):

@@ -22,6 +22,7 @@ class FakeLease:
 
     host = "here"
     owner = None
+    control: str | None = None
 
     def __init__(self, cancelling: bool = False, held: bool = True, lost: bool = False) -> None:
         self.cancelling, self.held, self.lost = cancelling, held, lost
@@ -33,6 +34,7 @@ class FakeLease:
         return Standing(
             action.values_read["state"],
             action.values_read["attempt"],
+            self.control,
             is_held=not self.lost,
             is_being_cancelled=self.cancelling,
         )

@@ -13,6 +13,7 @@ import pytest
 from django.db import connection
 
 from actions.models import Action, ActionEvent
+from actions.signalling import signal_action
 from plans.models import ActionPlan
 from tests.builders import action, make_node, make_plan, make_server
 from watcher_site.models import Service
@@ -168,3 +169,27 @@ def test_a_number_of_workers_that_makes_no_sense_is_refused(
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 2
     assert errors.splitlines()[-1].endswith(f"must be a number from 1 to 1000, and is {workers}")
+
+
+def test_what_is_suspended_when_its_applier_is_killed_stays_so_until_another_is_told_to_go_on(
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    plan = make_sleepy_plan(60)
+    killed = start()
+    wait_for(lambda: is_asleep(plan))
+    asleep = action_asleep(plan)
+    signal_action(asleep.uuid, Action.Signal.SUSPEND, "alice")
+    wait_for(lambda: action_asleep(plan).state == "SUSPENDED")
+    killed.kill()
+    owner = ActionPlan.objects.get(pk=plan.pk).applier
+    start()
+    wait_for(lambda: ActionPlan.objects.get(pk=plan.pk).applier != owner)
+    assert action_asleep(plan).state == "SUSPENDED"
+    plan.actions.filter(pk=asleep.pk).update(input_parameters={"duration": 0})
+    signal_action(asleep.uuid, Action.Signal.RESUME, "alice")
+    wait_for(lambda: state(plan) == "SUCCEEDED")
+    assert action_asleep(plan).attempt == 2
+
+
+def action_asleep(plan: ActionPlan) -> Action:
+    return plan.actions.get(action_type="sleep")

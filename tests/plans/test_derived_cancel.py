@@ -114,6 +114,15 @@ def before_deriving(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object
     monkeypatch.setattr(Execution, "derive", derive_late)
 
 
+def test_an_action_whose_plan_is_cancelled_in_the_last_moment_derives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    behave(monkeypatch, a=deriving({"x": []}))
+    before_deriving(monkeypatch, lambda: again(plan).abandon("alice"))
+    run_waiting()
+    assert (states(plan), again(plan).state) == ({"a": "CANCELLED"}, "CANCELLED")
+    assert action(plan, "a").events.filter(event="abort", result="Success").exists()
+
+
 def test_an_action_whose_plan_is_taken_over_in_the_last_moment_derives_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

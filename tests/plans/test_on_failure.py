@@ -7,8 +7,10 @@ from django.db import OperationalError, connection
 
 from actions import execution
 from actions.models import Action
+from actions.signalling import signal_action
 from actions.types.base import ActionType, Answer, Outcome
 from actions.types.nop import Nop
+from plans.applier import Applier
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
 from tests.plans.deriving import behave, deriving
@@ -172,3 +174,34 @@ def test_the_end_of_many_takes_one_statement(monkeypatch: pytest.MonkeyPatch) ->
         assert plan.actions.count_states() == {"FAILED": size + 1}
         costs.append(len(statements))
     assert costs[0] == costs[1], connection.vendor
+
+
+def cancel_by_signal(plan: ActionPlan, name: str) -> None:
+    signal_action(action(plan, name).uuid, Action.Signal.CANCEL, "alice")
+
+
+def test_where_the_plan_says_continue_what_depends_on_what_was_cancelled_before_is_executed() -> None:
+    plan = make_plan({"a": [], "b": ["a"]})
+    cancel_by_signal(plan, "a")
+    again(plan).launch()
+    run_waiting()
+    assert states(plan) == {"a": "CANCELLED", "b": "SUCCEEDED"}
+
+
+def test_who_chooses_stop_while_an_applier_claims_the_plan_comes_before_it_or_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = make_plan({"a": [], "b": ["a"]})
+    cancel_by_signal(plan, "a")
+    again(plan).launch()
+    begin = Applier.begin
+
+    def choose_first(self: Applier, found: ActionPlan) -> None:
+        ActionPlan.objects.filter(pk=plan.pk, state="PENDING").update(on_failure="stop")
+        begin(self, found)
+
+    monkeypatch.setattr(Applier, "begin", choose_first)
+    run_waiting()
+    assert again(plan).state == "PENDING"
+    run_waiting()
+    assert states(plan) == {"a": "CANCELLED", "b": "CANCELLED"}

@@ -141,8 +141,8 @@ def test_what_was_purged_meanwhile_is_not_there_to_be_given_up() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "columns",
-    [{"closes_at": timezone.now() - timedelta(hours=1)}],
-    ids=["closed"],
+    [{"suspended_by": "alice"}, {"closes_at": timezone.now() - timedelta(hours=1)}],
+    ids=["suspended", "closed"],
 )
 def test_what_hangs_before_it_begins_is_given_up_though_its_plan_may_begin_nothing(columns: dict[str, Any]) -> None:
     applier = Service.register(Service.APPLIER, "here")

@@ -25,6 +25,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
         short: the fields of the short list; the other lists and single objects have all.
         since: the version that brought a field, where that is not the first.
         columns: the column or expression of a field, where that is not the column of the same name.
+        formerly: the version from which a field is read from that column, and the column or expression before.
         json: the fields whose columns hold JSON. It goes out as the text that it is in the database.
         computed: the fields that no column holds.
         same: the fields that repeat another one, by which.
@@ -37,6 +38,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
         short: tuple[str, ...] = ()
         since: Mapping[str, Version] = {}
         columns: Mapping[str, Any] = {}
+        formerly: Mapping[str, tuple[Version, Any]] = {}
         json: tuple[str, ...] = ()
         computed: tuple[str, ...] = ()
         same: Mapping[str, str] = {}
@@ -70,7 +72,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
     @classmethod
     def select(cls, queryset: QuerySet[Any], version: Version, detailed: bool) -> QuerySet[Any]:
         """Have a queryset give what `finish` takes: the columns of the stored fields."""
-        return queryset.values_list(*map(cls.column, cls.stored(version, detailed)))
+        return queryset.values_list(*(cls.column(name, version) for name in cls.stored(version, detailed)))
 
     @classmethod
     @cache
@@ -80,8 +82,9 @@ class ResourceSerializer(serializers.Serializer[Any]):
         return [*shown, *cls.option("hidden", ())]
 
     @classmethod
-    def column(cls, name: str) -> Any:
-        column = cls.option("columns", {}).get(name, name)
+    def column(cls, name: str, version: Version = MAXIMUM) -> Any:
+        until, former = cls.option("formerly", {}).get(name, (version, None))
+        column = former if version < until else cls.option("columns", {}).get(name, name)
         is_read = name in cls.option("json", ()) and isinstance(column, str)
         return Cast(column, TextField()) if is_read else column
 

@@ -37,12 +37,14 @@ def read(collection: str, view: Any, item: dict[str, str] | None = None, **verbs
 # What is asked the most stands first: they are tried one after the other.
 urlpatterns = [
     *read("actions", ActionView, {"patch": "partial_update"}),
+    route(f"actions/{IDENTIFIER}/signal", ActionView, "actions-signal", post="signal"),
     *read("action_plans", ActionPlanView, CHANGEABLE),
     route(f"action_plans/{IDENTIFIER}/start", ActionPlanView, "action_plans-start", post="start"),
     route(f"action_plans/{IDENTIFIER}/schedule", ActionPlanView, "action_plans-schedule", post="schedule"),
     route(f"action_plans/{IDENTIFIER}/skip", ActionPlanView, "action_plans-skip", post="skip"),
     route(f"action_plans/{IDENTIFIER}/restore", ActionPlanView, "action_plans-restore", post="restore"),
     route(f"action_plans/{IDENTIFIER}/continue", ActionPlanView, "action_plans-continue", post="continue_plan"),
+    route(f"action_plans/{IDENTIFIER}/signal", ActionPlanView, "action_plans-signal", post="signal"),
     *read("goals", GoalView),
     *read("strategies", StrategyView),
     route(f"strategies/{IDENTIFIER}/state", StrategyView, "strategies-state", get="state"),

@@ -39,6 +39,8 @@ HISTORY: dict[Version, str] = {
         " can what an action depends on."
         " `POST /v1/action_plans/{uuid}/start` takes a time and a maintenance window, which `/schedule` sets and"
         " changes."
+        " `POST /v1/actions/{id}/signal` and `POST /v1/action_plans/{uuid}/signal` have what runs end, wait or go on:"
+        " the state SUSPENDED, which reads ONGOING before, `control` of actions, `suspended_by` of action plans."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

@@ -54,7 +54,8 @@ class ResourceView(ViewSetMixin, VersionedView):
     Subclasses name the ``serializer_class``, the ``model``, what the model is called in messages (``title``) and
     in policies (``policy``), their ``filters`` (methods ``filter_<name>(queryset, value)``) and ``sort_keys``
     (what the client says: the column it stands for). A filter that is ``repeatable`` gets the list of its values.
-    ``sort_expressions`` make the columns that no table has, ``arguments_since`` tells the version that brought a
+    ``sort_keys_formerly`` tells what a key stood for before a version. ``sort_expressions`` make the columns that no
+    table has, ``arguments_since`` tells the version that brought a
     filter or a sort key, or ``sort``: several keys at once.
 
     For the OpenAPI document: what the path may name an object by (``identifiers``, and since when), the serializers
@@ -70,6 +71,7 @@ class ResourceView(ViewSetMixin, VersionedView):
     filters: list[str] = []
     repeatable: frozenset[str] = frozenset()
     sort_keys: dict[str, str] = {}
+    sort_keys_formerly: dict[str, tuple[versions.Version, str]] = {}
     sort_expressions: dict[str, Callable[[], Any]] = {}
     arguments_since: dict[str, versions.Version] = {}
     permissions_required: dict[str, str] = {}
@@ -120,7 +122,8 @@ class ResourceView(ViewSetMixin, VersionedView):
     @cache
     def offer(cls, version: versions.Version) -> Offer:
         """Return what lists can be asked for at a version."""
-        keys = {name: column for name, column in cls.sort_keys.items() if version >= cls.since_of(name)}
+        former = {name: column for name, (until, column) in cls.sort_keys_formerly.items() if version < until}
+        keys = {name: column for name, column in (cls.sort_keys | former).items() if version >= cls.since_of(name)}
         return Offer(
             sort_keys={"id": "pk"} | keys,
             filters=[name for name in cls.filters if version >= cls.since_of(name)],

@@ -1,0 +1,68 @@
+"""Where an applier's work is done: the interface, and what passes through it. It has room for other machines."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Protocol
+
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from actions.leases import Lease
+from actions.models import Action
+from actions.seats import Seat
+from plans.leases import PlanLease
+
+Work = Callable[[Action, Lease, Seat], bool]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One piece of work at one action: `actions.execution.execute`, `recover` or `revert`.
+
+    After ``limit`` seconds it may be given up.
+    """
+
+    work: Work
+    action: Action
+    lease: PlanLease
+    limit: float = inf
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a job: done, not ours to do (any more), or an error of our own."""
+
+    job: Job
+    done: bool
+    error: BaseException | None = None
+
+
+class Executor(Protocol):
+    @property
+    def seats(self) -> int:
+        """How many jobs it takes at once, beside those that are suspended; the rest waits in the database."""
+
+    def submit(self, job: Job) -> None: ...
+
+    def finished(self, timeout: float) -> list[Report]:
+        """Return the reports since the last call, waiting for the first one up to so many seconds."""
+
+    def give_up(self) -> list[Job]:
+        """Let go of the jobs that take longer than they may, and return them: their seats are free again."""
+
+    def withdraw(self) -> None:
+        """Take back what was not begun, leave to others what they have in hand, and what is suspended.
+
+        All of it is reported as not done.
+        """
+
+    def stop(self) -> None: ...
+
+
+def perform(job: Job, seat: Seat) -> Report:
+    # A connection that broke under the job before is replaced, here rather than in the work.
+    connections[DEFAULT_DB_ALIAS].close_if_unusable_or_obsolete()
+    try:
+        return Report(job, done=job.work(job.action, job.lease, seat))
+    except BaseException as problem:
+        return Report(job, done=False, error=problem)

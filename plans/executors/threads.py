@@ -1,0 +1,150 @@
+"""The embedded side: threads in the applier's own process."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from actions.seats import Seat
+from actions.types.base import LeaseLost
+from plans.executors.base import Job, Report, perform
+
+
+class ThreadExecutor:
+    """Threads in this process, each with a database connection of its own.
+
+    They are daemons: one that was given up, because what it does has no end, holds up neither the work nor the exit.
+    For one whose action is suspended another is hired; when it goes on, the first of them that is free leaves.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.wanted = workers
+        self.jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self.reports: SimpleQueue[Report] = SimpleQueue()
+        self.leaving = Event()
+        self.lock = Lock()
+        self.workers: list[WorkerThread] = []
+        self.suspended = 0
+        for _ in range(workers):
+            self.hire()
+
+    @property
+    def seats(self) -> int:
+        # One job waits behind each that runs, so that no worker idles until the main thread looks again.
+        return 2 * self.wanted + self.suspended
+
+    def hire(self) -> None:
+        worker = WorkerThread(self)
+        self.workers.append(worker)
+        worker.start()
+
+    def stand_in(self) -> None:
+        """Have somebody else work in the place of one whose action is suspended."""
+        with self.lock:
+            self.suspended += 1
+            self.hire()
+
+    def come_back(self) -> None:
+        with self.lock:
+            self.suspended -= 1
+
+    def leaves(self, worker: "WorkerThread") -> bool:
+        """Say whether there is no place any more for a worker that is free."""
+        with self.lock:
+            is_too_many = worker in self.workers and len(self.workers) > self.wanted + self.suspended
+            if is_too_many:
+                self.workers.remove(worker)
+        return is_too_many
+
+    def submit(self, job: Job) -> None:
+        self.jobs.put(job)
+
+    def finished(self, timeout: float) -> list[Report]:
+        reports = []
+        with suppress(Empty):
+            reports.append(self.reports.get(timeout=timeout))
+            while True:
+                reports.append(self.reports.get_nowait())
+        return reports
+
+    def give_up(self) -> list[Job]:
+        overdue = [(worker, job) for worker in list(self.workers) if (job := worker.give_up())]
+        for worker, _ in overdue:
+            with self.lock:
+                self.workers.remove(worker)
+                self.hire()
+        return [job for _, job in overdue]
+
+    def withdraw(self) -> None:
+        self.leaving.set()
+        with suppress(Empty):
+            while job := self.jobs.get_nowait():
+                self.reports.put(Report(job, done=False))
+
+    def stop(self) -> None:
+        self.leaving.set()
+        with self.lock:
+            workers = list(self.workers)
+        for _ in workers:
+            self.jobs.put(None)
+        for worker in workers:
+            worker.join()
+
+
+class WorkerThread(Thread, Seat):
+    """Does one job after the other until it is given none, or until it is given up in the midst of one."""
+
+    def __init__(self, executor: ThreadExecutor) -> None:
+        super().__init__(name="worker", daemon=True)
+        self.executor = executor
+        self.lock = Lock()
+        self.job: Job | None = None
+        self.began = 0.0
+        self.is_given_up = self.is_waiting = False
+
+    def run(self) -> None:
+        try:
+            while not (self.is_given_up or self.executor.leaves(self)) and (job := self.executor.jobs.get()):
+                if self.executor.leaves(self):
+                    self.executor.jobs.put(job)
+                    break
+                self.began, self.job = time.monotonic(), job
+                self.hand_in(perform(job, self))
+        finally:
+            connections[DEFAULT_DB_ALIAS].close()
+
+    def hand_in(self, report: Report) -> None:
+        with self.lock:
+            self.job = None
+            if not self.is_given_up:
+                self.executor.reports.put(report)
+
+    def give_up(self) -> Job | None:
+        """Return the job that takes longer than it may, if it does; what still comes of it is not reported."""
+        with self.lock:
+            if self.job is None or self.is_waiting or time.monotonic() - self.began <= self.job.limit:
+                return None
+            self.is_given_up = True
+            return self.job
+
+    # While its action is suspended.
+
+    @contextmanager
+    def vacated(self) -> Iterator[None]:
+        since = time.monotonic()
+        self.is_waiting = True
+        self.executor.stand_in()
+        try:
+            yield
+        finally:
+            self.executor.come_back()
+            # The time does not count.
+            self.began += time.monotonic() - since
+            self.is_waiting = False
+
+    def wait(self, seconds: float) -> None:
+        if self.executor.leaving.wait(seconds):
+            raise LeaseLost

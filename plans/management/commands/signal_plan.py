@@ -1,0 +1,25 @@
+"""``manage.py signal_plan``: have a whole plan end, wait, or go on."""
+
+from typing import Any
+from uuid import UUID
+
+from django.core.management import CommandParser
+
+from actions.models import Action
+from plans.models import ActionPlan
+from plans.signalling import signal_plan
+from watcher_site import commands
+
+
+class Command(commands.Command):
+    help = "Give a plan a signal: CANCEL, SUSPEND or RESUME; and print its state."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("plan", type=UUID, help="the UUID of the plan")
+        parser.add_argument("signal", choices=Action.Signal.values)
+        commands.add_person(parser)
+
+    def handle(self, *args: Any, plan: UUID, signal: str, person: str, **options: Any) -> str:
+        signal_plan(ActionPlan.objects.find(plan), Action.Signal(signal), person)
+        standing = ActionPlan.objects.find(plan)
+        return f"{standing.state}, suspended" if standing.is_suspended else str(standing.state)

@@ -1,0 +1,30 @@
+"""The console's buttons that have a whole plan wait, and go on."""
+
+from typing import ClassVar
+
+from actions.models import Action
+from plans.models import ActionPlan
+from plans.signalling import signal_plan
+from plans.views import ActionPlanVerb
+
+
+class PlanSignalVerb(ActionPlanVerb):
+    permission_required = "actions.signal_action"
+    signal: ClassVar[Action.Signal]
+    told: ClassVar[str]
+
+    def perform(self, record: ActionPlan) -> str:
+        signal_plan(record, self.signal, self.request.user.get_username())
+        return self.told
+
+
+class Suspend(PlanSignalVerb):
+    signal = Action.Signal.SUSPEND
+    verb = "suspend the action plan"
+    told = "Suspended. Nothing more of it begins, and what runs waits at its next checkpoint."
+
+
+class Resume(PlanSignalVerb):
+    signal = Action.Signal.RESUME
+    verb = "resume the action plan"
+    told = "It goes on."
