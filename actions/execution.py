@@ -3,16 +3,18 @@
 Of an action that nobody disturbs a worker writes twice: when it begins (or is left out), and when it ends. The first
 time it holds the plan, so that no action begins under a cancelled plan or for an applier that lost it; the second time
 the action's state and attempt are guard enough. Between the two it writes that the action is suspended, goes on, or is
-being aborted. A recovery or a revert is written down before it begins as well, so
+being aborted, and the data that its type saves. A recovery or a revert is written down before it begins as well, so
 that it can be counted.
 """
 
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 
 from actions.checkpoints import Checkpoint
 from actions.derivation import Derivation, finder
+from actions.keeping import save_data
 from actions.leases import Lease
 from actions.models import Action, ActionEvent
 from actions.outcomes import TOO_LONG, ask
@@ -276,7 +278,14 @@ class Execution(Signalled, Derivation):
 
     def load(self) -> None:
         action = self.action
-        context = ActionContext(str(action.uuid), self.checkpoint, finder(action))
+        context = ActionContext(
+            action_uuid=str(action.uuid),
+            checkpoint=self.checkpoint,
+            find_derived=finder(action),
+            outputs=action.outputs,
+            data=action.data,
+            keep_data=partial(save_data, action),
+        )
         self.action_type = make(action.action_type, action.input_parameters, context)
 
     def check(self) -> None:

@@ -16,6 +16,7 @@ from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.records import NullsFirst
 from watcher_site.state import StatefulModel
+from watcher_site.storable import make_storable
 
 SKIPPED_BY_USER = "Action skipped by user."
 SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
@@ -70,6 +71,8 @@ class Action(StatefulModel):
 
     name = FilledCharField("make_name", max_length=255, default="")
     target = FilledCharField("make_target", max_length=255, null=True, help_text="what it acts on, mostly a UUID")
+    outputs = models.JSONField(default=dict, editable=False, help_text="what came of it, and why it failed")
+    data = models.JSONField(default=dict, editable=False, help_text="what its type keeps from one run to the next")
     action_plan = models.ForeignKey("plans.ActionPlan", models.CASCADE, related_name="actions")
     action_type = models.CharField(max_length=255)
     input_parameters = models.JSONField(default=dict)
@@ -160,6 +163,11 @@ class Action(StatefulModel):
         """How long one execution may take."""
         return self.timeout or settings.DEFAULT_ACTION_TIMEOUT
 
+    @property
+    def touched_fields(self) -> list[str]:
+        """The columns to write: few actions have outputs, or had any before they were put off."""
+        return [*self.transition_fields, "outputs"] if self.outputs or self.retries else self.transition_fields
+
     def take(self, owner: int | None) -> None:
         """Count a new attempt, from now on, in the hands of the service that has this primary key."""
         self.attempt += 1
@@ -247,8 +255,8 @@ class Action(StatefulModel):
         self.owner = None
         self.retries += 1
         self.due_time = timezone.now() + timedelta(seconds=pause)
-        if not self.has_derived:  # What is to go on began before.
-            self.start_time = None
+        if not self.has_derived:  # What is to go on began before, and keeps what it told then.
+            self.start_time, self.outputs = None, {}
         self.status_message = cut(f"{PUT_OFF} {reason}")
 
     @transition(field=state, source=State.ONGOING, target=State.PENDING)
@@ -261,6 +269,7 @@ class Action(StatefulModel):
     def fail(self, phase: str, reason: str) -> None:
         self.let_go()
         self.status_message = cut(f"{FAILED_IN} {phase}: {reason}")
+        self.outputs = {**self.outputs, "error": make_storable(reason)}
 
     @transition(field=state, source=[State.PENDING], target=State.CANCELLED)
     def cancel(self, reason: str) -> None:
@@ -300,6 +309,7 @@ class Action(StatefulModel):
     def fail_abort(self, reason: str) -> None:
         self.let_go()
         self.status_message = cut(f"{FAILED_IN} abort: {reason}")
+        self.outputs = {**self.outputs, "error": make_storable(reason)}
 
 
 class ActionParent(models.Model):

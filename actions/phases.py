@@ -9,6 +9,7 @@ from django.utils import timezone
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
 from actions.dependents import WITHOUT_SUCCESS, are_bound, end_dependents
+from actions.keeping import make_outputs_storable
 from actions.leases import Lease
 from actions.models import Action, ActionEvent
 from actions.types.base import OWN_EXCEPTIONS, ActionSkipException, Interruption, explain
@@ -101,6 +102,7 @@ class PhaseRecord:
         Raises:
             ConcurrentTransition: the action is no longer as this worker left it, or its plan may not be worked at.
         """
+        make_outputs_storable(self.action)
         new = [phase for phase in phases if phase.pk is None]
         for phase in phases:
             phase.attempt = self.action.attempt

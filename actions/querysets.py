@@ -156,7 +156,8 @@ class ActionQuerySet(RecordQuerySet):
 
     def end_as(self, state: str, message: str) -> int:
         """Have those that have not begun end in a state, in one statement, and return how many that were."""
-        return self.update(state=state, status_message=cut(message), control=None, updated_at=timezone.now())
+        failed = {"outputs": {"error": message}} if state == self.model.State.FAILED else {}
+        return self.update(state=state, status_message=cut(message), control=None, updated_at=timezone.now(), **failed)
 
     def cancel_pending(self, message: str) -> int:
         """Cancel what has not begun, in one statement, and return how many that were."""

@@ -14,7 +14,7 @@ from watcher_site.expressions import JSONArray, UUIDText
 
 NEW = (
     *("name", "target", "status", "action", "cause", "owner", "interval", "timeout", "start_time", "end_time"),
-    *("status_reason", "control", "inputs", "depends_on", "depended_by"),
+    *("status_reason", "control", "inputs", "outputs", "depends_on", "depended_by", "data"),
 )
 # What a person or an audit asked for, and what another action made.
 RPC_REQUEST, DERIVED_ACTION = "RPC Request", "Derived Action"
@@ -58,8 +58,12 @@ class ActionSerializer(ResourceSerializer):
         Action.Signal.choices, allow_null=True, help_text="the signal that it has not honoured yet"
     )
     inputs = serializers.DictField(help_text="the same as input_parameters")
+    outputs = serializers.DictField(help_text="what came of it; where it failed, the error")
     depends_on = serializers.ListField(child=serializers.UUIDField(), help_text="the same as parents")
     depended_by = serializers.ListField(child=serializers.UUIDField())
+    data = serializers.DictField(  # type: ignore[assignment]
+        help_text="what its type keeps from one run to the next"
+    )
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
@@ -76,7 +80,7 @@ class ActionSerializer(ResourceSerializer):
             "cause": Case(When(derived_from=None, then=Value(RPC_REQUEST)), default=Value(DERIVED_ACTION)),
         }
         formerly = {"state": (EXTENDED, former_state())}
-        json = ("parents", "input_parameters", "depended_by")
+        json = ("parents", "input_parameters", "depended_by", "outputs", "data")
         computed = ("links", "description")
         same = SAME
 

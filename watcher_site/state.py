@@ -52,12 +52,15 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
             ConcurrentTransition: the row is no longer as this instance read it, or the condition does not hold.
         """
         self.updated_at = timezone.now()
-        change = Change(
-            self, [*self.transition_fields, "updated_at"], {**self.values_read, **(guards or {})}, condition
-        )
+        change = Change(self, [*self.touched_fields, "updated_at"], {**self.values_read, **(guards or {})}, condition)
         if not (write_together(change, records) if records else change.write()):
             raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
         self._update_initial_state()
+
+    @property
+    def touched_fields(self) -> list[str]:
+        """The columns that transitions may have touched since the last save."""
+        return self.transition_fields
 
     @property
     def values_read(self) -> dict[str, Any]:

@@ -89,10 +89,15 @@ class DerivedAction:
     action_type: str
     state: str
     status_message: str | None
+    outputs: Mapping[str, Any]
 
 
 def nothing_derived() -> Sequence[DerivedAction]:
     return ()
+
+
+def keep_nothing(data: dict[str, Any]) -> None:
+    """The data of an action that no table knows."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +107,27 @@ class ActionContext:
     action_uuid: str = ""
     checkpoint: Callable[[], None] = field(default=proceed)
     find_derived: Callable[[], Sequence[DerivedAction]] = field(default=nothing_derived)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    """What came of it, in words and numbers that JSON holds: whatever is put in here is kept when the action ends."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """What an earlier run of this action kept by `save_data`."""
+    keep_data: Callable[[dict[str, Any]], None] = field(default=keep_nothing)
 
     @property
     def derived(self) -> Sequence[DerivedAction]:
         """The actions that this one derived, in the order of their making, as they are now: one query each time."""
         return self.find_derived()
+
+    def save_data(self, data: dict[str, Any]) -> None:
+        """Have these be the data of this action, from now on: whoever runs it again after a crash reads them.
+
+        Raises:
+            ActionFailed: they hold what JSON cannot.
+        """
+        self.keep_data(data)
+        kept = dict(data)
+        self.data.clear()
+        self.data.update(kept)
 
 
 class ActionType(ABC):

@@ -98,12 +98,16 @@ def test_an_action_that_goes_on_may_derive_more(monkeypatch: pytest.MonkeyPatch)
 def test_an_action_that_goes_on_may_be_put_off_and_is_not_executed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     answers, derive = [Outcome(Answer.RETRY, "busy"), DONE], deriving({"x": []})
 
-    asked = behave(monkeypatch, a=derive, a_goes_on=lambda _: answers.pop(0))
+    def execute(self: ActionType) -> Outcome:
+        self.context.outputs["asked"] = 1
+        return derive(self)
+
+    asked = behave(monkeypatch, a=execute, a_goes_on=lambda _: answers.pop(0))
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
     found = action(plan, "a")
     assert asked == ["a", "x", "a_goes_on", "a_goes_on"]
-    assert found.state == "SUCCEEDED"
+    assert (found.state, found.outputs) == ("SUCCEEDED", {"asked": 1})
     assert found.start_time < action(plan, "x").start_time
 
 
@@ -293,6 +297,29 @@ def test_a_derived_action_costs_no_more_statements_than_another(monkeypatch: pyt
             run_waiting()
         costs.append(len([sql for sql in statements if "SAVEPOINT" not in sql]))
     assert costs[1] <= costs[0] + few + size // 8
+
+
+def test_what_an_action_and_those_that_it_derived_tell_of_their_results_reaches_it_when_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    derive = deriving({"x": []})
+
+    def execute(self: ActionType) -> Outcome:
+        self.context.outputs["asked"] = 1
+        return derive(self)
+
+    def made(self: ActionType) -> Outcome:
+        self.context.outputs["node"] = "seven"
+        return DONE
+
+    def go_on(self: ActionType) -> Outcome:
+        self.context.outputs["nodes"] = [one.outputs["node"] for one in self.context.derived]
+        return DONE
+
+    behave(monkeypatch, a=execute, x=made, a_goes_on=go_on)
+    plan = make_plan({"a": []}, state="PENDING")
+    run_waiting()
+    assert action(plan, "a").outputs == {"asked": 1, "nodes": ["seven"]}
 
 
 def test_an_action_goes_on_where_those_that_it_derived_ended_before_its_own_report_was_read() -> None:

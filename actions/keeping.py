@@ -1,0 +1,52 @@
+"""What an action leaves beside its state: outputs, for others to read, and data, for its own next run."""
+
+import json
+from typing import Any
+
+import structlog
+
+from actions.models import Action
+from actions.types.base import ActionFailed, LeaseLost, explain
+from watcher_site.refusals import Refused
+from watcher_site.storable import require_storable
+
+log = structlog.get_logger(__name__)
+
+
+def require_json(field: str, value: Any) -> None:
+    """Refuse what no JSON column can hold.
+
+    Raises:
+        ActionFailed, Invalid: the field, and the rule that it breaks.
+    """
+    if not isinstance(value, dict):
+        raise ActionFailed(f"{field}: must be an object.")
+    require_storable(field, value)
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError) as problem:
+        raise ActionFailed(f"{field}: must hold nothing but JSON.") from problem
+
+
+def make_outputs_storable(action: Action) -> None:
+    """Leave outputs that cannot be stored away, and say so in their place: what the action did, it did after all."""
+    if not action.outputs:
+        return
+    try:
+        require_json("outputs", action.outputs)
+    except (ActionFailed, Refused) as problem:
+        log.warning("outputs not kept", action=str(action.uuid), problem=str(problem))
+        action.outputs.clear()
+        action.outputs["error"] = explain(problem)
+
+
+def save_data(action: Action, data: dict[str, Any]) -> None:
+    """Keep this at once for whoever goes on with the action.
+
+    Raises:
+        ActionFailed, Invalid: it cannot be stored.
+        LeaseLost: the action is no longer in the hands of who asks.
+    """
+    require_json("data", data)
+    if not Action.objects.filter(pk=action.pk, **action.values_read).update(data=data):
+        raise LeaseLost
