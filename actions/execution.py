@@ -14,7 +14,7 @@ from functools import partial
 
 from actions.checkpoints import Checkpoint
 from actions.derivation import Derivation, finder
-from actions.keeping import save_data
+from actions.keeping import find_caller, save_data
 from actions.leases import Lease
 from actions.models import Action, ActionEvent
 from actions.outcomes import TOO_LONG, ask
@@ -284,6 +284,7 @@ class Execution(Signalled, Derivation):
             find_derived=finder(action),
             outputs=action.outputs,
             data=action.data,
+            find_caller=partial(find_caller, action),
             keep_data=partial(save_data, action),
         )
         self.action_type = make(action.action_type, action.input_parameters, context)

@@ -1,4 +1,4 @@
-"""What an action leaves beside its state: outputs, for others to read, and data, for its own next run."""
+"""What an action leaves beside its state: outputs, for others to read, data, for its own next run; and who asked."""
 
 import json
 from typing import Any
@@ -7,6 +7,7 @@ import structlog
 
 from actions.models import Action
 from actions.types.base import ActionFailed, LeaseLost, explain
+from watcher_site.calling import CallingContext, unseal
 from watcher_site.refusals import Refused
 from watcher_site.storable import require_storable
 
@@ -50,3 +51,10 @@ def save_data(action: Action, data: dict[str, Any]) -> None:
     require_json("data", data)
     if not Action.objects.filter(pk=action.pk, **action.values_read).update(data=data):
         raise LeaseLost
+
+
+def find_caller(action: Action) -> CallingContext:
+    """Return on whose behalf an action is executed; nothing, where its plan was started without a word of that."""
+    plans = Action._meta.get_field("action_plan").related_model.objects
+    sealed = plans.filter(pk=action.action_plan_id).values_list("context", flat=True).first()
+    return unseal(sealed) if sealed else CallingContext()

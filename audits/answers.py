@@ -22,6 +22,7 @@ from cluster.snapshot import ClusterSnapshot
 from cluster.synchronizing import synchronize
 from plans.models import ActionPlan, EfficacyIndicator
 from plans.proposals import propose
+from watcher_site.calling import CallingContext
 from watcher_site.plugins import load
 from watcher_site.refusals import Invalid
 from watcher_site.state import ConcurrentTransition
@@ -159,7 +160,7 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
     )
     supersede_older(plan, audit, strategy, parameters)
     if audit.auto_trigger and actions:
-        plan.launch()
+        plan.launch(CallingContext(audit=str(audit.uuid)))
     return plan
 
 

@@ -26,6 +26,7 @@ from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, cannot_apply, divide, read_patch
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ComposedLookup, ResourceView
+from watcher_site.calling import caller_of
 from watcher_site.refusals import Invalid
 
 State = ActionPlan.State
@@ -146,7 +147,7 @@ class ActionPlanView(Scheduling, ComposedLookup, ResourceView):
         wanted = [step["value"] for step in patch if step["path"] == "/state"]
         self.require(request, "plans.start_actionplan" if State.PENDING in wanted else "plans.cancel_actionplan")
         if read_state(patch, plan) == State.PENDING:
-            plan.launch()
+            plan.launch(caller_of(request))
         else:
             plan.abandon(request.user.get_username())
 

@@ -10,6 +10,7 @@ from django_fsm import FSMField, transition
 from plans.querysets import ActionPlanQuerySet
 from plans.schedules import Hours, Schedule, read_window, read_zone
 from plans.summaries import summarize
+from watcher_site.calling import CallingContext, seal
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.records import NullsFirst
@@ -51,7 +52,7 @@ class ActionPlan(StatefulModel):
 
     # An applier whose lease ran out no longer owns the plan, and can no longer write.
     guard_fields = ["state", "applier"]
-    transition_fields = ["state", "status_message", "applier", "hostname"]
+    transition_fields = ["state", "status_message", "applier", "hostname", "context"]
 
     audit = models.ForeignKey("audits.Audit", models.SET_NULL, null=True, related_name="action_plans")
     strategy = models.ForeignKey("audits.Strategy", models.SET_NULL, null=True, related_name="action_plans")
@@ -61,6 +62,9 @@ class ActionPlan(StatefulModel):
     global_efficacy = models.JSONField(default=list)
     hostname = models.CharField(max_length=255, null=True, help_text="of the applier that runs it, or ran it")
     applier = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="action_plans")
+    context = models.TextField(
+        null=True, editable=False, help_text="who started it, and in which request, sealed, until it has ended"
+    )
     # Beside the state: whoever changes that has not read these, and leaves them as they are.
     suspended_by = models.CharField(
         max_length=255, null=True, editable=False, help_text="the user name of who has it begin nothing more for now"
@@ -167,22 +171,27 @@ class ActionPlan(StatefulModel):
         """An applier claims it."""
         self.applier, self.hostname = applier, applier.host
 
+    def let_go(self, message: str | None) -> None:
+        """Leave the hands of the applier: nothing more is done on behalf of who started it."""
+        self.status_message = message and cut(message)
+        self.applier = self.context = None
+
     @transition(field=state, source=[State.RECOMMENDED, State.ONGOING, State.CANCELLING], target=State.SUCCEEDED)
     def succeed(self, message: str | None = None) -> None:
         """All its actions have finished and none failed; one that holds no action succeeds when it is made.
 
         A cancel that comes when nothing is left to cancel does not change what is true.
         """
-        self.status_message, self.applier = message and cut(message), None
+        self.let_go(message)
 
     @transition(field=state, source=[State.ONGOING, State.CANCELLING], target=State.FAILED)
     def fail(self, message: str | None = None) -> None:
-        self.status_message, self.applier = message and cut(message), None
+        self.let_go(message)
 
     @transition(field=state, source=[State.RECOMMENDED, State.PENDING], target=State.CANCELLED)
     def cancel(self, message: str) -> None:
         """It is given up before anything of it began. The caller cancels its pending actions with it."""
-        self.status_message = cut(message)
+        self.status_message, self.context = cut(message), None
 
     @transition(field=state, source=State.ONGOING, target=State.CANCELLING)
     def request_cancel(self, message: str) -> None:
@@ -191,20 +200,24 @@ class ActionPlan(StatefulModel):
 
     @transition(field=state, source=State.CANCELLING, target=State.CANCELLED)
     def finish_cancel(self, message: str | None) -> None:
-        self.status_message, self.applier = message and cut(message), None
+        self.let_go(message)
 
     @transition(field=state, source=State.RECOMMENDED, target=State.SUPERSEDED)
     def supersede(self, message: str) -> None:
         """A newer plan, or time, made it obsolete."""
         self.status_message = cut(message)
 
-    def launch(self) -> None:
+    def launch(self, caller: CallingContext | None = None) -> None:
         """Start it for a person or an audit, unless someone was first.
+
+        Args:
+            caller: on whose behalf its actions are executed.
 
         Raises:
             TransitionNotAllowed, ConcurrentTransition: it is, or has just become, something else than RECOMMENDED.
         """
         self.start()
+        self.context = seal(caller) if caller else None
         self.save_state()
 
     @transaction.atomic

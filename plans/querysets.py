@@ -106,6 +106,7 @@ class ActionPlanQuerySet(RecordQuerySet):
         keys = list(plans.values_list("pk", flat=True))
         if keys:
             self.write_state(self.model.objects.filter(pk__in=keys), target, message)
+            self.model.objects.filter(pk__in=keys).exclude(context=None).update(context=None)
             Action.objects.filter(action_plan__in=keys).cancel_pending(action_message)
         return len(keys)
 

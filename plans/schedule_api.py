@@ -11,6 +11,7 @@ from plans.scheduling import schedule
 from plans.windows import WEEKDAYS
 from watcher_site.api.bodies import read_body, refuse_later
 from watcher_site.api.versions import EXTENDED, Version, used_by
+from watcher_site.calling import caller_of
 from watcher_site.refusals import Invalid
 from watcher_site.state import TransitionNotAllowed
 
@@ -67,9 +68,9 @@ class Scheduling:
         wishes = read_wishes(request)
         try:
             if wishes:
-                schedule(plan, wishes, start=True)
+                schedule(plan, wishes, start=True, caller=caller_of(request))
             else:
-                plan.launch()
+                plan.launch(caller_of(request))
         except TransitionNotAllowed as problem:
             raise Invalid(f"Couldn't start when state is '{plan.state}'.") from problem
         return Response(self.show(plan))

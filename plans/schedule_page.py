@@ -10,6 +10,7 @@ from plans.models import ActionPlan
 from plans.schedule_words import started_in_words
 from plans.scheduling import schedule
 from plans.views import ActionPlanVerb
+from watcher_site.calling import caller_of
 from watcher_site.kept_forms import KeepsForm
 from watcher_site.pages import perform_and_tell
 
@@ -32,7 +33,7 @@ class Schedule(KeepsForm, ActionPlanVerb):
 
     def perform(self, record: ActionPlan) -> str:
         starts = record.state == record.State.RECOMMENDED
-        scheduled = schedule(record, self.form.cleaned_data["wishes"], start=starts)
+        scheduled = schedule(record, self.form.cleaned_data["wishes"], start=starts, caller=caller_of(self.request))
         if starts:
             return started_in_words(scheduled)
         return "Saved. What has begun is left to finish." if scheduled.state in scheduled.RUNNING else "Saved."

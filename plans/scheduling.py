@@ -9,6 +9,7 @@ from django.utils import timezone
 from plans.models import ActionPlan
 from plans.querysets import ActionPlanQuerySet
 from plans.schedules import Schedule, read_start, read_window, read_zone, written
+from watcher_site.calling import CallingContext
 from watcher_site.refusals import Conflict, Invalid
 
 WISHES = ("start_at", "zone", "window")
@@ -16,13 +17,16 @@ COLUMNS = (*WISHES, "opens_at", "closes_at")
 
 
 @transaction.atomic
-def schedule(plan: ActionPlan, wishes: Mapping[str, Any], start: bool = False) -> ActionPlan:
+def schedule(
+    plan: ActionPlan, wishes: Mapping[str, Any], start: bool = False, caller: CallingContext | None = None
+) -> ActionPlan:
     """Say when a plan begins, and with ``start`` hand it to the appliers; return it as it is then.
 
     The plan's row is locked, as by whatever begins: what is outside of the new hours has begun before, or does not.
 
     Args:
         wishes: any of `WISHES`, as `plans.schedules` reads them; None takes one back, and what is left out stays.
+        caller: on whose behalf it is started.
 
     Raises:
         NotFound: the plan was deleted.
@@ -36,7 +40,7 @@ def schedule(plan: ActionPlan, wishes: Mapping[str, Any], start: bool = False) -
     apply(standing, wishes)
     standing.save_changes(COLUMNS)
     if start:
-        standing.launch()
+        standing.launch(caller)
     return standing
 
 

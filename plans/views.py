@@ -17,6 +17,7 @@ from plans.models import ActionPlan
 from plans.pictures import picture_of
 from plans.schedule_words import started_in_words, waiting_in_words, window_in_words
 from plans.tables import ActionPlanTable
+from watcher_site.calling import caller_of
 from watcher_site.models import Service
 from watcher_site.pages import Deletion, ListPage, RecordPage, Verb
 
@@ -127,7 +128,7 @@ class Start(ActionPlanVerb):
     verb = "start the action plan"
 
     def perform(self, record: ActionPlan) -> str:
-        record.launch()
+        record.launch(caller_of(self.request))
         return started_in_words(record)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError
 
+from watcher_site.calling import CallingContext
 from watcher_site.command_line import BAD_INPUT, OUT_OF_ORDER, one_line
 from watcher_site.refusals import Refused
 
@@ -17,6 +18,11 @@ def operator() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "an operator"
+
+
+def caller(person: str) -> CallingContext:
+    """Return the calling context of a command that is run in the name of a person."""
+    return CallingContext(user=person)
 
 
 def add_person(parser: CommandParser) -> None:

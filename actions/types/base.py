@@ -10,6 +10,7 @@ from uuid import UUID
 from actions.proposals import ProposedAction
 from cluster.drivers.base import CloudError, proceed
 from watcher_site import plugins
+from watcher_site.calling import CallingContext
 from watcher_site.refusals import Refused
 from watcher_site.schemas import Draft202012Validator, find_violation, with_defaults
 from watcher_site.storable import make_storable
@@ -111,12 +112,21 @@ class ActionContext:
     """What came of it, in words and numbers that JSON holds: whatever is put in here is kept when the action ends."""
     data: dict[str, Any] = field(default_factory=dict)
     """What an earlier run of this action kept by `save_data`."""
+    find_caller: Callable[[], CallingContext] = field(default=CallingContext)
     keep_data: Callable[[dict[str, Any]], None] = field(default=keep_nothing)
 
     @property
     def derived(self) -> Sequence[DerivedAction]:
         """The actions that this one derived, in the order of their making, as they are now: one query each time."""
         return self.find_derived()
+
+    @property
+    def calling_context(self) -> CallingContext:
+        """On whose behalf the plan is executed: the ``user`` and the ``request_id``, or the ``audit`` that started it.
+
+        One query each time. It may hold secrets: it is for the cloud's ears, never for a message or a log.
+        """
+        return self.find_caller()
 
     def save_data(self, data: dict[str, Any]) -> None:
         """Have these be the data of this action, from now on: whoever runs it again after a crash reads them.

@@ -237,10 +237,18 @@ def test_more_than_a_batch_goes(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("number", [1, 20])
 def test_a_batch_takes_the_same_queries_whatever_its_size(django_assert_num_queries: Any, number: int) -> None:
     keys = [removed_plan().pk for _ in range(number)]
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(17):
         purging.remove_plans(keys)
 
 
 def test_a_plan_that_was_started_in_the_same_moment_stays() -> None:
     plan = make_plan({"a": []}, state="PENDING")
     assert (purging.remove_plans([plan.pk]), rows()[4:]) == (0, [1, 1])
+
+
+def test_a_plan_that_continued_a_purged_one_stays() -> None:
+    plan = removed_plan()
+    follower = ActionPlan.objects.create(continues=plan, audit=make_audit())
+    purge()
+    assert ActionPlan.objects.get().pk == follower.pk
+    assert ActionPlan.objects.get().continues is None

@@ -35,10 +35,11 @@ class Command(commands.Command):
         parser.add_argument("--last-day", help="on which it may open")
         parser.add_argument("--no-window", action="store_true", help="take the window back")
         parser.add_argument("--start", action="store_true", help="hand the plan to the appliers as well")
+        commands.add_person(parser)
 
-    def handle(self, *args: Any, plan: UUID, start: bool, **options: Any) -> str:
+    def handle(self, *args: Any, plan: UUID, start: bool, person: str, **options: Any) -> str:
         try:
-            scheduled = schedule(ActionPlan.objects.find(plan), wishes_of(options), start)
+            scheduled = schedule(ActionPlan.objects.find(plan), wishes_of(options), start, commands.caller(person))
         except TransitionNotAllowed as problem:
             raise Conflict(f"plan: {plan} is not RECOMMENDED, so that it cannot be started.") from problem
         except (Invalid, Conflict) as refusal:

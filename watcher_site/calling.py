@@ -1,0 +1,65 @@
+"""Who asked for something, and in which request: kept for what is done on their behalf later, readable to nobody else.
+
+It may hold secrets, and is encrypted with keys that follow from ``SECRET_KEY`` and ``SECRET_KEY_FALLBACKS``.
+"""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.crypto import salted_hmac
+from structlog.contextvars import get_contextvars
+
+from watcher_site.refusals import Invalid
+
+PURPOSE = "watcher_site.calling"
+
+
+class CallingContext(dict[str, Any]):
+    """Names and values, such as ``user`` and ``request_id``. No log and no traceback shows what is in it."""
+
+    def __repr__(self) -> str:
+        return "<calling context>"
+
+    __str__ = __repr__
+
+
+def caller_of(request: HttpRequest | Any) -> CallingContext:
+    """Return the calling context of a request, of the API or of the console."""
+    return CallingContext(user=request.user.get_username(), request_id=get_contextvars().get("request_id"))
+
+
+def seal(context: Mapping[str, Any]) -> str:
+    """Return a calling context as it is stored."""
+    return cipher().encrypt(orjson.dumps(dict(context))).decode()
+
+
+def unseal(text: str) -> CallingContext:
+    """Return the calling context that was stored so.
+
+    Raises:
+        Invalid: it was sealed with a key that is no longer known.
+    """
+    try:
+        return CallingContext(orjson.loads(cipher().decrypt(text)))
+    except InvalidToken:
+        raise Invalid(
+            "The calling context cannot be read: SECRET_KEY was changed, and SECRET_KEY_FALLBACKS does not name the"
+            " old key."
+        ) from None
+
+
+def cipher() -> MultiFernet:
+    return cipher_of((settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS))
+
+
+@lru_cache(1)
+def cipher_of(secrets: Sequence[str]) -> MultiFernet:
+    """Return what encrypts with the first of these, and decrypts with any."""
+    keys = [salted_hmac(PURPOSE, "", secret=secret, algorithm="sha256").digest() for secret in secrets]
+    return MultiFernet([Fernet(urlsafe_b64encode(key)) for key in keys])
