@@ -30,6 +30,7 @@ class Applier(Worker):
 
     def __init__(self, executor: Executor, host: str | None = None) -> None:
         self.executor = executor
+        self.plans = ActionPlan.objects.all()
         self.runs: dict[int, PlanRun] = {}
         self.jobs = 0
         self.next_look = 0.0
@@ -63,7 +64,7 @@ class Applier(Worker):
         self.next_look = time.monotonic() + settings.POLL_INTERVAL
         if self.heartbeat.lost:
             self.renew()
-        open_again(ActionPlan.objects.all())
+        open_again(self.plans)
         self.watch()
         if self.heartbeat.holds:
             self.adopt()
@@ -137,7 +138,7 @@ class Applier(Worker):
 
     def adopt(self) -> None:
         """Take over plans whose applier is gone, and first recover what it left behind."""
-        free = ActionPlan.objects.free_for(self.service).exclude(pk__in=self.runs)
+        free = self.plans.free_for(self.service).exclude(pk__in=self.runs)
         for pk, owner in free.order_by("pk").values_list("pk", "applier")[: self.free_plans]:
             if ActionPlan.objects.filter(pk=pk, applier=owner).adopt(self.service):
                 self.take_over(ActionPlan.objects.get(pk=pk), owner)
@@ -152,7 +153,7 @@ class Applier(Worker):
 
     def claim(self) -> None:
         """Begin plans that wait, oldest first, as many as may be under way at once."""
-        for plan in ActionPlan.objects.waiting().open()[: self.free_plans]:
+        for plan in self.plans.waiting().open()[: self.free_plans]:
             try:
                 self.begin(plan)
             except ConcurrentTransition:

@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from actions.types.base import DONE, ActionContext, ActionType, Outcome
 from actions.types.nop import Nop
+from plans.management.commands import apply_plan
 from plans.models import ActionPlan
 from tests.api import Caller
 from tests.builders import make_plan
@@ -57,6 +58,12 @@ def test_so_does_a_command_for_its_user_or_whom_it_names(
     monkeypatch.setattr("getpass.getuser", lambda: "rosa")
     call_command("schedule_plan", str(make_plan({"a": []}).uuid), "--start", *options)
     assert dict(kept()) == {"user": person}
+
+
+def test_so_does_a_plan_that_is_run_in_the_foreground(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apply_plan, "run", lambda *_: "SUCCEEDED")
+    call_command("apply_plan", str(make_plan({"a": []}).uuid), "--as=alice")
+    assert dict(kept()) == {"user": "alice"}
 
 
 def watch(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:

@@ -1,0 +1,83 @@
+"""``manage.py apply_plan``: run one plan, here and now, and watch it."""
+
+import logging
+import sys
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from plans.display import Display
+from plans.executors import ThreadExecutor
+from plans.foreground import ForegroundApplier, left_in_words
+from plans.management.commands.run_applier import read_workers
+from plans.models import ActionPlan
+from watcher_site import commands
+from watcher_site.command_line import INTERRUPTED
+from watcher_site.refusals import Conflict
+from watcher_site.state import ConcurrentTransition
+
+State = ActionPlan.State
+EXIT_STATUSES: dict[str, int] = {State.SUCCEEDED: 0, State.FAILED: 3, State.CANCELLED: 4}
+
+
+class Command(commands.Command):
+    help = (
+        "Start a plan, run it in the foreground and show how far it is; or follow the applier that runs it already. "
+        "Exit status: 0 it SUCCEEDED, 3 it FAILED, 4 it was CANCELLED, 130 it was left to other appliers."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("plan", type=UUID, help="the UUID of the plan")
+        parser.add_argument(
+            "--workers",
+            type=read_workers,
+            default=settings.APPLIER_WORKERS,
+            help="how many actions run at once (WATCHER_APPLIER_WORKERS)",
+        )
+        commands.add_person(parser)
+
+    def handle(self, *args: Any, plan: UUID, workers: int, verbosity: int, person: str, **options: Any) -> None:
+        found = ActionPlan.objects.find(plan)
+        start(found, person)
+        if verbosity < 2:
+            # What happens is told in its own way.
+            logging.getLogger().setLevel(max(logging.WARNING, logging.getLogger().level))
+        display = Display(self.stdout)
+        state = run(ForegroundApplier(found, ThreadExecutor(workers), display, by=person), display)
+        if state != State.SUCCEEDED:
+            sys.exit(EXIT_STATUSES.get(state, INTERRUPTED))
+
+
+def start(plan: ActionPlan, person: str) -> None:
+    """Start a plan that was not started yet, in the name of a person.
+
+    Raises:
+        Conflict: it is over.
+    """
+    if plan.state in ActionPlan.FINAL:
+        ways_on = ": manage.py continue_plan makes a plan of what it left undone" if plan.is_continuable else ""
+        raise Conflict(f"plan: {plan.uuid} is {plan.state} already{ways_on}.")
+    if plan.state == State.RECOMMENDED:
+        try:
+            plan.launch(commands.caller(person))
+        except ConcurrentTransition:
+            # Whoever was first started it, so that nothing is left to do here, or gave it up.
+            start(ActionPlan.objects.find(plan.uuid), person)
+
+
+def run(applier: ForegroundApplier, display: Display) -> str:
+    """Run the plan to its end, or until it is left to others, and return its state then."""
+    applier.stop_on_signals()
+    display.start()
+    try:
+        applier.run(once=True)
+    finally:
+        display.stop()
+    ended = applier.shown.plan
+    if ended.state in ActionPlan.FINAL:
+        display.tell(ended.state, ended.status_message or "")
+    else:
+        display.say(left_in_words(ended))
+    return str(ended.state)

@@ -1,0 +1,158 @@
+"""Real ``manage.py apply_plan`` processes: without an applier, beside one, and at a terminal."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from threading import Thread
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from actions.models import Action, ActionEvent
+from plans.models import ActionPlan
+from tests.builders import make_plan
+from tests.end_to_end.test_applier_processes import ROOT, database_url, is_asleep, make_sleepy_plan, state, wait_for
+from watcher_site.models import Service
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+
+class Terminal:
+    """A terminal with a process at it; ``text`` is what stands there."""
+
+    def __init__(self, plan: ActionPlan) -> None:
+        self.text = ""
+        self.ours, theirs = os.openpty()
+        self.process = start("apply_plan", str(plan.uuid), stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        self.reader = Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self) -> None:
+        while True:
+            try:
+                self.text += os.read(self.ours, 4096).decode(errors="replace")
+            except OSError:
+                return
+
+    def await_text(self, text: str) -> None:
+        wait_for(lambda: text in self.text)
+
+    def type(self, text: str) -> None:
+        os.write(self.ours, text.encode())
+
+    def interrupt(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.reader.join(10)
+        os.close(self.ours)
+
+
+def start(command: str, *arguments: str, **streams: Any) -> "subprocess.Popen[str]":
+    quick = {"WATCHER_SERVICE_DOWN_TIME": "1", "WATCHER_POLL_INTERVAL": "0.1", "TERM": "xterm", "COLUMNS": "120"}
+    return subprocess.Popen(
+        [sys.executable, "manage.py", command, *arguments],
+        cwd=ROOT,
+        text=True,
+        env={**os.environ, "DATABASE_URL": database_url(), **quick},
+        **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams),
+    )
+
+
+@pytest.fixture
+def terminal() -> Iterator[Callable[[ActionPlan], Terminal]]:
+    opened: list[Terminal] = []
+
+    def open_terminal(plan: ActionPlan) -> Terminal:
+        opened.append(Terminal(plan))
+        return opened[-1]
+
+    yield open_terminal
+    for one in opened:
+        one.close()
+
+
+def test_a_plan_is_run_without_any_applier() -> None:
+    plan = make_plan({"a": [], "b": ["a"]})
+    process = start("apply_plan", str(plan.uuid))
+    assert process.communicate(timeout=30) == ("SUCCEEDED\n", "")
+    assert (process.returncode, state(plan)) == (0, "SUCCEEDED")
+    assert not Service.objects.present().exists()
+
+
+def test_a_plan_that_fails_ends_with_status_3() -> None:
+    plan = make_plan({"a": []})
+    plan.actions.update(input_parameters={"message": "a", "fail_execute": True})
+    process = start("apply_plan", str(plan.uuid))
+    printed, _ = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert printed.startswith("FAILED nop a: Action failed in execute: ")
+    assert "FAILED 1 of 1 action failed:" in printed
+
+
+def test_beside_an_applier_and_another_of_its_kind_no_action_is_executed_twice() -> None:
+    graph = {str(number): [str(number - 2)] if number > 1 else [] for number in range(40)}
+    holder = Service.register(Service.APPLIER, "elsewhere")
+    Service.objects.filter(pk=holder.pk).update(last_seen_up=timezone.now() + timedelta(hours=1))
+    plan = make_plan(graph, state="ONGOING", applier=holder, hostname="elsewhere")
+    applier = start("run_applier")
+    try:
+        both = [start("apply_plan", str(plan.uuid)) for _ in range(2)]
+        wait_for(lambda: Service.objects.present().count() == 4)
+        holder.retire()  # From now on the three of them may have it.
+        assert [process.wait(30) for process in both] == [0, 0]
+    finally:
+        applier.kill()
+        applier.communicate()
+    assert ActionEvent.objects.filter(event="execute").count() == len(graph)
+
+
+def test_sigterm_leaves_the_plan_to_others() -> None:
+    plan = make_sleepy_plan(1)
+    process = start("apply_plan", str(plan.uuid))
+    wait_for(lambda: is_asleep(plan))
+    process.send_signal(signal.SIGTERM)
+    printed, _ = process.communicate(timeout=30)
+    assert (process.returncode, state(plan)) == (130, "ONGOING")
+    assert printed.endswith("The action plan is ONGOING and goes on with the next applier that is free.\n")
+    assert list(plan.actions.order_by("pk").values_list("state", flat=True)) == ["SUCCEEDED", "SUCCEEDED", "PENDING"]
+    assert ActionPlan.objects.get(pk=plan.pk).applier is None
+
+
+def test_who_presses_ctrl_c_is_asked_and_may_cancel(terminal: Callable[[ActionPlan], Terminal]) -> None:
+    plan = make_sleepy_plan(60)
+    shown = terminal(plan)
+    wait_for(lambda: is_asleep(plan))
+    shown.interrupt()
+    shown.await_text("[c]ancel the plan")
+    shown.type("c\n")
+    assert shown.process.wait(30) == 4
+    assert state(plan) == "CANCELLED"
+    shown.await_text("CANCELLED Action plan was cancelled by ")
+
+
+def test_the_bar_shows_how_far_the_plan_is(terminal: Callable[[ActionPlan], Terminal]) -> None:
+    shown = terminal(make_plan({"a": [], "b": ["a"]}))
+    assert shown.process.wait(30) == 0
+    shown.await_text("2/2")
+    shown.await_text("2 SUCCEEDED")
+
+
+def test_ctrl_c_again_leaves_and_once_more_at_once(terminal: Callable[[ActionPlan], Terminal]) -> None:
+    plan = make_sleepy_plan(60)
+    shown = terminal(plan)
+    wait_for(lambda: is_asleep(plan))
+    shown.interrupt()
+    shown.await_text("[c]ancel the plan")
+    shown.interrupt()
+    shown.await_text("Ctrl-C leaves at once.")
+    shown.interrupt()
+    assert shown.process.wait(10) == 130
+    assert Action.objects.filter(state="ONGOING").count() == 1
