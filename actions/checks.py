@@ -1,4 +1,4 @@
-"""A system check of action types that answer as those of earlier versions did."""
+"""System checks: of action types that answer as those of earlier versions did, and of queues for types."""
 
 from contextlib import suppress
 from typing import Any
@@ -6,6 +6,10 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.utils.module_loading import import_string
+
+from watcher_site import plugins
+
+ZONE = "zone:"
 
 
 @register()
@@ -15,6 +19,17 @@ def check_outcomes(**_: Any) -> list[CheckMessage]:
         for path in settings.ACTION_TYPES
         if answers_with_bool(path)
     ]
+
+
+@register()
+def check_queues(**_: Any) -> list[CheckMessage]:
+    with suppress(Exception):  # A type that cannot be loaded is another check's.
+        named = {subject for subject in settings.CELERY_QUEUES if not subject.startswith(ZONE)}
+        return [
+            Error(f"WATCHER_CELERY_QUEUES: there is no action type {name}.", id="actions.E002")
+            for name in sorted(named - set(plugins.load("ACTION_TYPES")))
+        ]
+    return []
 
 
 def answers_with_bool(path: str) -> bool:

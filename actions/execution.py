@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 
+from django.conf import settings
+
 from actions.checkpoints import Checkpoint
 from actions.derivation import Derivation, finder
 from actions.keeping import find_caller, save_data
@@ -62,6 +64,11 @@ def revert(action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> bool:
     """Undo a SUCCEEDED action, for a rollback. Its state stays; a ``revert`` event says how it went."""
     execution = Execution(action, lease, seat)
     return execution.guarded(execution.revert)
+
+
+def limit_of(action: Action) -> float:
+    """Return after how many seconds one execution of an action, that did not stop by itself, may be given up."""
+    return action.seconds_allowed + settings.ACTION_TIMEOUT_GRACE
 
 
 class Execution(Signalled, Derivation):

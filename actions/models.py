@@ -96,7 +96,7 @@ class Action(StatefulModel):
         related_name="actions",
         db_constraint=False,
         db_index=False,
-        help_text="the applier that executes it",
+        help_text="the applier or the worker that executes it",
     )
     timeout = models.PositiveIntegerField(null=True, help_text="in seconds; null or 0: the site's default")
     interval = models.PositiveIntegerField(default=0, help_text="in seconds; 0: it is not repeated")

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from watcher_site.messages import cut
+from watcher_site.models import Service
 from watcher_site.records import RecordQuerySet
 from watcher_site.refusals import Invalid
 
@@ -30,6 +31,10 @@ DEPENDING = """
 
 def is_due(now: Any = None) -> Q:
     return Q(due_time=None) | Q(due_time__lte=now or timezone.now())
+
+
+def living_workers() -> Any:
+    return Service.objects.active().workers().values("pk")
 
 
 class ActionQuerySet(RecordQuerySet):
@@ -72,13 +77,13 @@ class ActionQuerySet(RecordQuerySet):
         return self.pending().exclude(due_time=None).order_by("due_time")
 
     def interrupted(self) -> Self:
-        """Leave those that began, have not ended, and are to be recovered under a lost worker.
+        """Leave those that began, have not ended, and are to be recovered: no worker that lives has them in hand.
 
         What is to be aborted after those that it derived comes when they have ended, and what is suspended waits, in
         nobody's hands, until it is recalled.
         """
         under_way = Q(state__in=self.model.UNDER_WAY) & (Q(has_derived=False) | ~self.open_parents())
-        return self.present().filter(under_way | self.is_recalled())
+        return self.present().filter(under_way | self.is_recalled()).exclude(owner__in=living_workers())
 
     def recalled(self) -> Self:
         """Leave the suspended ones that are to go on or to end."""
@@ -88,6 +93,19 @@ class ActionQuerySet(RecordQuerySet):
         plans = self.model._meta.get_field("action_plan").related_model
         reason = Q(control__isnull=False) | Q(action_plan__state=plans.State.CANCELLING)
         return Q(state=self.model.State.SUSPENDED) & reason
+
+    def in_hand(self) -> Self:
+        """Leave those that a worker, which lives, is at work on in a process of its own."""
+        return self.present().filter(owner__in=living_workers())
+
+    def going_on(self) -> Self:
+        """Leave those that may begin and those in hand: at one moment, since what is the one may be the other next."""
+        may_begin = Q(state=self.model.State.PENDING) & ~self.open_parents() & is_due()
+        return self.present().filter(may_begin | Q(owner__in=living_workers()))
+
+    def let_go(self, owner: int) -> int:
+        """Have nobody's hands on those of these that a worker has, so that they are recovered at once."""
+        return self.filter(owner=owner).update(owner=None)
 
     def to_revert(self) -> Self:
         """Leave those that succeeded and that no rollback has done with yet, the last to end first."""

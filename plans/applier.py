@@ -6,11 +6,12 @@ from dataclasses import replace
 from django.conf import settings
 from django.db import transaction
 
+from actions import execution
 from actions.dependents import end_all_dependents
 from actions.models import Action
 from actions.signalled import CANCELLED
 from actions.surrender import give_up
-from plans.executors import Executor, Report
+from plans.executors import Beginning, Executor, Report
 from plans.models import ActionPlan
 from plans.runs import PlanRun
 from plans.scheduling import open_again
@@ -114,6 +115,7 @@ class Applier(Worker):
 
     def lose(self, run: PlanRun) -> None:
         run.lose()
+        self.executor.forget(run.plan_pk)
 
     def cancel(self, run: PlanRun) -> None:
         run.cancel()
@@ -147,9 +149,19 @@ class Applier(Worker):
         run = self.runs[plan.pk] = PlanRun(plan, self.service)
         interrupted = run.recover()
         run.remember_later()
+        self.follow(run)
         self.log.info("plan taken over", plan=run.plan_uuid, previous=owner, interrupted=interrupted)
         if run.cancelling:
             self.cancel(run)
+
+    def follow(self, run: PlanRun) -> bool:
+        """Await what workers have in hand, whoever sent it to them, and say whether there is any."""
+        in_hand = run.in_hand()
+        for action in in_hand:
+            if self.executor.follow(run.job(execution.execute, action)):
+                run.follow(action)
+                self.jobs += 1
+        return bool(in_hand)
 
     def claim(self) -> None:
         """Begin plans that wait, oldest first, as many as may be under way at once."""
@@ -186,8 +198,12 @@ class Applier(Worker):
     def collect(self, timeout: float) -> None:
         """Wait so many seconds for actions to end: the end of one starts the next at once."""
         for report in self.executor.finished(timeout):
-            self.jobs -= 1
-            self.take(report)
+            if isinstance(report, Beginning):
+                self.runs[report.job.lease.plan].follow(report.job.action)
+                self.jobs += 1
+            else:
+                self.jobs -= 1
+                self.take(report)
 
     def give_up(self) -> None:
         """Fail what takes longer than it may and does not stop by itself; its plan goes on without it."""
@@ -209,6 +225,8 @@ class Applier(Worker):
             # The action stays as it is in the table; when its plan is looked at anew, it is recovered.
             self.log.error("action interrupted", action=str(action.uuid), exc_info=report.error)
             run.pause(settings.POLL_INTERVAL)
+        elif report.is_abandoned:
+            run.interrupted.append(action)
         elif not report.done:
             if run.has_hours:
                 # The clocks of machines differ: by the database's it is a little too early, or too late.
@@ -232,8 +250,9 @@ class Applier(Worker):
                 return True
             counts = run.actions.count_states()  # A worker that was thought lost has written its outcome after all.
         if run.cancelling:
-            return False
-        if counts.get(Action.State.PENDING) and run.actions.ready().exists():
+            return self.follow(run)
+        if run.actions.going_on().exists():
+            self.follow(run)
             run.walk_all()
             return True
         if counts.get(Action.State.PENDING) and run.remember_later():
@@ -260,6 +279,7 @@ class Applier(Worker):
 
     def drop(self, run: PlanRun) -> None:
         ActionPlan.objects.filter(pk=run.plan_pk).release(run.applier)
+        self.executor.forget(run.plan_pk)
         del self.runs[run.plan_pk]
 
     def stop(self) -> None:

@@ -10,6 +10,7 @@ from watcher_site.statements import Bound, Placeholder, Query
 
 PLAN = ActionPlan.objects.locked().filter(pk=Placeholder("plan"), state=ActionPlan.State.ONGOING)
 OURS = PLAN.filter(applier=Placeholder("applier"))
+ONGOING = Query(PLAN.values_list("pk"))
 HELD = Query(OURS.values_list("pk"))
 OPEN = Query(OURS.open().values_list("pk"))
 STANDING = Query(
@@ -26,6 +27,8 @@ class PlanLease:
     plan: int
     applier: int
     host: str
+    worker: int | None = None
+    """The service that does the work, where that is not the applier itself."""
 
     @classmethod
     def of(cls, plan: ActionPlan, applier: Service) -> "PlanLease":
@@ -34,14 +37,17 @@ class PlanLease:
 
     @property
     def owner(self) -> int:
-        return self.applier
+        return self.applier if self.worker is None else self.worker
 
     def hold(self, has_begun: bool) -> Bound:
         """Return the query that locks the plan, and finds it only while it is ONGOING and this applier's.
 
         What has not begun must wait while the plan is suspended or its window closed. What says when it began has said
-        so before: whatever the statement waits for, that lies within the window.
+        so before: whatever the statement waits for, that lies within the window. What a worker has in hand is guarded
+        by its owner, whichever applier has the plan meanwhile.
         """
+        if has_begun and self.worker is not None:
+            return ONGOING.bind(plan=self.plan)
         if has_begun:
             return HELD.bind(plan=self.plan, applier=self.applier)
         return OPEN.bind(plan=self.plan, applier=self.applier)
@@ -58,5 +64,7 @@ class PlanLease:
         return None
 
     def is_ours(self, applier: int | None, owner: int | None) -> bool:
-        """Say whether an action may be worked at here."""
-        return applier == self.applier and owner in (None, self.owner)
+        """Say whether an action may be worked at here. What a worker has in hand stays there if appliers change."""
+        if owner is not None and owner != self.owner:
+            return False
+        return applier == self.applier or (self.worker is not None and owner == self.worker)

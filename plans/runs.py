@@ -105,6 +105,15 @@ class PlanRun:
             self.ready.clear()
             self.walk_all()
 
+    def follow(self, action: Action) -> None:
+        """Count as at work what a worker began without being sent it from here."""
+        self.at_work.add(action.pk)
+        self.ready = deque(other for other in self.ready if other.pk != action.pk)
+
+    def in_hand(self) -> list[Action]:
+        """Return what workers that live are at work on, and this run does not know of."""
+        return list(self.actions.in_hand().exclude(pk__in=self.at_work))
+
     def remember_later(self) -> bool:
         """Remember what was put off, here or by another applier, and say whether there is any."""
         self.later = list(self.actions.put_off().values_list("due_time", "pk"))
@@ -205,13 +214,13 @@ class PlanRun:
 
     def next_revert(self) -> Job | None:
         """Revert one at a time, so that the order is the reverse of how it was done."""
-        action = None if self.at_work else self.actions.to_revert().first()
+        action = None if self.at_work or self.in_hand() else self.actions.to_revert().first()
         self.reverting = bool(self.at_work or action)
         return self.job(execution.revert, action) if action else None
 
     def job(self, work: Work, action: Action) -> Job:
         # What is reverted stays SUCCEEDED: there is nothing to give up on.
-        limit = inf if work is execution.revert else action.seconds_allowed + settings.ACTION_TIMEOUT_GRACE
+        limit = inf if work is execution.revert else execution.limit_of(action)
         return Job(work, action, self.lease, limit)
 
     def look(self) -> None:
@@ -230,7 +239,7 @@ class PlanRun:
         found = [action for action in found if action.pk not in self.at_work]
         self.ready.extend(action for action in found if action.state == Action.State.PENDING)
         if any(action.state == Action.State.CANCELLING for action in found):
-            # A person cancelled it while it waited for those that it derived.
+            # A person cancelled it while it waited for those that it derived. It may be in a worker's hands already.
             self.recover()
 
     def find_due(self) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
@@ -65,7 +66,7 @@ class ActionPlanPage(RecordPage):
             finished=sum(count for state, count in counts.items() if state in Action.CARRIED_OUT),
             left_out={state: counts[state] for state in LEFT_OUT if state in counts},
             moving=plan.state in MOVING,
-            nobody_runs_it=plan.state in MOVING and not Service.objects.appliers().active().exists(),
+            idle_without=missing_service(plan),
             may_skip=may_skip(self.request, plan),
             may_signal=may_signal(self.request, plan),
             may_suspend=plan.state in plan.SUSPENDABLE and not plan.is_suspended,
@@ -84,6 +85,15 @@ class ActionPlanPage(RecordPage):
             **picture_of(plan, total),
             **context,
         )
+
+
+def missing_service(plan: ActionPlan) -> str | None:
+    """Return the name of the service without which a plan does not go on, if none of them lives."""
+    names = [Service.APPLIER, Service.WORKER] if settings.EXECUTOR == "celery" else [Service.APPLIER]
+    if plan.state not in MOVING:
+        return None
+    alive = set(Service.objects.active().filter(name__in=names).values_list("name", flat=True).distinct())
+    return next((name for name in names if name not in alive), None)
 
 
 def may_skip(request: HttpRequest, plan: ActionPlan) -> bool:

@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 
 from tests.api import Caller
+from tests.broker import broker_answers
 
 # A busy machine draws slowly: that says nothing about the code.
 hypothesis.settings.register_profile("suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -23,6 +24,8 @@ def missing_service(mark: str) -> str:
         return "Chromium is not installed"
     if mark == "prometheus" and not (shutil.which("prometheus") and shutil.which("promtool")):
         return "Prometheus is not installed"
+    if mark == "rabbitmq" and not broker_answers():
+        return "no RabbitMQ server answers at WATCHER_TEST_BROKER_URL"
     return ""
 
 

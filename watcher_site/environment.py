@@ -69,6 +69,37 @@ def is_web_address(text: str) -> bool:
         return False
 
 
+def is_broker_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in {"amqp", "amqps", "pyamqp"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def read_queue(name: str, default: str) -> str:
+    queue: str = read(env.str, name, default)
+    require_queue(name, queue)
+    return queue
+
+
+def read_queues(name: str) -> dict[str, str]:
+    """Read a table of queues by action type or by zone, written like migrate=migrations,zone:az1=az1."""
+    rule = "must name a queue for each action type or zone, like migrate=migrations,zone:az1=az1."
+    queues: dict[str, str] = read(env.dict, name, {}, rule=rule)
+    for subject, queue in queues.items():
+        if not subject.removeprefix("zone:"):
+            refuse(name, rule)
+        require_queue(name, queue)
+    return queues
+
+
+def require_queue(name: str, queue: str) -> None:
+    # The broker keeps names that begin with amq. to itself.
+    if not re.fullmatch(r"(?!amq\.)[A-Za-z0-9_.-]{1,200}", queue):
+        refuse(name, f"a queue's name has letters, digits, and _.- only, and is {queue!r}.")
+
+
 def read_choice(name: str, default: str, choices: Collection[str]) -> str:
     choice = read(env.str, name, default)
     if choice not in choices:

@@ -1,6 +1,9 @@
 """Health for probes, without a login: ``/healthz`` says that the process lives, ``/readyz`` that it can serve."""
 
 from functools import cache
+from math import inf
+from threading import Lock
+from time import monotonic
 
 import structlog
 from django.db import Error, connection
@@ -8,6 +11,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+
+from watcher_site.broker import BrokerLost, require_broker
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +40,41 @@ def require_database() -> None:
         raise NotReady("The database does not answer.") from problem
 
 
+class BrokerWatch:
+    """What came of looking whether the broker answers, for all who ask within `SECONDS` of it.
+
+    Anyone may ask, as often as they like, and each look is a new connection to the broker: there is one at a time.
+    """
+
+    SECONDS = 2
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.forget()
+
+    def forget(self) -> None:
+        self.looked_at, self.answers = -inf, False
+
+    def require(self) -> None:
+        with self.lock:
+            if monotonic() - self.looked_at >= self.SECONDS:
+                self.answers = self.look()
+                self.looked_at = monotonic()
+        if not self.answers:
+            raise NotReady("The broker does not answer: action plans wait.")
+
+    def look(self) -> bool:
+        try:
+            require_broker()
+        except BrokerLost as problem:
+            log.warning("The broker does not answer.", reason=str(problem).strip())
+            return False
+        return True
+
+
+broker_watch = BrokerWatch()
+
+
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
@@ -46,6 +86,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     try:
         require_database()
+        broker_watch.require()
     except NotReady as problem:
         return JsonResponse({"status": "unavailable", "reason": str(problem)}, status=503)
     return JsonResponse({"status": "ok"})

@@ -19,6 +19,9 @@ class ServiceQuerySet(RecordQuerySet):
     def appliers(self) -> Self:
         return self.filter(name=self.model.APPLIER)
 
+    def workers(self) -> Self:
+        return self.filter(name=self.model.WORKER)
+
     def missing(self) -> Self:
         """Leave those whose lease ran out: what they held is for others to take over."""
         return self.exclude(pk__in=self.model.objects.active().values("pk"))
@@ -36,13 +39,14 @@ class ServiceQuerySet(RecordQuerySet):
 
 
 class Service(models.Model):
-    """A running applier or decision engine: what ``GET /v1/services`` shows, and the lease on what it works at.
+    """A running applier, worker or decision engine: what ``GET /v1/services`` shows, and the lease on its work.
 
     One row a process. Whoever holds work points at its row; the row's last sign of life is the lease.
     """
 
     DECISION_ENGINE = "watcher-decision-engine"
     APPLIER = "watcher-applier"
+    WORKER = "watcher-worker"
 
     name = models.CharField(max_length=255)
     host = models.CharField(max_length=255)

@@ -9,6 +9,7 @@ import re
 import socket
 import sys
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from csp.constants import NONCE, NONE, SELF
 
 from watcher_site.environment import (
     env,
+    is_broker_address,
     is_web_address,
     read,
     read_choice,
@@ -25,6 +27,8 @@ from watcher_site.environment import (
     read_number,
     read_numbers,
     read_path,
+    read_queue,
+    read_queues,
     read_switch,
     read_whole,
     refuse,
@@ -208,6 +212,22 @@ POLL_INTERVAL = read_number("WATCHER_POLL_INTERVAL", 1, least=0.01)
 STOP_GRACE = read_number("WATCHER_STOP_GRACE", 60, least=1)
 APPLIER_WORKERS = read_whole("WATCHER_APPLIER_WORKERS", 4, least=1)
 APPLIER_PLANS = read_whole("WATCHER_APPLIER_PLANS", 4, least=1)
+# Who executes actions: threads of the applier, or workers on any machine, which the broker hands them to.
+EXECUTOR = read_choice("WATCHER_EXECUTOR", "threads", ["threads", "celery"])
+if EXECUTOR == "celery" and not find_spec("celery"):
+    refuse("WATCHER_EXECUTOR", "celery needs the package celery, which the extra [celery] brings.")
+CELERY_BROKER_URL = read(env.str, "CELERY_BROKER_URL", "amqp://guest:guest@127.0.0.1:5672//")
+if not is_broker_address(CELERY_BROKER_URL):
+    refuse("CELERY_BROKER_URL", "must be amqp://user:password@host:port/virtual-host, or amqps://….")
+# The queue of actions that the table names none for; it does so by action type (migrate) or by zone (zone:az1).
+CELERY_QUEUE = read_queue("WATCHER_CELERY_QUEUE", "watcher")
+CELERY_QUEUES = read_queues("WATCHER_CELERY_QUEUES")
+# How many actions an applier has sent to workers at once, and how long a message waits before it is sent again.
+CELERY_JOBS = read_whole("WATCHER_CELERY_JOBS", 64, least=1, most=10_000)
+CELERY_RESEND = read_number("WATCHER_CELERY_RESEND", 60, least=0.1, most=86_400)
+# How many actions a worker executes at once, each in a process of its own, and out of which queues.
+WORKER_PROCESSES = read_whole("WATCHER_WORKER_PROCESSES", 4, least=1, most=1000)
+WORKER_QUEUES = read_list("WATCHER_WORKER_QUEUES")
 # An action that something was in the way of is tried again so often, after a pause of seconds that doubles.
 ACTION_RETRIES = read_whole("WATCHER_ACTION_RETRIES", 3, least=0, most=20)
 ACTION_RETRY_INTERVAL = read_number("WATCHER_ACTION_RETRY_INTERVAL", 10, least=0, most=3600)
@@ -409,6 +429,8 @@ LOGGING = {
         "django.request": {"filters": ["traceback_of_faults"]},
         # A Keystone that does not answer is told in our own words.
         "keystoneauth.identity": {"level": "ERROR"},
+        # A line for each task says nothing that the action's own lines do not.
+        "celery": {"level": "WARNING"},
         # These bring handlers of their own.
         **{
             name: {"propagate": True, "handlers": []}

@@ -1,6 +1,6 @@
-"""Where an applier's work is done: the interface, and what passes through it. It has room for other machines."""
+"""Where an applier's work is done: the interface, and what passes through it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
@@ -35,6 +35,15 @@ class Report:
     job: Job
     done: bool
     error: BaseException | None = None
+    is_abandoned: bool = False
+    """Its worker is gone: the action is to be recovered."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A worker that did one job goes on by itself with this one, for which the first made the way free."""
+
+    job: Job
 
 
 class Executor(Protocol):
@@ -44,11 +53,17 @@ class Executor(Protocol):
 
     def submit(self, job: Job) -> None: ...
 
-    def finished(self, timeout: float) -> list[Report]:
+    def follow(self, job: Job) -> bool:
+        """Report on what a worker outside of this process has in hand already; false, if there are no such workers."""
+
+    def finished(self, timeout: float) -> Sequence[Report | Beginning]:
         """Return the reports since the last call, waiting for the first one up to so many seconds."""
 
     def give_up(self) -> list[Job]:
         """Let go of the jobs that take longer than they may, and return them: their seats are free again."""
+
+    def forget(self, plan: int) -> None:
+        """A plan is no longer its applier's: what workers outside of this process do of it is reported as not done."""
 
     def withdraw(self) -> None:
         """Take back what was not begun, leave to others what they have in hand, and what is suspended.

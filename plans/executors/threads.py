@@ -62,6 +62,12 @@ class ThreadExecutor:
     def submit(self, job: Job) -> None:
         self.jobs.put(job)
 
+    def follow(self, job: Job) -> bool:
+        return False
+
+    def forget(self, plan: int) -> None:
+        """These workers notice by themselves, at their next checkpoint, and report."""
+
     def finished(self, timeout: float) -> list[Report]:
         reports = []
         with suppress(Empty):

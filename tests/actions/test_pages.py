@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from actions.models import Action, ActionEvent
 from tests.builders import action, make_plan
+from watcher_site.models import Service
 
 
 @pytest.fixture
@@ -142,3 +143,11 @@ def test_the_list_takes_the_same_queries_whatever_its_size(
     make_plan({str(number): [] for number in range(size)})
     with django_assert_num_queries(4):
         administrator.get(reverse("actions:list"))
+
+
+@pytest.mark.parametrize("name", [Service.APPLIER, Service.WORKER])
+def test_an_action_names_the_service_that_has_it_in_hand(administrator: Client, name: str) -> None:
+    owner = Service.register(name, "one.example")
+    one = action(make_plan({"a": []}, state="ONGOING"), "a")
+    Action.objects.filter(pk=one.pk).update(state="ONGOING", owner=owner)
+    assert f"in the hands of {name} {owner.pk} on one.example" in page(administrator, one)

@@ -17,6 +17,12 @@ class InlineExecutor:
         except OperationalError as problem:
             self.reports.append(Report(job, done=False, error=problem))
 
+    def follow(self, job: Job) -> bool:
+        return False
+
+    def forget(self, plan: int) -> None:
+        pass
+
     def finished(self, timeout: float) -> list[Report]:
         reports, self.reports = self.reports, []
         return reports

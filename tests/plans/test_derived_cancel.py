@@ -6,12 +6,13 @@ import pytest
 
 from actions import execution
 from actions.execution import Execution
-from actions.models import ActionEvent
+from actions.models import Action, ActionEvent
 from actions.types.base import ActionType, Answer, Outcome
 from actions.types.nop import Nop
 from plans.applier import Applier
 from plans.leases import PlanLease
 from plans.models import ActionPlan
+from plans.runs import PlanRun
 from tests.builders import action, make_plan
 from tests.plans.deriving import behave, deriving, proposed
 from tests.plans.inline import InlineExecutor, run_waiting
@@ -132,3 +133,22 @@ def test_an_action_whose_plan_is_taken_over_in_the_last_moment_derives_nothing(
     before_deriving(monkeypatch, lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=other))
     assert not execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
     assert states(plan) == {"a": "ONGOING"}
+
+
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_what_a_living_worker_is_aborting_is_not_aborted_by_a_second_one(is_alive: bool) -> None:
+    """The reply that told of it was lost: the applier comes upon it when the last that it derived has ended."""
+    plan = make_plan({"x": [], "a": ["x"]}, state="ONGOING")
+    worker = Service.register(Service.WORKER, "worker-1")
+    plan.actions.filter(input_parameters__message="x").update(state="ONGOING", attempt=1)
+    a = action(plan, "a")
+    Action.objects.filter(pk=a.pk).update(state="CANCELLING", attempt=1, has_derived=True, owner=worker)
+    run = PlanRun(plan, Service.register(Service.APPLIER, "control"))
+    run.at_work.add(action(plan, "x").pk)
+    assert run.next_job() is None
+    plan.actions.filter(input_parameters__message="x").update(state="SUCCEEDED")
+    if not is_alive:
+        worker.retire()
+    run.end(action(plan, "x"), True)
+    jobs = [run.next_job(), run.next_job()]  # What it comes upon is begun the next time that it is asked.
+    assert [(job.work, job.action) for job in jobs if job] == ([] if is_alive else [(execution.recover, a)])

@@ -255,3 +255,13 @@ def test_who_asks_for_a_plan_that_failed_reads_how_to_go_on() -> None:
 def test_a_plan_that_is_not_there_is_refused() -> None:
     with pytest.raises(CommandError, match="could not be found"):
         call_command("apply_plan", "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11")
+
+
+@pytest.mark.parametrize(("workers", "executor"), [(None, "of the settings"), (3, "threads")])
+def test_threads_are_its_own_where_their_number_is_given(
+    workers: int | None, executor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who names it wants to do without the workers that the settings name."""
+    monkeypatch.setattr(apply_plan, "make_executor", lambda workers: "of the settings")
+    monkeypatch.setattr(apply_plan, "ThreadExecutor", lambda workers: "threads")
+    assert apply_plan.executor_for(workers) == executor

@@ -9,10 +9,12 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import Settings
 
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.builders import make_audit, make_plan, make_strategy
+from watcher_site.models import Service
 
 
 @pytest.fixture
@@ -280,6 +282,32 @@ def test_who_may_not_change_plans_has_no_such_button(client: Client, db: None) -
     log_in_with(client, "view_actionplan", "view_action")
     assert 'id="on-failure"' not in page(client, plan)
     assert client.post(reverse("plans:on-failure", args=[plan.uuid]), {"on_failure": "stop"}).status_code == 403
+
+
+MISSING = {
+    "No applier is running: the plan waits until one is started (manage.py run_applier).",
+    "No worker is running: actions wait until one is started (manage.py run_worker).",
+}
+
+
+@pytest.mark.parametrize(
+    ("executor", "alive", "told"),
+    [
+        ("threads", [], "No applier"),
+        ("threads", [Service.APPLIER], None),
+        ("celery", [Service.WORKER], "No applier"),
+        ("celery", [Service.APPLIER], "No worker"),
+        ("celery", [Service.APPLIER, Service.WORKER], None),
+    ],
+)
+def test_a_plan_that_nobody_executes_says_what_is_to_be_started(
+    administrator: Client, settings: Settings, executor: str, alive: list[str], told: str | None
+) -> None:
+    settings.EXECUTOR = executor
+    for name in alive:
+        Service.register(name, "one.example")
+    text = page(administrator, make_plan({"a": []}, state="ONGOING"))
+    assert [words.split(" is ")[0] for words in MISSING if words in text] == ([told] if told else [])
 
 
 def test_how_long_an_action_sleeps_is_shown_in_seconds(administrator: Client) -> None:

@@ -1,5 +1,6 @@
 """What is to begin later waits, what has begun finishes, and nothing new begins outside of a window."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from plans.models import ActionPlan
 from plans.scheduling import open_again
 from tests.builders import action, make_plan
 from tests.plans.inline import InlineExecutor, run_waiting
+from tests.plans.post import Post
 from watcher_site.models import Service
 
 pytestmark = pytest.mark.django_db
@@ -239,3 +241,33 @@ def test_what_the_database_holds_to_be_too_early_is_not_tried_again_at_once(sett
     applier.submit()
     applier.collect(0)
     assert applier.runs[plan.pk].is_paused
+
+
+# Where workers on other machines execute the actions.
+
+
+@pytest.fixture
+def post(monkeypatch: pytest.MonkeyPatch) -> Iterator[Post]:
+    made = Post(monkeypatch)
+    yield made
+    made.leave()
+
+
+def test_a_worker_goes_on_with_nothing_once_the_window_has_closed(post: Post, monkeypatch: Any, settings: Any) -> None:
+    settings.POLL_INTERVAL = 60  # The applier would find b only then: the worker is to go on with it by itself.
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    close_when_executed(monkeypatch, plan, "a")
+    post.advance()
+    post.deliver()
+    assert states(plan) == {"a": "SUCCEEDED", "b": "PENDING"}
+
+
+def test_what_workers_were_sent_before_the_window_closed_begins_when_it_opens(post: Post) -> None:
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    post.advance()
+    set_hours(plan, HOUR, 2 * HOUR)
+    post.settle()
+    assert (again(plan).state, states(plan)) == ("ONGOING", {"a": "PENDING", "b": "PENDING"})
+    set_hours(plan, -HOUR, HOUR)
+    post.settle()
+    assert again(plan).state == "SUCCEEDED"

@@ -6,19 +6,21 @@ from threading import Event
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import OperationalError, connections
 from django.utils import timezone
 from pytest_django import Settings
 
+from actions.execution import execute
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.surrender import give_up
 from actions.types.base import DONE, ActionType, Outcome
 from actions.types.nop import Nop
 from plans.applier import Applier
-from plans.executors import ThreadExecutor
+from plans.executors import Job, ThreadExecutor
 from plans.leases import PlanLease
 from plans.models import ActionPlan
+from plans.overtime import Overtime
 from plans.proposals import propose
 from tests.builders import action, make_plan
 from tests.plans.inline import run_waiting
@@ -159,6 +161,46 @@ def test_what_hangs_before_it_begins_is_left_to_the_applier_that_took_over() -> 
     one = give_up(plan.actions.get(), lease_of(plan))
     assert one
     assert one.state == "PENDING"
+
+
+def overdue(plan: ActionPlan) -> tuple[Overtime, list[str]]:
+    """Return who watches a process that is stuck in the plan's one action, and what it left."""
+    left: list[str] = []
+    overtime = Overtime(lambda: left.append("the process"), lambda: False)
+    overtime.job = Job(execute, plan.actions.get(), lease_of(plan), limit=-1)
+    return overtime, left
+
+
+@pytest.mark.django_db
+def test_a_worker_process_ends_though_what_it_hangs_in_was_purged() -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    overtime, left = overdue(plan)
+    plan.actions.all().delete()
+    overtime.look()
+    assert left == ["the process"]
+
+
+@pytest.mark.django_db
+def test_a_worker_process_ends_though_giving_up_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("of our own")
+
+    overtime, left = overdue(make_plan({"a": []}, state="ONGOING"))
+    monkeypatch.setattr("plans.overtime.give_up", fail)
+    overtime.look()
+    assert left == ["the process"]
+
+
+@pytest.mark.django_db
+def test_a_worker_process_stays_while_the_database_is_away_and_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise OperationalError
+
+    overtime, left = overdue(make_plan({"a": []}, state="ONGOING"))
+    monkeypatch.setattr("plans.overtime.give_up", fail)
+    monkeypatch.setattr("plans.overtime.connection.close", lambda: None)
+    overtime.look()
+    assert left == []
 
 
 @pytest.fixture

@@ -9,14 +9,21 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from pytest_django import Settings
 
+from tests.broker import BROKER_URL, NO_BROKER_URL
 from watcher_site import health
+from watcher_site.broker import BrokerLost
+
+
+def forget() -> None:
+    health.require_migrations.cache_clear()
+    health.broker_watch.forget()
 
 
 @pytest.fixture(autouse=True)
-def forget_migrations() -> Iterator[None]:
-    health.require_migrations.cache_clear()
+def forget_earlier_answers() -> Iterator[None]:
+    forget()
     yield
-    health.require_migrations.cache_clear()
+    forget()
 
 
 class LostConnection:
@@ -71,3 +78,64 @@ def test_no_probe_is_answered_from_a_cache(client: Client, db: None, path: str) 
 def test_probes_need_no_https(client: Client, db: None, path: str, settings: Settings) -> None:
     settings.SECURE_SSL_REDIRECT = True
     assert client.get(path).status_code == 200
+
+
+@pytest.mark.rabbitmq
+def test_a_site_whose_broker_answers_is_ready(client: Client, db: None, settings: Settings) -> None:
+    settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", BROKER_URL
+    assert client.get("/readyz").status_code == 200
+
+
+def test_a_lost_broker_is_named_without_its_address(client: Client, db: None, settings: Settings) -> None:
+    settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", NO_BROKER_URL
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "unavailable", "reason": "The broker does not answer: action plans wait."}
+
+
+class Broker:
+    """One that answers or does not, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked, self.is_lost = 0, False
+
+    def require(self) -> None:
+        self.asked += 1
+        if self.is_lost:
+            raise BrokerLost("no route to 10.1.2.3")
+
+
+@pytest.mark.parametrize(("is_lost", "status"), [(False, 200), (True, 503)])
+def test_a_broker_is_looked_for_once_however_often_anyone_asks(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch, is_lost: bool, status: int
+) -> None:
+    broker = Broker()
+    broker.is_lost = is_lost
+    monkeypatch.setattr(health, "require_broker", broker.require)
+    monkeypatch.setattr(health, "monotonic", lambda: 100)
+    assert [client.get("/readyz").status_code for _ in range(3)] == [status] * 3
+    assert broker.asked == 1
+
+
+def test_a_broker_that_was_lost_a_moment_ago_is_looked_for_again(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker, clock = Broker(), [100.0]
+    broker.is_lost = True
+    monkeypatch.setattr(health, "require_broker", broker.require)
+    monkeypatch.setattr(health, "monotonic", lambda: clock[-1])
+    assert client.get("/readyz").status_code == 503
+    broker.is_lost = False
+    clock.append(102.0)
+    assert client.get("/readyz").status_code == 200
+
+
+def test_a_site_that_needs_no_broker_asks_for_none(client: Client, db: None, settings: Settings) -> None:
+    settings.CELERY_BROKER_URL = NO_BROKER_URL
+    assert client.get("/readyz").status_code == 200
+
+
+def test_the_api_answers_while_the_broker_is_away(client: Client, db: None, settings: Settings) -> None:
+    settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", NO_BROKER_URL
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/").status_code < 500

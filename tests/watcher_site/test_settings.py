@@ -50,6 +50,14 @@ def start(**variables: str) -> CompletedProcess[str]:
         ("WATCHER_PROMETHEUS_URL", "prometheus.example.org:9090"),
         ("WATCHER_PROMETHEUS_URL", "http://prometheus.example.org:metrics"),
         ("WATCHER_PROMETHEUS_CAFILE", "/no/such/file.pem"),
+        ("WATCHER_EXECUTOR", "processes"),
+        ("CELERY_BROKER_URL", "redis://localhost/1"),
+        ("CELERY_BROKER_URL", "amqp://"),
+        ("CELERY_BROKER_URL", "amqp://localhost:many"),
+        ("WATCHER_CELERY_QUEUE", "amq.ours"),
+        ("WATCHER_CELERY_QUEUES", "migrate"),
+        ("WATCHER_CELERY_QUEUES", "zone:=az1"),
+        ("WATCHER_CELERY_QUEUES", "migrate=two words"),
         ("WATCHER_LOG_FORMAT", "xml"),
         ("WATCHER_LOG_LEVEL", "loud"),
     ],
@@ -140,3 +148,7 @@ def test_debugging_is_off_unless_asked_for() -> None:
 def test_djangos_own_checks_find_nothing_in_production() -> None:
     ended = run("manage.py", "check", "--deploy", "--fail-level", "WARNING", ALLOWED_HOSTS="watcher.example.org")
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_broker_s_password_is_not_shown_with_what_is_wrong_about_its_address() -> None:
+    assert "secret" not in start(CELERY_BROKER_URL="redis://watcher:secret@localhost").stderr

@@ -5,13 +5,12 @@ import sys
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.core.management.base import CommandParser
 
 from plans.display import Display
-from plans.executors import ThreadExecutor
+from plans.executors import Executor, ThreadExecutor
 from plans.foreground import ForegroundApplier, left_in_words
-from plans.management.commands.run_applier import read_workers
+from plans.management.commands.run_applier import make_executor, read_workers
 from plans.models import ActionPlan
 from watcher_site import commands
 from watcher_site.command_line import INTERRUPTED
@@ -33,21 +32,25 @@ class Command(commands.Command):
         parser.add_argument(
             "--workers",
             type=read_workers,
-            default=settings.APPLIER_WORKERS,
-            help="how many actions run at once (WATCHER_APPLIER_WORKERS)",
+            help="how many actions run at once in its own threads, whatever WATCHER_EXECUTOR says",
         )
         commands.add_person(parser)
 
-    def handle(self, *args: Any, plan: UUID, workers: int, verbosity: int, person: str, **options: Any) -> None:
+    def handle(self, *args: Any, plan: UUID, workers: int | None, verbosity: int, person: str, **options: Any) -> None:
         found = ActionPlan.objects.find(plan)
         start(found, person)
         if verbosity < 2:
             # What happens is told in its own way.
             logging.getLogger().setLevel(max(logging.WARNING, logging.getLogger().level))
         display = Display(self.stdout)
-        state = run(ForegroundApplier(found, ThreadExecutor(workers), display, by=person), display)
+        state = run(ForegroundApplier(found, executor_for(workers), display, by=person), display)
         if state != State.SUCCEEDED:
             sys.exit(EXIT_STATUSES.get(state, INTERRUPTED))
+
+
+def executor_for(workers: int | None) -> Executor:
+    """Return the side that the settings name, or threads of its own where their number is given."""
+    return ThreadExecutor(workers) if workers else make_executor(None)
 
 
 def start(plan: ActionPlan, person: str) -> None:

@@ -7,14 +7,27 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from plans.applier import Applier
-from plans.executors import ThreadExecutor
+from plans.executors import Executor, ThreadExecutor
 from watcher_site import commands
+from watcher_site.refusals import Invalid
 
 
 def read_workers(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1000:
         raise argparse.ArgumentTypeError(f"must be a number from 1 to 1000, and is {text}")
     return int(text)
+
+
+def make_executor(workers: int | None) -> Executor:
+    """Return the side that `settings.EXECUTOR` names. Raises: `Invalid`, for threads where there are none."""
+    if settings.EXECUTOR == "threads":
+        return ThreadExecutor(workers or settings.APPLIER_WORKERS)
+    if workers is not None:
+        raise Invalid("--workers: is for threads, and WATCHER_EXECUTOR is celery: give it to run_worker.")
+    # Only where the extra [celery] was installed.
+    from plans.executors.celery import CeleryExecutor
+
+    return CeleryExecutor()
 
 
 class Command(commands.Command):
@@ -24,14 +37,13 @@ class Command(commands.Command):
         parser.add_argument(
             "--workers",
             type=read_workers,
-            default=settings.APPLIER_WORKERS,
-            help="how many actions run at once (WATCHER_APPLIER_WORKERS)",
+            help="how many actions run at once in its threads (WATCHER_APPLIER_WORKERS)",
         )
         parser.add_argument(
             "--once", action="store_true", help="run every plan that waits or lost its applier, then exit"
         )
 
-    def handle(self, *args: Any, workers: int, once: bool, **options: Any) -> None:
-        applier = Applier(ThreadExecutor(workers))
+    def handle(self, *args: Any, workers: int | None, once: bool, **options: Any) -> None:
+        applier = Applier(make_executor(workers))
         applier.stop_on_signals()
         applier.run(once=once)

@@ -1,0 +1,17 @@
+"""Which of the broker's queues an action waits in for a worker."""
+
+from django.conf import settings
+
+from actions.checks import ZONE
+from actions.models import Action
+from cluster.zones import find_zone
+
+
+def queue_of(action: Action) -> str:
+    """Return the queue that `settings.CELERY_QUEUES` names for its type, or else for the zone of what it acts on."""
+    queues: dict[str, str] = settings.CELERY_QUEUES
+    if action.action_type in queues:
+        return queues[action.action_type]
+    if any(subject.startswith(ZONE) for subject in queues):
+        return queues.get(f"{ZONE}{find_zone(action.target)}", settings.CELERY_QUEUE)
+    return str(settings.CELERY_QUEUE)

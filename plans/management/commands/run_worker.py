@@ -1,0 +1,59 @@
+"""``manage.py run_worker``: execute the actions that appliers send over the broker."""
+
+import os
+import sys
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+from django.db import connections
+
+from plans.management.commands.run_applier import read_workers
+from watcher_site import commands
+from watcher_site.refusals import Invalid
+
+
+class Command(commands.Command):
+    help = "Execute the actions that appliers send over the broker, until SIGTERM or SIGINT."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--workers",
+            type=read_workers,
+            default=settings.WORKER_PROCESSES,
+            help="how many actions it executes at once, each in a process (WATCHER_WORKER_PROCESSES)",
+        )
+        parser.add_argument(
+            "--queues",
+            default=",".join(settings.WORKER_QUEUES),
+            help="the queues that it takes actions from, all unless given (WATCHER_WORKER_QUEUES)",
+        )
+
+    def handle(self, *args: Any, workers: int, queues: str, **options: Any) -> None:
+        if settings.EXECUTOR != "celery":
+            raise Invalid("WATCHER_EXECUTOR: must be celery for there to be anything that a worker is sent.")
+        # Only where the extra [celery] was installed.
+        from watcher_site.celery import app, queue_names
+
+        chosen = [name.strip() for name in queues.split(",") if name.strip()] or queue_names()
+        if unknown := sorted(set(chosen) - set(queue_names())):
+            raise Invalid(
+                f"WATCHER_WORKER_QUEUES: no actions are sent to {', '.join(unknown)}, only to"
+                f" {', '.join(queue_names())} (WATCHER_CELERY_QUEUE, WATCHER_CELERY_QUEUES)."
+            )
+        # The processes that are forked have connections of their own.
+        connections.close_all()
+        worker = app.Worker(
+            hostname=f"{uuid4()}@{settings.HOST}",
+            concurrency=workers,
+            pool="prefork",
+            optimization="fair",
+            queues=chosen,
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+            quiet=True,
+        )
+        worker.start()
+        sys.exit(worker.exitcode or os.EX_OK)

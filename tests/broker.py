@@ -1,0 +1,90 @@
+"""The RabbitMQ server of the suite, a way to it that can be cut, and an address at which no broker answers."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from threading import Thread
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from django.test import override_settings
+from kombu import Connection
+
+from watcher_site.broker import BrokerLost, require_broker
+
+BROKER_URL = os.environ.get("WATCHER_TEST_BROKER_URL", "amqp://guest:guest@127.0.0.1:5672//")
+NO_BROKER_URL = "amqp://watcher:secret@127.0.0.1:1//"
+
+
+@cache
+def broker_answers() -> bool:
+    try:
+        with override_settings(EXECUTOR="celery", CELERY_BROKER_URL=BROKER_URL):
+            require_broker()
+    except BrokerLost:
+        return False
+    return True
+
+
+@contextmanager
+def own_queues(*suffixes: str) -> Iterator[list[str]]:
+    """Give names of queues that no other run of the suite uses, and delete these queues in the end."""
+    base = f"watcher-test-{uuid4()}"
+    names = [base, *(f"{base}-{suffix}" for suffix in suffixes)]
+    try:
+        yield names
+    finally:
+        with Connection(BROKER_URL) as connection:
+            for name in names:
+                connection.channel().queue_delete(name)
+
+
+class Way:
+    """A way to the broker, for processes that are to lose it while others keep it."""
+
+    def __init__(self) -> None:
+        parts = urlsplit(BROKER_URL)
+        self.broker = (parts.hostname or "127.0.0.1", parts.port or 5672)
+        self.listener = self.listen(0)
+        self.port = self.listener.getsockname()[1]
+        self.pairs: list[tuple[socket.socket, socket.socket]] = []
+        self.url = parts._replace(netloc=f"{parts.username}:{parts.password}@127.0.0.1:{self.port}").geturl()
+
+    def listen(self, port: int) -> socket.socket:
+        listener = socket.create_server(("127.0.0.1", port))
+        Thread(target=self.accept, args=(listener,), daemon=True).start()
+        return listener
+
+    def accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                far = socket.create_connection(self.broker)
+                self.pairs.append((near, far))
+                for source, target in ((near, far), (far, near)):
+                    Thread(target=self.carry, args=(source, target), daemon=True).start()
+
+    @staticmethod
+    def carry(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def cut(self) -> None:
+        """Break every connection, and refuse new ones."""
+        # It sits in accept, which closing alone does not end.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        pairs, self.pairs = self.pairs, []
+        for end in (end for pair in pairs for end in pair):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def restore(self) -> None:
+        self.listener = self.listen(self.port)

@@ -1,0 +1,271 @@
+"""Real appliers and workers, each a process of its own, on the test database and a real RabbitMQ."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from actions.models import Action, ActionEvent
+from plans.models import ActionPlan
+from tests.broker import BROKER_URL, Way, own_queues
+from tests.builders import action, make_plan
+from tests.end_to_end.test_applier_processes import ROOT, database_url, is_asleep, make_sleepy_plan, state, wait_for
+from watcher_site.models import Service
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.postgresql,
+    pytest.mark.rabbitmq,
+    pytest.mark.django_db(transaction=True),
+]
+Process = subprocess.Popen[str]
+
+
+class Site:
+    """The processes of one site, on as many machines as their host names say."""
+
+    def __init__(self, queues: list[str]) -> None:
+        self.queues = queues
+        self.broker = BROKER_URL
+        self.processes: list[Process] = []
+
+    def start(self, command: str, *arguments: str, **environment: str) -> Process:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", command, *arguments],
+            cwd=ROOT,
+            text=True,
+            stderr=subprocess.PIPE,
+            env={
+                **os.environ,
+                "DATABASE_URL": database_url(),
+                "WATCHER_EXECUTOR": "celery",
+                "CELERY_BROKER_URL": self.broker,
+                "WATCHER_CELERY_QUEUE": self.queues[0],
+                "WATCHER_SERVICE_DOWN_TIME": "2",
+                "WATCHER_POLL_INTERVAL": "0.2",
+                "WATCHER_EMBEDDED_CLOUD_SECONDS": "0.5",
+                **environment,
+            },
+        )
+        self.processes.append(process)
+        return process
+
+    def applier(self, host: str = "control", **environment: str) -> Process:
+        return self.start("run_applier", WATCHER_HOST=host, **environment)
+
+    def worker(self, host: str = "worker-1", *arguments: str, workers: int = 2, **environment: str) -> Process:
+        process = self.start("run_worker", f"--workers={workers}", *arguments, WATCHER_HOST=host, **environment)
+        wait_for(lambda: Service.objects.active().workers().filter(host=host).count() >= workers)
+        return process
+
+    def stop(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with own_queues("heavy") as queues:
+        made = Site(queues)
+        yield made
+        made.stop()
+
+
+def graph(size: int) -> dict[str, list[str]]:
+    return {str(number): [str(parent) for parent in (number - 1, number - 3) if parent >= 0] for number in range(size)}
+
+
+def executions() -> int:
+    return ActionEvent.objects.filter(event="execute").count()
+
+
+def hosts(plan: ActionPlan) -> set[str]:
+    return set(ActionEvent.objects.filter(action__action_plan=plan, event="execute").values_list("host", flat=True))
+
+
+def test_three_machines_run_many_plans_and_no_action_twice(site: Site) -> None:
+    plans = [make_plan(graph(10), state="PENDING") for _ in range(8)]
+    for host in ("worker-1", "worker-2"):
+        site.worker(host)
+    for host in ("control", "worker-1"):
+        site.applier(host)
+    wait_for(lambda: all(state(plan) == "SUCCEEDED" for plan in plans), 60)
+    assert executions() == 80
+    assert not Action.objects.exclude(attempt=1).exists()
+    assert set.union(*(hosts(plan) for plan in plans)) == {"worker-1", "worker-2"}
+
+
+def test_an_action_is_in_the_hands_of_the_worker_process_that_executes_it(site: Site) -> None:
+    plan = make_sleepy_plan(60)
+    site.worker()
+    site.applier()
+    wait_for(lambda: is_asleep(plan))
+    owner = action(plan, "a").owner or plan.actions.get(action_type="sleep").owner
+    assert owner is not None
+    assert (owner.name, owner.host) == (Service.WORKER, "worker-1")
+
+
+def test_what_a_killed_worker_had_in_hand_is_done_by_another(site: Site) -> None:
+    plan = make_sleepy_plan(1)
+    killed = site.worker("worker-1")
+    site.applier()
+    wait_for(lambda: is_asleep(plan))
+    killed.kill()
+    site.worker("worker-2")
+    wait_for(lambda: state(plan) == "SUCCEEDED")
+    assert list(plan.actions.order_by("pk").values_list("attempt", flat=True)) == [1, 2, 1]
+    assert not ActionEvent.objects.filter(finish_time=None).exists()
+
+
+def test_a_killed_process_of_a_worker_that_lives_is_replaced_and_its_action_done(site: Site) -> None:
+    plan = make_sleepy_plan(1)
+    worker = site.worker(workers=1)
+    site.applier()
+    wait_for(lambda: is_asleep(plan))
+    children = subprocess.run(["pgrep", "-P", str(worker.pid)], text=True, capture_output=True, check=True)
+    for pid in children.stdout.split():
+        os.kill(int(pid), signal.SIGKILL)
+    wait_for(lambda: state(plan) == "SUCCEEDED", 60)
+    assert plan.actions.get(action_type="sleep").attempt == 2
+
+
+def test_a_worker_finishes_for_the_next_applier_what_it_began_for_one_that_was_killed(site: Site) -> None:
+    plan = make_sleepy_plan(3)
+    site.worker()
+    killed = site.applier()
+    wait_for(lambda: is_asleep(plan))
+    killed.kill()
+    site.applier("spare")
+    wait_for(lambda: state(plan) == "SUCCEEDED")
+    assert not plan.actions.exclude(attempt=1).exists()
+
+
+def test_a_stopped_applier_hands_over_at_once_while_its_actions_go_on(site: Site) -> None:
+    plan = make_sleepy_plan(4)
+    site.worker()
+    stopped = site.applier(WATCHER_SERVICE_DOWN_TIME="60")
+    wait_for(lambda: is_asleep(plan))
+    stopped.send_signal(signal.SIGTERM)
+    stopped.communicate(timeout=30)
+    assert stopped.returncode == 0
+    assert is_asleep(plan)
+    site.applier("spare")
+    wait_for(lambda: state(plan) == "SUCCEEDED")
+    assert not plan.actions.exclude(attempt=1).exists()
+
+
+def test_a_stopped_worker_finishes_what_it_has_in_hand_and_leaves_the_rest_to_others(site: Site) -> None:
+    plan = make_sleepy_plan(2)
+    stopped = site.worker(WATCHER_SERVICE_DOWN_TIME="60")
+    site.applier()
+    wait_for(lambda: is_asleep(plan))
+    stopped.send_signal(signal.SIGTERM)
+    stopped.communicate(timeout=30)
+    assert stopped.returncode == 0
+    assert list(plan.actions.order_by("pk").values_list("state", "attempt")) == [
+        ("SUCCEEDED", 1),
+        ("SUCCEEDED", 1),
+        ("PENDING", 0),
+    ]
+    assert not Service.objects.present().workers().exists()
+    site.worker("worker-2")
+    wait_for(lambda: state(plan) == "SUCCEEDED")
+
+
+def test_a_running_action_is_aborted_by_its_worker_when_its_plan_is_cancelled(site: Site) -> None:
+    plan = make_sleepy_plan(60)
+    site.worker()
+    site.applier()
+    wait_for(lambda: is_asleep(plan))
+    ActionPlan.objects.get(pk=plan.pk).abandon("alice")
+    wait_for(lambda: state(plan) == "CANCELLED", 10)
+    assert plan.actions.get(action_type="sleep").state == "CANCELLED"
+
+
+def test_actions_go_to_the_queue_of_their_type(site: Site) -> None:
+    plan = make_plan({"a": [], "b": ["a"], "c": ["b"]}, state="PENDING")
+    plan.actions.filter(pk=action(plan, "b").pk).update(action_type="sleep", input_parameters={"duration": 0})
+    routes = {"WATCHER_CELERY_QUEUES": f"sleep={site.queues[1]}"}
+    site.worker("light", f"--queues={site.queues[0]}", **routes)
+    site.worker("heavy", f"--queues={site.queues[1]}", **routes)
+    site.applier(**routes)
+    wait_for(lambda: state(plan) == "SUCCEEDED")
+    events = ActionEvent.objects.filter(event="execute").order_by("pk").values_list("host", flat=True)
+    assert list(events) == ["light", "heavy", "light"]
+
+
+def test_an_action_that_never_ends_is_failed_and_its_worker_goes_on(site: Site) -> None:
+    stuck, other = make_sleepy_plan(1000), make_plan({"a": []}, state="RECOMMENDED")
+    stuck.actions.filter(action_type="sleep").update(action_type="stuck", input_parameters={}, timeout=1)
+    site.worker(
+        workers=1,
+        WATCHER_ACTION_TYPES="actions.types.nop.Nop,tests.end_to_end.stuck.Stuck",
+        WATCHER_ACTION_TIMEOUT_GRACE="0",
+        PYTHONPATH=str(ROOT),
+    )
+    site.applier()
+    wait_for(lambda: state(stuck) == "FAILED")
+    assert "did not stop" in stuck.actions.get(action_type="stuck").status_message
+    other.launch()
+    wait_for(lambda: state(other) == "SUCCEEDED")
+
+
+def test_plans_wait_for_a_broker_that_is_away_at_the_start_and_go_on_when_it_comes(site: Site) -> None:
+    way = Way()
+    way.cut()
+    site.broker = way.url
+    plan = make_plan(graph(6), state="PENDING")
+    applier, worker = site.applier(), site.start("run_worker", "--workers=2", WATCHER_HOST="worker-1")
+    wait_for(lambda: state(plan) == "ONGOING")
+    with pytest.raises(subprocess.TimeoutExpired):
+        applier.wait(2)
+    assert (worker.poll(), executions()) == (None, 0)
+    way.restore()
+    wait_for(lambda: state(plan) == "SUCCEEDED", 60)
+    assert executions() == 6
+
+
+def test_plans_outlive_a_broker_that_goes_and_comes_back_while_they_run(site: Site) -> None:
+    way = Way()
+    site.broker = way.url
+    plans = [make_plan(graph(40), state="PENDING") for _ in range(3)]
+    sleepy = make_sleepy_plan(2)
+    site.worker()
+    applier = site.applier()
+    wait_for(lambda: is_asleep(sleepy))
+    for _ in range(3):
+        way.cut()
+        wait_for(lambda: Service.objects.active().appliers().exists())
+        way.restore()
+    wait_for(lambda: all(state(plan) == "SUCCEEDED" for plan in [*plans, sleepy]), 90)
+    assert applier.poll() is None
+    assert not Action.objects.exclude(attempt=1).exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "problem"),
+    [
+        ("run_worker", ["--queues=nowhere"], "no actions are sent to nowhere"),
+        ("run_worker", ["--workers=0"], "must be a number from 1 to 1000"),
+        ("run_applier", ["--workers=2"], "is for threads"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused_in_one_line(
+    site: Site, command: str, arguments: list[str], problem: str
+) -> None:
+    process = site.start(command, *arguments)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert problem in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_worker_without_a_broker_to_take_from_is_refused(site: Site) -> None:
+    process = site.start("run_worker", WATCHER_EXECUTOR="threads")
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors.count("\n")) == (2, 1)
+    assert "WATCHER_EXECUTOR" in errors

@@ -1,0 +1,69 @@
+"""An applier and a worker in one process, and the post between them in the test's hands: no broker, no threads."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from plans.applier import Applier
+from plans.executors import celery
+from plans.executors.celery import CeleryExecutor
+from plans.executors.post import PostThread
+from plans.letters import Letter, Reply
+from plans.workers import WorkerProcess
+from watcher_site.heartbeat import Heartbeat
+
+
+class Post:
+    """What was sent and not yet delivered: a test delivers, loses or doubles it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.letters: list[Letter] = []
+        monkeypatch.setattr(PostThread, "start", lambda thread: None)
+        monkeypatch.setattr(Heartbeat, "start", lambda heartbeat: None)
+        # The connection is the test's, and so is its transaction.
+        monkeypatch.setattr(BaseDatabaseWrapper, "close", lambda connection: None)
+        monkeypatch.setattr(BaseDatabaseWrapper, "close_if_unusable_or_obsolete", lambda connection: None)
+        monkeypatch.setattr(PostThread, "join", lambda thread, timeout: None)
+        monkeypatch.setattr(celery.app, "send_task", self.collect)
+        self.executor = CeleryExecutor()
+        monkeypatch.setattr(self.executor.outbox, "put", lambda job: self.executor.send(None, job))
+        self.applier = Applier(self.executor, host="control")
+        self.is_stopping = False
+        self.worker = self.hire("worker-1")
+
+    def hire(self, host: str) -> WorkerProcess:
+        worker = WorkerProcess(host, lambda: self.is_stopping)
+        worker.replies.send = self.reply  # type: ignore[method-assign]
+        return worker
+
+    def collect(self, name: str, kwargs: dict[str, Any], **options: Any) -> None:
+        self.letters.append(Letter(**kwargs))
+
+    def reply(self, queue: str, reply: Reply) -> None:
+        self.executor.inbox.replies.put(asdict(reply))
+
+    def advance(self) -> None:
+        """Have the applier read what came, and do what follows from it."""
+        self.applier.look_soon()
+        self.executor.next_sweep = 0
+        self.applier.collect(0)
+        self.applier.advance()
+
+    def deliver(self, worker: WorkerProcess | None = None) -> None:
+        letters, self.letters = self.letters, []
+        for letter in letters:
+            (worker or self.worker).take(letter)
+
+    def settle(self) -> None:
+        """Let everything take its course."""
+        for _ in range(50):
+            self.advance()
+            if self.applier.is_idle:
+                return
+            self.deliver()
+
+    def leave(self) -> None:
+        self.worker.retire()
+        self.applier.stop()
