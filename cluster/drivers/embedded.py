@@ -4,12 +4,10 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
-from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
 from cluster.drivers.base import (
     Checkpoint,
-    CloudBusy,
     CloudFlavor,
     CloudNode,
     CloudServer,
@@ -18,30 +16,29 @@ from cluster.drivers.base import (
     FlavorNotFound,
     NodeNotFound,
     OperationFailed,
-    OperationRefused,
     ServerNotFound,
     proceed,
 )
 from cluster.drivers.embedded_storage import EmbeddedStorage
 from cluster.drivers.ownership import OWNER, may_end, may_undo
 from cluster.drivers.passing import pass_time
+from cluster.drivers.rules import (
+    COLD_MIGRATED,
+    LIVE_MIGRATED,
+    RESTING,
+    describe,
+    describe_node,
+    describe_service,
+    require_free,
+    require_idle,
+    require_movable,
+    require_power,
+    require_resizable,
+)
 from cluster.drivers.scheduler import choose, require_growth, size
 from cluster.models import ComputeNode, Flavor, Server
 
-# Nova's status for each vm_state.
-STATUSES = {
-    Server.State.ACTIVE: "ACTIVE",
-    Server.State.BUILDING: "BUILD",
-    Server.State.PAUSED: "PAUSED",
-    Server.State.SUSPENDED: "SUSPENDED",
-    Server.State.STOPPED: "SHUTOFF",
-    Server.State.RESCUED: "RESCUE",
-    Server.State.RESIZED: "VERIFY_RESIZE",
-    Server.State.SHELVED: "SHELVED",
-    Server.State.ERROR: "ERROR",
-}
 MIGRATING, POWERING_OFF, POWERING_ON, RESIZING = "migrating", "powering-off", "powering-on", "resizing"
-RESTING = (Server.State.STOPPED, Server.State.SUSPENDED, Server.State.SHELVED)
 
 
 class EmbeddedCloud(EmbeddedStorage):
@@ -58,15 +55,17 @@ class EmbeddedCloud(EmbeddedStorage):
         node = ComputeNode.objects.present().filter(hostname=host).first()
         if node is None:
             raise ComputeServiceNotFound(host)
-        return ComputeService(node.hostname, node.status, node.state, node.disabled_reason)
+        return describe_service(node)
 
     def live_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        self.migrate(server, destination, checkpoint, {Server.State.ACTIVE, Server.State.PAUSED})
+        self.migrate(server, destination, checkpoint, LIVE_MIGRATED)
 
     def cold_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        self.migrate(server, destination, checkpoint, {Server.State.ACTIVE, Server.State.STOPPED})
+        self.migrate(server, destination, checkpoint, COLD_MIGRATED)
 
-    def migrate(self, server: str, destination: str | None, checkpoint: Checkpoint, states: set[Server.State]) -> None:
+    def migrate(
+        self, server: str, destination: str | None, checkpoint: Checkpoint, states: frozenset[Server.State]
+    ) -> None:
         node = self.reserve(server, destination, states)
         self.work(server, checkpoint)
         self.finish(server, MIGRATING, node=node, destination=None)
@@ -109,22 +108,15 @@ class EmbeddedCloud(EmbeddedStorage):
     def reserve_size(self, server: str, flavor: str) -> Flavor:
         """Take the room that a server needs beyond its own."""
         row, wanted = self.lock_free(server), find_flavor(flavor)
-        if row.node is None:
-            raise OperationRefused(f"Instance {server} is on no node")
-        if row.state not in {Server.State.ACTIVE, Server.State.STOPPED}:
-            raise OperationRefused(f"Instance {server} can not be resized while it is {row.state}")
-        if row.flavor == wanted.name:
-            raise OperationRefused(f"Instance {server} has flavor {wanted.name} already")
-        if wanted.disk < row.disk:
-            raise OperationRefused(f"The disk of flavor {wanted.name} is smaller than that of instance {server}")
-        require_growth(row, wanted, row.node.hostname)
+        node = require_resizable(row, wanted)
+        require_growth(row, wanted, node.hostname)
         row.task_state, row.operation_owner, row.new_flavor = RESIZING, OWNER.get(), wanted
         row.save_changes(["task_state", "operation_owner", "new_flavor"])
         return wanted
 
     def find_node(self, node: str) -> CloudNode:
         row = find_node(node)
-        return CloudNode(str(row.uuid), row.hostname, row.power_state, count_running(row))
+        return describe_node(row, count_running(row))
 
     def power_on(self, node: str, checkpoint: Checkpoint = proceed) -> None:
         find_node(node)
@@ -132,7 +124,8 @@ class EmbeddedCloud(EmbeddedStorage):
         self.set_power(node, ComputeNode.PowerState.ON, ComputeNode.State.UP)
 
     def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
-        require_idle(find_node(node))
+        row = find_node(node)
+        require_idle(row, count_running(row))
         pass_time(checkpoint)
         self.set_power(node, ComputeNode.PowerState.OFF, ComputeNode.State.DOWN)
 
@@ -141,7 +134,7 @@ class EmbeddedCloud(EmbeddedStorage):
         """Switch a node on or off, and its compute service with it, under the lock that servers arrive under."""
         row = find_node(node, lock=True)
         if power_state == ComputeNode.PowerState.OFF:
-            require_idle(row)
+            require_idle(row, count_running(row))
         row.power_state, row.state = power_state, state
         row.save_changes(["power_state", "state"])
 
@@ -159,13 +152,10 @@ class EmbeddedCloud(EmbeddedStorage):
             raise ComputeServiceNotFound(host)
 
     @transaction.atomic
-    def reserve(self, server: str, destination: str | None, states: set[Server.State]) -> ComputeNode:
+    def reserve(self, server: str, destination: str | None, states: frozenset[Server.State]) -> ComputeNode:
         """Take room for the server where it goes."""
         row = self.lock_free(server)
-        if row.node_id is None:
-            raise OperationRefused(f"Instance {server} is on no node")
-        if row.state not in states:
-            raise OperationRefused(f"Instance {server} can not be migrated so while it is {row.state}")
+        require_movable(row, states)
         row.task_state, row.operation_owner, row.destination = MIGRATING, OWNER.get(), choose(row, destination)
         row.save_changes(["task_state", "operation_owner", "destination"])
         return row.destination
@@ -221,15 +211,8 @@ class EmbeddedCloud(EmbeddedStorage):
     def lock_free(self, server: str) -> Server:
         """Lock a server that no operation is under way on."""
         row = self.lock(server)
-        if row.task_state:
-            raise CloudBusy(f"Instance {server} is busy: {row.task_state}")
+        require_free(row)
         return row
-
-
-def describe(row: Server) -> CloudServer:
-    host = row.node.hostname if row.node else None
-    status = STATUSES[Server.State(row.state)]
-    return CloudServer(str(row.uuid), row.name, status, row.task_state, host, row.flavor or None)
 
 
 def find_flavor(flavor: str) -> Flavor:
@@ -255,13 +238,3 @@ def count_running(node: ComputeNode) -> int:
     """Count the servers that run on a node, are just being changed there, or are on their way to it."""
     resting = Q(node=node, state__in=RESTING, task_state=None)
     return Server.objects.present().filter(Q(node=node) | Q(destination=node)).exclude(resting).count()
-
-
-def require_idle(node: ComputeNode) -> None:
-    if count := count_running(node):
-        raise OperationRefused(f"Compute node {node.hostname} has {count} running server{pluralize(count)}")
-
-
-def require_power(node: ComputeNode) -> None:
-    if node.power_state == ComputeNode.PowerState.OFF:
-        raise OperationRefused(f"Compute node {node.hostname} is switched off")

@@ -10,11 +10,9 @@ from cluster.accounts import account
 from cluster.drivers.base import (
     Checkpoint,
     Cloud,
-    CloudBusy,
     CloudPool,
     CloudVolume,
     OperationFailed,
-    OperationRefused,
     PoolNotFound,
     VolumeNotFound,
     VolumeTypeNotFound,
@@ -22,6 +20,14 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.ownership import OWNER, may_end, may_undo
 from cluster.drivers.passing import pass_time
+from cluster.drivers.storage_rules import (
+    describe_volume,
+    require_free_volume,
+    require_place,
+    require_unpinned,
+    require_way,
+    roomiest,
+)
 from cluster.models import Pool, StorageNode, Volume, VolumeType
 
 MIGRATING, RETYPING = "migrating", "retyping"
@@ -37,7 +43,7 @@ class EmbeddedStorage(Cloud, ABC):
     """What `EmbeddedCloud` does with volumes: ``migration_status`` and ``destination`` say what is going on."""
 
     def find_volume(self, volume: str) -> CloudVolume:
-        return describe_volume(only(Volume.objects.present().filter(uuid=volume), VolumeNotFound(volume)))
+        return describe(only(Volume.objects.present().filter(uuid=volume), VolumeNotFound(volume)))
 
     def find_pool(self, pool: str) -> CloudPool:
         row = find_pool(pool)
@@ -62,23 +68,19 @@ class EmbeddedStorage(Cloud, ABC):
         """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
         row = lock_volume(volume)
         if not may_undo(row):
-            return describe_volume(row)
+            return describe(row)
         held = row.destination_id
         row.migration_status, row.operation_owner, row.destination = None, "", None
         row.save_changes(["migration_status", "operation_owner", "destination"])
         account(lock_pools(Q(pk=held)))
-        return describe_volume(row)
+        return describe(row)
 
     @transaction.atomic
     def reserve_room(self, volume: str, pool: str) -> Pool:
         """Take room for the volume in the pool that it goes to."""
         row = lock_free_volume(volume)
         wanted = find_pool(pool)
-        if row.pool_id == wanted.pk:
-            raise OperationRefused(f"Volume {volume} is already in {pool}")
-        require_movable(row)
-        if row.volume_type and not serves(wanted, row.volume_type):
-            raise OperationRefused(f"Pool {pool} takes no volumes of type {row.volume_type.name}")
+        require_way(row, wanted, is_served=not row.volume_type or serves(wanted, row.volume_type))
         return reserve(row, lock_pools(OPEN & Q(pk=wanted.pk)), MIGRATING)
 
     @transaction.atomic
@@ -89,7 +91,7 @@ class EmbeddedStorage(Cloud, ABC):
             row.migration_status, row.operation_owner = RETYPING, OWNER.get()
             row.save_changes(["migration_status", "operation_owner"])
             return kind, None
-        require_movable(row)
+        require_unpinned(row)
         return kind, reserve(row, lock_pools(OPEN & Q(storage_node__volume_types=kind)), RETYPING)
 
     def work_on(self, volume: str, checkpoint: Checkpoint) -> None:
@@ -146,27 +148,12 @@ def lock_volume(volume: str) -> Volume:
 def lock_free_volume(volume: str) -> Volume:
     """Lock a volume that no operation is under way on."""
     row = lock_volume(volume)
-    if row.migration_status:
-        raise CloudBusy(f"Volume {volume} is busy: {row.migration_status}")
-    if row.status not in {Volume.Status.AVAILABLE, Volume.Status.IN_USE}:
-        raise OperationRefused(f"Volume {volume} can not be moved or retyped while it is {row.status}")
+    require_free_volume(row)
     return row
 
 
 def serves(pool: Pool, kind: VolumeType) -> bool:
     return pool.storage_node.volume_types.filter(pk=kind.pk).exists()
-
-
-def require_place(row: Volume) -> Pool:
-    if row.pool is None:
-        raise OperationRefused(f"Volume {row.uuid} is in no pool")
-    return row.pool
-
-
-def require_movable(row: Volume) -> None:
-    require_place(row)
-    if row.has_snapshots:
-        raise OperationRefused(f"Volume {row.uuid} has snapshots, and can not leave its pool")
 
 
 def lock_pools(which: Q) -> list[Pool]:
@@ -181,25 +168,14 @@ def reserve(row: Volume, pools: list[Pool], status: str) -> Pool:
     Raises:
         OperationRefused: there are none, or none of them has room.
     """
-    if not pools:
-        raise OperationRefused(f"No storage node that could take volume {row.uuid} is enabled and up")
     account(pools)
-    best = max(pools, key=lambda pool: pool.virtual_free)
-    if best.virtual_free < row.size:
-        raise OperationRefused(f"Pool {best.name} has {max(best.virtual_free, 0)} GB free of {row.size} needed")
+    best = roomiest(row, pools)
     row.migration_status, row.operation_owner, row.destination = status, OWNER.get(), best
     row.save_changes(["migration_status", "operation_owner", "destination"])
     account([best])
     return best
 
 
-def describe_volume(row: Volume) -> CloudVolume:
+def describe(row: Volume) -> CloudVolume:
     servers = row.attachments.filter(deleted_at=None, server__deleted_at=None).values_list("server__uuid", flat=True)
-    return CloudVolume(
-        str(row.uuid),
-        row.name,
-        row.status,
-        row.pool.name if row.pool else None,
-        row.volume_type.name if row.volume_type else None,
-        tuple(str(server) for server in servers),
-    )
+    return describe_volume(row, servers)

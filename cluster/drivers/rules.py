@@ -1,0 +1,78 @@
+"""What the embedded cloud asks of servers and nodes before an operation begins, in words for people.
+
+The rows may be locked ones of the tables, or stand in memory alone.
+"""
+
+from django.template.defaultfilters import pluralize
+
+from cluster.drivers.base import CloudBusy, CloudNode, CloudServer, ComputeService, OperationRefused
+from cluster.models import ComputeNode, Flavor, Server
+
+# Nova's status for each vm_state.
+STATUSES = {
+    Server.State.ACTIVE: "ACTIVE",
+    Server.State.BUILDING: "BUILD",
+    Server.State.PAUSED: "PAUSED",
+    Server.State.SUSPENDED: "SUSPENDED",
+    Server.State.STOPPED: "SHUTOFF",
+    Server.State.RESCUED: "RESCUE",
+    Server.State.RESIZED: "VERIFY_RESIZE",
+    Server.State.SHELVED: "SHELVED",
+    Server.State.ERROR: "ERROR",
+}
+RESTING = (Server.State.STOPPED, Server.State.SUSPENDED, Server.State.SHELVED)
+# What a server must be in to be migrated so, or to be resized.
+LIVE_MIGRATED = frozenset({Server.State.ACTIVE, Server.State.PAUSED})
+COLD_MIGRATED = RESIZED = frozenset({Server.State.ACTIVE, Server.State.STOPPED})
+
+
+def describe(row: Server) -> CloudServer:
+    host = row.node.hostname if row.node else None
+    status = STATUSES[Server.State(row.state)]
+    return CloudServer(str(row.uuid), row.name, status, row.task_state, host, row.flavor or None)
+
+
+def describe_service(node: ComputeNode) -> ComputeService:
+    return ComputeService(node.hostname, node.status, node.state, node.disabled_reason)
+
+
+def describe_node(node: ComputeNode, running_servers: int) -> CloudNode:
+    return CloudNode(str(node.uuid), node.hostname, node.power_state, running_servers)
+
+
+def require_free(row: Server) -> None:
+    """Raise `CloudBusy` where an operation is under way."""
+    if row.task_state:
+        raise CloudBusy(f"Instance {row.uuid} is busy: {row.task_state}")
+
+
+def require_movable(row: Server, states: frozenset[Server.State]) -> None:
+    if row.node is None:
+        raise OperationRefused(f"Instance {row.uuid} is on no node")
+    if row.state not in states:
+        raise OperationRefused(f"Instance {row.uuid} can not be migrated so while it is {row.state}")
+
+
+def require_resizable(row: Server, wanted: Flavor) -> ComputeNode:
+    """Return the node that a server may be given another flavor on, if that has room."""
+    if row.node is None:
+        raise OperationRefused(f"Instance {row.uuid} is on no node")
+    if row.state not in RESIZED:
+        raise OperationRefused(f"Instance {row.uuid} can not be resized while it is {row.state}")
+    if row.flavor == wanted.name:
+        raise OperationRefused(f"Instance {row.uuid} has flavor {wanted.name} already")
+    if wanted.disk < row.disk:
+        raise OperationRefused(f"The disk of flavor {wanted.name} is smaller than that of instance {row.uuid}")
+    return row.node
+
+
+def require_idle(node: ComputeNode, running_servers: int) -> None:
+    if running_servers:
+        raise OperationRefused(
+            f"Compute node {node.hostname} has {running_servers} running server{pluralize(running_servers)}"
+        )
+
+
+def require_power(node: ComputeNode) -> None:
+    if node.power_state == ComputeNode.PowerState.OFF:
+        raise OperationRefused(f"Compute node {node.hostname} is switched off")
