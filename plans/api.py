@@ -13,6 +13,7 @@ from actions.serializers import ActionSerializer, SignalSerializer
 from actions.skipping import restore_actions, skip_actions
 from plans.continuing import continue_plan
 from plans.models import ActionPlan
+from plans.preflight_api import PREFLIGHT_PARAMETERS, Preflighting, PreflightSerializer
 from plans.schedule_api import ScheduleSerializer, Scheduling
 from plans.serializers import (
     ActionPlanSerializer,
@@ -39,7 +40,7 @@ PATCHES = {
 }
 
 
-class ActionPlanView(Scheduling, ComposedLookup, ResourceView):
+class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
     serializer_class = ActionPlanSerializer
     model = ActionPlan
     title = "ActionPlan"
@@ -77,8 +78,11 @@ class ActionPlanView(Scheduling, ComposedLookup, ResourceView):
         "restore": (200, ChosenAnswerSerializer),
         "continue_plan": (201, ActionPlanSerializer),
         "signal": (202, ActionPlanSerializer),
+        "preflight": (200, PreflightSerializer),
     }
-    actions_since = dict.fromkeys(("skip", "restore", "continue_plan", "schedule", "signal"), EXTENDED)
+    actions_since = dict.fromkeys(("skip", "restore", "continue_plan", "schedule", "signal", "preflight"), EXTENDED)
+    arguments = {"preflight": PREFLIGHT_PARAMETERS}
+    judging = frozenset({"preflight"})
     policy_actions = ResourceView.policy_actions | {"continue_plan": "continue"}
     example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
 

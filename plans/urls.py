@@ -1,5 +1,6 @@
 from django.urls import path
 
+from plans.preflight_page import PreflightPage
 from plans.restores import Restore
 from plans.schedule_page import Schedule
 from plans.skips import Skip
@@ -10,6 +11,7 @@ app_name = "plans"
 urlpatterns = [
     path("", ActionPlanList.as_view(), name="list"),
     path("<uuid:uuid>/", ActionPlanPage.as_view(), name="detail"),
+    path("<uuid:uuid>/preflight/", PreflightPage.as_view(), name="preflight"),
     path("<uuid:uuid>/start/", Start.as_view(), name="start"),
     path("<uuid:uuid>/schedule/", Schedule.as_view(), name="schedule"),
     path("<uuid:uuid>/skip/", Skip.as_view(), name="skip"),

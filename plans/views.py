@@ -75,6 +75,7 @@ class ActionPlanPage(RecordPage):
             may_continue=plan.is_continuable and not continuation,
             continuation=continuation,
             may_schedule=plan.state in plan.SCHEDULABLE,
+            may_preflight=plan.state in plan.SCHEDULABLE,
             waiting=waiting_in_words(plan),
             window=window_in_words(plan),
             may_cancel=plan.state in plan.CANCELLABLE,

@@ -24,6 +24,10 @@ class ActionSkipException(ActionFailed):
     """Raised by a pre_condition: there is nothing to be done any more, and that is no failure (seed 0)."""
 
 
+class CannotBeForeseen(Exception):
+    """Raised by a foresee: what would come of the action is not known beforehand; the message says why."""
+
+
 class Interruption(BaseException):
     """Raised by a checkpoint: the action is to stop where it is. No action type catches it."""
 
@@ -49,7 +53,7 @@ def explain(error: BaseException) -> str:
 
 
 class Answer(Enum):
-    """What came of an action's `execute` or `go_on` (seed 3)."""
+    """What came of an action's `execute` or `go_on`, or would come of it by its `foresee` (seed 3)."""
 
     OK = "ok"
     ERROR = "error"
@@ -64,7 +68,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `execute` and `go_on` return: an answer, why, in words for people, and what was derived."""
+    """What `execute`, `go_on` and `foresee` return: an answer, why, in words for people, and what was derived."""
 
     answer: Answer
     reason: str = ""
@@ -189,6 +193,19 @@ class ActionType(ABC):
         With WAIT it gives actions to be, which are written into its plan in the same commit. It holds no worker while
         they are executed; then a new instance is asked to `go_on`.
         """
+
+    def foresee(self) -> Outcome:
+        """Do to a model of the cloud what execute would do to the cloud, and answer, or raise, as it would.
+
+        A preflight asks for it after pre_condition, or after recover where the action is at work, and before
+        post_condition; in all of them `cloud()` is the model then. A type that defines it promises that all of these
+        touch nothing else, ask no table and do not wait: mostly it returns ``self.execute()``. It is not inherited, as
+        a subclass may do more. Where a type does not define it, none of these is called.
+
+        Raises:
+            CannotBeForeseen: what would come of it is not known beforehand.
+        """
+        raise CannotBeForeseen(f"What actions of type {self.name} do is not foreseen.")
 
     def go_on(self) -> Outcome:
         """Say what came of an execute that derived actions, now that all of these have ended.

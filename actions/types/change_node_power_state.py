@@ -39,6 +39,9 @@ class ChangeNodePowerState(ActionType):
         self.bring_to(self.state)
         return DONE
 
+    def foresee(self) -> Outcome:
+        return self.execute()
+
     def bring_to(self, state: str) -> None:
         node = cloud().find_node(self.node)
         if node.power_state == state:

@@ -48,6 +48,9 @@ class ChangeNovaServiceState(ActionType):
         self.bring_to(self.state)
         return DONE
 
+    def foresee(self) -> Outcome:
+        return self.execute()
+
     def bring_to(self, state: str) -> None:
         if state == ENABLED:
             cloud().enable_compute_service(self.host)

@@ -73,6 +73,9 @@ class Migrate(ActionType):
         self.move(self.destination)
         return DONE
 
+    def foresee(self) -> Outcome:
+        return self.execute()
+
     def move(self, destination: str | None) -> None:
         if self.is_live:
             cloud().live_migrate(self.server, destination, self.context.checkpoint)

@@ -34,6 +34,9 @@ class Nop(ActionType):
         log.debug("nop", message=self.input_parameters["message"])
         return Outcome(Answer.ERROR) if self.input_parameters["fail_execute"] else DONE
 
+    def foresee(self) -> Outcome:
+        return self.execute()
+
     def post_condition(self) -> None:
         if self.input_parameters["fail_post_condition"]:
             raise ActionFailed("Failed in post_condition")

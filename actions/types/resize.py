@@ -35,6 +35,9 @@ class Resize(ActionType):
         cloud().resize(self.server, self.flavor)
         return DONE
 
+    def foresee(self) -> Outcome:
+        return self.execute()
+
     def abort(self) -> bool:
         return False
 

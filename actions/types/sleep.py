@@ -26,6 +26,9 @@ class Sleep(ActionType):
             self.context.checkpoint()
         return DONE
 
+    def foresee(self) -> Outcome:
+        return DONE
+
     def abort(self) -> bool:
         return True
 

@@ -38,6 +38,9 @@ class Stop(ActionType):
             cloud().stop(self.server)
         return DONE
 
+    def foresee(self) -> Outcome:
+        return self.execute()
+
     def abort(self) -> bool:
         return False
 

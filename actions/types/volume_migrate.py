@@ -74,6 +74,9 @@ class VolumeMigrate(ActionType):
             cloud().migrate_volume(self.volume, str(self.pool))
         return DONE
 
+    def foresee(self) -> Outcome:
+        return self.execute()
+
     def check_movable(self, volume: CloudVolume) -> None:
         """Raise `ActionFailed` where the volume's servers or its type do not let it go there."""
         if volume.servers and volume.status != "in-use":

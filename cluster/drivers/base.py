@@ -1,7 +1,9 @@
 """`Cloud`: the interface through which everything touches the cloud."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -165,8 +167,12 @@ class Cloud(ABC):
     """Whether our tables only mirror the cloud, and `read_contents` tells what they shall hold."""
 
     def read_contents(self, checkpoint: Checkpoint = proceed) -> CloudContents:
-        """Read everything that there is, for a cloud that our tables mirror."""
-        raise NotImplementedError
+        """Read everything that there is.
+
+        Raises:
+            CloudMisconfigured: our tables do not mirror this cloud, but are all that there is.
+        """
+        raise CloudMisconfigured("WATCHER_CLOUD: this cloud lives in our own tables: nothing is read into them.")
 
     @abstractmethod
     def find_server(self, server: str) -> CloudServer:
@@ -256,16 +262,33 @@ class Cloud(ABC):
         """Keep new servers off the host; those on it stay."""
 
 
-@cache
+STAND_IN: ContextVar[Cloud | None] = ContextVar("stand_in", default=None)
+
+
 def cloud() -> Cloud:
-    """Return the cloud that `settings.CLOUD` names, the same one for the whole process."""
+    """Return the cloud that `settings.CLOUD` names, the same one for the whole process, or what stands in for it."""
+    return STAND_IN.get() or load_driver()
+
+
+@cache
+def load_driver() -> Cloud:
     driver: Cloud = import_string(settings.CLOUD)()
     return driver
 
 
+@contextmanager
+def standing_in(model: Cloud) -> Iterator[None]:
+    """Have all that this thread asks of the cloud, and does to it, reach a model of it instead."""
+    token = STAND_IN.set(model)
+    try:
+        yield
+    finally:
+        STAND_IN.reset(token)
+
+
 def forget(*, setting: str, **_: Any) -> None:
     if setting == "CLOUD":
-        cloud.cache_clear()
+        load_driver.cache_clear()
 
 
 setting_changed.connect(forget)

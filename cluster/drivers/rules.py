@@ -1,6 +1,6 @@
 """What the embedded cloud asks of servers and nodes before an operation begins, in words for people.
 
-The rows may be locked ones of the tables, or stand in memory alone.
+The rows may be locked ones of the tables, or stand in memory alone, where a preflight foresees operations.
 """
 
 from django.template.defaultfilters import pluralize

@@ -14,7 +14,7 @@ class Room:
     """A node and what is free on it, which is less than nothing where its capacity was reduced."""
 
     node: ComputeNode
-    free: Mapping[str, float]
+    free: dict[str, float]
 
     def lack(self, needed: Mapping[str, int]) -> str | None:
         """Return what there is too little of, or nothing."""
@@ -24,6 +24,12 @@ class Room:
                 return f"{self.node.hostname} has {free:g} {unit} free of {needed[resource]} needed."
         return None
 
+    def suits(self, server: Server) -> bool:
+        """Say whether the scheduler may choose this node, which is enabled, for a server that is elsewhere."""
+        return (
+            self.node.state == ComputeNode.State.UP and self.node.pk != server.node_id and not self.lack(size(server))
+        )
+
 
 def size(thing: Server | Flavor) -> dict[str, int]:
     return {resource: getattr(thing, resource) for resource in UNITS}
@@ -31,9 +37,13 @@ def size(thing: Server | Flavor) -> dict[str, int]:
 
 def require_growth(server: Server, flavor: Flavor, hostname: str) -> None:
     """Raise `NoValidHost` unless the node that a server is on, which stays locked, has room for it to grow."""
+    [room] = lock_nodes(hostname)
+    check_growth(server, flavor, room)
+
+
+def check_growth(server: Server, flavor: Flavor, room: Room) -> None:
     own = size(server)
     growth = {resource: max(wanted - own[resource], 0) for resource, wanted in size(flavor).items()}
-    [room] = lock_nodes(hostname)
     if reason := room.lack(growth):
         raise NoValidHost(reason)
 
@@ -61,7 +71,10 @@ def choose(server: Server, hostname: str | None) -> ComputeNode:
         OperationRefused: the host that was asked for is unknown, disabled, down, or where the server is already.
         NoValidHost: it has no room, or none of them has.
     """
-    rooms = lock_nodes(hostname)
+    return choose_among(lock_nodes(hostname), server, hostname)
+
+
+def choose_among(rooms: list[Room], server: Server, hostname: str | None) -> ComputeNode:
     return check_wanted(server, hostname, rooms) if hostname else find_best(server, rooms)
 
 
@@ -82,12 +95,7 @@ def check_wanted(server: Server, hostname: str, rooms: list[Room]) -> ComputeNod
 
 def find_best(server: Server, rooms: list[Room]) -> ComputeNode:
     """Return the node with the most memory free among those that are up and have room."""
-    needed = size(server)
-    fitting = [
-        room
-        for room in rooms
-        if room.node.state == ComputeNode.State.UP and room.node.pk != server.node_id and not room.lack(needed)
-    ]
+    fitting = [room for room in rooms if room.suits(server)]
     if not fitting:
         raise NoValidHost()
     return max(fitting, key=lambda room: room.free["memory"]).node

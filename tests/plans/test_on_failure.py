@@ -6,12 +6,14 @@ import pytest
 from django.db import OperationalError, connection
 
 from actions import execution
+from actions.dependencies import change_dependencies
 from actions.models import Action
 from actions.signalling import signal_action
 from actions.types.base import ActionType, Answer, Outcome
 from actions.types.nop import Nop
 from plans.applier import Applier
 from plans.models import ActionPlan
+from plans.preflight import preflight
 from tests.builders import action, make_plan
 from tests.plans.deriving import behave, deriving
 from tests.plans.inline import run_waiting
@@ -178,6 +180,32 @@ def test_the_end_of_many_takes_one_statement(monkeypatch: pytest.MonkeyPatch) ->
 
 def cancel_by_signal(plan: ActionPlan, name: str) -> None:
     signal_action(action(plan, name).uuid, Action.Signal.CANCEL, "alice")
+
+
+def choose_stop_afterwards(plan: ActionPlan) -> None:
+    cancel_by_signal(plan, "a")
+    again(plan).choose_on_failure("stop")
+
+
+def depend_on_it_afterwards(plan: ActionPlan) -> None:
+    again(plan).choose_on_failure("stop")
+    plan.actions.get(input_parameters__message="b").parent_links.all().delete()
+    cancel_by_signal(plan, "a")
+    change_dependencies(action(plan, "b").uuid, lambda _: [action(plan, "a").uuid])
+
+
+@pytest.mark.parametrize("cancel_first", [choose_stop_afterwards, depend_on_it_afterwards])
+def test_what_was_cancelled_before_takes_along_what_came_to_depend_on_it_later(
+    cancel_first: Callable[[ActionPlan], None],
+) -> None:
+    plan = make_plan({"a": [], "b": ["a"], "c": ["b"], "other": []})
+    cancel_first(plan)
+    foreseen = {one.action.uuid: (one.outcome, one.foresight.message) for one in preflight(again(plan)).prospects}
+    again(plan).launch()
+    run_waiting()
+    assert states(plan) == {"a": "CANCELLED", "b": "CANCELLED", "c": "CANCELLED", "other": "SUCCEEDED"}
+    ended = plan.actions.exclude(pk=action(plan, "a").pk)
+    assert foreseen == {one.uuid: (one.state, one.status_message) for one in ended}
 
 
 def test_where_the_plan_says_continue_what_depends_on_what_was_cancelled_before_is_executed() -> None:

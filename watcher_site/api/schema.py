@@ -144,7 +144,7 @@ class ResourceSchema(AutoSchema):
 
     def query_parameters(self) -> list[OpenApiParameter]:
         if self.view.action not in LISTS:
-            return []
+            return list(self.view.arguments.get(self.view.action, []))
         offer = self.view.offer(self.version)
         return self.view.query_parameters or [*paging_parameters(offer), *filter_parameters(offer)]
 
@@ -197,7 +197,7 @@ class ResourceSchema(AutoSchema):
         if code == 404:
             return "{identifier}" in self.path or self.view.action in (*LISTS, "create")
         if code == 409:
-            return self.method != "GET"
+            return self.method != "GET" or self.view.action in self.view.judging
         return code not in (411, 413) or self.get_request_serializer() is not None
 
     def get_serializer_name(self, serializer: Any, direction: Any) -> str:

@@ -41,6 +41,7 @@ urlpatterns = [
     *read("action_plans", ActionPlanView, CHANGEABLE),
     route(f"action_plans/{IDENTIFIER}/start", ActionPlanView, "action_plans-start", post="start"),
     route(f"action_plans/{IDENTIFIER}/schedule", ActionPlanView, "action_plans-schedule", post="schedule"),
+    route(f"action_plans/{IDENTIFIER}/preflight", ActionPlanView, "action_plans-preflight", get="preflight"),
     route(f"action_plans/{IDENTIFIER}/skip", ActionPlanView, "action_plans-skip", post="skip"),
     route(f"action_plans/{IDENTIFIER}/restore", ActionPlanView, "action_plans-restore", post="restore"),
     route(f"action_plans/{IDENTIFIER}/continue", ActionPlanView, "action_plans-continue", post="continue_plan"),

@@ -41,6 +41,7 @@ HISTORY: dict[Version, str] = {
         " changes."
         " `POST /v1/actions/{id}/signal` and `POST /v1/action_plans/{uuid}/signal` have what runs end, wait or go on:"
         " the state SUSPENDED, which reads ONGOING before, `control` of actions, `suspended_by` of action plans."
+        " `GET /v1/action_plans/{uuid}/preflight` tells what of a plan would be skipped or fail now."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

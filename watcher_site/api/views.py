@@ -61,7 +61,8 @@ class ResourceView(ViewSetMixin, VersionedView):
     For the OpenAPI document: what the path may name an object by (``identifiers``, and since when), the serializers
     of the bodies (``bodies``, and since when, where that is later than the action), the status and the serializer of
     answers that are not the resource itself (``answers``), the version that brought an action (``actions_since``), the
-    query of lists that do not page (``query_parameters``), and a step of a patch that makes sense (``example_step``).
+    query of lists that do not page (``query_parameters``) and of other actions (``arguments``), the reading ones that
+    the state of the object may forbid (``judging``), and a step of a patch that makes sense (``example_step``).
     """
 
     serializer_class: type[ResourceSerializer]
@@ -82,6 +83,8 @@ class ResourceView(ViewSetMixin, VersionedView):
     answers: dict[str, tuple[int, Any]] = {}
     actions_since: dict[str, versions.Version] = {}
     query_parameters: list[Any] = []
+    arguments: dict[str, list[Any]] = {}
+    judging: frozenset[str] = frozenset()
     example_step: dict[str, Any] = {}
     policy_actions = {
         "short_list": "get_all",

@@ -1,0 +1,121 @@
+"""What would become of an action if it were executed now, found out on a model of the cloud by its own code."""
+
+from dataclasses import dataclass
+
+import structlog
+
+from actions.models import Action
+from actions.outcomes import judge, read
+from actions.signalled import GAVE_ITSELF_UP
+from actions.types.base import (
+    OWN_EXCEPTIONS,
+    ActionContext,
+    ActionSkipException,
+    ActionType,
+    Answer,
+    CannotBeForeseen,
+    Outcome,
+    Recovery,
+    explain,
+    make,
+)
+from cluster.drivers.base import Cloud, standing_in
+from cluster.drivers.ownership import acting_for
+
+log = structlog.get_logger(__name__)
+State = Action.State
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """The final state that an action would come to, with the message that it would have.
+
+    Without a state it cannot be foreseen, and the message says why.
+    """
+
+    state: str | None
+    message: str | None = None
+
+
+def foresee(action: Action, model: Cloud) -> Foresight:
+    """Do to a model of the cloud what an action that has not ended would do to the cloud, and tell how it would end.
+
+    The action goes through its transitions in memory: it must not be saved.
+    """
+    try:
+        with standing_in(model), acting_for(str(action.uuid), action.attempt):
+            Rehearsal(action).run()
+    except CannotBeForeseen as reason:
+        return Foresight(None, str(reason))
+    except Exception as problem:
+        log.warning("foresight broke off", action=str(action.uuid), action_type=action.action_type, exc_info=problem)
+        return Foresight(None, f"What it would do is not foreseen: that broke off with {type(problem).__name__}.")
+    return Foresight(action.state, action.status_message)
+
+
+class Rehearsal:
+    """The phases of one action, as `Execution` has them; in ``phase`` the one that it is in."""
+
+    action_type: ActionType
+    phase: str
+
+    def __init__(self, action: Action) -> None:
+        self.action = action
+
+    def run(self) -> None:
+        """Bring the action to its end. Raises: `CannotBeForeseen`."""
+        try:
+            self.go_through()
+        except OWN_EXCEPTIONS as problem:
+            if isinstance(problem, ActionSkipException) and self.phase == "pre_condition":
+                self.action.skip_automatically(explain(problem))
+            else:
+                self.action.fail(self.phase, explain(problem))
+
+    def go_through(self) -> None:
+        if self.action.has_derived:
+            raise CannotBeForeseen("It waits for actions that it derived, and what it does then is not foreseen.")
+        if self.action.state == State.CANCELLING or self.action.control == Action.Signal.CANCEL:
+            raise CannotBeForeseen("It is being aborted.")
+        if self.begin() is Recovery.DONE:
+            return self.action.succeed()
+        self.phase = "execute"
+        return self.end(judge(self.action, read(self.action_type, "foresee")))
+
+    def begin(self) -> Recovery:
+        """Do what comes before the execution: look at the cloud, or find out how far a worker has come."""
+        self.phase = "pre_condition" if self.action.state == State.PENDING else "recover"
+        self.action_type = load(self.action)
+        if self.phase == "recover":
+            if self.action.state == State.SUSPENDED:
+                self.action.resume()
+            return self.action_type.recover()
+        self.action_type.pre_condition()
+        self.action.begin()
+        return Recovery.AGAIN
+
+    def end(self, outcome: Outcome) -> None:
+        if outcome.answer is Answer.RETRY:
+            raise CannotBeForeseen(f"It would be tried again later: {outcome.reason}")
+        if outcome.answer is Answer.WAIT:
+            raise CannotBeForeseen("It derives actions, and what these do is not foreseen.")
+        if outcome.answer is Answer.CANCEL:
+            self.action.request_abort()
+            return self.action.finish_abort(f"{GAVE_ITSELF_UP} {outcome.reason}".strip())
+        self.phase = "post_condition"
+        self.action_type.post_condition()
+        return self.action.succeed()
+
+
+def load(action: Action) -> ActionType:
+    """Return the type's instance for an action, if the type foresees what its actions do.
+
+    Raises:
+        ActionFailed: as `make`.
+        CannotBeForeseen: it does not define so itself.
+    """
+    context = ActionContext(str(action.uuid), data=dict(action.data))
+    action_type = make(action.action_type, action.input_parameters, context)
+    if "foresee" not in vars(type(action_type)):
+        raise CannotBeForeseen(f"What actions of type {action.action_type} do is not foreseen.")
+    return action_type

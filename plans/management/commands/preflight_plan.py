@@ -1,0 +1,55 @@
+"""``manage.py preflight_plan``: tell what of a plan would be skipped or fail now."""
+
+import sys
+from typing import Any
+from uuid import UUID
+
+from django.core.management import CommandParser
+
+from plans.models import ActionPlan
+from plans.preflight import UNKNOWN, Preflight, Prospect, preflight
+from watcher_site import commands
+
+NOT_ALL_SUCCEED, NOT_ALL_FORESEEN = 1, 3
+UNREAD = "The cloud was never read: run manage.py sync_cluster."
+
+
+class Command(commands.Command):
+    help = (
+        "Tell what of a plan would be skipped or fail if it began now; nothing is executed. Exit status: 0 all would "
+        "succeed, 1 something would not, 3 nothing is known that would not, but not all can be foreseen."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("plan", type=UUID, help="the UUID of the plan")
+
+    def handle(self, *args: Any, plan: UUID, **options: Any) -> None:
+        found = preflight(ActionPlan.objects.find(plan))
+        for prospect in found.remarkable:
+            self.stdout.write(line(prospect))
+        self.stdout.write(summary(found))
+        if status := exit_status(found):
+            sys.exit(status)
+
+
+def line(prospect: Prospect) -> str:
+    action = prospect.action
+    return f"{prospect.outcome:<9}  {action.uuid}  {action.called}  {prospect.words}".rstrip()
+
+
+def summary(found: Preflight) -> str:
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in found.counts.items() if count)
+    ended = sum(found.ended.values())
+    parts = [f"Foreseen: {counts or 'nothing'}."]
+    if ended:
+        parts.append(f"Ended already: {ended}.")
+    if found.is_mirrored:
+        parts.append(f"The cloud as it was read {found.read_at:%Y-%m-%d %H:%M:%S} UTC." if found.read_at else UNREAD)
+    return " ".join(parts)
+
+
+def exit_status(found: Preflight) -> int:
+    outcomes = {prospect.outcome for prospect in found.remarkable}
+    if outcomes - {UNKNOWN}:
+        return NOT_ALL_SUCCEED
+    return NOT_ALL_FORESEEN if outcomes else 0

@@ -1,0 +1,193 @@
+"""What would be skipped or fail if a plan began now: its actions in order, on a model of the cloud."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import itemgetter
+from uuid import UUID
+
+from actions.dependents import WITHOUT_SUCCESS, not_executed
+from actions.foresight import Foresight, foresee
+from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionParent
+from cluster.drivers.base import cloud
+from cluster.foresight import ForeseenCloud
+from cluster.models import Synchronization
+from plans.models import ActionPlan
+from plans.settlement import STUCK
+from watcher_site.refusals import Conflict
+
+State = Action.State
+UNKNOWN = "UNKNOWN"
+"""What is counted where a state is not foreseen."""
+OUTCOMES = (State.SUCCEEDED, State.SKIPPED, State.FAILED, State.CANCELLED, UNKNOWN)
+
+# What messages tell of what has happened, and what a preflight says instead.
+FORETOLD = {
+    SKIPPED_AUTOMATICALLY: "would be skipped:",
+    FAILED_IN: "would fail in",
+    NOT_EXECUTED: "would not be executed:",
+}
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """One action that has not ended, and what would become of it. It went there in memory, and must not be saved."""
+
+    action: Action
+    foresight: Foresight
+
+    @property
+    def outcome(self) -> str:
+        return str(self.foresight.state or UNKNOWN)
+
+    @property
+    def words(self) -> str:
+        """Its message, as of something that has not happened."""
+        message = self.foresight.message or ""
+        for told, foretold in FORETOLD.items():
+            if message.startswith(told):
+                return f"{foretold}{message.removeprefix(told)}"
+        return message
+
+    @property
+    def is_remarkable(self) -> bool:
+        """Whether it would not just succeed."""
+        return self.foresight.state != State.SUCCEEDED
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What would become of a plan's actions, in the order in which one worker would take them.
+
+    ``ended`` counts those that have ended already, by their states. ``is_mirrored``: the cloud is known from tables
+    that mirror it, and were last read whole at ``read_at``, if ever.
+    """
+
+    prospects: Sequence[Prospect]
+    ended: Mapping[str, int]
+    is_mirrored: bool = False
+    read_at: datetime | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many would end in each of the `OUTCOMES`."""
+        counts = Counter(prospect.outcome for prospect in self.prospects)
+        return {str(outcome): counts[outcome] for outcome in OUTCOMES}
+
+    @property
+    def remarkable(self) -> list[Prospect]:
+        return [prospect for prospect in self.prospects if prospect.is_remarkable]
+
+
+def preflight(plan: ActionPlan) -> Preflight:
+    """Foresee each action of a plan that has not ended, on what those before it would leave behind.
+
+    The number of queries does not grow with the plan, nor with the cloud; nothing is written.
+
+    Raises:
+        Conflict: nothing of the plan begins any more.
+    """
+    if plan.state not in ActionPlan.SCHEDULABLE:
+        raise Conflict(f"Action plan {plan.uuid} is {plan.state}: nothing of it begins any more.")
+    actions = {action.pk: action for action in plan.actions.unfinished().order_by("pk")}
+    ended = {state: count for state, count in plan.actions.all().count_states().items() if state in Action.FINAL}
+    walk = Walk(plan, actions, parents_among(plan, actions))
+    walk.begin_after(ended_parents(plan))
+    return Preflight(walk.prospects(), ended, *freshness())
+
+
+def freshness() -> tuple[bool, datetime | None]:
+    """Say whether our tables mirror the cloud, and when they were last read."""
+    if not cloud().is_mirrored:
+        return False, None
+    return True, Synchronization.objects.values_list("succeeded_at", flat=True).first()
+
+
+def parents_among(plan: ActionPlan, actions: Mapping[int, Action]) -> dict[int, list[int]]:
+    """Return which of these actions each of them waits for."""
+    parents: dict[int, list[int]] = {key: [] for key in actions}
+    links = ActionParent.objects.filter(child__action_plan=plan).exclude(child__state__in=Action.FINAL)
+    for child, parent in links.values_list("child", "parent"):
+        if child in actions and parent in actions:
+            parents[child].append(parent)
+    return parents
+
+
+def ended_parents(plan: ActionPlan) -> list[tuple[int, int, UUID, str]]:
+    """Return what waits to begin, and what ended without success before: child, parent, its UUID and its state.
+
+    Only of a plan that says stop, the parents that ended first come first.
+    """
+    if plan.on_failure != ActionPlan.OnFailure.STOP:
+        return []
+    links = ActionParent.objects.filter(child__action_plan=plan, child__state=State.PENDING)
+    ended = links.filter(parent__state__in=WITHOUT_SUCCESS, parent__deleted_at=None)
+    in_order_of_end = ended.order_by("parent__updated_at", "parent", "child")
+    return list(in_order_of_end.values_list("child", "parent", "parent__uuid", "parent__state"))
+
+
+class Walk:
+    """Goes through the actions of a plan that have not ended, each after those that it waits for."""
+
+    def __init__(self, plan: ActionPlan, actions: Mapping[int, Action], parents: Mapping[int, Sequence[int]]) -> None:
+        self.plan, self.actions, self.parents = plan, actions, parents
+        self.ended_parents: dict[int, list[int]] = defaultdict(list)
+        self.model = ForeseenCloud.load()
+        self.ends: dict[int, tuple[int, Foresight]] = {}
+        """Of those that end what depends on them: how many did so before, and how it ends."""
+
+    def begin_after(self, links: Iterable[tuple[int, int, UUID, str]]) -> None:
+        """Have what `ended_parents` tells of end what depends on it."""
+        for child, parent, uuid, state in links:
+            self.ended_parents[child].append(parent)
+            self.ends.setdefault(parent, (len(self.ends), Foresight(State(state), not_executed(uuid, state))))
+
+    def prospects(self) -> list[Prospect]:
+        order = in_order(self.actions, self.parents)
+        found = [Prospect(self.actions[key], self.look(self.actions[key])) for key in order]
+        stuck = self.actions.keys() - set(order)
+        return found + [Prospect(self.actions[key], Foresight(State.CANCELLED, STUCK)) for key in sorted(stuck)]
+
+    def look(self, action: Action) -> Foresight:
+        is_spared = action.has_derived or action.state != State.PENDING
+        parents = (*self.ended_parents[action.pk], *self.parents[action.pk])
+        inherited = [self.ends[parent] for parent in parents if parent in self.ends]
+        if inherited and not is_spared:
+            # Of several, the first that ended took it along.
+            self.ends[action.pk] = min(inherited, key=itemgetter(0))
+            return self.ends[action.pk][1]
+        foresight = foresee(action, self.model)
+        if foresight.state in WITHOUT_SUCCESS and self.is_binding(action):
+            end = Foresight(foresight.state, not_executed(action.uuid, foresight.state))
+            self.ends[action.pk] = len(self.ends), end
+        return foresight
+
+    def is_binding(self, action: Action) -> bool:
+        """Say whether what depends on an action ends with it."""
+        return action.derived_from_id is not None or self.plan.on_failure == ActionPlan.OnFailure.STOP
+
+
+def in_order(actions: Mapping[int, Action], parents: Mapping[int, Iterable[int]]) -> list[int]:
+    """Return the keys as one worker would take them: what runs, then generation by generation, each by its keys.
+
+    What waits for each other is left out.
+    """
+    children = defaultdict(list)
+    waiting = dict.fromkeys(actions, 0)
+    for child, its in parents.items():
+        for parent in its:
+            children[parent].append(child)
+            waiting[child] += 1
+    order: list[int] = []
+    generation = [key for key, number in waiting.items() if not number]
+    while generation:
+        order += sorted(generation, key=lambda key: (actions[key].state == State.PENDING, key))
+        released = []
+        for parent in generation:
+            for child in children[parent]:
+                waiting[child] -= 1
+                if not waiting[child]:
+                    released.append(child)
+        generation = released
+    return order

@@ -1,0 +1,105 @@
+"""The preflight of a plan, through the API."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.auth.models import Permission, User
+
+from actions.models import Action
+from plans.models import ActionPlan
+from tests.api import Caller, fault
+from tests.builders import action, make_plan
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def newest(reader: User) -> Caller:
+    return Caller(reader, "1.12")
+
+
+def failing(number: int, plan: ActionPlan | None = None) -> ActionPlan:
+    """Make a plan of one action that passes and then some that fail."""
+    plan = plan or make_plan({"fine": []})
+    for place in range(number):
+        parameters = {"message": f"bad-{place}", "fail_execute": True}
+        Action.objects.create(action_plan=plan, action_type="nop", input_parameters=parameters)
+    return plan
+
+
+def test_it_counts_and_names_what_would_not_just_succeed(newest: Caller) -> None:
+    plan = failing(1)
+    bad = action(plan, "bad-0")
+    answer = newest.get(f"/action_plans/{plan.uuid}/preflight").json()
+    [found] = answer.pop("actions")
+    links = found.pop("links")
+    assert answer == {
+        "action_plan_uuid": str(plan.uuid),
+        "cloud_is_mirrored": False,
+        "cloud_read_at": None,
+        "counts": {"SUCCEEDED": 1, "SKIPPED": 0, "FAILED": 1, "CANCELLED": 0, "UNKNOWN": 0},
+        "ended": {},
+    }
+    assert found == {
+        "uuid": str(bad.uuid),
+        "name": bad.name,
+        "action_type": "nop",
+        "target": None,
+        "outcome": "FAILED",
+        "status_message": f"Action failed in execute: The action {bad.uuid} execution failed.",
+    }
+    assert links[0]["href"].endswith(f"/v1/actions/{bad.uuid}")
+    assert action(plan, "bad-0").state == "PENDING"
+
+
+def test_pages_lead_through_all_of_them_once(newest: Caller) -> None:
+    plan, seen = failing(5), []
+    address = f"/action_plans/{plan.uuid}/preflight?limit=2"
+    while address:
+        answer = newest.get(address).json()
+        seen += [found["uuid"] for found in answer["actions"]]
+        address = answer.get("next", "").partition("/v1")[2]
+    expected = plan.actions.exclude(input_parameters__message="fine").order_by("pk")
+    assert seen == [str(found.uuid) for found in expected]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "words"),
+    [
+        ("limit=x", 400, "Invalid input for field/attribute limit"),
+        ("marker=x", 400, "Invalid input for field/attribute marker"),
+        (f"marker={UUID(int=1)}", 404, "could not be found among those that are foreseen"),
+        ("sort_key=uuid", 400, 'Unknown argument: "sort_key"'),
+    ],
+)
+def test_bad_input_is_named(newest: Caller, query: str, status: int, words: str) -> None:
+    answer = newest.get(f"/action_plans/{failing(1).uuid}/preflight?{query}")
+    assert (answer.status_code, words in fault(answer)) == (status, True)
+
+
+def test_a_plan_that_ended_is_a_conflict(newest: Caller) -> None:
+    answer = newest.get(f"/action_plans/{make_plan({'a': []}, state='FAILED').uuid}/preflight")
+    assert (answer.status_code, "nothing of it begins any more" in fault(answer)) == (409, True)
+
+
+def test_there_is_none_of_a_plan_that_is_not_there(newest: Caller) -> None:
+    assert newest.get(f"/action_plans/{uuid4()}/preflight").status_code == 404
+
+
+def test_before_1_12_there_is_none(reader: User) -> None:
+    assert Caller(reader, "1.11").get(f"/action_plans/{failing(0).uuid}/preflight").status_code == 406
+
+
+@pytest.mark.parametrize("rights", [[], ["view_actionplan"], ["view_action"]])
+def test_it_needs_the_right_to_view_plans_and_actions(stranger: User, rights: list[str]) -> None:
+    stranger.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    caller = Caller(User.objects.get(pk=stranger.pk), "1.12")
+    assert caller.get(f"/action_plans/{failing(0).uuid}/preflight").status_code == 403
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_the_number_of_queries_does_not_grow(newest: Caller, size: int, django_assert_max_num_queries: Any) -> None:
+    plan = failing(size)
+    with django_assert_max_num_queries(14):
+        assert newest.get(f"/action_plans/{plan.uuid}/preflight").status_code == 200
