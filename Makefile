@@ -12,7 +12,7 @@ PIP = $(ENVIRONMENT) -m pip install --quiet --disable-pip-version-check --constr
 DEFINITIONS = pyproject.toml .ci/constraints.txt
 INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-print-directory
 
-.PHONY: run test lint bench bench-replay bench-decisions clean install install-dev
+.PHONY: run test lint bench bench-replay bench-decisions chaos clean install install-dev
 
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
@@ -44,6 +44,10 @@ bench-replay: install-dev
 
 bench-decisions: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.benchmarks.decisions
+
+# Kill what runs the plans, again and again, and race: longer than the suite does.
+chaos: install-dev
+	@$(TOOLS) exec $(ENVIRONMENT) -m tests.chaos
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info

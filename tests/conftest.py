@@ -10,6 +10,7 @@ from django.db import connection
 
 from tests.api import Caller
 from tests.broker import broker_answers
+from tests.chaos.broker import is_installed
 
 # A busy machine draws slowly: that says nothing about the code.
 hypothesis.settings.register_profile("suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -26,6 +27,8 @@ def missing_service(mark: str) -> str:
         return "Prometheus is not installed"
     if mark == "rabbitmq" and not broker_answers():
         return "no RabbitMQ server answers at WATCHER_TEST_BROKER_URL"
+    if mark == "own_rabbitmq" and not is_installed():
+        return "no package rabbitmq-server is installed"
     return ""
 
 

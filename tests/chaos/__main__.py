@@ -1,0 +1,64 @@
+"""Storm for longer than the suite does: ``python -m tests.chaos``. Exits with 1 where anything is wrong."""
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import django
+from django.core.management import call_command
+
+from tests.benchmarks.__main__ import environment
+from tests.benchmarks.database import own_database
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with own_database() as database, TemporaryDirectory() as folder:
+        os.environ.update({**environment(database), "WATCHER_EMBEDDED_CLOUD_SECONDS": "0"})
+        django.setup()
+        call_command("migrate", verbosity=0)
+        # What they import needs the models, which could not be loaded before.
+        fleet, storm, effects, verdict, contests = (
+            import_module(f"tests.chaos.{name}") for name in ("fleet", "storm", "effects", "verdict", "contests")
+        )
+        effects.watch()
+        weather = rage(arguments, Path(folder), fleet.Fleet, storm.rage)
+        complaints = verdict.complaints()
+        outcomes = contests.run_all(arguments.rounds)
+    print(outcomes, weather, *complaints, sep="\n")  # noqa: T201
+    return 1 if complaints else 0
+
+
+def rage(arguments: argparse.Namespace, folder: Path, fleet: Any, storm: Any) -> Any:
+    """Have the storm rage over appliers alone, or with workers and a broker between them."""
+    appliers, log = [["manage.py", "run_applier"]] * arguments.appliers, folder / "log"
+    patience = float(arguments.actions)
+    if not arguments.workers:
+        with fleet(appliers, log, {}) as processes:
+            return storm(processes, arguments.actions, arguments.seed, patience)
+    broker = import_module("tests.chaos.broker")
+    workers = [["manage.py", "run_worker", "--workers=2"]] * arguments.workers
+    with broker.OwnBroker(folder) as own, fleet([*appliers, *workers], log, own.environment_of_the_site) as processes:
+        post = broker.BadPost(own, "watcher", arguments.seed)
+        weather = storm(processes, arguments.actions, arguments.seed, patience, every=4, trouble=post.trouble)
+        post.end()
+    return weather
+
+
+def read() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--actions", type=int, default=20_000, help="so many are run (%(default)s)")
+    parser.add_argument("--appliers", type=int, default=2, help="in so many processes (%(default)s)")
+    parser.add_argument(
+        "--workers", type=int, default=0, help="and so many of run_worker, on a RabbitMQ of their own (%(default)s)"
+    )
+    parser.add_argument("--rounds", type=int, default=5_000, help="of each race, beside it (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of all that is left to chance (%(default)s)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(run(read()))

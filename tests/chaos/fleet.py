@@ -1,0 +1,84 @@
+"""Processes that work on the plans, and are killed or put to sleep at random."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from types import TracebackType
+
+from django.conf import settings
+
+ROOT = Path(__file__).parent.parent.parent
+# Short, so that many lives fit into a minute.
+ENVIRONMENT = {
+    "WATCHER_SERVICE_DOWN_TIME": "1.5",
+    "WATCHER_POLL_INTERVAL": "0.2",
+    "WATCHER_EMBEDDED_CLOUD_SECONDS": "0.05",
+    "WATCHER_ACTION_RETRY_INTERVAL": "0.1",
+    "WATCHER_ACTION_RETRIES": "10",
+    "WATCHER_LOG_FORMAT": "json",
+    "WATCHER_LOG_LEVEL": "WARNING",
+}
+# A process that sleeps as long as that has lost its lease when it wakes up.
+SLEEP = 2.5
+
+
+class Fleet:
+    """As many processes as there are commands. Each that is killed is started again at once."""
+
+    def __init__(self, commands: Sequence[Sequence[str]], log: Path, environment: Mapping[str, str]) -> None:
+        self.commands = commands
+        types = ",".join([*settings.ACTION_TYPES, "tests.chaos.moves.MoveServers"])
+        self.environment = {**os.environ, **ENVIRONMENT, "WATCHER_ACTION_TYPES": types, **environment}
+        self.log = log.open("a")
+        self.killed = self.put_to_sleep = 0
+        self.asleep: dict[int, float] = {}
+
+    def __enter__(self) -> "Fleet":
+        self.processes = [self.start(command) for command in self.commands]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: object, trace: TracebackType | None) -> None:
+        for process in self.processes:
+            # Whole sessions: a worker's own children must not outlive it.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self.log.close()
+
+    def start(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            [sys.executable, *command],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=self.log,
+            stderr=self.log,
+            start_new_session=True,
+        )
+
+    def strike(self, chance: Random) -> None:
+        """Kill one of them, or put it to sleep."""
+        place = chance.randrange(len(self.processes))
+        if place in self.asleep:
+            return
+        if chance.random() < 0.25:
+            self.put_to_sleep += 1
+            self.asleep[place] = time.monotonic() + SLEEP
+            os.killpg(self.processes[place].pid, signal.SIGSTOP)
+            return
+        self.killed += 1
+        os.killpg(self.processes[place].pid, signal.SIGKILL)
+        self.processes[place].wait()
+        self.processes[place] = self.start(self.commands[place])
+
+    def wake(self) -> None:
+        """Wake up those that slept long enough, and start those that left by themselves."""
+        for place in [place for place, until in self.asleep.items() if until <= time.monotonic()]:
+            del self.asleep[place]
+            os.killpg(self.processes[place].pid, signal.SIGCONT)
+        for place, process in enumerate(self.processes):
+            if process.poll() is not None:
+                raise RuntimeError(f"{' '.join(self.commands[place])} left by itself with status {process.returncode}")

@@ -1,0 +1,114 @@
+"""A cloud, and plans of mixed types and shapes that change it: each server and volume is meant for one action."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count, cycle, islice
+from random import Random
+from uuid import UUID
+
+from cluster.models import ComputeNode, Server, Volume
+from plans.models import ActionPlan
+from plans.proposals import ProposedAction, propose
+from tests.builders import make_flavor, make_pool
+
+ROOM = {"vcpus": 1_000_000, "memory": 1_000_000_000, "disk": 1_000_000_000}
+SIZE = {"vcpus": 1, "memory": 1024, "disk": 10}
+HOSTS = ("one", "two", "three", "four")
+# Out of so many actions: what they do.
+MIXTURE = (
+    *["live"] * 6,
+    *["cold"] * 3,
+    *["stop"] * 3,
+    *["resize"] * 3,
+    *["volume_migrate"] * 2,
+    *["change_nova_service_state"] * 1,
+    *["move_servers"] * 1,
+    *["nop"] * 4,
+)
+# How many servers each of them changes.
+SERVERS = {"live": 1, "cold": 1, "stop": 1, "resize": 1, "move_servers": 2}
+
+
+class Scenery:
+    """The cloud and its plans, always the same for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = Random(seed)  # noqa: S311 (chance, no secret)
+        self.number = count()
+        ComputeNode.objects.bulk_create(ComputeNode(hostname=host, **ROOM) for host in HOSTS)
+        self.nodes = {node.hostname: node for node in ComputeNode.objects.all()}
+        self.pools = [make_pool(f"{host}@lvm#pool", total_capacity_gb=1_000_000) for host in HOSTS[:2]]
+        make_flavor("large", vcpus=2, memory=2048, disk=20)
+
+    def plans(self, actions: int, size: int = 100) -> list[ActionPlan]:
+        """Make RECOMMENDED plans that have so many actions together, each of about ``size``."""
+        shapes = cycle([independent, chain, layered, scattered])
+        return [self.plan(next(shapes), min(size, actions - done)) for done in range(0, actions, size)]
+
+    def plan(self, shape: "Shape", size: int) -> ActionPlan:
+        kinds = list(islice(cycle(MIXTURE), size))
+        self.chance.shuffle(kinds)
+        servers, volumes, proposed = [], [], []
+        for kind in kinds:
+            of_this = [self.server() for _ in range(SERVERS.get(kind, 0))]
+            if kind == "volume_migrate":
+                volumes.append(Volume(name=f"volume-{next(self.number)}", pool=self.pools[0], size=1))
+            proposed.append(self.propose(kind, of_this, volumes))
+            servers += of_this
+        Server.objects.bulk_create(servers)
+        Volume.objects.bulk_create(volumes)
+        parents = shape(proposed, self.chance)
+        return propose([replace(one, parents=before) for one, before in zip(proposed, parents, strict=True)])
+
+    def server(self) -> Server:
+        return Server(name=f"server-{next(self.number)}", node=self.nodes["one"], flavor="small", **SIZE)
+
+    def propose(self, kind: str, servers: Sequence[Server], volumes: Sequence[Volume]) -> ProposedAction:
+        if kind == "move_servers":
+            where = {"destination_node": self.chance.choice(HOSTS[1:])}
+            return ProposedAction(kind, {"servers": [str(server.uuid) for server in servers], **where})
+        if kind == "volume_migrate":
+            where = {"migration_type": "migrate", "destination_node": self.pools[1].name}
+            return ProposedAction(kind, {"resource_id": str(volumes[-1].uuid), **where})
+        if kind == "change_nova_service_state":
+            # Nothing goes to the node whose service is opened and closed.
+            what = {"resource_id": str(self.nodes["one"].uuid), "resource_name": "one"}
+            return ProposedAction(kind, {**what, "state": self.chance.choice(["enabled", "disabled"])})
+        if kind == "nop":
+            return ProposedAction(kind, {"message": f"{next(self.number)}"})
+        return self.change(kind, str(servers[0].uuid))
+
+    def change(self, kind: str, server: str) -> ProposedAction:
+        if kind == "stop":
+            return ProposedAction(kind, {"resource_id": server})
+        if kind == "resize":
+            return ProposedAction(kind, {"resource_id": server, "flavor": "large"})
+        where = {"source_node": "one", "destination_node": self.chance.choice(HOSTS[1:])}
+        return ProposedAction("migrate", {"resource_id": server, "migration_type": kind, **where})
+
+
+Shape = Callable[[Sequence[ProposedAction], Random], Iterator[Sequence[UUID]]]
+
+
+def independent(actions: Sequence[ProposedAction], chance: Random) -> Iterator[Sequence[UUID]]:
+    for _ in actions:
+        yield []
+
+
+def chain(actions: Sequence[ProposedAction], chance: Random) -> Iterator[Sequence[UUID]]:
+    """Each waits for the one before, in chains of twenty-five."""
+    for place in range(len(actions)):
+        yield [actions[place - 1].uuid] if place % 25 else []
+
+
+def layered(actions: Sequence[ProposedAction], chance: Random) -> Iterator[Sequence[UUID]]:
+    """Layers of ten; each waits for two of the layer before."""
+    for place in range(len(actions)):
+        above = place // 10 * 10 - 10
+        yield [actions[above + place % 10].uuid, actions[above + (place + 1) % 10].uuid] if above >= 0 else []
+
+
+def scattered(actions: Sequence[ProposedAction], chance: Random) -> Iterator[Sequence[UUID]]:
+    """Each waits for up to three that stand before it, wherever."""
+    for place in range(len(actions)):
+        yield [one.uuid for one in chance.sample(actions[:place], min(place, chance.randrange(4)))]

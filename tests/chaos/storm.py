@@ -1,0 +1,64 @@
+"""The storm: plans under way while processes are killed and put to sleep at random, and persons meddle."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from actions.models import Action
+from plans.models import ActionPlan
+from tests.chaos.fleet import Fleet
+from tests.chaos.people import People
+from tests.chaos.scenery import Scenery
+
+# So many plans are under way at once; the next is started when one of them is over.
+AT_ONCE = 6
+
+
+@dataclass(frozen=True)
+class Weather:
+    """What came over the plans: how many processes were killed, put to sleep, and what took how many seconds."""
+
+    seconds: float
+    killed: int
+    put_to_sleep: int
+    recovered: int
+    refusals: int
+
+
+def rage(
+    fleet: Fleet,
+    actions: int,
+    seed: int,
+    patience: float,
+    every: float = 1.5,
+    trouble: Callable[[], None] = lambda: None,
+) -> Weather:
+    """Have plans with so many actions run to their end in a storm, striking about ``every`` so many seconds.
+
+    ``trouble`` is called many times a second, for what else may happen.
+
+    Raises:
+        TimeoutError: they did not end within ``patience`` seconds.
+    """
+    chance = Random(seed)  # noqa: S311 (chance, no secret)
+    people = People(Scenery(seed).plans(actions), chance)
+    begin = time.monotonic()
+    next_strike = begin + 2
+    while people.waiting or ActionPlan.objects.exclude(state__in=ActionPlan.FINAL).exists():
+        now = time.monotonic()
+        if now - begin > patience:
+            raise TimeoutError(f"after {patience:g} s: {Action.objects.count_states()}")
+        if ActionPlan.objects.filter(state__in=["PENDING", *ActionPlan.RUNNING]).count() < AT_ONCE:
+            people.prune_and_start()
+        if now > next_strike:
+            next_strike = now + chance.expovariate(1 / every)
+            fleet.strike(chance)
+            people.meddle()
+        if chance.random() < 0.05:
+            people.resume_all()
+        fleet.wake()
+        trouble()
+        time.sleep(0.05)
+    recovered = Action.objects.filter(events__event="recover").distinct().count()
+    return Weather(time.monotonic() - begin, fleet.killed, fleet.put_to_sleep, recovered, people.refusals)
