@@ -1,10 +1,10 @@
 """`Cloud`: the interface through which everything touches the cloud."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar
 
@@ -107,6 +107,22 @@ class CloudServer:
 
 
 @dataclass(frozen=True)
+class NewServer:
+    """A server to be: ``flavor`` is an id or a name, ``zone`` and ``host`` say where it must be, if they say anything.
+
+    ``token`` is what is the same in every process that asks for this one server, such as the UUID of what needs it.
+    """
+
+    name: str
+    flavor: str
+    token: str
+    image: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    zone: str | None = None
+    host: str | None = None
+
+
+@dataclass(frozen=True)
 class CloudFlavor:
     flavor_id: str
     name: str
@@ -177,6 +193,26 @@ class Cloud(ABC):
     @abstractmethod
     def find_server(self, server: str) -> CloudServer:
         """Raises: `ServerNotFound`."""
+
+    @abstractmethod
+    def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
+        """Create a server, or go on with its creation, and return it when it runs.
+
+        Asked again with the same token it makes no other, but returns the one that is there. A creation that fails
+        leaves none behind; one that is interrupted is gone on with, or ended by `delete_server`.
+
+        Raises:
+            FlavorNotFound, NoValidHost: it cannot be created so, or has no room.
+            CloudBusy: another creates it now.
+        """
+
+    @abstractmethod
+    def find_created(self, name: str, token: str) -> CloudServer | None:
+        """Return the server of this name that was, or is being, created with a token, if there is one."""
+
+    @abstractmethod
+    def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        """Delete a server, whatever is under way on it. Raises: `ServerNotFound`."""
 
     @abstractmethod
     def find_compute_service(self, host: str) -> ComputeService:

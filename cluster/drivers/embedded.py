@@ -13,12 +13,12 @@ from cluster.drivers.base import (
     CloudServer,
     ComputeService,
     ComputeServiceNotFound,
-    FlavorNotFound,
     NodeNotFound,
     OperationFailed,
     ServerNotFound,
     proceed,
 )
+from cluster.drivers.embedded_lifecycle import EmbeddedLifecycle, find_flavor
 from cluster.drivers.embedded_storage import EmbeddedStorage
 from cluster.drivers.ownership import OWNER, may_end, may_undo
 from cluster.drivers.passing import pass_time
@@ -41,7 +41,7 @@ from cluster.models import ComputeNode, Flavor, Server
 MIGRATING, POWERING_OFF, POWERING_ON, RESIZING = "migrating", "powering-off", "powering-on", "resizing"
 
 
-class EmbeddedCloud(EmbeddedStorage):
+class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
     """Every operation is a short transaction that takes what it needs, a wait without any, and one that ends it.
 
     While it waits, ``task_state`` says what is going on, and ``destination`` holds the room. Both stay behind if
@@ -213,14 +213,6 @@ class EmbeddedCloud(EmbeddedStorage):
         row = self.lock(server)
         require_free(row)
         return row
-
-
-def find_flavor(flavor: str) -> Flavor:
-    """Return the flavor of this id, else that of this name."""
-    rows = list(Flavor.objects.present().filter(Q(flavor_id=flavor) | Q(name=flavor)))
-    if not rows:
-        raise FlavorNotFound(flavor)
-    return next((row for row in rows if row.flavor_id == flavor), rows[0])
 
 
 def find_node(node: str, lock: bool = False) -> ComputeNode:

@@ -5,7 +5,7 @@ The rows may be locked ones of the tables, or stand in memory alone, where a pre
 
 from django.template.defaultfilters import pluralize
 
-from cluster.drivers.base import CloudBusy, CloudNode, CloudServer, ComputeService, OperationRefused
+from cluster.drivers.base import CloudBusy, CloudNode, CloudServer, ComputeService, NewServer, OperationRefused
 from cluster.models import ComputeNode, Flavor, Server
 
 # Nova's status for each vm_state.
@@ -30,6 +30,22 @@ def describe(row: Server) -> CloudServer:
     host = row.node.hostname if row.node else None
     status = STATUSES[Server.State(row.state)]
     return CloudServer(str(row.uuid), row.name, status, row.task_state, host, row.flavor or None)
+
+
+def make_row(wanted: NewServer, flavor: Flavor) -> Server:
+    """Return a row, not yet saved, of a server that is on no node yet."""
+    return Server(
+        name=wanted.name,
+        token=wanted.token,
+        state=Server.State.BUILDING,
+        flavor=flavor.name,
+        vcpus=flavor.vcpus,
+        memory=flavor.memory,
+        disk=flavor.disk,
+        flavor_extra_specs=flavor.extra_specs,
+        metadata=dict(wanted.metadata),
+        pinned_az=wanted.zone or "",
+    )
 
 
 def describe_service(node: ComputeNode) -> ComputeService:

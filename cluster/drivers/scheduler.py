@@ -48,13 +48,15 @@ def check_growth(server: Server, flavor: Flavor, room: Room) -> None:
         raise NoValidHost(reason)
 
 
-def lock_nodes(hostname: str | None) -> list[Room]:
+def lock_nodes(hostname: str | None, zone: str | None = None) -> list[Room]:
     """Lock the nodes that may be chosen, always in the same order, and read what is free on them.
 
     The use is read by a statement of its own after the lock: what others reserved meanwhile is then seen.
     """
     nodes = ComputeNode.objects.present()
     wanted = nodes.filter(hostname=hostname) if hostname else nodes.filter(status=ComputeNode.Status.ENABLED)
+    if zone:
+        wanted = wanted.filter(zone=zone)
     locked = list(wanted.select_for_update(no_key=True).order_by("pk"))
     use = Server.objects.use_by_node(wanted)
     return [Room(node, free_of(node, use.get(node.pk, {}))) for node in locked]
@@ -64,14 +66,14 @@ def free_of(node: ComputeNode, used: Mapping[str, int]) -> dict[str, float]:
     return {resource: getattr(node, f"capacity_{resource}") - used.get(resource, 0) for resource in UNITS}
 
 
-def choose(server: Server, hostname: str | None) -> ComputeNode:
-    """Return the node that the server shall go to, locked until the transaction ends.
+def choose(server: Server, hostname: str | None, zone: str | None = None) -> ComputeNode:
+    """Return the node, of a zone or of any, that the server shall go to, locked until the transaction ends.
 
     Raises:
         OperationRefused: the host that was asked for is unknown, disabled, down, or where the server is already.
         NoValidHost: it has no room, or none of them has.
     """
-    return choose_among(lock_nodes(hostname), server, hostname)
+    return choose_among(lock_nodes(hostname, zone), server, hostname)
 
 
 def choose_among(rooms: list[Room], server: Server, hostname: str | None) -> ComputeNode:

@@ -13,6 +13,7 @@ from cluster.drivers.base import (
     ComputeService,
     ComputeServiceNotFound,
     FlavorNotFound,
+    NewServer,
     NodeNotFound,
     ServerNotFound,
     proceed,
@@ -25,6 +26,7 @@ from cluster.drivers.rules import (
     describe,
     describe_node,
     describe_service,
+    make_row,
     require_free,
     require_idle,
     require_movable,
@@ -75,6 +77,26 @@ class ForeseenCloud(ForeseenStorage):
 
     def find_server(self, server: str) -> CloudServer:
         return describe(self.server(server))
+
+    def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
+        if found := self.find_created(wanted.name, wanted.token):
+            return found
+        row = make_row(wanted, self.flavor(wanted.flavor))
+        rooms = self.rooms.named(wanted.host) if wanted.host else self.rooms.find_best(row, wanted.zone)
+        node = choose_among(rooms, row, wanted.host)
+        # A key that no table has: this row is known by it among those that it stands with.
+        row.pk, row.state = -1 - len(self.servers), Server.State.ACTIVE
+        self.servers[row.uuid] = row
+        self.rooms.move(row, node=node)
+        return describe(row)
+
+    def find_created(self, name: str, token: str) -> CloudServer | None:
+        return next((describe(row) for row in self.servers.values() if row.token == token), None)
+
+    def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        row = self.server(server)
+        self.rooms.move(row, node=None, destination=None)
+        del self.servers[row.uuid]
 
     def live_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
         self.migrate(server, destination, LIVE_MIGRATED)

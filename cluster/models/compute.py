@@ -191,6 +191,13 @@ class Server(Record):
     state = models.CharField(max_length=20, choices=State, default=State.ACTIVE)
     task_state = models.CharField(max_length=64, null=True, blank=True)
     operation_owner = models.CharField(max_length=64, default="", blank=True, editable=False)
+    token = models.CharField(
+        max_length=64,
+        default="",
+        blank=True,
+        editable=False,
+        help_text="of whoever had it created: there is one of each",
+    )
     flavor = models.CharField(max_length=255, default="", blank=True, help_text="the name of the flavor it has")
     new_flavor = models.ForeignKey(
         Flavor,
@@ -225,6 +232,7 @@ class Server(Record):
                 condition=Q(destination=None) | Q(node__isnull=False) & ~Q(destination=F("node")),
                 name="server_destination_elsewhere",
             ),
+            models.UniqueConstraint("token", condition=Q(deleted_at=None) & ~Q(token=""), name="server_token"),
         ]
 
     def __str__(self) -> str:

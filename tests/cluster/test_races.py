@@ -7,7 +7,7 @@ from threading import Barrier
 import pytest
 from django.db import connections
 
-from cluster.drivers.base import CloudError, cloud
+from cluster.drivers.base import CloudError, NewServer, cloud
 from cluster.models import ComputeNode, Pool, Server, Volume
 from tests.builders import make_flavor, make_node, make_pool, make_server, make_volume
 
@@ -85,3 +85,25 @@ def test_servers_that_the_scheduler_places_at_once_do_not_overbook_a_node() -> N
     assert race([lambda server=server: cloud().live_migrate(str(server.uuid)) for server in servers]) == 3
     used = ComputeNode.objects.with_use().order_by("hostname").values_list("hostname", "used_vcpus")
     assert list(used) == [("small", 4), ("smaller", 2), ("source", 6)]
+
+
+def creating(token: str) -> Callable[[], None]:
+    def create() -> None:
+        cloud().create_server(NewServer("web", "small", token))
+
+    return create
+
+
+def test_nodes_are_never_given_away_beyond_their_room() -> None:
+    make_flavor("small", vcpus=2)
+    for number in range(2):
+        make_node(f"compute{number}", vcpus=5)
+    assert race(creating(f"token {number}") for number in range(8)) == 4
+    assert {use["vcpus"] for use in Server.objects.use_by_node(ComputeNode.objects.all()).values()} == {4}
+
+
+def test_of_many_who_create_with_one_token_one_makes_a_server() -> None:
+    make_flavor("small")
+    make_node("compute1")
+    assert race(creating("token") for _ in range(8)) >= 1
+    assert Server.objects.count() == 1

@@ -1,5 +1,6 @@
 """Nova: hypervisors with their services, aggregates, flavors, and servers."""
 
+import re
 from typing import Any
 from uuid import NAMESPACE_DNS, uuid5
 
@@ -40,7 +41,9 @@ class Nova(Operations):
             Rule(f"{ROOT}/flavors/detail", endpoint=self.list_flavors),
             Rule(f"{ROOT}/flavors/<flavor>", endpoint=self.show_flavor),
             Rule(f"{ROOT}/servers/detail", endpoint=self.list_servers),
-            Rule(server, endpoint=self.show_server),
+            Rule(f"{ROOT}/servers", methods=["POST"], endpoint=self.create_server),
+            Rule(server, methods=["GET"], endpoint=self.show_server),
+            Rule(server, methods=["DELETE"], endpoint=self.delete_server),
             Rule(f"{server}/action", methods=["POST"], endpoint=self.act),
             Rule(f"{server}/migrations", endpoint=self.list_migrations),
             Rule(f"{server}/migrations/<migration>", methods=["DELETE"], endpoint=self.abort_migration),
@@ -151,7 +154,12 @@ class Nova(Operations):
         found = list(self.servers.values()) if request.args.get("all_tenants") in {"1", "True"} else []
         if "host" in request.args:
             found = [server for server in found if server["OS-EXT-SRV-ATTR:host"] == request.args["host"]]
+        if "name" in request.args:
+            found = [server for server in found if re.search(request.args["name"], server["name"])]
         return page(request, "servers", found, self.cloud.page_size)
+
+    def create_server(self, request: Request) -> Response:
+        return self.build(request.get_json()["server"])
 
     def show_server(self, request: Request, server: str) -> Any:
         found = self.find(server)

@@ -1,6 +1,8 @@
 """What Nova does with servers: each operation goes on by one step with each reading of the server."""
 
+import json
 from typing import Any
+from uuid import uuid4
 
 from werkzeug import Request, Response
 from werkzeug.exceptions import BadRequest, Conflict, NotFound
@@ -107,6 +109,40 @@ class Operations:
         self.require(server, "start", "SHUTOFF")
         self.begin(server, "start", "SHUTOFF", "powering-on", {"status": "ACTIVE", VM_STATE: "active"})
 
+    def build(self, wanted: dict[str, Any]) -> Response:
+        """Create a server, where the first open host is; it stands in the list at once."""
+        if wanted["flavorRef"] not in self.flavors:
+            raise BadRequest(f"Flavor {wanted['flavorRef']} could not be found.")
+        key = str(uuid4())
+        server = self.servers[key] = {
+            "id": key,
+            "name": wanted["name"],
+            "tenant_id": "a project",
+            "metadata": wanted["metadata"],
+            "image": {"id": wanted["imageRef"]},
+            "flavor": self.embed(wanted["flavorRef"]),
+            "created": "2026-03-01T10:00:00Z",
+            "locked": False,
+            "status": "BUILD",
+            HOST: None,
+            VM_STATE: "building",
+            TASK_STATE: None,
+            "os-extended-volumes:volumes_attached": [],
+            "pinned_availability_zone": wanted.get("availability_zone"),
+        }
+        host = self.choose(server, wanted.get("host"))
+        self.begin(server, "create", "BUILD", "scheduling", {HOST: host, "status": "ACTIVE", VM_STATE: "active"})
+        self.operations[key]["before"] |= {"status": "ERROR", VM_STATE: "error"}
+        if host is None:
+            self.operations[key]["before"]["fault"] = {"code": 500, "message": NO_VALID_HOST}
+        return Response(json.dumps({"server": {"id": key}}), 202, content_type="application/json")
+
+    def delete_server(self, request: Request, server: str) -> Response:
+        found = self.find(server)
+        if (self.operations.get(server) or {}).get("verb") != "delete":
+            self.begin(found, "delete", found["status"], "deleting", {})
+        return Response(status=204)
+
     def go_on(self, server: dict[str, Any]) -> None:
         operation = self.operations.get(server["id"])
         if operation:
@@ -116,6 +152,9 @@ class Operations:
 
     def finish(self, server: dict[str, Any], operation: dict[str, Any]) -> None:
         server[TASK_STATE] = None
+        if operation["verb"] == "delete" and not self.failing:
+            del self.servers[server["id"]]
+            raise NotFound(f"Instance {server['id']} could not be found.")
         changes, before = operation["changes"], operation["before"]
         if changes.get(HOST, "") is None:
             self.note(server, NO_VALID_HOST)

@@ -1,0 +1,127 @@
+"""How servers of the embedded cloud come and go."""
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from cluster.drivers.base import (
+    Checkpoint,
+    Cloud,
+    CloudBusy,
+    CloudServer,
+    FlavorNotFound,
+    NewServer,
+    OperationFailed,
+    ServerNotFound,
+    proceed,
+)
+from cluster.drivers.ownership import OWNER, may_end, may_undo
+from cluster.drivers.passing import pass_time
+from cluster.drivers.rules import describe, make_row
+from cluster.drivers.scheduler import choose
+from cluster.models import Flavor, Server, Volume, VolumeAttachment
+
+SPAWNING, DELETING = "spawning", "deleting"
+
+
+class EmbeddedLifecycle(Cloud, ABC):
+    """What `EmbeddedCloud` does to have a server, and to have it no more.
+
+    A server that is being created takes its room from the beginning. Until it runs it is BUILDING; if nobody is at
+    work on it then, its creation was interrupted. There are no images here: any will do.
+    """
+
+    @abstractmethod
+    def lock(self, server: str) -> Server:
+        """Raises: `ServerNotFound`."""
+
+    @abstractmethod
+    def finish(self, server: str, task_state: str, **changes: object) -> None:
+        """Write the end of an operation, if it is still the one that began."""
+
+    def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
+        server, is_new = self.begin_creation(wanted)
+        if is_new:
+            try:
+                pass_time(checkpoint)
+            except OperationFailed:
+                self.end(server, SPAWNING)
+                raise
+            self.finish(server, SPAWNING, state=Server.State.ACTIVE)
+        return self.find_server(server)
+
+    def find_created(self, name: str, token: str) -> CloudServer | None:
+        row = Server.objects.present().filter(token=token).select_related("node").first()
+        return describe(row) if row else None
+
+    def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        self.begin_deletion(server)
+        try:
+            pass_time(checkpoint)
+        except OperationFailed:
+            self.reconcile(server)
+            raise
+        # Two may delete it at once: it is gone when the first is done.
+        with suppress(ServerNotFound):
+            self.end(server, DELETING)
+
+    @transaction.atomic
+    def begin_creation(self, wanted: NewServer) -> tuple[str, bool]:
+        """Return the server of a token, and whether it is still to be created by this process."""
+        row = Server.objects.present().select_for_update(no_key=True).filter(token=wanted.token).first()
+        if row is None:
+            return self.insert(wanted), True
+        if row.state != Server.State.BUILDING:
+            return str(row.uuid), False
+        if row.task_state and not may_undo(row):
+            raise CloudBusy(f"Instance {row.uuid} is busy: {row.task_state}")
+        row.task_state, row.operation_owner = SPAWNING, OWNER.get()
+        row.save_changes(["task_state", "operation_owner"])
+        return str(row.uuid), True
+
+    def insert(self, wanted: NewServer) -> str:
+        """Write a new server where it has room. Raises: `CloudBusy`, if another did so just now."""
+        row = make_row(wanted, find_flavor(wanted.flavor))
+        row.node = choose(row, wanted.host, wanted.zone)
+        row.task_state, row.operation_owner = SPAWNING, OWNER.get()
+        try:
+            with transaction.atomic():
+                row.save()
+        except IntegrityError as taken:
+            raise CloudBusy(f"An instance for {wanted.token} is just being created") from taken
+        return str(row.uuid)
+
+    @transaction.atomic
+    def begin_deletion(self, server: str) -> None:
+        """Take the server out of whatever is under way on it."""
+        row = self.lock(server)
+        row.task_state, row.operation_owner, row.destination, row.new_flavor = DELETING, OWNER.get(), None, None
+        row.save_changes(["task_state", "operation_owner", "destination", "new_flavor"])
+
+    @transaction.atomic
+    def end(self, server: str, task_state: str) -> None:
+        """Have the server be no more, if it is still in the operation that began; its volumes are free then."""
+        row = self.lock(server)
+        if row.task_state != task_state or not may_end(row):
+            raise OperationFailed(f"Instance {server} was taken out of its operation {task_state}")
+        Server.objects.filter(pk=row.pk).soft_delete()
+        release_volumes(row)
+
+
+def release_volumes(server: Server) -> None:
+    attachments = VolumeAttachment.objects.present()
+    volumes = list(attachments.filter(server=server).values_list("volume", flat=True))
+    attachments.filter(server=server).soft_delete()
+    still_used = attachments.filter(volume__in=volumes).values("volume")
+    released = Volume.objects.filter(pk__in=volumes, status=Volume.Status.IN_USE).exclude(pk__in=still_used)
+    released.update(status=Volume.Status.AVAILABLE)
+
+
+def find_flavor(flavor: str) -> Flavor:
+    """Return the flavor of this id, else that of this name."""
+    rows = list(Flavor.objects.present().filter(Q(flavor_id=flavor) | Q(name=flavor)))
+    if not rows:
+        raise FlavorNotFound(flavor)
+    return next((row for row in rows if row.flavor_id == flavor), rows[0])

@@ -1,0 +1,107 @@
+"""How servers of an OpenStack cloud come and go, through Nova."""
+
+import re
+from abc import ABC
+from typing import Any
+
+from openstack.connection import Connection
+
+from cluster.drivers.base import (
+    Checkpoint,
+    CloudServer,
+    CloudUnavailable,
+    NewServer,
+    NoValidHost,
+    OperationFailed,
+    ServerNotFound,
+    proceed,
+)
+from cluster.drivers.openstack.failures import read_fault
+from cluster.drivers.openstack.servers import OpenStackServers
+from cluster.drivers.openstack.waiting import wait_until
+from cluster.recording import record_server_gone
+
+# Under which a server's metadata holds the token that it was created with.
+TOKEN = "watcher_token"  # noqa: S105 (no secret)
+BUILDING, BROKEN = "BUILD", "ERROR"
+GONE = {"DELETED", "SOFT_DELETED"}
+NO_VALID_HOST = "No valid host was found. "
+
+
+class OpenStackLifecycle(OpenStackServers, ABC):
+    """Nova knows no tokens: a server's metadata tells which one it was created with."""
+
+    def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
+        found = self.look_for(wanted.name, wanted.token)
+        if found is not None and found.status == BROKEN:
+            self.delete_server(found.id, checkpoint)
+            found = None
+        server = (found or self.ask_for(wanted)).id
+        what = f"Creating instance {server}"
+        found = wait_until(lambda: self.look(server), is_built, what, checkpoint)
+        if found.status == BROKEN:
+            raise self.withdraw(server, what, checkpoint)
+        return self.describe(found)
+
+    def find_created(self, name: str, token: str) -> CloudServer | None:
+        found = self.look_for(name, token)
+        return self.describe(found) if found is not None else None
+
+    def look_for(self, name: str, token: str) -> Any:
+        """Ask Nova for the servers of this name. It takes a pattern: any sign stands for one that may mean more."""
+        pattern = f"^{re.sub(r'[^0-9A-Za-z_ -]', '.', name)}$"
+        servers = self.access.read(lambda cloud: list(cloud.compute.servers(all_projects=True, name=pattern)))
+        own = (one for one in servers if (one.metadata or {}).get(TOKEN) == token and one.status not in GONE)
+        return next(own, None)
+
+    def ask_for(self, wanted: NewServer) -> Any:
+        """Ask for a server once. Where the answer is lost, the list of them shows whether it was heard."""
+        attributes = {
+            "name": wanted.name,
+            "flavor_id": self.find_flavor(wanted.flavor).flavor_id,
+            "image_id": wanted.image or "",
+            "networks": "auto",
+            "metadata": {**wanted.metadata, TOKEN: wanted.token},
+            **{name: value for name, value in (("availability_zone", wanted.zone), ("host", wanted.host)) if value},
+        }
+        try:
+            return self.access.ask(lambda cloud: cloud.compute.create_server(**attributes))
+        except CloudUnavailable:
+            found = self.look_for(wanted.name, wanted.token)
+            if found is None:
+                raise
+            return found
+
+    def withdraw(self, server: str, what: str, checkpoint: Checkpoint) -> OperationFailed | NoValidHost:
+        """Delete a server that Nova could not build, and return what it says about that."""
+        reason = self.access.read(lambda cloud: read_fault(cloud, server))
+        self.delete_server(server, checkpoint)
+        if reason.startswith(NO_VALID_HOST):
+            return NoValidHost(reason.removeprefix(NO_VALID_HOST))
+        return OperationFailed(f"{what} failed: {reason}" if reason else f"{what} failed")
+
+    def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        self.look(server, self.access.read)
+        what = f"Deleting instance {server}"
+        try:
+            self.access.read(lambda cloud: delete(cloud, server), ServerNotFound(server))
+            found = wait_until(lambda: self.look(server), is_deleted, what, checkpoint)
+        except ServerNotFound:
+            return record_server_gone(server)
+        if found.status == BROKEN:
+            raise self.failed(what, server)
+        return record_server_gone(server)
+
+
+def delete(cloud: Connection, server: str) -> None:
+    """Nova takes it as often as it is asked, until the server is gone."""
+    cloud.compute.delete_server(server, ignore_missing=False)
+
+
+def is_built(server: Any) -> bool:
+    return server.status != BUILDING and server.task_state is None
+
+
+def is_deleted(server: Any) -> bool:
+    """Say whether Nova is done: a server that it could not delete is broken, and nothing is under way on it."""
+    return server.status in GONE or (server.status == BROKEN and server.task_state is None)
