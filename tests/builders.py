@@ -10,6 +10,7 @@ from cluster.models import (
     Flavor,
     HostAggregate,
     Pool,
+    Profile,
     Server,
     StorageNode,
     Volume,
@@ -72,6 +73,13 @@ def make_aggregate(number: int, name: str, *nodes: ComputeNode, **columns: Any) 
 
 def make_flavor(name: str = "small", **columns: Any) -> Flavor:
     return Flavor.objects.create(**{"name": name, "vcpus": 1, "memory": 1024, "disk": 10, **columns})
+
+
+def make_profile(name: str = "a profile", flavor: str = "small", **columns: Any) -> Profile:
+    """Make a profile, and its flavor where there is none yet."""
+    if not Flavor.objects.present().filter(name=flavor).exists():
+        make_flavor(flavor)
+    return Profile.objects.create(**{"name": name, "spec": {"flavor": flavor}, **columns})
 
 
 def make_volume_type(name: str = "fast", **columns: Any) -> VolumeType:

@@ -1,5 +1,6 @@
 """The cloud as tables, named as in the data models of the infra-optim API: memory in MB, disk in GB."""
 
+from cluster.models.clusters import Profile
 from cluster.models.compute import ComputeNode, ComputeNodeQuerySet, Flavor, HostAggregate, Server
 from cluster.models.metrics import Sample
 from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
@@ -11,6 +12,7 @@ __all__ = [
     "Flavor",
     "HostAggregate",
     "Pool",
+    "Profile",
     "Sample",
     "Server",
     "StorageNode",

@@ -11,6 +11,7 @@ from actions.api import ActionView
 from actions.views import ActionList
 from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
 from audits.views import AuditList
+from cluster.api import ProfileView
 from plans.api import ActionPlanView
 from plans.views import ActionPlanList
 from watcher_site.api.paging import Page, SortKey
@@ -24,6 +25,7 @@ VIEWS = [
     AuditTemplateView,
     AuditView,
     GoalView,
+    ProfileView,
     ScoringEngineView,
     ServiceView,
     StrategyView,

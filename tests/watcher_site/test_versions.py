@@ -84,6 +84,7 @@ def test_an_answer_that_a_browser_takes_for_a_page_loads_nothing(api: Caller) ->
         ("POST", "/actions/{uuid}/signal", "1.12"),
         ("GET", "/action_plans/{uuid}/preflight", "1.12"),
         ("POST", "/action_plans/{uuid}/continue", "1.12"),
+        ("GET", "/profiles", "1.12"),
         ("GET", "/data_model", "1.3"),
     ],
 )

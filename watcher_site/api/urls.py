@@ -12,6 +12,7 @@ from actions.api import ActionView
 from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
 from audits.data_model import DataModelView
 from audits.webhooks import WebhookView
+from cluster.api import ProfileView
 from plans.api import ActionPlanView
 from watcher_site.api.services import ServiceView
 
@@ -53,6 +54,7 @@ urlpatterns = [
     *read("audits", AuditView, CHANGEABLE, post="create"),
     *read("scoring_engines", ScoringEngineView),
     *read("services", ServiceView),
+    *read("profiles", ProfileView, CHANGEABLE, post="create"),
     route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
 ]

@@ -1,0 +1,121 @@
+"""How profiles are made, changed and deleted: the one door for the API, the console and the commands."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from cluster.models import Flavor, Profile
+from cluster.models.clusters import NAME_LENGTH
+from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.schemas import Draft202012Validator, find_violation
+from watcher_site.storable import require_storable
+
+SPEC = {
+    "type": "object",
+    "properties": {
+        "flavor": {"type": "string", "minLength": 1, "maxLength": 255},
+        "image": {"type": ["string", "null"], "minLength": 1, "maxLength": 255},
+        # As Nova has it.
+        "metadata": {
+            "type": "object",
+            "propertyNames": {"minLength": 1, "maxLength": 255},
+            "additionalProperties": {"type": "string", "maxLength": 255},
+        },
+    },
+    "required": ["flavor"],
+    "additionalProperties": False,
+}
+VALIDATOR = Draft202012Validator(SPEC)
+CHANGEABLE = ("name", "metadata")
+
+
+def create_profile(name: str, spec: Any, metadata: Any = None) -> Profile:
+    """Make a profile.
+
+    Args:
+        spec: an object with ``flavor`` (an id or a name that is known here), ``image`` and ``metadata`` (texts).
+        metadata: any object.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another profile has the name.
+    """
+    profile = Profile(name=checked_name(name), spec=checked_spec(spec), metadata=checked_metadata(metadata))
+    save(profile)
+    return profile
+
+
+@transaction.atomic
+def change_profile(profile: Profile, changes: Mapping[str, Any]) -> Profile:
+    """Change the name or the metadata. What servers are created from stays: other servers need another profile.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another profile has the name.
+        NotFound: it was deleted meanwhile.
+    """
+    locked = lock(profile)
+    if strays := changes.keys() - set(CHANGEABLE):
+        raise Invalid(f"{min(strays)}: cannot be changed; {' and '.join(CHANGEABLE)} can.")
+    if "name" in changes:
+        locked.name = checked_name(changes["name"])
+    if "metadata" in changes:
+        locked.metadata = checked_metadata(changes["metadata"])
+    save(locked, list(changes))
+    return locked
+
+
+@transaction.atomic
+def delete_profile(profile: Profile) -> None:
+    """Delete a profile. Raises: `NotFound`, where somebody else deleted it."""
+    locked = lock(profile)
+    Profile.objects.filter(pk=locked.pk).soft_delete()
+
+
+def lock(profile: Profile) -> Profile:
+    """Return a profile as it is in the table now, locked until the transaction ends.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+    """
+    locked: Profile | None = Profile.objects.present().select_for_update(no_key=True).filter(pk=profile.pk).first()
+    if locked is None:
+        raise NotFound(f"Profile {profile.uuid} could not be found")
+    return locked
+
+
+def save(profile: Profile, fields: list[str] | None = None) -> None:
+    """Save it as a new row, or just some fields of it. The database decides whose a name is."""
+    try:
+        with transaction.atomic():
+            profile.save() if fields is None else profile.save_changes(fields)
+    except IntegrityError as error:
+        raise Conflict(f"name: another profile is called {profile.name}.") from error
+
+
+def checked_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise Invalid("name: must be a text.")
+    require_storable("name", name)
+    if not 0 < len(name.strip()) <= NAME_LENGTH:
+        raise Invalid(f"name: must have 1 to {NAME_LENGTH} characters.")
+    return name.strip()
+
+
+def checked_metadata(metadata: Any) -> dict[str, Any]:
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise Invalid("metadata: must be an object.")
+    require_storable("metadata", metadata)
+    return dict(metadata or {})
+
+
+def checked_spec(spec: Any) -> dict[str, Any]:
+    require_storable("spec", spec)
+    if violation := find_violation(VALIDATOR, spec):
+        raise Invalid(f"spec: {violation}")
+    flavor = spec["flavor"]
+    if not Flavor.objects.present().filter(Q(flavor_id=flavor) | Q(name=flavor)).exists():
+        raise Invalid(f"spec: flavor: the cloud has no flavor {flavor}.")
+    return dict(spec)
