@@ -1,15 +1,18 @@
-"""``/v1/profiles``: what the servers of clusters are created from."""
+"""``/v1/profiles``, and what there is to read of ``/v1/nodes``."""
+
+from typing import Any
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cluster.models import Profile
+from cluster.models import Node, Profile
 from cluster.profiles import CHANGEABLE, change_profile, create_profile, delete_profile
-from cluster.serializers import NewProfileSerializer, ProfileSerializer
+from cluster.serializers import NewProfileSerializer, NodeSerializer, ProfileSerializer
 from watcher_site.api.bodies import read_body
 from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.views import NamedLookup, ResourceView
+from watcher_site.refusals import Invalid
 
 # The version that brought clusters, and what they are made of.
 CLUSTERS = (1, 12)
@@ -47,3 +50,34 @@ class ProfileView(NamedLookup, ResourceView):
     def destroy(self, request: Request, identifier: str) -> Response:
         delete_profile(self.get_object(request, identifier))
         return Response(status=204)
+
+
+class NodeReading(ResourceView):
+    """Lists of nodes, and single ones. What is done to them makes action plans, and has its place with these."""
+
+    since = CLUSTERS
+    serializer_class = NodeSerializer
+    model = Node
+    title = "Node"
+    policy = "node"
+    filters = ["name", "status", "profile"]
+    repeatable = frozenset({"status"})
+    sort_keys = {
+        "uuid": "uuid",
+        "name": "name",
+        "status": "status",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+    }
+
+    def filter_name(self, queryset: QuerySet[Node], value: str) -> QuerySet[Node]:
+        return queryset.filter(name=value)
+
+    def filter_status(self, queryset: QuerySet[Node], value: list[str]) -> QuerySet[Node]:
+        if unknown := [status for status in value if status not in Node.Status.values]:
+            raise Invalid(f"Invalid input for field/attribute status. Value: '{unknown[0]}'. There is no such status.")
+        return queryset.filter(status__in=value)
+
+    def filter_profile(self, queryset: Any, value: str) -> QuerySet[Node]:
+        found: QuerySet[Node] = queryset.of_profile(value)
+        return found

@@ -5,8 +5,9 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
+from django.template.defaultfilters import pluralize
 
-from cluster.models import Flavor, Profile
+from cluster.models import Flavor, Node, Profile
 from cluster.models.clusters import NAME_LENGTH
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.schemas import Draft202012Validator, find_violation
@@ -69,8 +70,15 @@ def change_profile(profile: Profile, changes: Mapping[str, Any]) -> Profile:
 
 @transaction.atomic
 def delete_profile(profile: Profile) -> None:
-    """Delete a profile. Raises: `NotFound`, where somebody else deleted it."""
+    """Delete a profile that nothing was made from.
+
+    Raises:
+        Conflict: nodes have it.
+        NotFound: somebody else deleted it.
+    """
     locked = lock(profile)
+    if number := Node.objects.present().filter(profile=locked).count():
+        raise Conflict(f"Profile {profile.uuid} is in use by {number} node{pluralize(number)}.")
     Profile.objects.filter(pk=locked.pk).soft_delete()
 
 

@@ -1,11 +1,11 @@
-"""Profiles, as the API shows them."""
+"""Profiles and nodes, as the API shows them."""
 
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from cluster.models import Profile
+from cluster.models import Node, Profile
 from cluster.models.clusters import NAME_LENGTH
 from watcher_site.api.serializers import ResourceSerializer, links_field
 from watcher_site.api.versions import Version
@@ -51,3 +51,26 @@ class NewProfileSerializer(serializers.Serializer[Any]):
 
     argument = "profile"
     since: dict[str, Version] = {}
+
+
+class NodeSerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    name = serializers.CharField()
+    profile_uuid = serializers.UUIDField()
+    profile_name = serializers.CharField()
+    role = serializers.CharField(allow_blank=True)
+    status = serializers.ChoiceField(Node.Status.choices)
+    physical_id = serializers.UUIDField(allow_null=True, help_text="the UUID of its server")
+    links = links_field()
+    status_reason = serializers.CharField(allow_null=True)
+    metadata = serializers.DictField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(allow_null=True)
+    deleted_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "nodes"
+        short = ("uuid", "name", "profile_uuid", "profile_name", "role", "status", "physical_id", "links")
+        columns = {"profile_uuid": "profile__uuid", "profile_name": "profile__name"}
+        json = ("metadata",)
+        computed = ("links",)

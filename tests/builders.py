@@ -9,6 +9,7 @@ from cluster.models import (
     ComputeNode,
     Flavor,
     HostAggregate,
+    Node,
     Pool,
     Profile,
     Server,
@@ -80,6 +81,14 @@ def make_profile(name: str = "a profile", flavor: str = "small", **columns: Any)
     if not Flavor.objects.present().filter(name=flavor).exists():
         make_flavor(flavor)
     return Profile.objects.create(**{"name": name, "spec": {"flavor": flavor}, **columns})
+
+
+def make_member(name: str = "web", *, status: str = "INIT", server: Server | None = None, **columns: Any) -> Node:
+    """Make a node, of a profile that is made where there is none yet. No compute node: that is `make_node`."""
+    profile = columns.pop("profile", None) or Profile.objects.present().first() or make_profile()
+    return Node.objects.create(
+        **{"name": name, "profile": profile, "status": status, "physical_id": server and server.uuid, **columns}
+    )
 
 
 def make_volume_type(name: str = "fast", **columns: Any) -> VolumeType:

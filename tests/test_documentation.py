@@ -13,6 +13,7 @@ from actions.models import REASON_LENGTH
 from actions.types.base import DONE, ActionContext, ActionSkipException, make
 from cluster.models import Server
 from tests.builders import make_node, make_server
+from watcher_site import plugins
 from watcher_site.api import versions
 from watcher_site.api.schema import REFUSALS
 
@@ -95,6 +96,19 @@ def test_the_example_of_an_action_type_skips_a_server_that_is_gone(example: None
     action = make("restart", {"resource_id": "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11"}, ActionContext())
     with pytest.raises(ActionSkipException, match="not found"):
         action.pre_condition()
+
+
+def documented_parameters() -> set[tuple[str, str, bool]]:
+    """Return each type's parameters from the table, with whether they are required."""
+    rows = re.findall(r"^\| (`.*`) \| `([a-z_]+)` \| (required)?", ACTION_TYPE, re.MULTILINE)
+    return {(kind.strip("`"), name, bool(must)) for kinds, name, must in rows for kind in kinds.split(", ")}
+
+
+def test_the_parameters_of_the_built_in_action_types_are_those_of_their_schemas() -> None:
+    types = plugins.load("ACTION_TYPES").values()
+    assert documented_parameters() == {
+        (kind.name, name, name in kind.schema["required"]) for kind in types for name in kind.schema["properties"]
+    }
 
 
 def test_the_keys_that_actions_are_sorted_by_are_documented() -> None:

@@ -250,6 +250,9 @@ PLANNER_WEIGHTS = read_numbers(
         "resize": 20,
         "turn_host_to_acpi_s3_state": 10,
         "change_node_power_state": 9,
+        "NODE_DELETE": 8,
+        "NODE_CREATE": 7,
+        "NODE_CHECK": 6,
     },
 )
 if len(set(PLANNER_WEIGHTS.values())) < len(PLANNER_WEIGHTS):
@@ -266,6 +269,9 @@ PLANNER_PARALLELIZATION = read_numbers(
         "resize": 2,
         "turn_host_to_acpi_s3_state": 2,
         "change_node_power_state": 2,
+        "NODE_DELETE": 2,
+        "NODE_CREATE": 2,
+        "NODE_CHECK": 2,
     },
 )
 
@@ -282,6 +288,9 @@ ACTION_TYPES = read_list(
         "actions.types.change_nova_service_state.ChangeNovaServiceState",
         "actions.types.change_node_power_state.ChangeNodePowerState",
         "actions.types.volume_migrate.VolumeMigrate",
+        "actions.types.clusters.node_create.NodeCreate",
+        "actions.types.clusters.node_delete.NodeDelete",
+        "actions.types.clusters.node_check.NodeCheck",
     ],
 )
 STRATEGIES = read_list(

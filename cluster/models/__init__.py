@@ -3,6 +3,7 @@
 from cluster.models.clusters import Profile
 from cluster.models.compute import ComputeNode, ComputeNodeQuerySet, Flavor, HostAggregate, Server
 from cluster.models.metrics import Sample
+from cluster.models.nodes import Node
 from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
 from cluster.models.synchronization import Synchronization
 
@@ -11,6 +12,7 @@ __all__ = [
     "ComputeNodeQuerySet",
     "Flavor",
     "HostAggregate",
+    "Node",
     "Pool",
     "Profile",
     "Sample",

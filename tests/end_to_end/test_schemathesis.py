@@ -24,7 +24,7 @@ from actions.models import Action
 from audits.models import AuditTemplate
 from audits.plugins import synchronize
 from plans.models import ActionPlan
-from tests.builders import make_audit, make_node, make_plan, make_profile, make_server, make_strategy
+from tests.builders import make_audit, make_member, make_node, make_plan, make_profile, make_server, make_strategy
 from watcher_site.api import versions
 from watcher_site.api.documentation import document
 from watcher_site.models import Service
@@ -51,6 +51,7 @@ BODIES: dict[str, Any] = {
     "/v1/audit_templates": {"name": "new", "goal": "dummy", "strategy": "dummy", "description": "😀"},
     "/v1/audits/{identifier}": [{"op": "replace", "path": "/state", "value": "CANCELLED"}],
     "/v1/profiles": {"name": "new", "spec": {"flavor": "small", "metadata": {"role": "web"}}},
+    "/v1/nodes": {"name": "web", "profile": "a profile", "plan_only": True},
     "/v1/profiles/{identifier}": [{"op": "replace", "path": "/metadata", "value": {"team": "shop"}}],
     "/v1/audit_templates/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],
     "/v1/action_plans/{identifier}": [{"op": "replace", "path": "/state", "value": "CANCELLED"}],
@@ -98,6 +99,7 @@ def rows() -> dict[str, str]:
         "actions": str(Action.objects.filter(action_plan=plan).first().uuid),
         "services": str(service.pk),
         "profiles": str(make_profile().uuid),
+        "nodes": str(make_member().uuid),
     }
 
 

@@ -13,6 +13,7 @@ from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView
 from audits.views import AuditList
 from cluster.api import ProfileView
 from plans.api import ActionPlanView
+from plans.nodes_api import NodeView
 from plans.views import ActionPlanList
 from watcher_site.api.paging import Page, SortKey
 from watcher_site.api.services import ServiceView
@@ -25,6 +26,7 @@ VIEWS = [
     AuditTemplateView,
     AuditView,
     GoalView,
+    NodeView,
     ProfileView,
     ScoringEngineView,
     ServiceView,

@@ -247,7 +247,13 @@ def response_headers() -> list[OpenApiParameter]:
     everywhere = [
         OpenApiParameter(name, str, HEADER, response=True, description=words) for name, words in HEADERS.items()
     ]
-    created = OpenApiParameter("Location", OpenApiTypes.URI, HEADER, response=[201], description="the new object")
+    created = OpenApiParameter(
+        "Location",
+        OpenApiTypes.URI,
+        HEADER,
+        response=[201, 202],
+        description="the new object, or the action that will do it",
+    )
     refused = OpenApiParameter("WWW-Authenticate", str, HEADER, response=[401], description="how to log in")
     return [*everywhere, created, refused]
 

@@ -14,6 +14,7 @@ from audits.data_model import DataModelView
 from audits.webhooks import WebhookView
 from cluster.api import ProfileView
 from plans.api import ActionPlanView
+from plans.nodes_api import NodeView
 from watcher_site.api.services import ServiceView
 
 CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
@@ -55,6 +56,8 @@ urlpatterns = [
     *read("scoring_engines", ScoringEngineView),
     *read("services", ServiceView),
     *read("profiles", ProfileView, CHANGEABLE, post="create"),
+    *read("nodes", NodeView, {"delete": "destroy"}, post="create"),
+    route(f"nodes/{IDENTIFIER}/check", NodeView, "nodes-check", post="check"),
     route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
 ]

@@ -42,7 +42,8 @@ HISTORY: dict[Version, str] = {
         " `POST /v1/actions/{id}/signal` and `POST /v1/action_plans/{uuid}/signal` have what runs end, wait or go on:"
         " the state SUSPENDED, which reads ONGOING before, `control` of actions, `suspended_by` of action plans."
         " `GET /v1/action_plans/{uuid}/preflight` tells what of a plan would be skipped or fail now."
-        " `/v1/profiles` describe the servers that clusters are made of."
+        " `/v1/profiles` describe the servers that clusters are made of,"
+        " `/v1/nodes` have each of them created, checked and deleted by an action."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

@@ -1,0 +1,51 @@
+"""Delete a node and its server."""
+
+from contextlib import suppress
+
+from actions.types.base import DONE, Outcome, Recovery
+from actions.types.clusters.nodes import NodeAction, find_server
+from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
+from cluster.models import Node
+from watcher_site.state import ConcurrentTransition
+
+
+class NodeDelete(NodeAction):
+    """A deletion can not be aborted: once begun it runs to its end. What is deleted does not come back."""
+
+    name = "NODE_DELETE"
+    description = "Deleting a node and its server"
+
+    def pre_condition(self) -> None:
+        self.node_to_act_on()
+
+    def execute(self) -> Outcome:
+        node = self.node()
+        self.change(node, node.begin_deletion)
+        try:
+            self.delete_server(node)
+        except CloudBusy:
+            raise
+        except CloudError as problem:
+            self.fail(Node.Status.DELETING, str(problem))
+            raise
+        # Two may delete it at once: it is gone when the first is done.
+        with suppress(ConcurrentTransition):
+            node.remove()
+        return DONE
+
+    def delete_server(self, node: Node) -> None:
+        """Delete the server that is known, or one whose creation nobody wrote down."""
+        found = node.physical_id or find_server(node)
+        if found:
+            with suppress(ServerNotFound):
+                cloud().delete_server(str(getattr(found, "uuid", found)))
+
+    def post_condition(self) -> None:
+        """A node that is not deleted by now was put off once too often, or something unforeseen came."""
+        self.fail(Node.Status.DELETING, "Its server was not deleted")
+
+    def abort(self) -> bool:
+        return False
+
+    def recover(self) -> Recovery:
+        return Recovery.AGAIN if self.find() else Recovery.DONE

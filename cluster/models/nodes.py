@@ -1,0 +1,115 @@
+"""Nodes: what a cluster has for members, and what may stand alone. No compute nodes: each is backed by a server."""
+
+from typing import Self
+from uuid import UUID
+
+from django.db import models
+from django.utils import timezone
+from django_fsm import FSMField, transition
+
+from cluster.models.clusters import NAME_LENGTH, Profile
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+from watcher_site.records import NullsFirst, RecordQuerySet
+from watcher_site.state import ConcurrentTransition, StatefulModel
+
+
+class NodeQuerySet(RecordQuerySet):
+    def of_profile(self, identifier: str) -> Self:
+        """Leave those that were made from the profile of this UUID or name."""
+        return self.filter(profile__in=Profile.objects.present().named(identifier))
+
+    def find(self, uuid: str) -> "Node | None":
+        """Return the node of this UUID with its profile, unless it was deleted."""
+        found: Node | None = self.present().select_related("profile").filter(uuid=UUID(uuid)).first()
+        return found
+
+
+class Node(StatefulModel):
+    """A server that is wanted, as its profile describes it, and the server that there is for it.
+
+    Its statuses and their words are those of OpenStack's cluster service. Its UUID is the token that its server is
+    created with.
+    """
+
+    class Status(models.TextChoices):
+        INIT = "INIT"
+        CREATING = "CREATING"
+        ACTIVE = "ACTIVE"
+        UPDATING = "UPDATING"
+        RECOVERING = "RECOVERING"
+        OPERATING = "OPERATING"
+        DELETING = "DELETING"
+        WARNING = "WARNING"
+        ERROR = "ERROR"
+
+    SETTLED = (Status.ACTIVE, Status.WARNING, Status.ERROR)
+    UNDER_WAY = (Status.CREATING, Status.UPDATING, Status.RECOVERING, Status.OPERATING, Status.DELETING)
+
+    guard_fields = ["status"]
+    transition_fields = ["status", "status_reason", "physical_id"]
+
+    name = models.CharField(max_length=NAME_LENGTH)
+    profile = models.ForeignKey(Profile, models.PROTECT, related_name="nodes")
+    role = models.CharField(max_length=255, default="", blank=True, help_text="what it is for, in a word of its owner")
+    metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the node itself")
+    status = FSMField(max_length=20, choices=Status, default=Status.INIT, protected=True, editable=False)
+    status_reason = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False)
+    # Of a server that may be in no table of ours yet, or no more.
+    physical_id = models.UUIDField(null=True, editable=False, help_text="the UUID of its server")
+
+    objects = NodeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "pk"]
+        permissions = [("check_node", "Can check node")]
+        indexes = [
+            models.Index("name", "id", name="node_name"),
+            models.Index("status", "id", name="node_status"),
+            models.Index("created_at", "id", name="node_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="node_updated_at"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @transition(field=status, source=[Status.INIT, Status.CREATING, Status.ERROR], target=Status.CREATING)
+    def begin_creation(self) -> None:
+        """Its server is being created, perhaps anew, or by another process than before."""
+        self.status_reason = "Creation in progress"
+
+    @transition(field=status, source=Status.CREATING, target=Status.ACTIVE)
+    def finish_creation(self, server: str) -> None:
+        self.status_reason, self.physical_id = "Creation succeeded", UUID(server)
+
+    @transition(field=status, source=[Status.INIT, Status.CREATING, *SETTLED], target=Status.INIT)
+    def undo_creation(self) -> None:
+        """It has no server any more, and can be created again."""
+        self.status_reason, self.physical_id = "Creation was undone", None
+
+    @transition(field=status, source=[Status.INIT, *UNDER_WAY, *SETTLED], target=Status.DELETING)
+    def begin_deletion(self) -> None:
+        self.status_reason = "Deletion in progress"
+
+    @transition(field=status, source=[*UNDER_WAY], target=Status.ERROR)
+    def fail(self, reason: str) -> None:
+        """What was under way came to a bad end; its server may be there or not."""
+        self.status_reason = cut(reason)
+
+    @transition(field=status, source=SETTLED, target=Status.ACTIVE)
+    def find_well(self) -> None:
+        self.status_reason = "Check: Node is ACTIVE."
+
+    @transition(field=status, source=SETTLED, target=Status.ERROR)
+    def find_broken(self, reason: str) -> None:
+        self.status_reason = cut(f"Check: Node is not ACTIVE. {reason}")
+
+    def remove(self) -> None:
+        """Delete the row of a node that has no server any more.
+
+        Raises:
+            ConcurrentTransition: it is not being deleted, or is deleted already.
+        """
+        now = timezone.now()
+        standing = type(self).objects.present().filter(pk=self.pk, status=self.Status.DELETING)
+        if not standing.update(deleted_at=now, updated_at=now):
+            raise ConcurrentTransition(f"Node {self.uuid} is no longer as it was read.")

@@ -1,0 +1,305 @@
+"""The action types of nodes on the embedded cloud: what skips, what fails, what they do, and how they are undone."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pytest_django import Settings
+
+from actions.types.base import DONE, ActionContext, ActionFailed, ActionSkipException, ActionType, Recovery, make
+from cluster.drivers.base import CloudBusy, FlavorNotFound, NoValidHost, OperationFailed, cloud
+from cluster.drivers.ownership import acting_for
+from cluster.models import Flavor, Node, Server
+from tests.builders import make_member, make_node, make_profile, make_server
+
+pytestmark = pytest.mark.django_db
+
+
+class Killed(BaseException):
+    pass
+
+
+def die() -> None:
+    raise Killed
+
+
+def action(kind: str, node: Node | str, **context: Any) -> ActionType:
+    return make(kind, {"resource_id": str(getattr(node, "uuid", node))}, ActionContext(**context))
+
+
+def again(node: Node) -> Node:
+    return Node.objects.get(pk=node.pk)
+
+
+def standing(node: Node) -> tuple[str, str | None]:
+    return again(node).status, again(node).status_reason
+
+
+@pytest.fixture
+def node() -> Node:
+    make_node()
+    return make_member(profile=make_profile(spec={"flavor": "small", "image": "x", "metadata": {"role": "web"}}))
+
+
+@pytest.fixture
+def created(node: Node) -> Node:
+    action("NODE_CREATE", node).execute()
+    return again(node)
+
+
+def leave_behind(kind: str, node: Node) -> None:
+    """Execute an action, and die in the middle of it."""
+    with acting_for("action", 1), pytest.raises(Killed):
+        action(kind, node, checkpoint=die).execute()
+
+
+# All of them
+
+
+@pytest.mark.parametrize("kind", ["NODE_CREATE", "NODE_DELETE", "NODE_CHECK"])
+def test_a_node_that_is_gone_is_skipped(kind: str) -> None:
+    uuid = str(uuid4())
+    with pytest.raises(ActionSkipException, match=f"Node {uuid} not found"):
+        action(kind, uuid).pre_condition()
+
+
+@pytest.mark.parametrize("kind", ["NODE_CREATE", "NODE_DELETE", "NODE_CHECK"])
+def test_the_node_is_what_it_acts_on(kind: str, node: Node) -> None:
+    assert type(action(kind, node)).target({"resource_id": str(node.uuid)}) == str(node.uuid)
+
+
+@pytest.mark.parametrize("kind", ["NODE_CREATE", "NODE_DELETE", "NODE_CHECK"])
+@pytest.mark.parametrize("parameters", [{}, {"resource_id": "web"}, {"resource_id": str(uuid4()), "flavor": "x"}])
+def test_parameters_that_make_no_sense_are_refused(kind: str, parameters: dict[str, Any]) -> None:
+    with pytest.raises(ActionFailed, match="Invalid input parameters"):
+        make(kind, parameters, ActionContext())
+
+
+# NODE_CREATE
+
+
+def test_a_node_gets_a_server_as_its_profile_describes_it(node: Node) -> None:
+    outputs: dict[str, Any] = {}
+    create = action("NODE_CREATE", node, outputs=outputs)
+    create.pre_condition()
+    assert create.execute() == DONE
+    server = Server.objects.get()
+    assert (server.name, server.flavor, server.metadata, server.state) == ("web", "small", {"role": "web"}, "active")
+    assert standing(node) == ("ACTIVE", "Creation succeeded")
+    assert (again(node).physical_id, outputs) == (server.uuid, {"physical_id": str(server.uuid)})
+
+
+def test_a_node_that_has_a_server_gets_no_other(created: Node) -> None:
+    with pytest.raises(ActionSkipException, match="has its server already"):
+        action("NODE_CREATE", created).pre_condition()
+
+
+def test_a_node_is_creating_meanwhile(node: Node) -> None:
+    leave_behind("NODE_CREATE", node)
+    assert standing(node) == ("CREATING", "Creation in progress")
+
+
+def test_a_node_for_which_there_is_no_room_is_in_error_and_can_be_created_later(node: Node) -> None:
+    Flavor.objects.update(vcpus=99)
+    with pytest.raises(NoValidHost):
+        action("NODE_CREATE", node).execute()
+    assert standing(node) == ("ERROR", "No valid host was found. There are not enough hosts available.")
+    Flavor.objects.update(vcpus=1)
+    action("NODE_CREATE", node).pre_condition()
+    action("NODE_CREATE", node).execute()
+    assert again(node).status == "ACTIVE"
+
+
+def test_a_node_whose_flavor_is_gone_is_in_error(node: Node) -> None:
+    Flavor.objects.soft_delete()
+    with pytest.raises(FlavorNotFound):
+        action("NODE_CREATE", node).execute()
+    assert standing(node) == ("ERROR", "Flavor small not found")
+
+
+def test_a_creation_that_was_put_off_too_often_leaves_the_node_in_error(node: Node) -> None:
+    leave_behind("NODE_CREATE", node)
+    create = action("NODE_CREATE", node)
+    with acting_for("another"), pytest.raises(CloudBusy):
+        create.execute()
+    assert again(node).status == "CREATING"
+    create.post_condition()
+    assert standing(node) == ("ERROR", "Its server was not created")
+
+
+def test_a_node_that_is_being_deleted_is_not_created(node: Node) -> None:
+    Node.objects.filter(pk=node.pk).update(status="DELETING")
+    with pytest.raises(ActionFailed, match="is DELETING: something else is done to it"):
+        action("NODE_CREATE", node).execute()
+    assert not Server.objects.exists()
+
+
+def test_a_creation_that_was_interrupted_is_aborted_without_a_trace(node: Node) -> None:
+    leave_behind("NODE_CREATE", node)
+    assert action("NODE_CREATE", node).abort()
+    assert not Server.objects.present().exists()
+    assert (standing(node), again(node).physical_id) == (("INIT", "Creation was undone"), None)
+
+
+def test_a_creation_that_came_to_its_end_is_not_aborted(created: Node) -> None:
+    assert not action("NODE_CREATE", created).abort()
+    assert again(created).status == "ACTIVE"
+
+
+def test_a_reverted_creation_leaves_no_server_however_often_it_is_asked_for(created: Node) -> None:
+    assert action("NODE_CREATE", created).revert()
+    assert action("NODE_CREATE", created).revert()
+    assert not Server.objects.present().exists()
+    assert (again(created).status, again(created).physical_id) == ("INIT", None)
+
+
+def test_a_creation_left_behind_is_gone_on_with_and_its_server_found(node: Node) -> None:
+    leave_behind("NODE_CREATE", node)
+    create = action("NODE_CREATE", node)
+    with acting_for("action", 2):
+        assert create.recover() is Recovery.AGAIN
+        create.execute()
+    assert Server.objects.count() == 1
+    assert again(node).physical_id == Server.objects.get().uuid
+
+
+def test_a_creation_that_was_only_not_recorded_is_done(created: Node) -> None:
+    outputs: dict[str, Any] = {}
+    assert action("NODE_CREATE", created, outputs=outputs).recover() is Recovery.DONE
+    assert outputs == {"physical_id": str(created.physical_id)}
+
+
+def test_a_node_that_is_gone_meanwhile_is_not_recovered() -> None:
+    with pytest.raises(ActionFailed, match="not found"):
+        action("NODE_CREATE", str(uuid4())).recover()
+
+
+# NODE_DELETE
+
+
+def test_a_node_is_deleted_with_its_server(created: Node) -> None:
+    delete = action("NODE_DELETE", created)
+    delete.pre_condition()
+    assert delete.execute() == DONE
+    assert not Server.objects.present().exists()
+    assert again(created).deleted_at
+
+
+@pytest.mark.parametrize("status", ["INIT", "ERROR", "WARNING"])
+def test_a_node_without_a_server_is_deleted(node: Node, status: str) -> None:
+    Node.objects.filter(pk=node.pk).update(status=status)
+    action("NODE_DELETE", node).execute()
+    assert again(node).deleted_at
+
+
+def test_a_node_whose_server_is_gone_is_deleted(created: Node) -> None:
+    cloud().delete_server(str(created.physical_id))
+    action("NODE_DELETE", created).execute()
+    assert again(created).deleted_at
+
+
+def test_a_server_that_nobody_wrote_down_is_deleted_with_its_node(node: Node) -> None:
+    leave_behind("NODE_CREATE", node)
+    action("NODE_DELETE", node).execute()
+    assert not Server.objects.present().exists()
+    assert again(node).deleted_at
+
+
+def test_a_deletion_that_the_cloud_fails_leaves_the_node_in_error(created: Node, settings: Settings) -> None:
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
+    with pytest.raises(OperationFailed):
+        action("NODE_DELETE", created).execute()
+    assert again(created).status == "ERROR"
+    assert again(created).physical_id
+
+
+def test_a_deletion_that_did_not_come_to_its_end_leaves_the_node_in_error(created: Node) -> None:
+    Node.objects.filter(pk=created.pk).update(status="DELETING")
+    action("NODE_DELETE", created).post_condition()
+    assert standing(created) == ("ERROR", "Its server was not deleted")
+
+
+def test_a_deletion_left_behind_is_gone_on_with(created: Node) -> None:
+    Node.objects.filter(pk=created.pk).update(status="DELETING")
+    cloud().delete_server(str(created.physical_id))
+    delete = action("NODE_DELETE", created)
+    assert delete.recover() is Recovery.AGAIN
+    delete.execute()
+    assert delete.recover() is Recovery.DONE
+
+
+def test_a_deletion_is_neither_aborted_nor_reverted(created: Node) -> None:
+    assert not action("NODE_DELETE", created).abort()
+    with pytest.raises(ActionFailed, match="can not be reverted"):
+        action("NODE_DELETE", created).revert()
+
+
+# NODE_CHECK
+
+
+def check(node: Node) -> dict[str, Any]:
+    outputs: dict[str, Any] = {}
+    looking = action("NODE_CHECK", node, outputs=outputs)
+    looking.pre_condition()
+    assert looking.execute() == DONE
+    return outputs
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "ERROR", "WARNING"])
+def test_a_node_whose_server_runs_is_active(created: Node, status: str) -> None:
+    Node.objects.filter(pk=created.pk).update(status=status)
+    assert check(created) == {"status": "ACTIVE"}
+    assert standing(created) == ("ACTIVE", "Check: Node is ACTIVE.")
+
+
+def test_a_node_whose_server_does_not_run_is_in_error(created: Node) -> None:
+    cloud().stop(str(created.physical_id))
+    assert check(created) == {"status": "ERROR"}
+    reason = f"Check: Node is not ACTIVE. Instance {created.physical_id} is in status SHUTOFF."
+    assert standing(created) == ("ERROR", reason)
+
+
+def test_a_node_whose_server_is_gone_is_in_error(created: Node) -> None:
+    cloud().delete_server(str(created.physical_id))
+    check(created)
+    assert standing(created) == ("ERROR", f"Check: Node is not ACTIVE. Instance {created.physical_id} not found.")
+
+
+def test_a_node_whose_creation_failed_stays_in_error(node: Node) -> None:
+    Node.objects.filter(pk=node.pk).update(status="ERROR")
+    check(node)
+    assert standing(node) == ("ERROR", "Check: Node is not ACTIVE. It has no server.")
+
+
+def test_a_node_that_was_never_created_is_not_looked_at(node: Node) -> None:
+    with pytest.raises(ActionSkipException, match="was never created"):
+        action("NODE_CHECK", node).pre_condition()
+
+
+def test_a_node_that_something_else_is_done_to_is_not_looked_at(node: Node) -> None:
+    Node.objects.filter(pk=node.pk).update(status="CREATING")
+    with pytest.raises(ActionFailed, match="is CREATING"):
+        action("NODE_CHECK", node).pre_condition()
+
+
+def test_a_look_is_taken_again_and_leaves_nothing_to_undo(created: Node) -> None:
+    looking = action("NODE_CHECK", created)
+    assert looking.recover() is Recovery.AGAIN
+    assert looking.revert()
+    assert looking.abort()
+
+
+def test_a_look_that_the_cloud_does_not_allow_leaves_the_status(created: Node, monkeypatch: Any) -> None:
+    def refuse(server: str) -> None:
+        raise OperationFailed("no answer")
+
+    monkeypatch.setattr(cloud(), "find_server", refuse)
+    with pytest.raises(OperationFailed):
+        action("NODE_CHECK", created).execute()
+    assert again(created).status == "ACTIVE"
+
+
+def test_a_server_of_the_same_name_is_not_taken_for_the_nodes_own(node: Node) -> None:
+    make_server("web")
+    action("NODE_CREATE", node).execute()
+    assert Server.objects.count() == 2

@@ -1,0 +1,275 @@
+"""Nodes through the API: what is asked for becomes an action."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.http import HttpResponse
+
+from actions.models import Action
+from cluster.models import Node, Profile, Server
+from plans.models import ActionPlan
+from tests.api import Caller, fault
+from tests.builders import make_member, make_node, make_profile, make_server
+from tests.plans.inline import run_waiting
+
+pytestmark = pytest.mark.django_db
+
+WEB = {"name": "web-1", "profile": "web", "role": "front", "metadata": {"team": "shop"}}
+
+
+@pytest.fixture
+def api(cloud_admin: User) -> Caller:
+    make_node()
+    make_profile("web")
+    return Caller(cloud_admin, "1.12")
+
+
+def action_of(answer: HttpResponse) -> Action:
+    """Return the action that a request became, after a look at the answer."""
+    assert answer.status_code == 202, fault(answer)
+    found = answer.json()
+    assert answer["Location"] == f"http://testserver/v1/actions/{found['action']}"
+    action = Action.objects.select_related("action_plan").get(uuid=found["action"])
+    assert (str(action.action_plan.uuid), action.target) == (found["action_plan"], found["node"])
+    return action
+
+
+def created(api: Caller) -> str:
+    """Have a node created, and return its path."""
+    answer = api.post("/nodes", WEB)
+    run_waiting()
+    return f"/nodes/{answer.json()['node']}"
+
+
+# Operations
+
+
+def test_a_node_is_created_by_an_action_that_starts_at_once(api: Caller) -> None:
+    action = action_of(api.post("/nodes", WEB))
+    assert (action.action_type, action.action_plan.state) == ("NODE_CREATE", "PENDING")
+    shown = api.get(f"/nodes/{action.target}").json()
+    assert (shown["name"], shown["profile_name"], shown["role"], shown["metadata"]) == (
+        "web-1",
+        "web",
+        "front",
+        {"team": "shop"},
+    )
+    assert (shown["status"], shown["physical_id"]) == ("INIT", None)
+    run_waiting()
+    shown = api.get(f"/nodes/{action.target}").json()
+    assert (shown["status"], shown["physical_id"]) == ("ACTIVE", str(Server.objects.get().uuid))
+    assert api.get(f"/actions/{action.uuid}").json()["status"] == "SUCCEEDED"
+
+
+def test_a_node_is_checked_by_an_action(api: Caller) -> None:
+    path = created(api)
+    Server.objects.soft_delete()
+    assert action_of(api.post(f"{path}/check")).action_type == "NODE_CHECK"
+    run_waiting()
+    shown = api.get(path).json()
+    assert (shown["status"], "not found" in shown["status_reason"]) == ("ERROR", True)
+
+
+def test_a_node_is_deleted_by_an_action(api: Caller) -> None:
+    path = created(api)
+    assert action_of(api.delete(path)).action_type == "NODE_DELETE"
+    assert api.get(path).status_code == 200
+    run_waiting()
+    assert api.get(path).status_code == 404
+    assert not Server.objects.present().exists()
+
+
+def ask(api: Caller, operation: str, path: str) -> HttpResponse:
+    if operation == "create":
+        return api.post("/nodes", WEB | {"plan_only": True})
+    return (
+        api.delete(f"{path}?plan_only=true")
+        if operation == "delete"
+        else api.post(f"{path}/check", {"plan_only": True})
+    )
+
+
+@pytest.mark.parametrize("operation", ["create", "delete", "check"])
+def test_a_plan_that_is_only_made_waits_for_a_person(api: Caller, operation: str) -> None:
+    plan = action_of(ask(api, operation, created(api))).action_plan
+    assert plan.state == "RECOMMENDED"
+    api.post(f"/action_plans/{plan.uuid}/start")
+    run_waiting()
+    assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
+
+
+def test_a_creation_that_fails_says_why(api: Caller) -> None:
+    Profile.objects.update(spec={"flavor": "gone"})
+    path = created(api)
+    shown = api.get(path).json()
+    assert (shown["status"], shown["status_reason"]) == ("ERROR", "Flavor gone not found")
+    assert Action.objects.get().state == "FAILED"
+
+
+def test_a_creation_that_was_cancelled_before_it_began_leaves_a_node_to_delete(api: Caller) -> None:
+    action = action_of(api.post("/nodes", WEB))
+    api.post(f"/actions/{action.uuid}/signal", {"signal": "CANCEL"})
+    run_waiting()
+    path = f"/nodes/{action.target}"
+    assert api.get(path).json()["status"] == "INIT"
+    api.delete(path)
+    run_waiting()
+    assert api.get(path).status_code == 404
+
+
+def test_the_site_knows_on_whose_behalf_it_acts(api: Caller) -> None:
+    assert action_of(api.post("/nodes", WEB)).action_plan.context
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": None}, "name. Value: 'None'. Mandatory field missing."),
+        ({"name": ""}, "name"),
+        ({"name": "x" * 256}, "name"),
+        ({"profile": None}, "profile. Value: 'None'. Mandatory field missing."),
+        ({"profile": "nope"}, "profile: there is no profile nope."),
+        ({"profile": str(uuid4())}, "profile: there is no profile"),
+        ({"role": "x" * 256}, "role"),
+        ({"metadata": []}, "metadata"),
+        ({"plan_only": "perhaps"}, "plan_only"),
+        ({"foo": 1}, "Unknown attribute for argument node: foo"),
+        ({"status": "ACTIVE"}, "Cannot set read only field."),
+        ({"physical_id": str(uuid4())}, "Cannot set read only field."),
+    ],
+)
+def test_a_body_that_makes_no_sense_is_refused_and_nothing_is_written(
+    api: Caller, changes: dict[str, Any], words: str
+) -> None:
+    answer = api.post("/nodes", WEB | changes)
+    assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
+    assert not Node.objects.exists()
+    assert not ActionPlan.objects.exists()
+
+
+@pytest.mark.parametrize("query", ["plan_only=perhaps", "plan_only=", "force=true"])
+def test_a_deletion_that_makes_no_sense_is_refused(api: Caller, query: str) -> None:
+    node = make_member()
+    assert api.delete(f"/nodes/{node.uuid}?{query}").status_code == 400
+    assert not ActionPlan.objects.exists()
+
+
+@pytest.mark.parametrize("body", [{"plan_only": "perhaps"}, {"foo": 1}, [1], [], 0])
+def test_a_check_that_makes_no_sense_is_refused(api: Caller, body: Any) -> None:
+    node = make_member()
+    assert api.post(f"/nodes/{node.uuid}/check", body).status_code == 400
+    assert not ActionPlan.objects.exists()
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("DELETE", ""), ("POST", "/check")])
+def test_a_node_that_is_not_there_is_404(api: Caller, method: str, path: str) -> None:
+    assert api.call(method, f"/nodes/{uuid4()}{path}").status_code == 404
+
+
+def test_an_operation_is_refused_while_another_waits_or_runs(api: Caller) -> None:
+    first = action_of(api.post("/nodes", WEB))
+    answer = api.delete(f"/nodes/{first.target}")
+    words = f"The NODE_DELETE action for target {first.target} conflicts with the following action(s): {first.uuid}"
+    assert (answer.status_code, fault(answer)) == (409, words)
+    assert Action.objects.count() == 1
+
+
+def test_a_plan_that_nobody_started_is_in_nobodys_way(api: Caller) -> None:
+    path = created(api)
+    action_of(api.delete(f"{path}?plan_only=true"))
+    action_of(api.post(f"{path}/check"))
+
+
+def test_a_profile_in_use_is_not_deleted(api: Caller) -> None:
+    path = created(api)
+    answer = api.delete("/profiles/web")
+    profile = Profile.objects.get()
+    assert (answer.status_code, fault(answer)) == (409, f"Profile {profile.uuid} is in use by 1 node.")
+    api.delete(path)
+    run_waiting()
+    assert api.delete("/profiles/web").status_code == 204
+
+
+# Rights
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/nodes"), ("DELETE", "/nodes/{}"), ("POST", "/nodes/{}/check")]
+)
+def test_readers_may_look_and_do_nothing(api: Caller, reader: User, method: str, path: str) -> None:
+    node = make_member()
+    reading = Caller(reader, "1.12")
+    assert reading.get(f"/nodes/{node.uuid}").status_code == 200
+    body = WEB if path == "/nodes" else None
+    assert reading.call(method, path.format(node.uuid), body).status_code == 403
+    assert not ActionPlan.objects.exists()
+
+
+@pytest.mark.parametrize("operation", ["create", "delete", "check"])
+def test_who_may_start_no_plan_may_have_it_made_alone(api: Caller, stranger: User, operation: str) -> None:
+    path = created(api)
+    names = ["add_node", "delete_node", "check_node"]
+    stranger.user_permissions.set(Permission.objects.filter(codename__in=names))
+    asking = Caller(User.objects.get(pk=stranger.pk), "1.12")
+    at_once = {"create": ("POST", "/nodes", WEB), "delete": ("DELETE", path), "check": ("POST", f"{path}/check")}
+    assert asking.call(*at_once[operation]).status_code == 403
+    assert ask(asking, operation, path).status_code == 202
+
+
+def test_who_has_no_right_sees_no_nodes(api: Caller, stranger: User) -> None:
+    assert Caller(stranger, "1.12").get("/nodes").status_code == 403
+
+
+# Lists
+
+
+@pytest.mark.parametrize("path", ["/nodes", "/nodes/detail"])
+def test_before_1_12_there_are_no_nodes(cloud_admin: User, path: str) -> None:
+    assert Caller(cloud_admin, "1.11").get(path).status_code == 406
+
+
+def names(api: Caller, query: str) -> list[str]:
+    return [row["name"] for row in api.get(f"/nodes?{query}").json()["nodes"]]
+
+
+def test_a_list_is_sorted_and_comes_in_pages(api: Caller) -> None:
+    for name in ("c", "a", "b"):
+        make_member(name)
+    first = api.get("/nodes?sort_key=name&limit=2").json()
+    assert [row["name"] for row in first["nodes"]] == ["a", "b"]
+    second = api.get(first["next"].removeprefix("http://testserver/v1")).json()
+    assert [row["name"] for row in second["nodes"]] == ["c"]
+    assert "metadata" not in first["nodes"][0]
+
+
+def test_a_list_is_filtered(api: Caller) -> None:
+    server = make_server()
+    make_member("active", status="ACTIVE", server=server)
+    make_member("broken", status="ERROR")
+    make_member("other", profile=make_profile("other"))
+    assert names(api, "status=ERROR") == ["broken"]
+    assert names(api, "status=ERROR&status=ACTIVE") == ["active", "broken"]
+    assert names(api, "name=active") == ["active"]
+    assert names(api, "profile=other") == ["other"]
+    assert names(api, f"profile={Profile.objects.get(name='web').uuid}&status=ACTIVE") == ["active"]
+
+
+@pytest.mark.parametrize("query", ["status=FINE", "foo=1", "sort_key=role"])
+def test_a_list_that_makes_no_sense_is_refused(api: Caller, query: str) -> None:
+    assert api.get(f"/nodes?{query}").status_code == 400
+
+
+@pytest.mark.parametrize("count", [1, 10])
+def test_a_list_takes_as_many_queries_whatever_its_length(
+    api: Caller, count: int, django_assert_num_queries: Any
+) -> None:
+    for number in range(count):
+        make_member(str(number))
+    api.get("/goals")
+    with django_assert_num_queries(1):
+        assert len(api.get("/nodes/detail").json()["nodes"]) == count
