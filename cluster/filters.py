@@ -3,7 +3,7 @@
 import django_filters
 from django.db.models import QuerySet
 
-from cluster.models import ComputeNode, HostAggregate, Pool, Server, StorageNode, Volume
+from cluster.models import ComputeNode, HostAggregate, Node, Pool, Profile, Server, StorageNode, Volume
 from watcher_site.filters import words
 
 
@@ -55,4 +55,22 @@ class VolumeFilters(django_filters.FilterSet):
 
     class Meta:
         model = Volume
+        fields: list[str] = []
+
+
+class NodeFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=words(Node.Status.values), empty_label="any")
+    profile = django_filters.CharFilter(label="Profile", field_name="profile__name", lookup_expr="icontains")
+
+    class Meta:
+        model = Node
+        fields: list[str] = []
+
+
+class ProfileFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+
+    class Meta:
+        model = Profile
         fields: list[str] = []

@@ -9,7 +9,13 @@ from django.views.decorators.csrf import csrf_exempt
 
 from watcher_site.api.discovery import wants_html
 
-PAGES = {"audits": "audits:detail", "action_plans": "plans:detail", "actions": "actions:detail"}
+PAGES = {
+    "audits": "audits:detail",
+    "action_plans": "plans:detail",
+    "actions": "actions:detail",
+    "nodes": "cluster:member",
+    "profiles": "cluster:profile",
+}
 
 
 @csrf_exempt  # The API's own views see to it, for sessions.

@@ -17,6 +17,7 @@ PAGES = {
     "audits.Audit": "audits:detail",
     "cluster.Server": "cluster:server",
     "cluster.ComputeNode": "cluster:node",
+    "cluster.Node": "cluster:member",
 }
 IDENTIFIER = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 

@@ -66,7 +66,17 @@ def aside(work: Callable[[], Any]) -> Any:
 
 @pytest.fixture
 def addresses(plan: ActionPlan) -> list[str]:
-    lists = ("home", "audits:list", "plans:list", "actions:list", "cluster:nodes", "cluster:servers", "documentation")
+    lists = (
+        "home",
+        "audits:list",
+        "plans:list",
+        "actions:list",
+        "cluster:nodes",
+        "cluster:servers",
+        "cluster:members",
+        "cluster:profiles",
+        "documentation",
+    )
     return [
         *map(reverse, lists),
         f"{reverse('audits:create')}?goal=hardware_maintenance",

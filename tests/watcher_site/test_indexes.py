@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.db.models import F, QuerySet
 
+import cluster.member_views
 import cluster.views
 from actions.api import ActionView
 from actions.views import ActionList
@@ -58,6 +59,8 @@ LISTS = [
     ActionList,
     ActionPlanList,
     AuditList,
+    cluster.member_views.NodeList,
+    cluster.member_views.ProfileList,
     cluster.views.ComputeNodeList,
     cluster.views.PoolList,
     cluster.views.ServerList,
