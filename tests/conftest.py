@@ -7,10 +7,12 @@ import hypothesis
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection
+from pytest_django.plugin import DjangoDbBlocker
 
 from tests.api import Caller
 from tests.broker import broker_answers
 from tests.chaos.broker import is_installed
+from tests.clearing import keep_aside
 
 # A busy machine draws slowly: that says nothing about the code.
 hypothesis.settings.register_profile("suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -49,6 +51,12 @@ def person(name: str, group: str | None = None, **columns: object) -> User:
     # A process that serves requests knows what permissions are called: no test counts that query.
     User.objects.get(pk=user.pk).get_all_permissions()
     return user
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    with django_db_blocker.unblock():
+        keep_aside()
 
 
 @pytest.fixture
