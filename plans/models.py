@@ -103,6 +103,8 @@ class ActionPlan(StatefulModel):
             ),
         ]
         indexes = [
+            # Whoever deletes a plan for good looks for those that continue it, deleted ones too.
+            models.Index("continues", condition=Q(continues__isnull=False), name="action_plan_continues"),
             # The applier looks for waiting and running plans; people sort by state.
             models.Index("state", "id", name="action_plan_by_state"),
             models.Index("created_at", "id", name="action_plan_created_at"),

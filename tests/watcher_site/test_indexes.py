@@ -14,6 +14,7 @@ from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView
 from audits.views import AuditList
 from cluster.api import ProfileView
 from plans.api import ActionPlanView
+from plans.models import ActionPlan
 from plans.nodes_api import NodeView
 from plans.views import ActionPlanList
 from watcher_site.api.paging import Page, SortKey
@@ -114,3 +115,9 @@ def test_a_choice_of_the_console_is_found_by_an_index(page: Any, name: str) -> N
     column = page.filterset_class.base_filters[name].field_name
     first = [index.expressions[0] for index in page.model._meta.indexes]
     assert column in {expression.name for expression in first if isinstance(expression, F)}
+
+
+def test_the_plans_that_continue_one_are_found_by_an_index_deleted_or_not() -> None:
+    plan = explain(ActionPlan.objects.filter(continues=1))
+    assert "action_plan_continues" in plan
+    assert "Seq Scan" not in plan
