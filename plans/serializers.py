@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Case, F, OuterRef, Subquery, TextField, Value, When
 from django.db.models.functions import Cast, Coalesce
@@ -94,11 +95,21 @@ class ActionPlanSerializer(ResourceSerializer):
             row["efficacy_indicators"] = indicators.get(row["id"], [])
 
 
+class UUIDTextField(serializers.UUIDField):
+    """A UUID as text: a number would become one that nobody wrote."""
+
+    def to_internal_value(self, data: Any) -> UUID:
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
+        uuid: UUID = super().to_internal_value(data)
+        return uuid
+
+
 class ChosenActionsSerializer(serializers.Serializer[Any]):
     """The body of what is done to several actions of a plan at once, all or none."""
 
     actions = serializers.ListField(
-        child=serializers.UUIDField(), allow_empty=False, max_length=MOST_CHOSEN, help_text="their UUIDs"
+        child=UUIDTextField(), allow_empty=False, max_length=MOST_CHOSEN, help_text="their UUIDs"
     )
 
     argument = "actions"

@@ -116,3 +116,11 @@ def test_before_1_12_there_are_no_sets(cloud_admin: User, plan: ActionPlan, verb
 @pytest.mark.parametrize("verb", ["skip", "restore"])
 def test_a_reader_changes_no_set(reader: User, plan: ActionPlan, verb: str) -> None:
     assert send(Caller(reader, "1.12"), plan, verb, "a").status_code == 403
+
+
+@pytest.mark.parametrize("verb", ["skip", "restore"])
+@pytest.mark.parametrize("stranger", [1, None, True, ["x"], {}])
+def test_what_is_no_text_is_no_uuid(api: Caller, plan: ActionPlan, verb: str, stranger: Any) -> None:
+    answer = api.post(f"/action_plans/{plan.uuid}/{verb}", {"actions": [stranger]})
+    assert answer.status_code == 400
+    assert "actions.0" in fault(answer)
