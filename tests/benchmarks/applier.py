@@ -1,10 +1,12 @@
 """How many actions a second one applier takes, with how many commits, and how much memory it needs."""
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -23,8 +25,12 @@ from tests.benchmarks.table import Line
 LAYERS = 32
 SIZE = 1000
 LARGE = 10_000
-# In MB.
-MEMORY = 150
+PLANS = 10
+# What each graph has to reach of the raw rate on one connection, and the larger plan of the smaller one's rate.
+SHARES = (1 / 5, 1 / 6, 1 / 6)
+KEPT_RATE = 0.8
+# In MB, with one large plan and with all.
+MEMORY, MOST_MEMORY = 150, 300
 # What the process itself does, whatever the number of actions: start, claim, beat, settle, leave.
 CONSTANT_COMMITS = 50
 RAW_UPDATES = 500
@@ -32,7 +38,7 @@ RAW_UPDATES = 500
 
 @dataclass(frozen=True)
 class Run:
-    """One plan run to its end: how many actions a second, how many commits in all, the largest memory in MB."""
+    """Plans run to their end: how many actions a second, how many commits in all, the largest memory in MB."""
 
     rate: float
     commits: int
@@ -64,60 +70,96 @@ def layers(size: int) -> list[ProposedAction]:
     return actions
 
 
-def measure(database: str) -> list[Line]:
-    """Return the lines of each graph, beside the rate of raw updates that was taken around its run."""
-    lines = []
-    for work, graph in {
+def graphs() -> dict[str, list[ProposedAction]]:
+    return {
         f"{SIZE:,} independent nops": independent(SIZE),
         f"a chain of {SIZE:,} nops": chain(SIZE),
         f"{LAYERS} layers of {LAYERS} nops": layers(LAYERS),
-    }.items():
+    }
+
+
+def measure(database: str) -> list[Line]:
+    """Return the lines of each graph, beside the rate of raw updates that was taken around its run."""
+    lines, rates = [], []
+    for (work, graph), share in zip(graphs().items(), SHARES, strict=True):
         before = raw_rate(database)
         run = run_plan(database, graph)
         raw = median([before, raw_rate(database)])
+        rates.append(run.rate)
         lines += [
-            Line(f"applier: {work}", run.rate, "raw commits", raw, 0.1, unit="/s", at_least=True),
+            Line(f"applier: {work}", run.rate, "raw commits", raw, share, unit="/s", at_least=True),
             Line("  commits", run.commits, "actions", len(graph), 2, "constant", CONSTANT_COMMITS, unit=""),
         ]
+    four = raw_rate(database, connections=4)
+    lines.append(Line("raw commits on four connections", four, "on one", raw, 0, unit="/s", at_least=True))
+    return [*lines, *measure_large(database, rates[0])]
+
+
+def measure_large(database: str, rate: float) -> list[Line]:
+    """Return what plans of ten times as many actions take, beside the rate of the smaller one."""
     large = run_plan(database, independent(LARGE))
-    return [*lines, Line(f"applier: memory with {LARGE:,} actions", large.memory, "the limit", MEMORY, 1, unit="MB")]
+    many = run_plans(database, [independent(LARGE) for _ in range(PLANS)], WATCHER_APPLIER_PLANS=str(PLANS))
+    smaller = f"with {SIZE:,}"
+    return [
+        Line(f"applier: {LARGE:,} independent nops", large.rate, smaller, rate, KEPT_RATE, unit="/s", at_least=True),
+        Line("  memory", large.memory, "the limit", MEMORY, 1, unit="MB"),
+        Line(f"applier: memory with {PLANS} plans of {LARGE:,}", many.memory, "the limit", MOST_MEMORY, 1, unit="MB"),
+    ]
 
 
-def raw_rate(database: str) -> float:
-    """Return how many single-row UPDATEs, each with its COMMIT, one connection takes a second."""
-    keys = list(Action.objects.order_by("pk").values_list("pk", flat=True)[:RAW_UPDATES])
-    with psycopg.connect(database) as connection:
+def raw_rate(database: str, connections: int = 1) -> float:
+    """Return how many single-row UPDATEs, each with its COMMIT, so many connections together take a second."""
+    keys = list(Action.objects.order_by("pk").values_list("pk", flat=True)[: RAW_UPDATES * connections])
+    shares = [keys[place::connections] for place in range(connections)]
+    with ExitStack() as stack, ThreadPoolExecutor(connections) as pool:
+        opened = [stack.enter_context(psycopg.connect(database)) for _ in shares]
         begin = time.perf_counter()
-        for key in keys:
-            connection.execute("UPDATE actions_action SET attempt = attempt WHERE id = %s", [key])
-            connection.commit()
+        list(pool.map(update_raw, opened, shares))
         return len(keys) / (time.perf_counter() - begin)
 
 
-def run_plan(database: str, graph: Sequence[ProposedAction]) -> Run:
-    """Have an applier of its own run a plan, and look at what became of each of its actions.
+def update_raw(connection: psycopg.Connection, keys: Sequence[int]) -> None:
+    for key in keys:
+        connection.execute("UPDATE actions_action SET attempt = attempt WHERE id = %s", [key])
+        connection.commit()
+
+
+def run_plan(database: str, graph: Sequence[ProposedAction], **environment: str) -> Run:
+    return run_plans(database, [graph], **environment)
+
+
+def run_plans(database: str, plans: Sequence[Sequence[ProposedAction]], **environment: str) -> Run:
+    """Have an applier of its own run plans, and look at what became of each of their actions.
+
+    Its environment is this one's, with some more variables. The time runs from the first plan's beginning to the
+    end of the last.
 
     Raises:
-        RuntimeError: the plan or an action of it did not succeed.
+        RuntimeError: a plan or an action of it did not succeed.
     """
-    plan = propose(graph)
-    plan.launch()
+    proposed = [propose(graph) for graph in plans]
+    for plan in proposed:
+        plan.launch()
     # Its own commits would be counted at any later time.
     connections.close_all()
     with psycopg.connect(database, autocommit=True) as connection:
         before = commits(connection)
-        with applier() as process, connection.transaction():
-            begin = wait_for(connection, plan, process, ActionPlan.State.PENDING)
-            end = wait_for(connection, plan, process, ActionPlan.State.ONGOING)
+        with applier(**environment) as process, connection.transaction():
+            begin = wait_for(connection, proposed[0], process, ActionPlan.State.PENDING)
+            for plan in proposed:
+                wait_for(connection, plan, process, ActionPlan.State.PENDING)
+                end = wait_for(connection, plan, process, ActionPlan.State.ONGOING)
             memory = peak_memory(process)
         after = commits(connection)
-    verify(plan, len(graph))
-    return Run(len(graph) / (end - begin), after - before, memory)
+    for plan, graph in zip(proposed, plans, strict=True):
+        verify(plan, len(graph))
+    return Run(sum(map(len, plans)) / (end - begin), after - before, memory)
 
 
 @contextmanager
-def applier() -> Iterator["subprocess.Popen[bytes]"]:
-    process = subprocess.Popen([sys.executable, "manage.py", "run_applier"], stderr=subprocess.DEVNULL)
+def applier(**environment: str) -> Iterator["subprocess.Popen[bytes]"]:
+    command = [sys.executable, "manage.py", "run_applier"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | environment)
     try:
         yield process
     finally:
