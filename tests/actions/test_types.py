@@ -3,8 +3,10 @@
 from uuid import uuid4
 
 import pytest
+from django.conf import settings
+from django.utils.module_loading import import_string
 
-from actions.types.base import DONE, ActionFailed, ActionSkipException, make
+from actions.types.base import DONE, ActionFailed, ActionSkipException, ActionType, make
 from actions.types.base import ActionContext as Context
 from cluster.drivers.base import CloudError
 from cluster.models import ComputeNode, Server
@@ -203,3 +205,8 @@ def test_the_cloud_refuses_a_server_that_is_busy(server: Server) -> None:
 def test_every_type_refuses_parameters_that_it_does_not_know(name: str) -> None:
     with pytest.raises(ActionFailed, match=r"^Invalid input parameters: "):
         make(name, {"surprise": 1}, Context())
+
+
+@pytest.mark.parametrize("path", settings.ACTION_TYPES)
+def test_every_type_can_tell_what_became_of_an_action_whose_worker_was_lost(path: str) -> None:
+    assert import_string(path).recover is not ActionType.recover
