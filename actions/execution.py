@@ -293,6 +293,7 @@ class Execution(Signalled, Derivation):
             data=action.data,
             find_caller=partial(find_caller, action),
             keep_data=partial(save_data, action),
+            is_derived=action.derived_from_id is not None,
         )
         self.action_type = make(action.action_type, action.input_parameters, context)
 

@@ -114,7 +114,8 @@ def load(action: Action) -> ActionType:
         ActionFailed: as `make`.
         CannotBeForeseen: it does not define so itself.
     """
-    context = ActionContext(str(action.uuid), data=dict(action.data))
+    is_derived = action.derived_from_id is not None
+    context = ActionContext(str(action.uuid), data=dict(action.data), is_derived=is_derived)
     action_type = make(action.action_type, action.input_parameters, context)
     if "foresee" not in vars(type(action_type)):
         raise CannotBeForeseen(f"What actions of type {action.action_type} do is not foreseen.")

@@ -111,11 +111,18 @@ class Action(StatefulModel):
         editable=False,
         related_name="derived",
         db_index=False,
-        help_text="the action that made it while it ran, and waits for it",
+        help_text="the action that made it while it ran, or will take it up then, and waits for it",
     )
     has_derived = models.BooleanField(
         default=False, editable=False, help_text="it made others: when they have ended, it goes on"
     )
+    has_planned = models.BooleanField(
+        default=False, editable=False, help_text="others that it is to derive were written into the plan with it"
+    )
+    is_planned = models.BooleanField(
+        default=False, editable=False, help_text="it was written into the plan with the one that is to derive it"
+    )
+    initial_data = models.JSONField(null=True, editable=False, help_text="the data that it was proposed with, if any")
     parents = models.ManyToManyField(
         "self",
         symmetrical=False,

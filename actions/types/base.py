@@ -115,9 +115,11 @@ class ActionContext:
     outputs: dict[str, Any] = field(default_factory=dict)
     """What came of it, in words and numbers that JSON holds: whatever is put in here is kept when the action ends."""
     data: dict[str, Any] = field(default_factory=dict)
-    """What an earlier run of this action kept by `save_data`."""
+    """What it was proposed with, or what an earlier run of this action kept by `save_data`."""
     find_caller: Callable[[], CallingContext] = field(default=CallingContext)
     keep_data: Callable[[dict[str, Any]], None] = field(default=keep_nothing)
+    is_derived: bool = False
+    """Whether another action derived it."""
 
     @property
     def derived(self) -> Sequence[DerivedAction]:

@@ -337,3 +337,17 @@ def test_an_action_goes_on_where_those_that_it_derived_ended_before_its_own_repo
     going_on = run.next_job()
     assert going_on
     assert going_on.action == found
+
+
+def test_an_action_knows_whether_another_one_derived_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[str, bool] = {}
+
+    def execute(self: ActionType) -> Outcome:
+        known[self.input_parameters["message"]] = self.context.is_derived
+        return derive(self) if self.input_parameters["message"] == "a" else DONE
+
+    derive = deriving({"x": []})
+    behave(monkeypatch, a=execute, x=execute)
+    make_plan({"a": []}, state="PENDING")
+    run_waiting()
+    assert known == {"a": False, "x": True}
