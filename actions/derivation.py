@@ -13,7 +13,7 @@ from actions.proposals import ProposedAction, write_actions
 from actions.types.base import Answer, DerivedAction, Outcome
 
 State = Action.State
-COLUMNS = ("uuid", "name", "action_type", "state", "status_message", "outputs")
+COLUMNS = ("uuid", "name", "action_type", "state", "status_message", "outputs", "target")
 # What decides over the action that derived others, the first that any of them is.
 DECISIVE = {State.FAILED: Answer.ERROR, State.CANCELLED: Answer.CANCEL}
 

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.template.defaultfilters import pluralize
 
 from cluster.models import Flavor, Node, Profile
-from cluster.models.clusters import NAME_LENGTH
+from cluster.models.profiles import NAME_LENGTH
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.schemas import Draft202012Validator, find_violation
 from watcher_site.storable import require_storable

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from cluster.models import Node, Profile
-from cluster.models.clusters import NAME_LENGTH
+from cluster.models.profiles import NAME_LENGTH
 from watcher_site.api.serializers import ResourceSerializer, links_field
 from watcher_site.api.versions import Version
 

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster.api import NodeReading
-from cluster.models.clusters import NAME_LENGTH
+from cluster.models.profiles import NAME_LENGTH
 from cluster.serializers import NodeSerializer
 from plans.node_operations import ROLE_LENGTH, Operation, check_node, create_node, delete_node
 from watcher_site.api.bodies import read_body

@@ -6,10 +6,12 @@ from typing import Any
 from actions.models import Action, ActionParent
 from audits.models import Audit, Goal, Strategy
 from cluster.models import (
+    Cluster,
     ComputeNode,
     Flavor,
     HostAggregate,
     Node,
+    Policy,
     Pool,
     Profile,
     Server,
@@ -89,6 +91,20 @@ def make_member(name: str = "web", *, status: str = "INIT", server: Server | Non
     return Node.objects.create(
         **{"name": name, "profile": profile, "status": status, "physical_id": server and server.uuid, **columns}
     )
+
+
+def make_cluster(name: str = "a cluster", *, size: int = 0, status: str = "ACTIVE", **columns: Any) -> Cluster:
+    """Make a cluster of so many ACTIVE members without servers, and its profile where there is none yet."""
+    profile = columns.pop("profile", None) or Profile.objects.present().first() or make_profile()
+    values = {"desired_capacity": size, "next_index": size + 1, **columns}
+    cluster = Cluster.objects.create(name=name, profile=profile, status=status, **values)
+    for index in range(1, size + 1):
+        make_member(f"{name}-{index}", status="ACTIVE", profile=profile, cluster=cluster, index=index)
+    return cluster
+
+
+def make_policy(name: str = "a policy", type: str = "", **columns: Any) -> Policy:
+    return Policy.objects.create(name=name, type=type, **columns)
 
 
 def make_volume_type(name: str = "fast", **columns: Any) -> VolumeType:

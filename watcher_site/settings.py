@@ -269,6 +269,8 @@ PLANNER_PARALLELIZATION = read_numbers(
         "resize": 2,
         "turn_host_to_acpi_s3_state": 2,
         "change_node_power_state": 2,
+        "CLUSTER_CREATE": 2,
+        "CLUSTER_SCALE_OUT": 2,
         "NODE_DELETE": 2,
         "NODE_CREATE": 2,
         "NODE_CHECK": 2,
@@ -291,7 +293,13 @@ ACTION_TYPES = read_list(
         "actions.types.clusters.node_create.NodeCreate",
         "actions.types.clusters.node_delete.NodeDelete",
         "actions.types.clusters.node_check.NodeCheck",
+        "actions.types.clusters.cluster_create.ClusterCreate",
+        "actions.types.clusters.cluster_scale_out.ClusterScaleOut",
     ],
+)
+POLICY_TYPES = read_list(
+    "WATCHER_POLICY_TYPES",
+    [],
 )
 STRATEGIES = read_list(
     "WATCHER_STRATEGIES",

@@ -95,6 +95,7 @@ class DerivedAction:
     state: str
     status_message: str | None
     outputs: Mapping[str, Any]
+    target: str | None = None
 
 
 def nothing_derived() -> Sequence[DerivedAction]:

@@ -1,18 +1,25 @@
 """The cloud as tables, named as in the data models of the infra-optim API: memory in MB, disk in GB."""
 
-from cluster.models.clusters import Profile
+from cluster.models.clusters import Cluster
 from cluster.models.compute import ComputeNode, ComputeNodeQuerySet, Flavor, HostAggregate, Server
+from cluster.models.locks import Lock
 from cluster.models.metrics import Sample
 from cluster.models.nodes import Node
+from cluster.models.policies import Policy, PolicyBinding
+from cluster.models.profiles import Profile
 from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
 from cluster.models.synchronization import Synchronization
 
 __all__ = [
+    "Cluster",
     "ComputeNode",
     "ComputeNodeQuerySet",
     "Flavor",
     "HostAggregate",
+    "Lock",
     "Node",
+    "Policy",
+    "PolicyBinding",
     "Pool",
     "Profile",
     "Sample",

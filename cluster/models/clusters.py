@@ -1,50 +1,118 @@
-"""What clusters are made of: profiles that describe servers."""
+"""Clusters: sets of like nodes whose number is looked after."""
 
-from typing import Self
-from uuid import UUID
+from typing import Any, Self
 
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Upper
+from django.utils import timezone
+from django_fsm import RETURN_VALUE, FSMField, transition
 
-from watcher_site.records import NullsFirst, Record, RecordQuerySet
-from watcher_site.storable import judge_text
+from cluster.models.profiles import NAME_LENGTH, Profile, find_named
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+from watcher_site.records import NullsFirst, RecordQuerySet
+from watcher_site.state import ConcurrentTransition, StatefulModel
 
-NAME_LENGTH = 255
+UNLIMITED = -1
 
 
-class ProfileQuerySet(RecordQuerySet):
+class ClusterQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
-        """Leave the one with this UUID or name, whatever the letter case."""
-        if judge_text(identifier):
-            return self.none()
-        try:
-            return self.filter(uuid=UUID(identifier))
-        except ValueError:
-            return self.filter(name__iexact=identifier)
+        """Leave the one with this UUID, or those with this name, whatever the letter case."""
+        found: Self = find_named(self, identifier)
+        return found
+
+    def of_profile(self, identifier: str) -> Self:
+        """Leave those whose nodes are made from the profile of this UUID or name."""
+        return self.filter(profile__in=Profile.objects.present().named(identifier))
 
 
-class Profile(Record):
-    """What servers are created from: ``spec`` has their flavor, and if need be their image and their metadata."""
+class Cluster(StatefulModel):
+    """Nodes of one profile, as many as are wanted.
 
-    class Type(models.TextChoices):
-        SERVER = "os.nova.server-1.0"
+    Its statuses and their words are those of OpenStack's cluster service. Whatever is done to it is done by an action
+    that holds its lock; the status says what that is, and what came of the last one.
+    """
+
+    class Status(models.TextChoices):
+        INIT = "INIT"
+        CREATING = "CREATING"
+        ACTIVE = "ACTIVE"
+        UPDATING = "UPDATING"
+        RESIZING = "RESIZING"
+        CHECKING = "CHECKING"
+        RECOVERING = "RECOVERING"
+        DELETING = "DELETING"
+        WARNING = "WARNING"
+        CRITICAL = "CRITICAL"
+        ERROR = "ERROR"
+
+    SETTLED = (Status.ACTIVE, Status.WARNING, Status.CRITICAL, Status.ERROR)
+    UNDER_WAY = (
+        Status.CREATING,
+        Status.UPDATING,
+        Status.RESIZING,
+        Status.CHECKING,
+        Status.RECOVERING,
+        Status.DELETING,
+    )
+
+    guard_fields = ["status"]
+    transition_fields = [
+        *("status", "status_reason", "init_at", "next_index"),
+        *("profile", "min_size", "max_size", "desired_capacity", "name", "metadata", "timeout"),
+    ]
 
     name = models.CharField(max_length=NAME_LENGTH)
-    type = models.CharField(max_length=255, choices=Type, default=Type.SERVER)
-    spec = models.JSONField()
-    metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the profile itself")
+    profile = models.ForeignKey(Profile, models.PROTECT, related_name="clusters")
+    min_size = models.PositiveIntegerField(default=0)
+    max_size = models.IntegerField(default=UNLIMITED, help_text=f"{UNLIMITED}: there is no limit")
+    desired_capacity = models.PositiveIntegerField(default=0, help_text="how many nodes are wanted")
+    timeout = models.PositiveIntegerField(default=0, help_text="of its actions, in seconds; 0: the site's default")
+    metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the cluster itself")
+    next_index = models.PositiveIntegerField(default=1, editable=False, help_text="of the node that joins next")
+    status = FSMField(max_length=20, choices=Status, default=Status.INIT, protected=True, editable=False)
+    status_reason = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False)
+    init_at = models.DateTimeField(null=True, editable=False, help_text="when its creation began")
 
-    objects = ProfileQuerySet.as_manager()
+    objects = ClusterQuerySet.as_manager()
 
     class Meta:
-        ordering = ["name"]
+        ordering = ["name", "pk"]
+        permissions = [("operate_cluster", "Can resize, check and recover cluster, and change its nodes")]
         indexes = [
-            models.Index("name", "id", name="profile_name_sort"),
-            models.Index("created_at", "id", name="profile_created_at"),
-            models.Index(NullsFirst("updated_at"), "id", name="profile_updated_at"),
+            models.Index("name", "id", name="cluster_name"),
+            models.Index("status", "id", name="cluster_status"),
+            models.Index("created_at", "id", name="cluster_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="cluster_updated_at"),
         ]
-        constraints = [models.UniqueConstraint(Upper("name"), condition=Q(deleted_at=None), name="profile_name")]
 
     def __str__(self) -> str:
         return self.name
+
+    @transition(field=status, source="*", target=RETURN_VALUE(*UNDER_WAY))
+    def begin(self, status: "Cluster.Status", reason: str) -> str:
+        """An action that holds its lock is at work on it, perhaps after another process was."""
+        self.status_reason = reason
+        if status == self.Status.CREATING:
+            self.init_at = self.init_at or timezone.now()
+        return status
+
+    @transition(field=status, source="*", target=RETURN_VALUE(*SETTLED))
+    def settle(self, status: "Cluster.Status", reason: str) -> str:
+        """What was at work on it has ended."""
+        self.status_reason = cut(reason)
+        return status
+
+    def remove(self) -> None:
+        """Delete the row of a cluster whose nodes are gone.
+
+        Raises:
+            ConcurrentTransition: it is not being deleted, or is deleted already.
+        """
+        now = timezone.now()
+        standing = type(self).objects.present().filter(pk=self.pk, status=self.Status.DELETING)
+        if not standing.update(deleted_at=now, updated_at=now):
+            raise ConcurrentTransition(f"Cluster {self.uuid} is no longer as it was read.")
+
+    def members(self) -> Any:
+        """Return its nodes in the order of their joining."""
+        return self.nodes.present().order_by("index", "pk")

@@ -7,10 +7,13 @@ from django.db import models
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
-from cluster.models.clusters import NAME_LENGTH, Profile
+from cluster.models.clusters import Cluster
+from cluster.models.profiles import NAME_LENGTH, Profile
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.records import NullsFirst, RecordQuerySet
 from watcher_site.state import ConcurrentTransition, StatefulModel
+
+ALONE = -1
 
 
 class NodeQuerySet(RecordQuerySet):
@@ -18,9 +21,13 @@ class NodeQuerySet(RecordQuerySet):
         """Leave those that were made from the profile of this UUID or name."""
         return self.filter(profile__in=Profile.objects.present().named(identifier))
 
+    def of_cluster(self, identifier: str) -> Self:
+        """Leave the members of the cluster of this UUID or name."""
+        return self.filter(cluster__in=Cluster.objects.present().named(identifier))
+
     def find(self, uuid: str) -> "Node | None":
-        """Return the node of this UUID with its profile, unless it was deleted."""
-        found: Node | None = self.present().select_related("profile").filter(uuid=UUID(uuid)).first()
+        """Return the node of this UUID with its profile and its cluster, unless it was deleted."""
+        found: Node | None = self.present().select_related("profile", "cluster").filter(uuid=UUID(uuid)).first()
         return found
 
 
@@ -46,14 +53,24 @@ class Node(StatefulModel):
     UNDER_WAY = (Status.CREATING, Status.UPDATING, Status.RECOVERING, Status.OPERATING, Status.DELETING)
 
     guard_fields = ["status"]
-    transition_fields = ["status", "status_reason", "physical_id"]
+    transition_fields = [
+        *("status", "status_reason", "physical_id", "init_at", "cluster", "index"),
+        *("profile", "name", "role", "metadata", "tainted", "data"),
+    ]
 
     name = models.CharField(max_length=NAME_LENGTH)
     profile = models.ForeignKey(Profile, models.PROTECT, related_name="nodes")
+    cluster = models.ForeignKey(
+        Cluster, models.PROTECT, null=True, editable=False, related_name="nodes", help_text="the one it is a member of"
+    )
+    index = models.IntegerField(default=ALONE, editable=False, help_text="in the order of joining its cluster")
     role = models.CharField(max_length=255, default="", blank=True, help_text="what it is for, in a word of its owner")
     metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the node itself")
+    tainted = models.BooleanField(default=False, help_text="it is the first to go when its cluster shrinks")
+    data = models.JSONField(default=dict, editable=False, help_text="what policies decided about it")
     status = FSMField(max_length=20, choices=Status, default=Status.INIT, protected=True, editable=False)
     status_reason = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False)
+    init_at = models.DateTimeField(null=True, editable=False, help_text="when its creation first began")
     # Of a server that may be in no table of ours yet, or no more.
     physical_id = models.UUIDField(null=True, editable=False, help_text="the UUID of its server")
 
@@ -65,6 +82,7 @@ class Node(StatefulModel):
         indexes = [
             models.Index("name", "id", name="node_name"),
             models.Index("status", "id", name="node_status"),
+            models.Index("cluster", "index", "id", name="node_cluster"),
             models.Index("created_at", "id", name="node_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="node_updated_at"),
         ]
@@ -76,6 +94,7 @@ class Node(StatefulModel):
     def begin_creation(self) -> None:
         """Its server is being created, perhaps anew, or by another process than before."""
         self.status_reason = "Creation in progress"
+        self.init_at = self.init_at or timezone.now()
 
     @transition(field=status, source=Status.CREATING, target=Status.ACTIVE)
     def finish_creation(self, server: str) -> None:

@@ -70,11 +70,13 @@ def has_server(node: Node) -> bool:
 
 
 def wanted(node: Node) -> NewServer:
-    spec = node.profile.spec
+    spec, placement = node.profile.spec, node.data.get("placement", {})
     return NewServer(
         name=node.name,
         flavor=spec["flavor"],
         token=str(node.uuid),
         image=spec.get("image"),
         metadata=spec.get("metadata", {}),
+        zone=placement.get("zone"),
+        host=placement.get("host"),
     )

@@ -1,0 +1,35 @@
+"""Make a cluster larger by some nodes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from actions.proposals import ProposedAction
+from actions.types.clusters.clusters import ClusterAction, schema_of
+from actions.types.clusters.growth import bounds_of, creations, decide_growth, require_size, write_new_nodes
+from cluster.models import Cluster
+from cluster.sizes import MOST_NODES
+
+
+class ClusterScaleOut(ClusterAction):
+    """By ``count`` nodes; without it by as many as the scaling policy says, else by one."""
+
+    name = "CLUSTER_SCALE_OUT"
+    description = "Adding nodes to a cluster"
+    schema = schema_of(count={"type": "integer", "minimum": 1, "maximum": MOST_NODES})
+    at_work = Cluster.Status.RESIZING
+
+    def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        count = data.get("creation", {}).get("count") or self.input_parameters.get("count", 1)
+        require_size(bounds_of(cluster), cluster.members().count() + count)
+        decide_growth(data, count)
+
+    def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        size = cluster.members().count()
+        cluster.desired_capacity = size + write_new_nodes(cluster, data, self.left_out)
+        require_size(bounds_of(cluster), cluster.desired_capacity)
+
+    def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
+        return creations(cluster, data)
+
+    def complete(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        self.context.outputs["nodes_added"] = [str(one.target) for one in self.context.derived]

@@ -1,0 +1,65 @@
+"""How actions make a cluster larger: nodes that are decided on, written, and created."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID, uuid4
+
+from actions.proposals import ProposedAction
+from actions.types.base import ActionFailed
+from cluster.models import Cluster, Node
+from cluster.sizes import Bounds
+
+Data = dict[str, Any]
+
+
+def bounds_of(cluster: Cluster) -> Bounds:
+    return Bounds(cluster.min_size, cluster.max_size)
+
+
+def require_size(bounds: Bounds, size: int) -> None:
+    """Raises: `ActionFailed`, where a cluster within these bounds may not have so many nodes."""
+    if breach := bounds.find_breach(size):
+        raise ActionFailed(breach)
+
+
+def decide_growth(data: Data, count: int) -> None:
+    """Decide which nodes these will be: whoever executes the action again makes the same."""
+    creation = data.setdefault("creation", {})
+    creation.setdefault("count", count)
+    creation.setdefault("nodes", [str(uuid4()) for _ in range(creation["count"])])
+
+
+def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) -> int:
+    """Write the rows of the nodes that were decided on, as members of the cluster, and return how many there are.
+
+    They get their indexes in this order; the caller saves the cluster in the same transaction.
+    """
+    uuids = [uuid for uuid in data["creation"]["nodes"] if uuid not in set(left_out)]
+    placements = dict(zip(data["creation"]["nodes"], data.get("placement", {}).get("placements", []), strict=False))
+    nodes = [
+        Node(
+            uuid=UUID(uuid),
+            name=name_of(cluster, uuid),
+            profile=cluster.profile,
+            cluster=cluster,
+            index=cluster.next_index + number,
+            data={"placement": placements[uuid]} if uuid in placements else {},
+        )
+        for number, uuid in enumerate(uuids)
+    ]
+    Node.objects.bulk_create(nodes, batch_size=1000)
+    cluster.next_index += len(nodes)
+    return len(nodes)
+
+
+def name_of(cluster: Cluster, uuid: str) -> str:
+    """Return the name of a new node, known before it joins: no two have one name, whoever comes first."""
+    return f"{cluster.name[:240]}-{uuid[:8]}"
+
+
+def creations(cluster: Cluster, data: Data, **options: Any) -> list[ProposedAction]:
+    """Return the actions that create the servers of the nodes that were decided on."""
+    return [
+        ProposedAction("NODE_CREATE", {"resource_id": uuid, "resource_name": name_of(cluster, uuid)}, **options)
+        for uuid in data["creation"]["nodes"]
+    ]

@@ -1,0 +1,34 @@
+"""Locks on clusters and nodes: held by actions that a person or an audit asked for, until they have ended.
+
+Nothing gives a lock back: one whose action has ended, or is no more, does not count, and whoever comes next clears it
+away. So a process may die at any line. An action whose worker died is recovered by another, and has its locks still.
+"""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from actions.models import Action
+from cluster.models import Cluster, Node
+
+
+def find_holders(thing: Cluster | Node) -> list[UUID]:
+    """Return the actions that hold a cluster or a node now, the oldest first."""
+    unfinished = Action.objects.filter(uuid__in=thing.locks.values("action")).exclude(state__in=Action.FINAL)
+    return list(unfinished.order_by("pk").values_list("uuid", flat=True))
+
+
+@transaction.atomic
+def take_lock(thing: Cluster | Node, action: str, *, exclusive: bool = True) -> UUID | None:
+    """Have an action hold a cluster or a node, alone or shared, and return nothing; else return who is in the way.
+
+    An action that has the lock may ask for it again.
+    """
+    # Of two who ask at once, the second sees what the first got.
+    type(thing)._default_manager.select_for_update(no_key=True).get(pk=thing.pk)
+    thing.locks.exclude(action__in=[*find_holders(thing), action]).delete()
+    held = thing.locks if exclusive else thing.locks.filter(is_exclusive=True)
+    in_the_way = held.exclude(action=action).order_by("pk").values_list("action", flat=True).first()
+    if in_the_way is None:
+        thing.locks.update_or_create(action=action, defaults={"is_exclusive": exclusive})
+    return in_the_way

@@ -1,0 +1,56 @@
+"""What clusters are made of: profiles that describe servers."""
+
+from typing import Any, Self
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Upper
+
+from watcher_site.records import NullsFirst, Record, RecordQuerySet
+from watcher_site.storable import judge_text
+
+NAME_LENGTH = 255
+
+
+def find_named(records: Any, identifier: str) -> Any:
+    """Leave of a queryset the one with this UUID, or those with this name, whatever the letter case."""
+    if judge_text(identifier):
+        return records.none()
+    try:
+        return records.filter(uuid=UUID(identifier))
+    except ValueError:
+        return records.filter(name__iexact=identifier)
+
+
+class ProfileQuerySet(RecordQuerySet):
+    def named(self, identifier: str) -> Self:
+        """Leave the one with this UUID or name, whatever the letter case."""
+        found: Self = find_named(self, identifier)
+        return found
+
+
+class Profile(Record):
+    """What servers are created from: ``spec`` has their flavor, and if need be their image and their metadata."""
+
+    class Type(models.TextChoices):
+        SERVER = "os.nova.server-1.0"
+
+    name = models.CharField(max_length=NAME_LENGTH)
+    type = models.CharField(max_length=255, choices=Type, default=Type.SERVER)
+    spec = models.JSONField()
+    metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the profile itself")
+
+    objects = ProfileQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        indexes = [
+            models.Index("name", "id", name="profile_name_sort"),
+            models.Index("created_at", "id", name="profile_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="profile_updated_at"),
+        ]
+        constraints = [models.UniqueConstraint(Upper("name"), condition=Q(deleted_at=None), name="profile_name")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,1 @@
+"""Policies: what decides, before and after an action on a cluster, how it is done (seed 3)."""

@@ -1,0 +1,69 @@
+"""How the policies of a cluster are asked, one after the other, so that none is asked again once it has decided."""
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from cluster.models import Cluster, Node, PolicyBinding
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
+from watcher_site import plugins
+
+Data = dict[str, Any]
+COMPLETED = "Completed policy checking."
+ASKED = "asked"
+"""The key in an action's data of the policies that have been asked, by the time of asking."""
+
+
+def check_policies(
+    when: When,
+    cluster: Cluster,
+    action_type: str,
+    inputs: Mapping[str, Any],
+    data: Mapping[str, Any],
+    save: Callable[[Data], None],
+    *,
+    node: Node | None = None,
+    deciding_only: bool = False,
+) -> Data:
+    """Ask those that have not been asked yet, and return the action's data with their decisions.
+
+    Args:
+        data: the action's, as it was last saved.
+        save: is given the data after each policy, before the next is asked: whoever goes on after a crash asks those
+            that are left.
+        deciding_only: leave out policies that do something to the cloud.
+
+    Raises:
+        PolicyRefused: the first that refuses; the message names it.
+        CloudBusy: one of them can not tell now.
+    """
+    decided = deepcopy(dict(data))
+    for binding in PolicyBinding.objects.asked(cluster):
+        asked = decided.setdefault(ASKED, {}).setdefault(when.value, [])
+        policy = load(binding)
+        is_due = action_type in policy.targets.get(when, ()) and str(binding.uuid) not in asked
+        if not is_due or (deciding_only and not policy.decides):
+            continue
+        check = PolicyCheck(cluster, binding, action_type, inputs, decided, node)
+        try:
+            policy.pre_op(check) if when is When.BEFORE else policy.post_op(check)
+        except PolicyRefused as refusal:
+            reason = f"Failed policy '{binding.policy.name}': {refusal}"
+            save({**decided, "status": "ERROR", "reason": reason})
+            raise PolicyRefused(reason) from refusal
+        asked.append(str(binding.uuid))
+        save({**decided, "status": "OK", "reason": f"Policy '{binding.policy.name}' has been asked."})
+    return {**decided, "status": "OK", "reason": COMPLETED}
+
+
+def load(binding: PolicyBinding) -> PolicyType:
+    """Return what decides for a binding.
+
+    Raises:
+        PolicyRefused: its type is not installed any more.
+    """
+    policy_type = plugins.load("POLICY_TYPES").get(binding.policy.type)
+    if policy_type is None:
+        raise PolicyRefused(f"Policy type {binding.policy.type} is not installed")
+    made: PolicyType = policy_type(binding.policy.spec)
+    return made
