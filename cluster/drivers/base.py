@@ -246,6 +246,30 @@ class Cloud(ABC):
         pass
 
     @abstractmethod
+    def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        """Boot a server anew, also one that is stopped or broken; it then runs.
+
+        Whoever goes on with the same work goes on with a reboot that was interrupted, by asking again.
+
+        Raises:
+            ServerNotFound, OperationRefused: there is none, or it was never built.
+            CloudBusy: something else is under way on it.
+        """
+
+    @abstractmethod
+    def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        """Build a server anew from an image, or without one from its own: what was on its disk is lost.
+
+        Its UUID, node, addresses, flavor and metadata stay. What was broken runs then; what was stopped stays so.
+        Whoever goes on with the same work goes on with a rebuild that was interrupted, by asking again.
+
+        Raises:
+            ServerNotFound, OperationRefused: there is none, or it was never built.
+            NoValidHost: its node may not have this image.
+            CloudBusy: something else is under way on it.
+        """
+
+    @abstractmethod
     def find_flavor(self, flavor: str) -> CloudFlavor:
         """Find a flavor by its id or its name. Raises: `FlavorNotFound`."""
 

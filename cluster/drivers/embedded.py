@@ -19,6 +19,7 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.embedded_lifecycle import EmbeddedLifecycle, find_flavor
+from cluster.drivers.embedded_repairs import EmbeddedRepairs
 from cluster.drivers.embedded_storage import EmbeddedStorage
 from cluster.drivers.ownership import OWNER, may_end, may_undo
 from cluster.drivers.passing import pass_time
@@ -41,7 +42,7 @@ from cluster.models import ComputeNode, Flavor, Server
 MIGRATING, POWERING_OFF, POWERING_ON, RESIZING = "migrating", "powering-off", "powering-on", "resizing"
 
 
-class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
+class EmbeddedCloud(EmbeddedLifecycle, EmbeddedRepairs, EmbeddedStorage):
     """Every operation is a short transaction that takes what it needs, a wait without any, and one that ends it.
 
     While it waits, ``task_state`` says what is going on, and ``destination`` holds the room. Both stay behind if

@@ -24,6 +24,9 @@ RESTING = (Server.State.STOPPED, Server.State.SUSPENDED, Server.State.SHELVED)
 # What a server must be in to be migrated so, or to be resized.
 LIVE_MIGRATED = frozenset({Server.State.ACTIVE, Server.State.PAUSED})
 COLD_MIGRATED = RESIZED = frozenset({Server.State.ACTIVE, Server.State.STOPPED})
+# What it must be in to be rebooted or rebuilt, as Nova has it.
+REBUILT = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})
+REBOOTED = REBUILT | {Server.State.PAUSED, Server.State.SUSPENDED}
 
 
 def describe(row: Server) -> CloudServer:
@@ -63,22 +66,45 @@ def require_free(row: Server) -> None:
 
 
 def require_movable(row: Server, states: frozenset[Server.State]) -> None:
-    if row.node is None:
-        raise OperationRefused(f"Instance {row.uuid} is on no node")
+    require_place(row)
     if row.state not in states:
         raise OperationRefused(f"Instance {row.uuid} can not be migrated so while it is {row.state}")
 
 
 def require_resizable(row: Server, wanted: Flavor) -> ComputeNode:
     """Return the node that a server may be given another flavor on, if that has room."""
-    if row.node is None:
-        raise OperationRefused(f"Instance {row.uuid} is on no node")
+    node = require_place(row)
     if row.state not in RESIZED:
         raise OperationRefused(f"Instance {row.uuid} can not be resized while it is {row.state}")
     if row.flavor == wanted.name:
         raise OperationRefused(f"Instance {row.uuid} has flavor {wanted.name} already")
     if wanted.disk < row.disk:
         raise OperationRefused(f"The disk of flavor {wanted.name} is smaller than that of instance {row.uuid}")
+    return node
+
+
+def require_reboot(row: Server) -> ComputeNode:
+    """Return the node that a server may be rebooted on."""
+    if row.state not in REBOOTED:
+        raise OperationRefused(f"Instance {row.uuid} can not be rebooted while it is {row.state}")
+    return require_place(row)
+
+
+def require_rebuild(row: Server) -> ComputeNode:
+    """Return the node that a server may be built anew on."""
+    if row.state not in REBUILT:
+        raise OperationRefused(f"Instance {row.uuid} can not be rebuilt while it is {row.state}")
+    return require_place(row)
+
+
+def state_after_rebuild(row: Server) -> Server.State:
+    """Only what was stopped does not run then."""
+    return Server.State.STOPPED if row.state == Server.State.STOPPED else Server.State.ACTIVE
+
+
+def require_place(row: Server) -> ComputeNode:
+    if row.node is None:
+        raise OperationRefused(f"Instance {row.uuid} is on no node")
     return row.node
 
 

@@ -31,7 +31,10 @@ from cluster.drivers.rules import (
     require_idle,
     require_movable,
     require_power,
+    require_reboot,
+    require_rebuild,
     require_resizable,
+    state_after_rebuild,
 )
 from cluster.drivers.scheduler import check_growth, choose_among, size
 from cluster.foresight.rooms import Rooms
@@ -129,6 +132,16 @@ class ForeseenCloud(ForeseenStorage):
         if row.node:
             require_power(self.node(str(row.node.uuid)))
         row.state = Server.State.ACTIVE
+
+    def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        row = self.free_server(server)
+        require_power(require_reboot(row))
+        row.state = Server.State.ACTIVE
+
+    def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        row = self.free_server(server)
+        require_power(require_rebuild(row))
+        row.state = state_after_rebuild(row)
 
     def find_flavor(self, flavor: str) -> CloudFlavor:
         row = self.flavor(flavor)

@@ -68,12 +68,14 @@ def test_servers_that_grow_at_once_do_not_outgrow_their_node() -> None:
     assert ComputeNode.objects.with_use().get().used_vcpus == 12
 
 
-def test_a_node_is_switched_off_or_its_server_is_started_and_never_both() -> None:
+@pytest.mark.parametrize("kind", ["start", "reboot_server"])
+def test_a_node_is_switched_off_or_its_server_is_started_and_never_both(kind: str) -> None:
+    begin = getattr(cloud(), kind)
     for number in range(10):
         node = make_node(f"compute{number}")
         server = make_server(f"web-{number}", node, state="stopped")
         off, start = str(node.uuid), str(server.uuid)
-        race([lambda off=off: cloud().power_off(off), lambda start=start: cloud().start(start)])
+        race([lambda off=off: cloud().power_off(off), lambda start=start: begin(start)])
     assert not Server.objects.filter(state="active", node__power_state="off").exists()
 
 

@@ -20,13 +20,14 @@ from cluster.drivers.openstack.access import Access, translated
 from cluster.drivers.openstack.items import host_of
 from cluster.drivers.openstack.lifecycle import OpenStackLifecycle
 from cluster.drivers.openstack.reading import Reader, find_hypervisor, list_flavors
+from cluster.drivers.openstack.repairs import OpenStackRepairs
 from cluster.drivers.openstack.volumes import OpenStackVolumes
 from cluster.recording import record_node
 
 RESTING = {"SHUTOFF", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED"}
 
 
-class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
+class OpenStackCloud(OpenStackLifecycle, OpenStackRepairs, OpenStackVolumes):
     """What the cloud does, it does by itself, whether we live or not: each operation is begun, and then waited for.
 
     Who began one stands in our table beforehand (``operation_owner``), so that whoever goes on with the same work

@@ -2,8 +2,17 @@
 
 from typing import Any
 
-from cluster.drivers.base import CloudError
+from cluster.drivers.base import CloudError, NoValidHost, OperationFailed
 from cluster.drivers.openstack.access import Access
+
+NO_VALID_HOST = "No valid host was found. "
+
+
+def judge_failure(what: str, reason: str) -> OperationFailed | NoValidHost:
+    """Return what a failure is that Nova gives a reason for, if any."""
+    if reason.startswith(NO_VALID_HOST):
+        return NoValidHost(reason.removeprefix(NO_VALID_HOST))
+    return OperationFailed(f"{what} failed: {reason}" if reason else f"{what} failed")
 
 
 def find_reason(access: Access, server: str) -> str:

@@ -16,7 +16,7 @@ from cluster.drivers.base import (
     ServerNotFound,
     proceed,
 )
-from cluster.drivers.openstack.failures import read_fault
+from cluster.drivers.openstack.failures import judge_failure, read_fault
 from cluster.drivers.openstack.servers import OpenStackServers
 from cluster.drivers.openstack.waiting import wait_until
 from cluster.recording import record_server_gone
@@ -25,7 +25,6 @@ from cluster.recording import record_server_gone
 TOKEN = "watcher_token"  # noqa: S105 (no secret)
 BUILDING, BROKEN = "BUILD", "ERROR"
 GONE = {"DELETED", "SOFT_DELETED"}
-NO_VALID_HOST = "No valid host was found. "
 
 
 class OpenStackLifecycle(OpenStackServers, ABC):
@@ -76,9 +75,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         """Delete a server that Nova could not build, and return what it says about that."""
         reason = self.access.read(lambda cloud: read_fault(cloud, server))
         self.delete_server(server, checkpoint)
-        if reason.startswith(NO_VALID_HOST):
-            return NoValidHost(reason.removeprefix(NO_VALID_HOST))
-        return OperationFailed(f"{what} failed: {reason}" if reason else f"{what} failed")
+        return judge_failure(what, reason)
 
     def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         self.look(server, self.access.read)

@@ -134,8 +134,7 @@ class OpenStackServers(Cloud, ABC):
     def find_free(self, server: str) -> CloudServer:
         """Raises: `OperationRefused` where an operation is under way."""
         found = self.find_server(server)
-        if found.task_state:
-            raise CloudBusy(f"Instance {server} is busy: {found.task_state}")
+        require_free(found)
         return found
 
     def carry_out(
@@ -178,6 +177,11 @@ class OpenStackServers(Cloud, ABC):
     def failed(self, what: str, server: str) -> OperationFailed:
         reason = find_reason(self.access, server)
         return OperationFailed(f"{what}: {reason}" if reason else what)
+
+
+def require_free(server: CloudServer) -> None:
+    if server.task_state:
+        raise CloudBusy(f"Instance {server.uuid} is busy: {server.task_state}")
 
 
 def is_settled(server: Any) -> bool:

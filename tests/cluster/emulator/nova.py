@@ -92,6 +92,7 @@ class Nova(Operations):
             "OS-EXT-SRV-ATTR:host": host,
             "OS-EXT-STS:vm_state": VM_STATES[status],
             "OS-EXT-STS:task_state": None,
+            "OS-SRV-USG:launched_at": "2026-03-01T10:00:30.000000",
             "os-extended-volumes:volumes_attached": [],
             "pinned_availability_zone": None,
             **columns,

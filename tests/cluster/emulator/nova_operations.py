@@ -8,6 +8,9 @@ from werkzeug import Request, Response
 from werkzeug.exceptions import BadRequest, Conflict, NotFound
 
 HOST, VM_STATE, TASK_STATE = "OS-EXT-SRV-ATTR:host", "OS-EXT-STS:vm_state", "OS-EXT-STS:task_state"
+LAUNCHED = "OS-SRV-USG:launched_at"
+RUNNING = {"status": "ACTIVE", VM_STATE: "active"}
+BROKE = "The hypervisor broke."
 NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
 
 
@@ -23,6 +26,7 @@ class Operations:
         self.operations: dict[str, dict[str, Any]] = {}
         self.history: dict[str, list[dict[str, Any]]] = {}
         self.failing: str | None = None
+        self.unknown_images: set[str] = set()
         self.confirms_by_itself = False
 
     def embed(self, flavor: str) -> dict[str, Any]:
@@ -46,8 +50,12 @@ class Operations:
             "confirmResize": self.confirm,
             "os-stop": self.stop,
             "os-start": self.start,
+            "reboot": self.reboot,
+            "rebuild": self.rebuild,
         }
         verbs[verb](found, options or {})
+        if verb == "rebuild":
+            return Response(json.dumps({"server": found}), 202, content_type="application/json")
         return Response(status=202)
 
     def require(self, server: dict[str, Any], verb: str, *statuses: str) -> None:
@@ -107,7 +115,31 @@ class Operations:
 
     def start(self, server: dict[str, Any], options: dict[str, Any]) -> None:
         self.require(server, "start", "SHUTOFF")
-        self.begin(server, "start", "SHUTOFF", "powering-on", {"status": "ACTIVE", VM_STATE: "active"})
+        self.begin(server, "start", "SHUTOFF", "powering-on", RUNNING)
+
+    def reboot(self, server: dict[str, Any], options: dict[str, Any]) -> None:
+        is_hard = options["type"] == "HARD"
+        self.require_launched(server, "reboot")
+        self.require(server, "reboot", "ACTIVE", *(["SHUTOFF", "PAUSED", "ERROR"] if is_hard else []))
+        self.begin(
+            server,
+            "reboot",
+            "HARD_REBOOT" if is_hard else "REBOOT",
+            "rebooting_hard" if is_hard else "rebooting",
+            RUNNING,
+        )
+
+    def rebuild(self, server: dict[str, Any], options: dict[str, Any]) -> None:
+        self.require_launched(server, "rebuild")
+        self.require(server, "rebuild", "ACTIVE", "SHUTOFF", "ERROR")
+        if options["imageRef"] in self.unknown_images:
+            raise BadRequest("Cannot find image for rebuild")
+        after = {"status": "SHUTOFF", VM_STATE: "stopped"} if server["status"] == "SHUTOFF" else RUNNING
+        self.begin(server, "rebuild", "REBUILD", "rebuild_spawning", {**after, "image": {"id": options["imageRef"]}})
+
+    def require_launched(self, server: dict[str, Any], verb: str) -> None:
+        if not server[LAUNCHED]:
+            raise Conflict(f"Instance {server['id']} is in an invalid state for '{verb}'")
 
     def build(self, wanted: dict[str, Any]) -> Response:
         """Create a server, where the first open host is; it stands in the list at once."""
@@ -127,11 +159,12 @@ class Operations:
             HOST: None,
             VM_STATE: "building",
             TASK_STATE: None,
+            LAUNCHED: None,
             "os-extended-volumes:volumes_attached": [],
             "pinned_availability_zone": wanted.get("availability_zone"),
         }
         host = self.choose(server, wanted.get("host"))
-        self.begin(server, "create", "BUILD", "scheduling", {HOST: host, "status": "ACTIVE", VM_STATE: "active"})
+        self.begin(server, "create", "BUILD", "scheduling", {HOST: host, LAUNCHED: server["created"], **RUNNING})
         self.operations[key]["before"] |= {"status": "ERROR", VM_STATE: "error"}
         if host is None:
             self.operations[key]["before"]["fault"] = {"code": 500, "message": NO_VALID_HOST}
@@ -161,7 +194,7 @@ class Operations:
             self.rest(server, before)
         elif self.failing:
             self.note(server, "The hypervisor did not do it.")
-            bad = {"status": "ERROR", VM_STATE: "error", "fault": {"code": 500, "message": "The hypervisor broke."}}
+            bad = {"status": "ERROR", VM_STATE: "error", "fault": {"code": 500, "message": BROKE}}
             self.rest(server, bad if self.failing == "error" else before)
         else:
             server.update(before | changes)

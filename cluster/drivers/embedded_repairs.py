@@ -1,0 +1,52 @@
+"""How servers of the embedded cloud are brought back where they are."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from django.db import transaction
+
+from cluster.drivers.base import Checkpoint, Cloud, proceed
+from cluster.drivers.ownership import OWNER, may_undo
+from cluster.drivers.rules import require_free, require_power, require_reboot, require_rebuild, state_after_rebuild
+from cluster.models import ComputeNode, Server
+
+REBOOTING, REBUILDING = "rebooting", "rebuilding"
+
+
+class EmbeddedRepairs(Cloud, ABC):
+    """What `EmbeddedCloud` does to have a server run again. There are no images here: any will do."""
+
+    @abstractmethod
+    def lock(self, server: str) -> Server:
+        """Raises: `ServerNotFound`."""
+
+    @abstractmethod
+    def work(self, server: str, checkpoint: Checkpoint) -> None:
+        """Let the time pass that the operation takes."""
+
+    @abstractmethod
+    def finish(self, server: str, task_state: str, **changes: object) -> None:
+        """Write the end of an operation, if it is still the one that began."""
+
+    def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        self.begin_repair(server, REBOOTING, require_reboot)
+        self.work(server, checkpoint)
+        self.finish(server, REBOOTING, state=Server.State.ACTIVE)
+
+    def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        row = self.begin_repair(server, REBUILDING, require_rebuild)
+        self.work(server, checkpoint)
+        self.finish(server, REBUILDING, state=state_after_rebuild(row))
+
+    @transaction.atomic
+    def begin_repair(self, server: str, task_state: str, require: Callable[[Server], ComputeNode]) -> Server:
+        """Take a server that is free, or that an earlier attempt at this work left in the same operation."""
+        row = self.lock(server)
+        if row.task_state != task_state or not may_undo(row):
+            require_free(row)
+        node = require(row)
+        # Locked, so that it is not switched off meanwhile.
+        require_power(ComputeNode.objects.select_for_update(no_key=True).get(pk=node.pk))
+        row.task_state, row.operation_owner = task_state, OWNER.get()
+        row.save_changes(["task_state", "operation_owner"])
+        return row

@@ -1,0 +1,177 @@
+"""Servers that Nova reboots and rebuilds for us, and what becomes of it when something goes wrong."""
+
+from typing import Any
+
+import pytest
+
+from cluster.drivers.base import CloudBusy, CloudError, NoValidHost, OperationRefused, ServerNotFound, cloud
+from cluster.drivers.ownership import acting_for
+from cluster.models import Server
+from tests.cluster.emulator.nova import make_uuid
+from tests.cluster.emulator.server import Emulator
+
+pytestmark = pytest.mark.django_db
+KINDS = ["reboot_server", "rebuild_server"]
+WORDS = {"reboot_server": "Rebooting", "rebuild_server": "Rebuilding"}
+BROKEN = {"status": "ERROR", "OS-EXT-STS:vm_state": "error", "fault": {"code": 500, "message": "It broke before."}}
+
+
+class Killed(BaseException):
+    pass
+
+
+def status(emulator: Emulator, server: str) -> str:
+    return str(emulator.nova.servers[server]["status"])
+
+
+def begun(emulator: Emulator) -> int:
+    return emulator.count("POST .*/action")
+
+
+def refusal(kind: str, *arguments: Any) -> str:
+    with pytest.raises(CloudError) as caught:
+        getattr(cloud(), kind)(*arguments)
+    return str(caught.value)
+
+
+def leave(emulator: Emulator, kind: str, server: str, owner: str = "one") -> None:
+    """Begin a repair, and die in the middle of it."""
+
+    def die() -> None:
+        if emulator.nova.servers[server]["OS-EXT-STS:task_state"]:
+            raise Killed
+
+    with acting_for(owner), pytest.raises(Killed):
+        getattr(cloud(), kind)(server, checkpoint=die)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_broken_server_runs_again(emulator: Emulator, server: str, kind: str) -> None:
+    emulator.nova.servers[server] |= BROKEN
+    getattr(cloud(), kind)(server)
+    row = Server.objects.get(uuid=server)
+    assert (status(emulator, server), row.state, row.operation_owner) == ("ACTIVE", "active", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "shown"), [("ACTIVE", "REBOOT"), ("SHUTOFF", "HARD_REBOOT"), ("ERROR", "HARD_REBOOT")]
+)
+def test_only_a_running_guest_may_end_by_itself(emulator: Emulator, server: str, before: str, shown: str) -> None:
+    emulator.nova.servers[server]["status"] = before
+    seen = set()
+    cloud().reboot_server(server, lambda: seen.add(status(emulator, server)))
+    assert shown in seen
+    assert status(emulator, server) == "ACTIVE"
+
+
+@pytest.mark.parametrize(("image", "used"), [("another", "another"), (None, make_uuid("image"))])
+def test_a_server_is_rebuilt_from_the_image_that_is_asked_for_or_its_own(
+    emulator: Emulator, server: str, image: str | None, used: str
+) -> None:
+    emulator.nova.servers[server]["metadata"] = {"watcher_token": "one"}
+    cloud().rebuild_server(server, image)
+    found = emulator.nova.servers[server]
+    assert (found["image"], found["metadata"]) == ({"id": used}, {"watcher_token": "one"})
+    assert emulator.nova.history[server][0]["action"] == "rebuild"
+
+
+def test_a_stopped_server_that_is_rebuilt_stays_stopped(emulator: Emulator, server: str) -> None:
+    emulator.nova.servers[server] |= {"status": "SHUTOFF", "OS-EXT-STS:vm_state": "stopped"}
+    cloud().rebuild_server(server)
+    assert status(emulator, server) == "SHUTOFF"
+
+
+def test_a_server_that_boots_from_a_volume_is_not_rebuilt_without_an_image(emulator: Emulator, server: str) -> None:
+    emulator.nova.servers[server]["image"] = ""
+    message = refusal("rebuild_server", server)
+    assert message == f"Instance {server} boots from a volume: say from which image to rebuild it"
+
+
+def test_an_image_that_is_unknown_is_refused_in_novas_words(emulator: Emulator, server: str) -> None:
+    emulator.nova.unknown_images.add("none")
+    assert refusal("rebuild_server", server, "none") == "The cloud refused it: Cannot find image for rebuild"
+    assert Server.objects.get(uuid=server).operation_owner == ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_that_was_never_built_is_refused_for_good(emulator: Emulator, server: str, kind: str) -> None:
+    emulator.nova.servers[server] |= {**BROKEN, "OS-SRV-USG:launched_at": None, "OS-EXT-SRV-ATTR:host": None}
+    with pytest.raises(OperationRefused, match="was never built: it can only be created again") as caught:
+        getattr(cloud(), kind)(server)
+    assert not isinstance(caught.value, CloudBusy)
+    assert begun(emulator) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_that_is_just_being_built_is_busy(emulator: Emulator, server: str, kind: str) -> None:
+    emulator.nova.servers[server] |= {"status": "BUILD", "OS-EXT-STS:vm_state": "building"}
+    with pytest.raises(CloudBusy, match="while it is in vm_state building"):
+        getattr(cloud(), kind)(server)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_that_is_gone_is_not_found(emulator: Emulator, server: str, kind: str) -> None:
+    del emulator.nova.servers[server]
+    with pytest.raises(ServerNotFound):
+        getattr(cloud(), kind)(server)
+    assert Server.objects.get(uuid=server).deleted_at
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_another_does_to_a_server_is_left_alone(emulator: Emulator, server: str, kind: str) -> None:
+    leave(emulator, kind, server)
+    with acting_for("another"), pytest.raises(CloudBusy, match="is busy: "):
+        getattr(cloud(), kind)(server)
+    assert begun(emulator) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("failing", ["stay", "error"])
+def test_a_repair_that_comes_to_nothing_says_why(emulator: Emulator, server: str, kind: str, failing: str) -> None:
+    emulator.nova.failing = failing
+    reason = {"stay": "The hypervisor did not do it.", "error": "The hypervisor broke."}[failing]
+    assert refusal(kind, server) == f"{WORDS[kind]} instance {server} failed: {reason}"
+
+
+def test_a_rebuild_from_an_image_that_its_node_may_not_have(
+    emulator: Emulator, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emulator.nova.failing = "error"
+    refused = "No valid host was found. The image does not suit the host."
+    monkeypatch.setattr("tests.cluster.emulator.nova_operations.BROKE", refused)
+    with pytest.raises(NoValidHost, match="The image does not suit the host"):
+        cloud().rebuild_server(server, "another")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_repair_left_behind_is_waited_for_and_not_begun_again(emulator: Emulator, server: str, kind: str) -> None:
+    emulator.nova.servers[server] |= BROKEN
+    leave(emulator, kind, server)
+    with acting_for("one"):
+        getattr(cloud(), kind)(server)
+    assert (status(emulator, server), begun(emulator)) == ("ACTIVE", 1)
+    assert Server.objects.get(uuid=server).operation_owner == ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_repair_left_behind_that_comes_to_nothing_says_why(emulator: Emulator, server: str, kind: str) -> None:
+    leave(emulator, kind, server)
+    emulator.nova.failing = "stay"
+    with acting_for("one"):
+        assert refusal(kind, server) == f"{WORDS[kind]} instance {server} failed: The hypervisor did not do it."
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_repair_left_behind_is_settled_by_whoever_reconciles(emulator: Emulator, server: str, kind: str) -> None:
+    emulator.nova.servers[server] |= BROKEN
+    leave(emulator, kind, server)
+    with acting_for("one"):
+        assert cloud().reconcile(server).status == "ACTIVE"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_repair_whose_answer_is_lost_is_waited_for(emulator: Emulator, server: str, kind: str) -> None:
+    emulator.nova.servers[server] |= BROKEN
+    emulator.fail("POST .*/action", 504, after=True)
+    getattr(cloud(), kind)(server)
+    assert (status(emulator, server), begun(emulator)) == ("ACTIVE", 1)
