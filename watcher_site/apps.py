@@ -7,7 +7,7 @@ from django.db.models.signals import post_migrate
 
 
 class SiteApp(AppConfig):
-    """An app of this site: the two ready groups get rights on its models, and the plug-ins that it takes are checked.
+    """An app of this site: the ready groups get rights on its models, and the plug-ins that it takes are checked.
 
     ``contracts`` gives for each setting that names its plug-ins the dotted path of the class that they derive from.
     """

@@ -1,4 +1,7 @@
-"""The two ready groups: ``cloud-admin`` may do all that the site offers, ``reader`` may look at it."""
+"""The ready groups: ``cloud-admin`` may do all that the site offers, ``reader`` may look at it.
+
+A ``member`` has no rights but those on what belongs to their projects.
+"""
 
 from typing import Any
 
@@ -10,14 +13,19 @@ from watcher_site.apps import SiteApp
 
 CLOUD_ADMIN = "cloud-admin"
 READER = "reader"
+MEMBER = "member"
 
 
 def grant_permissions(app_config: AppConfig, using: str = "default", **_: Any) -> None:
-    """Give both groups the rights on one app's models. Runs after each migrate, and adds only what is missing."""
+    """Give the groups the rights on one app's models. Runs after each migrate, and adds only what is missing."""
     if not isinstance(app_config, SiteApp):
         return
     create_permissions(app_config, verbosity=0, using=using)
     permissions = Permission.objects.using(using).filter(content_type__app_label=app_config.label)
-    for name, granted in ((CLOUD_ADMIN, permissions), (READER, permissions.filter(codename__startswith="view_"))):
+    for name, granted in (
+        (CLOUD_ADMIN, permissions),
+        (READER, permissions.filter(codename__startswith="view_")),
+        (MEMBER, ()),
+    ):
         group, _created = Group.objects.using(using).get_or_create(name=name)
         group.permissions.add(*granted)

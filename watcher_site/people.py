@@ -1,5 +1,6 @@
 """Accounts that commands make: with the rules for names and passwords that hold wherever people choose their own."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -9,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.crypto import get_random_string
 
+from watcher_site.projects import add_member
 from watcher_site.refusals import Conflict, Invalid, NotFound
 
 
@@ -26,14 +28,15 @@ def require_sound(password: str, user: Any, source: str) -> None:
 
 
 @transaction.atomic
-def create_user(name: str, password: str, source: str, group: str) -> Any:
+def create_user(name: str, password: str, source: str, group: str, projects: Iterable[str] = ()) -> Any:
     """Make an account with the rights of one of the ready groups (`watcher_site.groups`).
 
     Args:
         source: where the password was taken from, for the person who has to choose another.
+        projects: what it is a member of.
 
     Raises:
-        Invalid: the name or the password breaks a rule.
+        Invalid: the name, the password or a project breaks a rule.
         Conflict: the name is taken.
         NotFound: the group is not there, since the database was not migrated.
     """
@@ -50,6 +53,8 @@ def create_user(name: str, password: str, source: str, group: str) -> Any:
     except IntegrityError as problem:
         raise taken(name) from problem
     user.groups.add(rights)
+    for project in projects:
+        add_member(name, project)
     return user
 
 

@@ -1,4 +1,4 @@
-"""`create_user` makes an account with the rights of one of the two ready groups."""
+"""`create_user` makes an account with the rights of one of the ready groups."""
 
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""``manage.py create_user NAME --group reader``: an account with the rights of one of the two ready groups."""
+"""``manage.py create_user NAME --group reader``: an account with the rights of one of the ready groups."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management import CommandParser
 
 from watcher_site import commands
-from watcher_site.groups import CLOUD_ADMIN, READER
+from watcher_site.groups import CLOUD_ADMIN, MEMBER, READER
 from watcher_site.people import choose_password, create_user
 
 VARIABLE = "WATCHER_USER_PASSWORD"
@@ -17,10 +17,14 @@ class Command(commands.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="the name to log in with")
-        parser.add_argument("--group", choices=[CLOUD_ADMIN, READER], required=True, help="what its rights are")
+        parser.add_argument(
+            "--group", choices=[CLOUD_ADMIN, READER, MEMBER], required=True, help="what its rights are"
+        )
+        parser.add_argument("--project", action="append", default=[], help="what it is a member of; may be repeated")
 
-    def handle(self, *args: Any, name: str, group: str, **options: Any) -> str:
+    def handle(self, *args: Any, name: str, group: str, project: list[str], **options: Any) -> str:
         password = settings.USER_PASSWORD or choose_password()
-        user = create_user(name, password, VARIABLE, group)
+        user = create_user(name, password, VARIABLE, group, project)
         told = f"the password in {VARIABLE}" if settings.USER_PASSWORD else f"password {password} (shown this once)"
-        return f"user {user.get_username()} in group {group}, {told}"
+        where = f"group {group}" + "".join(f", project {one}" for one in project)
+        return f"user {user.get_username()} in {where}, {told}"
