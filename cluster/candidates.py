@@ -1,0 +1,70 @@
+"""Which members of a cluster are the first to go when it shrinks."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Case, OuterRef, Q, Subquery, TextChoices, TextField, When
+from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce
+
+from cluster.models import Node, Server
+
+Status = Node.Status
+UNHEALTHY = Q(status__in=(Status.ERROR, Status.WARNING)) | Q(tainted=True)
+NEVER_CREATED = Q(status=Status.INIT)
+
+
+class Criteria(TextChoices):
+    """Which go first of those that are well. Where two are equal, the order of joining says."""
+
+    OLDEST_FIRST = "OLDEST_FIRST", "those that are there for the longest time"
+    OLDEST_PROFILE_FIRST = "OLDEST_PROFILE_FIRST", "those that were made from the oldest profile"
+    YOUNGEST_FIRST = "YOUNGEST_FIRST", "those that were made last"
+    RANDOM = "RANDOM", "any"
+
+
+ORDERS = {
+    Criteria.OLDEST_FIRST: ("created_at", "index", "pk"),
+    Criteria.OLDEST_PROFILE_FIRST: ("profile__created_at", "index", "pk"),
+    Criteria.YOUNGEST_FIRST: ("-created_at", "-index", "-pk"),
+    Criteria.RANDOM: ("?",),
+}
+
+
+def choose(
+    members: Any, count: int, criteria: str = Criteria.RANDOM, zones: Mapping[str, int] | None = None
+) -> list[str]:
+    """Return the UUIDs of those that go, the first to go first: one query, however many they are.
+
+    Those that are not well, or tainted, go before all others, then those that were never created.
+
+    Args:
+        members: a queryset of nodes.
+        count: how many go; fewer, where there are fewer.
+        zones: how many go of each availability zone. What a zone lacks comes from the others.
+    """
+    in_order = members.annotate(turn=Case(When(UNHEALTHY, then=0), When(NEVER_CREATED, then=1), default=2)).order_by(
+        "turn", *ORDERS[Criteria(criteria)]
+    )
+    if not zones:
+        return [str(uuid) for uuid in in_order.values_list("uuid", flat=True)[:count]]
+    rows = list(in_order.values_list("uuid", find_zone()))
+    return choose_by_zone([(str(uuid), zone) for uuid, zone in rows], count, zones)
+
+
+def find_zone() -> Coalesce:
+    """Return, for a query of nodes, the zone of each: where its server is, else where it was to be."""
+    servers = Server.objects.present().filter(uuid=OuterRef("physical_id")).order_by()
+    return Coalesce(Subquery(servers.values("node__zone")[:1]), KT("data__placement__zone"), output_field=TextField())
+
+
+def choose_by_zone(members: list[tuple[str, str | None]], count: int, zones: Mapping[str, int]) -> list[str]:
+    left = Counter(zones)
+    chosen = []
+    for uuid, zone in members:
+        if left[zone or ""] > 0:
+            left[zone or ""] -= 1
+            chosen.append(uuid)
+    others = [uuid for uuid, _ in members if uuid not in set(chosen)]
+    return [*chosen, *others][:count]
