@@ -207,6 +207,27 @@ class Cloud(ABC):
         """
 
     @abstractmethod
+    def build_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        """Find a host for a server that never ran, and have it run there.
+
+        One that finds no host is in ERROR, or PENDING where `settings.USE_PENDING_STATE` says so and nothing else was
+        wrong. Whoever goes on with the same work goes on with what was interrupted, by asking again.
+
+        Raises:
+            ServerNotFound, OperationRefused: there is none, or it has run before.
+            NoValidHost: there is no room for it.
+            CloudBusy: something else is under way on it.
+        """
+
+    @abstractmethod
+    def reset_state(self, server: str, state: str) -> None:
+        """Write down that a server is ``active`` or in ``error``, whatever is under way on it.
+
+        Raises:
+            ServerNotFound, OperationRefused: there is none, or it cannot be so.
+        """
+
+    @abstractmethod
     def find_created(self, name: str, token: str) -> CloudServer | None:
         """Return the server of this name that was, or is being, created with a token, if there is one."""
 

@@ -18,6 +18,7 @@ from cluster.drivers.base import (
     ServerNotFound,
     proceed,
 )
+from cluster.drivers.embedded_building import EmbeddedBuilding
 from cluster.drivers.embedded_lifecycle import EmbeddedLifecycle, find_flavor
 from cluster.drivers.embedded_repairs import EmbeddedRepairs
 from cluster.drivers.embedded_storage import EmbeddedStorage
@@ -42,7 +43,7 @@ from cluster.models import ComputeNode, Flavor, Server
 MIGRATING, POWERING_OFF, POWERING_ON, RESIZING = "migrating", "powering-off", "powering-on", "resizing"
 
 
-class EmbeddedCloud(EmbeddedLifecycle, EmbeddedRepairs, EmbeddedStorage):
+class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, EmbeddedStorage):
     """Every operation is a short transaction that takes what it needs, a wait without any, and one that ends it.
 
     While it waits, ``task_state`` says what is going on, and ``destination`` holds the room. Both stay behind if

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
+from django.utils import timezone
 
 from cluster.drivers.base import (
     Checkpoint,
@@ -49,7 +50,7 @@ class EmbeddedLifecycle(Cloud, ABC):
             except OperationFailed:
                 self.end(server, SPAWNING)
                 raise
-            self.finish(server, SPAWNING, state=Server.State.ACTIVE)
+            self.finish(server, SPAWNING, state=Server.State.ACTIVE, launched_at=timezone.now())
         return self.find_server(server)
 
     def find_created(self, name: str, token: str) -> CloudServer | None:

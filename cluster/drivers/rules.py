@@ -19,11 +19,14 @@ STATUSES = {
     Server.State.RESIZED: "VERIFY_RESIZE",
     Server.State.SHELVED: "SHELVED",
     Server.State.ERROR: "ERROR",
+    Server.State.PENDING: "PENDING",
 }
 RESTING = (Server.State.STOPPED, Server.State.SUSPENDED, Server.State.SHELVED)
 # What a server must be in to be migrated so, or to be resized.
 LIVE_MIGRATED = frozenset({Server.State.ACTIVE, Server.State.PAUSED})
 COLD_MIGRATED = RESIZED = frozenset({Server.State.ACTIVE, Server.State.STOPPED})
+# What a server that never ran is built from.
+BUILT = frozenset({Server.State.BUILDING, Server.State.PENDING, Server.State.ERROR})
 # What it must be in to be rebooted or rebuilt, as Nova has it.
 REBUILT = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})
 REBOOTED = REBUILT | {Server.State.PAUSED, Server.State.SUSPENDED}
@@ -47,6 +50,7 @@ def make_row(wanted: NewServer, flavor: Flavor) -> Server:
         disk=flavor.disk,
         flavor_extra_specs=flavor.extra_specs,
         metadata=dict(wanted.metadata),
+        image=wanted.image or "",
         pinned_az=wanted.zone or "",
     )
 
@@ -63,6 +67,11 @@ def require_free(row: Server) -> None:
     """Raise `CloudBusy` where an operation is under way."""
     if row.task_state:
         raise CloudBusy(f"Instance {row.uuid} is busy: {row.task_state}")
+
+
+def require_never_run(row: Server) -> None:
+    if row.has_run or row.state not in BUILT:
+        raise OperationRefused(f"Instance {row.uuid} has run before: it can be rebuilt")
 
 
 def require_movable(row: Server, states: frozenset[Server.State]) -> None:

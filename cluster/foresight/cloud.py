@@ -30,6 +30,8 @@ from cluster.drivers.rules import (
     require_free,
     require_idle,
     require_movable,
+    require_never_run,
+    require_place,
     require_power,
     require_reboot,
     require_rebuild,
@@ -92,6 +94,19 @@ class ForeseenCloud(ForeseenStorage):
         self.servers[row.uuid] = row
         self.rooms.move(row, node=node)
         return describe(row)
+
+    def build_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        row = self.free_server(server)
+        require_never_run(row)
+        if row.node_id is None:
+            self.rooms.move(row, node=choose_among(self.rooms.find_best(row, row.pinned_az or None), row, None))
+        row.state = Server.State.ACTIVE
+
+    def reset_state(self, server: str, state: str) -> None:
+        row = self.server(server)
+        if state == Server.State.ACTIVE:
+            require_place(row)
+        row.state, row.task_state = Server.State(state), None
 
     def find_created(self, name: str, token: str) -> CloudServer | None:
         return next((describe(row) for row in self.servers.values() if row.token == token), None)

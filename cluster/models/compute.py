@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce, Greatest
 
-from watcher_site.records import Record, RecordQuerySet
+from watcher_site.records import NullsFirst, Record, RecordQuerySet
 
 DEFAULT_ZONE = "nova"
 RESOURCES = ("vcpus", "memory", "disk")
@@ -166,7 +166,11 @@ class ServerQuerySet(RecordQuerySet):
 
 
 class Server(Record):
-    """A virtual machine. Without a node it was scheduled nowhere."""
+    """A virtual machine. Without a node it was scheduled nowhere.
+
+    One that found no host is in ERROR, or, where `settings.USE_PENDING_STATE` says so, PENDING: somebody else is to
+    make room for it (seed 2). To PENDING the way leads from BUILDING alone, and from there to BUILDING or ERROR.
+    """
 
     class State(models.TextChoices):
         ACTIVE = "active"
@@ -178,6 +182,7 @@ class Server(Record):
         RESIZED = "resized"
         SHELVED = "shelved"
         ERROR = "error"
+        PENDING = "pending"
 
     name = models.CharField(max_length=255)
     node = models.ForeignKey(ComputeNode, models.PROTECT, null=True, related_name="servers")
@@ -210,7 +215,11 @@ class Server(Record):
     memory = models.PositiveIntegerField(help_text="MB")
     disk = models.PositiveIntegerField(help_text="GB")
     metadata = models.JSONField(default=dict, blank=True)
+    image = models.CharField(max_length=255, default="", blank=True, help_text="the id of what it was built from")
     project_id = models.CharField(max_length=255, default="", blank=True)
+    user_id = models.CharField(max_length=255, default="", blank=True, help_text="of whoever asked for it")
+    launched_at = models.DateTimeField(null=True, editable=False, help_text="when it first ran, where that is known")
+    fault = models.JSONField(null=True, editable=False, help_text="why it is in ERROR or PENDING, as Nova tells it")
     locked = models.BooleanField(default=False)
     pinned_az = models.CharField(max_length=255, default="", blank=True)
     flavor_extra_specs = models.JSONField(default=dict, blank=True)
@@ -226,6 +235,9 @@ class Server(Record):
             models.Index("memory", "id", name="server_memory"),
             models.Index("disk", "id", name="server_disk"),
             models.Index("task_state", "id", name="server_task_state"),
+            models.Index("project_id", "id", name="server_project_id"),
+            models.Index("created_at", "id", name="server_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="server_updated_at"),
         ]
         constraints = [
             models.CheckConstraint(
@@ -237,6 +249,11 @@ class Server(Record):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def has_run(self) -> bool:
+        """Whether there is, or was, something that could be rebuilt: what is in our tables only may not tell when."""
+        return self.launched_at is not None or (self.node_id is not None and self.state != self.State.BUILDING)
 
     def taken(self, resource: str) -> int:
         """Return how many vCPUs, MB of memory or GB of disk it takes where it is, as `with_use` counts it."""

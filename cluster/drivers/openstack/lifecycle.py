@@ -13,6 +13,7 @@ from cluster.drivers.base import (
     NewServer,
     NoValidHost,
     OperationFailed,
+    OperationRefused,
     ServerNotFound,
     proceed,
 )
@@ -41,6 +42,18 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         if found.status == BROKEN:
             raise self.withdraw(server, what, checkpoint)
         return self.describe(found)
+
+    def build_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        """Nova rebuilds nothing that never ran: another server is created in its place, with another UUID."""
+        found = self.look(server, self.access.read)
+        if found.launched_at or found.status != BROKEN:
+            raise OperationRefused(f"Instance {server} has run before: it can be rebuilt")
+        self.create_server(successor_of(found), checkpoint)
+        self.delete_server(server, checkpoint)
+
+    def reset_state(self, server: str, state: str) -> None:
+        self.access.ask(lambda cloud: cloud.compute.reset_server_state(server, state), ServerNotFound(server))
+        self.find_server(server)
 
     def find_created(self, name: str, token: str) -> CloudServer | None:
         found = self.look_for(name, token)
@@ -102,3 +115,16 @@ def is_built(server: Any) -> bool:
 def is_deleted(server: Any) -> bool:
     """Say whether Nova is done: a server that it could not delete is broken, and nothing is under way on it."""
     return server.status in GONE or (server.status == BROKEN and server.task_state is None)
+
+
+def successor_of(server: Any) -> NewServer:
+    """Return what is to be created in the place of a server: known by its UUID, so that it is created once."""
+    metadata = {name: value for name, value in (server.metadata or {}).items() if name != TOKEN}
+    return NewServer(
+        name=server.name,
+        flavor=server.flavor.original_name or server.flavor.name,
+        token=server.id,
+        image=(server.image and server.image.id) or None,
+        metadata=metadata,
+        zone=server.availability_zone or None,
+    )

@@ -1,0 +1,96 @@
+"""How servers that were asked for get a node of the embedded cloud, and what becomes of those that find none."""
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from cluster.drivers.base import (
+    Checkpoint,
+    Cloud,
+    CloudError,
+    NoValidHost,
+    OperationFailed,
+    proceed,
+)
+from cluster.drivers.ownership import OWNER, may_undo
+from cluster.drivers.passing import pass_time
+from cluster.drivers.rules import require_free, require_never_run, require_place
+from cluster.drivers.scheduler import choose
+from cluster.models import Server
+from cluster.signals import server_pending
+from watcher_site.messages import cut
+
+State = Server.State
+SPAWNING = "spawning"
+FAULT_CODE = 500
+
+
+class EmbeddedBuilding(Cloud, ABC):
+    """What `EmbeddedCloud` does to have a server run for the first time."""
+
+    @abstractmethod
+    def lock(self, server: str) -> Server:
+        """Raises: `ServerNotFound`."""
+
+    @abstractmethod
+    def finish(self, server: str, task_state: str, **changes: object) -> None:
+        """Write the end of an operation, if it is still the one that began."""
+
+    def build_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        try:
+            self.begin_build(server)
+        except NoValidHost as nowhere:
+            self.bury(server, nowhere, State.PENDING if settings.USE_PENDING_STATE else State.ERROR)
+            raise
+        try:
+            pass_time(checkpoint)
+        except OperationFailed as failure:
+            self.bury(server, failure, State.ERROR)
+            raise
+        self.finish(server, SPAWNING, state=State.ACTIVE, launched_at=timezone.now(), fault=None)
+
+    @transaction.atomic
+    def begin_build(self, server: str) -> None:
+        """Give a server that never ran its room on a node, or take up what an earlier attempt left."""
+        row = self.lock(server)
+        if row.task_state != SPAWNING or not may_undo(row):
+            require_free(row)
+        require_never_run(row)
+        if row.node_id is None:
+            row.node = choose(row, None, row.pinned_az or None)
+        row.state, row.task_state, row.operation_owner = State.BUILDING, SPAWNING, OWNER.get()
+        row.save_changes(["node", "state", "task_state", "operation_owner"])
+
+    @transaction.atomic
+    def bury(self, server: str, problem: CloudError, state: State) -> None:
+        """Have a server that could not be built take no room, and say why (Nova's ``_bury_in_cell0``)."""
+        row = self.lock(server)
+        if not may_undo(row):
+            raise OperationFailed(f"Instance {server} was taken out of its operation {SPAWNING}")
+        row.node, row.task_state, row.operation_owner = None, None, ""
+        # Who is PENDING already, and finds no host again, stays what it is.
+        row.state, row.fault = state, make_fault(problem)
+        row.save_changes(["node", "state", "task_state", "operation_owner", "fault"])
+        if state == State.PENDING:
+            transaction.on_commit(partial(server_pending.send, sender=Server, server=str(row.uuid)))
+
+    @transaction.atomic
+    def reset_state(self, server: str, state: str) -> None:
+        """Nova does so whatever is under way. What waits for room has never run, and cannot be told to be ACTIVE."""
+        row = self.lock(server)
+        if state == State.ACTIVE:
+            require_place(row)
+        row.state, row.task_state, row.operation_owner = State(state), None, ""
+        row.destination, row.new_flavor = None, None
+        if state == State.ACTIVE:
+            row.fault = None
+        row.save_changes(["state", "task_state", "operation_owner", "destination", "new_flavor", "fault"])
+
+
+def make_fault(problem: CloudError) -> dict[str, Any]:
+    """Return why a server could not be built, as Nova tells it."""
+    return {"code": FAULT_CODE, "message": cut(str(problem)), "created": timezone.now().isoformat(), "details": None}
