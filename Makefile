@@ -20,7 +20,7 @@ run: install
 	@exec $(ENVIRONMENT) -m watcher_site.start
 
 test: install-dev
-	@$(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses auto $(TESTS)
+	@$(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses auto --dist worksteal $(TESTS)
 
 # What must be clean in production is checked as in production.
 lint: export SECRET_KEY = $(shell $(PYTHON) -c "import secrets; print(secrets.token_urlsafe(64))")

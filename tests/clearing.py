@@ -37,3 +37,12 @@ def keep_aside() -> None:
 def has_rows(cursor: Any, table: str) -> bool:
     cursor.execute(f"SELECT EXISTS (SELECT 1 FROM {KEPT}.{table})")  # noqa: S608
     return bool(cursor.fetchone()[0])
+
+
+def wait_for_no_disk() -> None:
+    """Have no commit wait for the disk, in whatever process: no test is about a machine that loses its power."""
+    if connection.vendor == "postgresql":
+        name = connection.ops.quote_name(connection.settings_dict["NAME"])
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+        connection.close()

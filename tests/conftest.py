@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import threading
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -12,7 +14,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from tests.api import Caller
 from tests.broker import broker_answers
 from tests.chaos.broker import is_installed
-from tests.clearing import keep_aside
+from tests.clearing import keep_aside, wait_for_no_disk
 
 # A busy machine draws slowly: that says nothing about the code.
 hypothesis.settings.register_profile("suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -32,6 +34,11 @@ def missing_service(mark: str) -> str:
     if mark == "own_rabbitmq" and not is_installed():
         return "no package rabbitmq-server is installed"
     return ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long: in the end no process waits for another that has just begun such a test."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -57,6 +64,15 @@ def person(name: str, group: str | None = None, **columns: object) -> User:
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     with django_db_blocker.unblock():
         keep_aside()
+        wait_for_no_disk()
+
+
+@pytest.fixture(autouse=True)
+def no_heart_beats_on() -> Iterator[None]:
+    """What a test started it stops: a heartbeat that goes on would write to the database of the tests after it."""
+    before = threading.enumerate()
+    yield
+    assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat" and thread not in before]
 
 
 @pytest.fixture

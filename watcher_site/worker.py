@@ -72,6 +72,7 @@ class Worker(ABC):
     def renew(self) -> None:
         """Begin anew under a row of its own: this process slept so long that its row and its work are others'."""
         self.log.warning("lease lost")
+        self.heartbeat.stop()
         self.register()
         self.heartbeat.start()
 

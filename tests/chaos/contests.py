@@ -2,36 +2,53 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from itertools import cycle
+from typing import Any, ClassVar
 
 from actions import execution
 from actions.models import Action
+from actions.querysets import ActionQuerySet
 from actions.signalling import signal_action
 from actions.skipping import skip_action
 from actions.types.nop import Nop
 from plans.leases import PlanLease
 from plans.models import ActionPlan
 from plans.settlement import settle
+from tests.chaos.handicap import Handicap
 from tests.plans.test_races import Race
 from watcher_site.models import Service
 
-# Rows are made for so many rounds at once.
+# Rows are made for so many rounds at once, and looked at together in the end.
 BATCH = 500
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What is on record of one round, and which of both believes that it won."""
+class Ending:
+    """Which of both believes that it won a round, and how often the action was really executed."""
 
     first: bool
     second: bool
+    executed: int
+
+
+@dataclass(frozen=True)
+class Outcome(Ending):
+    """What is on record of the round beside it."""
+
     plan: str
     action: str
-    executed: int
     phases: frozenset[str]
+
+
+def first_won(ending: Ending) -> bool:
+    return ending.first
+
+
+def never_executed(ending: Ending) -> bool:
+    return not ending.executed
 
 
 class Contest(ABC):
@@ -39,15 +56,18 @@ class Contest(ABC):
 
     plan_state = ActionPlan.State.PENDING
     action_state = Action.State.PENDING
+    decisions: ClassVar[tuple[Callable[[Ending], bool], ...]] = (first_won,)
+    """What is true where the first was in time for it. The rounds are steered to where that hangs in the balance."""
 
     def __init__(self, applier: Service) -> None:
         self.applier = applier
+        self.steering = cycle([(decision, Handicap()) for decision in self.decisions])
 
     @abstractmethod
-    def first(self, plan: ActionPlan) -> Any: ...
+    def first(self, action: Action) -> Any: ...
 
     @abstractmethod
-    def second(self, plan: ActionPlan) -> Any: ...
+    def second(self, action: Action) -> Any: ...
 
     @abstractmethod
     def is_sound(self, outcome: Outcome) -> bool:
@@ -61,26 +81,33 @@ class Contest(ABC):
         """
         outcomes: Counter[Outcome] = Counter()
         with Race() as race, counted() as executed:
-            for plan in self.plans(rounds):
-                mine, theirs = (ActionPlan.objects.get(pk=plan.pk) for _ in range(2))
-                first, second = race.run(lambda mine=mine: self.first(mine), lambda theirs=theirs: self.second(theirs))
-                outcome = record(plan, first, second, executed)
-                assert self.is_sound(outcome), outcome
-                outcomes[outcome] += 1
+            for done in range(0, rounds, BATCH):
+                actions = self.make_actions(min(BATCH, rounds - done))
+                both = zip(actions.all(), actions.all(), strict=True)
+                endings = [self.run_round(race, executed, mine, theirs) for mine, theirs in both]
+                outcomes.update(on_record(actions, endings))
+        assert not [outcome for outcome in outcomes if not self.is_sound(outcome)]
         return outcomes
 
-    def plans(self, rounds: int) -> Iterator[ActionPlan]:
+    def run_round(self, race: Race, executed: Counter[str], mine: Action, theirs: Action) -> Ending:
+        decision, handicap = next(self.steering)
+        first, second = race.run(*handicap.apply(lambda: self.first(mine), lambda: self.second(theirs)))
+        ending = Ending(first, second, executed[str(mine.uuid)])
+        handicap.note(decision(ending))
+        return ending
+
+    def make_actions(self, number: int) -> ActionQuerySet:
+        """Make so many actions, each the only one of its plan."""
         begun: dict[str, Any] = (
             {} if self.action_state == Action.State.PENDING else {"attempt": 1, "owner": self.applier}
         )
         applier = self.applier if self.plan_state in ActionPlan.RUNNING else None
-        for done in range(0, rounds, BATCH):
-            number = min(BATCH, rounds - done)
-            plans = [ActionPlan(state=self.plan_state, applier=applier) for _ in range(number)]
-            ActionPlan.objects.bulk_create(plans)
-            nop: dict[str, Any] = {"action_type": "nop", "input_parameters": {"message": ""}, **begun}
-            Action.objects.bulk_create(Action(action_plan=plan, state=self.action_state, **nop) for plan in plans)
-            yield from plans
+        plans = ActionPlan.objects.bulk_create(
+            ActionPlan(state=self.plan_state, applier=applier) for _ in range(number)
+        )
+        nop: dict[str, Any] = {"action_type": "nop", "input_parameters": {"message": ""}, **begun}
+        Action.objects.bulk_create(Action(action_plan=plan, state=self.action_state, **nop) for plan in plans)
+        return Action.objects.filter(action_plan__in=plans).select_related("action_plan").order_by("pk")
 
     def execute(self, plan: ActionPlan) -> bool:
         """Do as an applier's worker does with what is ready."""
@@ -91,10 +118,11 @@ class Contest(ABC):
 class SkipAgainstStart(Contest):
     """A person skips an action while an applier claims its plan and executes what is there."""
 
-    def first(self, plan: ActionPlan) -> None:
-        skip_action(plan.actions.get().uuid, "alice")
+    def first(self, action: Action) -> None:
+        skip_action(action.uuid, "alice")
 
-    def second(self, plan: ActionPlan) -> bool:
+    def second(self, action: Action) -> bool:
+        plan = action.action_plan
         plan.begin(self.applier)
         plan.save_state()
         return self.execute(plan)
@@ -109,11 +137,13 @@ class CancelAgainstFinish(Contest):
     """A person cancels a plan while its last action is executed and the plan is settled."""
 
     plan_state = ActionPlan.State.ONGOING
+    decisions = (first_won, never_executed)
 
-    def first(self, plan: ActionPlan) -> None:
-        plan.abandon("alice")
+    def first(self, action: Action) -> None:
+        action.action_plan.abandon("alice")
 
-    def second(self, plan: ActionPlan) -> bool:
+    def second(self, action: Action) -> bool:
+        plan = action.action_plan
         self.execute(plan)
         settle(plan, plan.actions.count_states())
         return True
@@ -132,11 +162,10 @@ class SignalAgainstFinish(Contest):
     plan_state = ActionPlan.State.ONGOING
     action_state = Action.State.ONGOING
 
-    def first(self, plan: ActionPlan) -> None:
-        signal_action(plan.actions.get().uuid, Action.Signal.CANCEL, "alice")
+    def first(self, action: Action) -> None:
+        signal_action(action.uuid, Action.Signal.CANCEL, "alice")
 
-    def second(self, plan: ActionPlan) -> None:
-        action = plan.actions.get()
+    def second(self, action: Action) -> None:
         action.succeed()
         action.save_state()
 
@@ -156,9 +185,12 @@ def run_all(rounds: int) -> str:
     lines = []
     for contest in CONTESTS:
         outcomes = contest(applier).run(rounds)
-        won = sum(number for outcome, number in outcomes.items() if outcome.first)
-        lines.append(f"{contest.__name__}: {won} of {rounds} won by the first")
+        lines.append(f"{contest.__name__}: {how_often(first_won, outcomes)} of {rounds} won by the first")
     return "\n".join(lines)
+
+
+def how_often(decision: Callable[[Ending], bool], outcomes: Counter[Outcome]) -> int:
+    return sum(number for outcome, number in outcomes.items() if decision(outcome))
 
 
 @contextmanager
@@ -178,8 +210,7 @@ def counted() -> Iterator[Counter[str]]:
         Nop.execute = original  # type: ignore[method-assign]
 
 
-def record(plan: ActionPlan, first: bool, second: bool, executed: Counter[str]) -> Outcome:
-    action = plan.actions.select_related("action_plan").get()
-    phases = frozenset(action.events.values_list("event", flat=True))
-    state = action.action_plan.state
-    return Outcome(first, second, state, action.state, executed[str(action.uuid)], phases)
+def on_record(actions: ActionQuerySet, endings: list[Ending]) -> Iterator[Outcome]:
+    for action, ending in zip(actions.prefetch_related("events"), endings, strict=True):
+        phases = frozenset(event.event for event in action.events.all())
+        yield Outcome(**asdict(ending), plan=action.action_plan.state, action=action.state, phases=phases)

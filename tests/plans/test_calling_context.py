@@ -15,7 +15,7 @@ from plans.management.commands import apply_plan
 from plans.models import ActionPlan
 from tests.api import Caller
 from tests.builders import make_plan
-from tests.plans.inline import run_waiting
+from tests.plans.inline import InlineExecutor, run_waiting
 from tests.plans.test_commits import counted
 from watcher_site.calling import CallingContext, seal, unseal
 from watcher_site.refusals import Invalid
@@ -61,6 +61,7 @@ def test_so_does_a_command_for_its_user_or_whom_it_names(
 
 
 def test_so_does_a_plan_that_is_run_in_the_foreground(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apply_plan, "executor_for", lambda _: InlineExecutor())
     monkeypatch.setattr(apply_plan, "run", lambda *_: "SUCCEEDED")
     call_command("apply_plan", str(make_plan({"a": []}).uuid), "--as=alice")
     assert dict(kept()) == {"user": "alice"}
