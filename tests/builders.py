@@ -12,6 +12,7 @@ from cluster.models import (
     HostAggregate,
     Node,
     Policy,
+    PolicyBinding,
     Pool,
     Profile,
     Server,
@@ -21,6 +22,7 @@ from cluster.models import (
     VolumeType,
 )
 from plans.models import ActionPlan
+from watcher_site import plugins
 
 
 def make_strategy(name: str = "dummy", goal: str = "dummy") -> Strategy:
@@ -105,6 +107,13 @@ def make_cluster(name: str = "a cluster", *, size: int = 0, status: str = "ACTIV
 
 def make_policy(name: str = "a policy", type: str = "", **columns: Any) -> Policy:
     return Policy.objects.create(name=name, type=type, **columns)
+
+
+def make_binding(cluster: Cluster, type: str, spec: Mapping[str, Any] | None = None, **columns: Any) -> PolicyBinding:
+    """Have a cluster have a new policy of a type, which is asked in the turn of its type."""
+    policy = make_policy(f"{type} {Policy.objects.count()}", type, spec=spec or {})
+    priority = plugins.load("POLICY_TYPES")[type].priority
+    return PolicyBinding.objects.create(**{"cluster": cluster, "policy": policy, "priority": priority, **columns})
 
 
 def make_volume_type(name: str = "fast", **columns: Any) -> VolumeType:

@@ -24,7 +24,10 @@ def describe(error: ValidationError) -> str:
 
 
 def with_defaults(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values, and for the properties left out the defaults that the schema gives."""
+    """Return the values, and the schema's defaults for the properties left out, also for those of objects within."""
     properties = schema.get("properties", {})
-    defaults = {name: rule["default"] for name, rule in properties.items() if "default" in rule}
-    return {**defaults, **values}
+    filled = {name: rule["default"] for name, rule in properties.items() if "default" in rule} | dict(values)
+    for name, rule in properties.items():
+        if "properties" in rule and isinstance(filled.get(name), Mapping):
+            filled[name] = with_defaults(rule, filled[name])
+    return filled

@@ -301,7 +301,11 @@ ACTION_TYPES = read_list(
 )
 POLICY_TYPES = read_list(
     "WATCHER_POLICY_TYPES",
-    [],
+    [
+        "cluster.policies.scaling.Scaling",
+        "cluster.policies.batch.Batch",
+        "cluster.policies.health.Health",
+    ],
 )
 STRATEGIES = read_list(
     "WATCHER_STRATEGIES",

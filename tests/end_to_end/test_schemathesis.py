@@ -24,7 +24,16 @@ from actions.models import Action
 from audits.models import AuditTemplate
 from audits.plugins import synchronize
 from plans.models import ActionPlan
-from tests.builders import make_audit, make_member, make_node, make_plan, make_profile, make_server, make_strategy
+from tests.builders import (
+    make_audit,
+    make_member,
+    make_node,
+    make_plan,
+    make_policy,
+    make_profile,
+    make_server,
+    make_strategy,
+)
 from watcher_site.api import versions
 from watcher_site.api.documentation import document
 from watcher_site.models import Service
@@ -51,6 +60,9 @@ BODIES: dict[str, Any] = {
     "/v1/audit_templates": {"name": "new", "goal": "dummy", "strategy": "dummy", "description": "😀"},
     "/v1/audits/{identifier}": [{"op": "replace", "path": "/state", "value": "CANCELLED"}],
     "/v1/profiles": {"name": "new", "spec": {"flavor": "small", "metadata": {"role": "web"}}},
+    "/v1/policies": {"name": "new", "type": "senlin.policy.scaling-1.0", "spec": {"event": "CLUSTER_SCALE_OUT"}},
+    "/v1/policies/validate": {"type": "senlin.policy.batch-1.0", "spec": {"pause_time": 1}},
+    "/v1/policies/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],
     "/v1/nodes": {"name": "web", "profile": "a profile", "plan_only": True},
     "/v1/profiles/{identifier}": [{"op": "replace", "path": "/metadata", "value": {"team": "shop"}}],
     "/v1/audit_templates/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],
@@ -98,6 +110,8 @@ def rows() -> dict[str, str]:
         "action_plans": str(plan.uuid),
         "actions": str(Action.objects.filter(action_plan=plan).first().uuid),
         "services": str(service.pk),
+        "policies": str(make_policy(type="senlin.policy.batch-1.0").uuid),
+        "policy_types": "senlin.policy.batch-1.0",
         "profiles": str(make_profile().uuid),
         "nodes": str(make_member().uuid),
     }

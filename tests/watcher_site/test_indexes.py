@@ -13,6 +13,7 @@ from actions.views import ActionList
 from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
 from audits.views import AuditList
 from cluster.api import ProfileView
+from cluster.policies_api import PolicyView
 from plans.api import ActionPlanView
 from plans.models import ActionPlan
 from plans.nodes_api import NodeView
@@ -29,6 +30,7 @@ VIEWS = [
     AuditView,
     GoalView,
     NodeView,
+    PolicyView,
     ProfileView,
     ScoringEngineView,
     ServiceView,

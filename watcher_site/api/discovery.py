@@ -24,6 +24,8 @@ COLLECTIONS: dict[str, versions.Version] = {
     "webhooks": (1, 4),
     "profiles": (1, 12),
     "nodes": (1, 12),
+    "policies": (1, 12),
+    "policy_types": (1, 12),
 }
 
 

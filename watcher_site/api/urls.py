@@ -13,6 +13,7 @@ from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView
 from audits.data_model import DataModelView
 from audits.webhooks import WebhookView
 from cluster.api import ProfileView
+from cluster.policies_api import PolicyTypeView, PolicyView
 from plans.api import ActionPlanView
 from plans.nodes_api import NodeView
 from watcher_site.api.services import ServiceView
@@ -56,6 +57,10 @@ urlpatterns = [
     *read("scoring_engines", ScoringEngineView),
     *read("services", ServiceView),
     *read("profiles", ProfileView, CHANGEABLE, post="create"),
+    route("policies/validate", PolicyView, "policies-validate", post="validate"),
+    *read("policies", PolicyView, CHANGEABLE, post="create"),
+    route("policy_types", PolicyTypeView, "policy_types", get="list_types"),
+    route(f"policy_types/{IDENTIFIER}", PolicyTypeView, "policy_types-item", get="show_type"),
     *read("nodes", NodeView, {"delete": "destroy"}, post="create"),
     route(f"nodes/{IDENTIFIER}/check", NodeView, "nodes-check", post="check"),
     route("data_model", DataModelView, "data_model", get="short_list"),

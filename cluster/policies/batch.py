@@ -1,0 +1,68 @@
+"""In which steps the nodes of a cluster get a new profile, so that enough of them stay in service."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Case
+from django.db.models import When as Where
+
+from cluster.models import Node
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
+from cluster.policies.properties import seconds
+from cluster.sizes import MOST_NODES
+
+UNLIMITED = -1
+
+
+class Batch(PolicyType):
+    name = "senlin.policy.batch-1.0"
+    description = "In which steps the nodes of a cluster are updated."
+    priority = 200
+    targets = {When.BEFORE: frozenset({"CLUSTER_UPDATE"})}
+    schema = {
+        "type": "object",
+        "properties": {
+            "min_in_service": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": MOST_NODES,
+                "default": 1,
+                "description": "how many nodes are left alone at any time",
+            },
+            "max_batch_size": {
+                "type": "integer",
+                "minimum": UNLIMITED,
+                "maximum": MOST_NODES,
+                "default": UNLIMITED,
+                "description": f"how many nodes are updated at once; {UNLIMITED}: as many as min_in_service allows",
+            },
+            "pause_time": seconds("how long it is waited between two steps", 60),
+        },
+        "additionalProperties": False,
+    }
+
+    @classmethod
+    def find_flaw(cls, spec: Mapping[str, Any]) -> str | None:
+        return "max_batch_size: must not be 0." if spec.get("max_batch_size") == 0 else None
+
+    def pre_op(self, check: PolicyCheck) -> None:
+        """Decide about a new profile: whatever else of a cluster changes, its nodes are not touched."""
+        if not check.inputs.get("new_profile_id") or check.inputs.get("profile_only"):
+            return
+        healthy_last = Case(Where(status=Node.Status.ACTIVE, then=1), default=0)
+        members = check.cluster.members().order_by(healthy_last, "index", "pk").values_list("uuid", flat=True)
+        check.data["update"] = {
+            "pause_time": self.spec["pause_time"],
+            "plan": self.steps([str(uuid) for uuid in members]),
+        }
+
+    def steps(self, nodes: list[str]) -> list[list[str]]:
+        size = len(nodes) - self.spec["min_in_service"]
+        if nodes and size < 1:
+            raise PolicyRefused(
+                f"None of {len(nodes)} nodes can be updated while min_in_service ({self.spec['min_in_service']}) of"
+                " them are left alone."
+            )
+        if self.spec["max_batch_size"] != UNLIMITED:
+            size = min(size, self.spec["max_batch_size"])
+        return [nodes[start : start + size] for start in range(0, len(nodes), max(size, 1))]

@@ -1,0 +1,41 @@
+"""How the nodes of a cluster are recovered."""
+
+from typing import Any
+
+from django.db.models import TextChoices
+
+from cluster.policies.base import PolicyCheck, PolicyType, When
+from cluster.policies.properties import section
+
+
+class RecoverAction(TextChoices):
+    REBOOT = "REBOOT", "restart the server"
+    REBUILD = "REBUILD", "make the server anew where it is"
+    RECREATE = "RECREATE", "delete the server, and create another"
+
+
+class Health(PolicyType):
+    """An operation that is asked for when the action is made has precedence: this one is for where none is."""
+
+    name = "senlin.policy.health-1.2"
+    description = "What is done to nodes that are to be recovered."
+    priority = 600
+    targets = {When.BEFORE: frozenset({"CLUSTER_RECOVER", "NODE_RECOVER"})}
+    schema = {
+        "type": "object",
+        "properties": {
+            "recovery": section(
+                "how nodes are recovered",
+                operation={
+                    "enum": RecoverAction.values,
+                    "default": RecoverAction.RECREATE.value,
+                    "description": "what is done to the server of a node",
+                },
+            ),
+        },
+        "additionalProperties": False,
+    }
+
+    def pre_op(self, check: PolicyCheck) -> None:
+        operation: Any = check.inputs.get("operation") or self.spec["recovery"]["operation"]
+        check.data["health"] = {**check.data.get("health", {}), "recover_action": operation}

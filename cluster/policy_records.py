@@ -1,0 +1,108 @@
+"""How policies are made, renamed and deleted: the one door for the API, the console and the commands."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.template.defaultfilters import pluralize
+
+from cluster.models import Policy, PolicyBinding
+from cluster.policies.base import PolicyType
+from cluster.profiles import checked_name
+from watcher_site import plugins
+from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.schemas import find_violation
+from watcher_site.storable import require_storable
+
+
+def create_policy(name: str, type: str, spec: Any = None) -> Policy:
+    """Make a policy.
+
+    Args:
+        type: the name of a policy type that is installed.
+        spec: its properties, as the type's schema has them.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another policy has the name.
+    """
+    checked = check_spec(type, spec)
+    policy = Policy(name=checked_name(name), type=type, spec=checked)
+    save(policy)
+    return policy
+
+
+def check_spec(type: str, spec: Any) -> dict[str, Any]:
+    """Return the properties of a policy to be.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+    """
+    policy_type, properties = find_type(type), {} if spec is None else spec
+    require_storable("spec", properties)
+    if violation := find_violation(policy_type.validator, properties):
+        raise Invalid(f"spec: {violation}")
+    if flaw := policy_type.find_flaw(properties):
+        raise Invalid(f"spec: {flaw}")
+    return dict(properties)
+
+
+def find_type(name: str) -> type[PolicyType]:
+    """Return a policy type by its name. Raises: `Invalid`, if there is none."""
+    types = plugins.load("POLICY_TYPES")
+    if not isinstance(name, str) or name not in types:
+        raise Invalid(f"type: there is no policy type {name}; there are {', '.join(sorted(types))}.")
+    return types[name]
+
+
+@transaction.atomic
+def change_policy(policy: Policy, changes: Mapping[str, Any]) -> Policy:
+    """Change the name. What a policy says stays: clusters that have it were promised that.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another policy has the name.
+        NotFound: it was deleted meanwhile.
+    """
+    locked = lock_policy(policy)
+    if strays := changes.keys() - {"name"}:
+        raise Invalid(f"{min(strays)}: cannot be changed; the name can.")
+    if "name" in changes:
+        locked.name = checked_name(changes["name"])
+        save(locked, ["name"])
+    return locked
+
+
+@transaction.atomic
+def delete_policy(policy: Policy) -> None:
+    """Delete a policy that no cluster has.
+
+    Raises:
+        Conflict: clusters have it.
+        NotFound: somebody else deleted it.
+    """
+    locked = lock_policy(policy)
+    if number := PolicyBinding.objects.present().filter(policy=locked).count():
+        raise Conflict(f"Policy {policy.uuid} is in use by {number} cluster{pluralize(number)}.")
+    Policy.objects.filter(pk=locked.pk).soft_delete()
+
+
+def lock_policy(policy: Policy) -> Policy:
+    """Return a policy as it is in the table now, locked until the transaction ends: who attaches it locks it, too.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+    """
+    locked: Policy | None = Policy.objects.present().select_for_update(no_key=True).filter(pk=policy.pk).first()
+    if locked is None:
+        raise NotFound(f"Policy {policy.uuid} could not be found")
+    return locked
+
+
+def save(policy: Policy, fields: list[str] | None = None) -> None:
+    """Save it as a new row, or just some fields of it. The database decides whose a name is."""
+    try:
+        with transaction.atomic():
+            policy.save() if fields is None else policy.save_changes(fields)
+    except IntegrityError as error:
+        raise Conflict(f"name: another policy is called {policy.name}.") from error

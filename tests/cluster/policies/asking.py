@@ -1,0 +1,20 @@
+"""The policies of a cluster, asked without an action."""
+
+from typing import Any
+
+from cluster.models import Cluster
+from cluster.policies.base import When
+from cluster.policies.checking import check_policies
+
+Data = dict[str, Any]
+
+
+def keep_nothing(data: Data) -> None:
+    pass
+
+
+def ask(
+    cluster: Cluster, action_type: str, data: Data | None = None, *, when: When = When.BEFORE, **inputs: Any
+) -> Data:
+    """Return what the policies of a cluster make of an action's data."""
+    return check_policies(when, cluster, action_type, inputs, data or {}, keep_nothing)
