@@ -248,6 +248,7 @@ PLANNER_WEIGHTS = read_numbers(
         "change_nova_service_state": 50,
         "sleep": 40,
         "stop": 35,
+        "delete_server": 33,
         "migrate": 30,
         "resize": 20,
         "turn_host_to_acpi_s3_state": 10,
@@ -255,6 +256,9 @@ PLANNER_WEIGHTS = read_numbers(
         "NODE_DELETE": 8,
         "NODE_CREATE": 7,
         "NODE_CHECK": 6,
+        "build": 4,
+        "rebuild": 3,
+        "reset_state": 2,
     },
 )
 if len(set(PLANNER_WEIGHTS.values())) < len(PLANNER_WEIGHTS):
@@ -267,6 +271,7 @@ PLANNER_PARALLELIZATION = read_numbers(
         "change_nova_service_state": 1,
         "sleep": 1,
         "stop": 2,
+        "delete_server": 2,
         "migrate": 2,
         "resize": 2,
         "turn_host_to_acpi_s3_state": 2,
@@ -276,6 +281,9 @@ PLANNER_PARALLELIZATION = read_numbers(
         "NODE_DELETE": 2,
         "NODE_CREATE": 2,
         "NODE_CHECK": 2,
+        "build": 2,
+        "rebuild": 2,
+        "reset_state": 2,
     },
 )
 
@@ -292,6 +300,10 @@ ACTION_TYPES = read_list(
         "actions.types.change_nova_service_state.ChangeNovaServiceState",
         "actions.types.change_node_power_state.ChangeNodePowerState",
         "actions.types.volume_migrate.VolumeMigrate",
+        "actions.types.servers.build.Build",
+        "actions.types.servers.rebuild.Rebuild",
+        "actions.types.servers.reset_state.ResetState",
+        "actions.types.servers.delete_server.DeleteServer",
         "actions.types.clusters.node_create.NodeCreate",
         "actions.types.clusters.node_delete.NodeDelete",
         "actions.types.clusters.node_check.NodeCheck",

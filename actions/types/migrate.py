@@ -1,6 +1,7 @@
 """Move a server to another compute node."""
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
+from actions.types.servers.servers import NEEDED_FOR, require_need
 from cluster.drivers.base import ComputeServiceNotFound, ServerNotFound, cloud, proceed
 
 LIVE, COLD = "live", "cold"
@@ -22,6 +23,7 @@ class Migrate(ActionType):
             "migration_type": {"type": "string", "enum": [LIVE, COLD]},
             "source_node": {"type": "string", "minLength": 1},
             "destination_node": {"type": ["string", "null"], "minLength": 1},
+            **NEEDED_FOR,
         },
         "required": ["resource_id", "migration_type", "source_node"],
         "additionalProperties": False,
@@ -52,6 +54,7 @@ class Migrate(ActionType):
             raise ActionSkipException(
                 f"Instance {self.server} is not running on source node {self.source} (currently on {server.host})"
             )
+        require_need(self.input_parameters)
         self.check_destination()
         if self.is_live and server.status not in {"ACTIVE", "PAUSED"}:
             raise ActionFailed(

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, ActionType, Outcome, Recovery
+from actions.types.servers.servers import NEEDED_FOR, require_need
 from cluster.drivers.base import ServerNotFound, cloud
 
 STOPPED = "SHUTOFF"
@@ -15,7 +16,7 @@ class Stop(ActionType):
     description = "Stop a VM instance"
     schema = {
         "type": "object",
-        "properties": {"resource_id": UUID_SCHEMA},
+        "properties": {"resource_id": UUID_SCHEMA, **NEEDED_FOR},
         "required": ["resource_id"],
         "additionalProperties": False,
     }
@@ -31,6 +32,7 @@ class Stop(ActionType):
             raise ActionSkipException(str(missing)) from missing
         if server.status == STOPPED:
             raise ActionSkipException(f"Instance {self.server} is already stopped")
+        require_need(self.input_parameters)
 
     def execute(self) -> Outcome:
         """A server that is gone meanwhile does not run any more either."""

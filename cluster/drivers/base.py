@@ -95,7 +95,7 @@ class OperationOutstanding(OperationFailed):
 class CloudServer:
     """A server as the cloud knows it now; ``status`` is Nova's word (ACTIVE, SHUTOFF), ``host`` a host name.
 
-    ``flavor`` is the name of its flavor, where the cloud tells it.
+    ``flavor`` is the name of its flavor, where the cloud tells it. What ``has_run`` can be rebuilt, the rest be built.
     """
 
     uuid: str
@@ -104,6 +104,7 @@ class CloudServer:
     task_state: str | None
     host: str | None
     flavor: str | None = None
+    has_run: bool = True
 
 
 @dataclass(frozen=True)
@@ -220,11 +221,15 @@ class Cloud(ABC):
         """
 
     @abstractmethod
-    def reset_state(self, server: str, state: str) -> None:
+    def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
         """Write down that a server is ``active`` or in ``error``, whatever is under way on it.
 
+        Args:
+            reason: why it is in error, where the cloud can note that.
+            expected: the status that it must be in.
+
         Raises:
-            ServerNotFound, OperationRefused: there is none, or it cannot be so.
+            ServerNotFound, OperationRefused: there is none, it cannot be so, or it is in another status.
         """
 
     @abstractmethod

@@ -18,7 +18,7 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.ownership import OWNER, may_undo
 from cluster.drivers.passing import pass_time
-from cluster.drivers.rules import require_free, require_never_run, require_place
+from cluster.drivers.rules import require_free, require_never_run, require_place, require_status
 from cluster.drivers.scheduler import choose
 from cluster.models import Server
 from cluster.signals import server_pending
@@ -73,24 +73,27 @@ class EmbeddedBuilding(Cloud, ABC):
             raise OperationFailed(f"Instance {server} was taken out of its operation {SPAWNING}")
         row.node, row.task_state, row.operation_owner = None, None, ""
         # Who is PENDING already, and finds no host again, stays what it is.
-        row.state, row.fault = state, make_fault(problem)
+        row.state, row.fault = state, make_fault(str(problem))
         row.save_changes(["node", "state", "task_state", "operation_owner", "fault"])
         if state == State.PENDING:
             transaction.on_commit(partial(server_pending.send, sender=Server, server=str(row.uuid)))
 
     @transaction.atomic
-    def reset_state(self, server: str, state: str) -> None:
+    def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
         """Nova does so whatever is under way. What waits for room has never run, and cannot be told to be ACTIVE."""
         row = self.lock(server)
+        require_status(row, expected)
         if state == State.ACTIVE:
             require_place(row)
         row.state, row.task_state, row.operation_owner = State(state), None, ""
         row.destination, row.new_flavor = None, None
         if state == State.ACTIVE:
             row.fault = None
+        elif reason:
+            row.fault = make_fault(reason)
         row.save_changes(["state", "task_state", "operation_owner", "destination", "new_flavor", "fault"])
 
 
-def make_fault(problem: CloudError) -> dict[str, Any]:
+def make_fault(reason: str) -> dict[str, Any]:
     """Return why a server could not be built, as Nova tells it."""
-    return {"code": FAULT_CODE, "message": cut(str(problem)), "created": timezone.now().isoformat(), "details": None}
+    return {"code": FAULT_CODE, "message": cut(reason), "created": timezone.now().isoformat(), "details": None}

@@ -35,7 +35,7 @@ REBOOTED = REBUILT | {Server.State.PAUSED, Server.State.SUSPENDED}
 def describe(row: Server) -> CloudServer:
     host = row.node.hostname if row.node else None
     status = STATUSES[Server.State(row.state)]
-    return CloudServer(str(row.uuid), row.name, status, row.task_state, host, row.flavor or None)
+    return CloudServer(str(row.uuid), row.name, status, row.task_state, host, row.flavor or None, row.has_run)
 
 
 def make_row(wanted: NewServer, flavor: Flavor) -> Server:
@@ -72,6 +72,12 @@ def require_free(row: Server) -> None:
 def require_never_run(row: Server) -> None:
     if row.has_run or row.state not in BUILT:
         raise OperationRefused(f"Instance {row.uuid} has run before: it can be rebuilt")
+
+
+def require_status(row: Server, expected: str | None) -> None:
+    status = STATUSES[Server.State(row.state)]
+    if expected and status != expected:
+        raise OperationRefused(f"Instance {row.uuid} is {status}, and no longer {expected}")
 
 
 def require_movable(row: Server, states: frozenset[Server.State]) -> None:

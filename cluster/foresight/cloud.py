@@ -36,6 +36,7 @@ from cluster.drivers.rules import (
     require_reboot,
     require_rebuild,
     require_resizable,
+    require_status,
     state_after_rebuild,
 )
 from cluster.drivers.scheduler import check_growth, choose_among, size
@@ -102,8 +103,9 @@ class ForeseenCloud(ForeseenStorage):
             self.rooms.move(row, node=choose_among(self.rooms.find_best(row, row.pinned_az or None), row, None))
         row.state = Server.State.ACTIVE
 
-    def reset_state(self, server: str, state: str) -> None:
+    def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
         row = self.server(server)
+        require_status(row, expected)
         if state == Server.State.ACTIVE:
             require_place(row)
         row.state, row.task_state = Server.State(state), None

@@ -51,7 +51,11 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         self.create_server(successor_of(found), checkpoint)
         self.delete_server(server, checkpoint)
 
-    def reset_state(self, server: str, state: str) -> None:
+    def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
+        """Nova asks for no reason."""
+        status = self.find_server(server).status
+        if expected and status != expected:
+            raise OperationRefused(f"Instance {server} is {status}, and no longer {expected}")
         self.access.ask(lambda cloud: cloud.compute.reset_server_state(server, state), ServerNotFound(server))
         self.find_server(server)
 

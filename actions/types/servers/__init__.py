@@ -1,0 +1,1 @@
+"""What is done to single servers from their beginning to their end."""

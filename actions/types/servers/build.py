@@ -1,0 +1,39 @@
+"""Have a server that never ran find a host, and run there."""
+
+from actions.types.base import DONE, ActionSkipException, Answer, Outcome, Recovery
+from actions.types.servers.servers import ServerAction
+from cluster.drivers.base import ServerNotFound, cloud
+
+RUNNING = "ACTIVE"
+
+
+class Build(ServerAction):
+    """A build can not be aborted: once begun it runs to its end. What finds no host is PENDING or in ERROR."""
+
+    name = "build"
+    description = "Build a server that has not run yet"
+
+    def pre_condition(self) -> None:
+        if self.server_to_act_on().has_run:
+            raise ActionSkipException(f"Instance {self.server} has been built already")
+
+    def execute(self) -> Outcome:
+        try:
+            self.build()
+        except ServerNotFound:
+            return Outcome(Answer.CANCEL, self.gone)
+        return DONE
+
+    def build(self) -> None:
+        cloud().build_server(self.server)
+
+    def foresee(self) -> Outcome:
+        return self.execute()
+
+    def abort(self) -> bool:
+        return False
+
+    def recover(self) -> Recovery:
+        """Whatever was begun is gone on with, by the same work alone."""
+        found = self.find()
+        return Recovery.DONE if found is None or found.has_run else Recovery.AGAIN

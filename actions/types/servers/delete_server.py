@@ -1,0 +1,38 @@
+"""Delete a server."""
+
+from contextlib import suppress
+
+from actions.types.base import DONE, UUID_SCHEMA, Outcome, Recovery
+from actions.types.servers.servers import NEEDED_FOR, ServerAction, require_need
+from cluster.drivers.base import ServerNotFound, cloud
+
+
+class DeleteServer(ServerAction):
+    """A deletion can not be aborted: once begun it runs to its end. What is deleted does not come back."""
+
+    name = "delete_server"
+    description = "Delete a server"
+    schema = {
+        "type": "object",
+        "properties": {"resource_id": UUID_SCHEMA, "resource_name": {"type": "string"}, **NEEDED_FOR},
+        "required": ["resource_id"],
+        "additionalProperties": False,
+    }
+
+    def pre_condition(self) -> None:
+        self.server_to_act_on()
+        require_need(self.input_parameters)
+
+    def execute(self) -> Outcome:
+        with suppress(ServerNotFound):
+            cloud().delete_server(self.server)
+        return DONE
+
+    def foresee(self) -> Outcome:
+        return self.execute()
+
+    def abort(self) -> bool:
+        return False
+
+    def recover(self) -> Recovery:
+        return Recovery.AGAIN if self.find() else Recovery.DONE

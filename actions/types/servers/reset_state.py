@@ -1,0 +1,51 @@
+"""Write down that a server is ACTIVE or in ERROR."""
+
+from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Answer, Outcome, Recovery
+from actions.types.servers.servers import ServerAction
+from cluster.drivers.base import ServerNotFound, cloud
+
+STATES = {"active": "ACTIVE", "error": "ERROR"}
+
+
+class ResetState(ServerAction):
+    """As Nova's ``os-resetState``. With ``expected_status`` a server that has become something else is left alone."""
+
+    name = "reset_state"
+    description = "Reset the state of a server"
+    schema = {
+        "type": "object",
+        "properties": {
+            "resource_id": UUID_SCHEMA,
+            "resource_name": {"type": "string"},
+            "state": {"enum": list(STATES)},
+            "reason": {"type": "string", "maxLength": 255},
+            "expected_status": {"type": "string", "minLength": 1, "maxLength": 64},
+        },
+        "required": ["resource_id", "state"],
+        "additionalProperties": False,
+    }
+
+    def pre_condition(self) -> None:
+        status = self.server_to_act_on().status
+        expected = self.input_parameters.get("expected_status", status)
+        if status != expected:
+            raise ActionSkipException(f"Instance {self.server} is {status}, and no longer {expected}")
+
+    def execute(self) -> Outcome:
+        reason, expected = self.input_parameters.get("reason"), self.input_parameters.get("expected_status")
+        try:
+            cloud().reset_state(self.server, self.input_parameters["state"], reason=reason, expected=expected)
+        except ServerNotFound:
+            return Outcome(Answer.CANCEL, self.gone)
+        return DONE
+
+    def foresee(self) -> Outcome:
+        return self.execute()
+
+    def abort(self) -> bool:
+        return False
+
+    def recover(self) -> Recovery:
+        found = self.find()
+        is_done = found is None or found.status == STATES[self.input_parameters["state"]]
+        return Recovery.DONE if is_done else Recovery.AGAIN

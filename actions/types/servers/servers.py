@@ -1,0 +1,73 @@
+"""What the actions on single servers share: the server, what they are needed for, and that it may be gone."""
+
+from abc import ABC
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from actions.types.base import UUID_SCHEMA, ActionSkipException, ActionType
+from cluster.drivers.base import CloudServer, ServerNotFound, cloud
+
+NEEDED_FOR = {
+    "needed_for": {
+        "type": "array",
+        "items": UUID_SCHEMA,
+        "minItems": 1,
+        "description": "servers that wait for room: when none of them waits any more, it is skipped",
+    }
+}
+WAITING = "PENDING"
+
+
+class ServerAction(ActionType, ABC):
+    """An action on one server, ``resource_id``. Its ``resource_name`` is there for people to read."""
+
+    schema = {
+        "type": "object",
+        "properties": {"resource_id": UUID_SCHEMA, "resource_name": {"type": "string"}},
+        "required": ["resource_id"],
+        "additionalProperties": False,
+    }
+
+    @property
+    def server(self) -> str:
+        return str(self.input_parameters["resource_id"])
+
+    @property
+    def gone(self) -> str:
+        return f"Instance {self.server} no longer exists"
+
+    def find(self) -> CloudServer | None:
+        """Return the server as it is now, unless it is gone."""
+        with suppress(ServerNotFound):
+            return cloud().find_server(self.server)
+        return None
+
+    def server_to_act_on(self) -> CloudServer:
+        """Return the server as it is now. Raises: `ActionSkipException`, where it is gone."""
+        found = self.find()
+        if found is None:
+            raise ActionSkipException(self.gone)
+        return found
+
+
+def require_need(input_parameters: Mapping[str, Any]) -> None:
+    """Look whether one of the servers that an action makes room for still waits.
+
+    Raises:
+        ActionSkipException: none of them does, and why.
+    """
+    servers = input_parameters.get("needed_for")
+    if not servers:
+        return
+    reasons = [why_not_waiting(server) for server in servers]
+    if all(reasons):
+        raise ActionSkipException(f"No room is needed: {reasons[0]}")
+
+
+def why_not_waiting(server: str) -> str | None:
+    try:
+        found = cloud().find_server(server)
+    except ServerNotFound:
+        return f"instance {server} no longer exists"
+    return None if found.status == WAITING else f"instance {server} is {found.status}, and waits no more"

@@ -1,0 +1,138 @@
+"""The action types of single servers on the embedded cloud: what skips, what fails, what they do."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pytest_django import Settings
+
+from actions.types.base import DONE, ActionContext, ActionSkipException, ActionType, Answer, Recovery, make
+from cluster.drivers.base import NoValidHost, OperationRefused
+from cluster.drivers.ownership import acting_for
+from cluster.models import Server
+from tests.builders import make_node, make_server
+
+pytestmark = pytest.mark.django_db
+GONE = "4f1b1c8e-5d67-4d3a-9a53-1d0d9f2f8a11"
+
+
+def action(kind: str, server: Server | str, context: ActionContext | None = None, **parameters: Any) -> ActionType:
+    return make(kind, {"resource_id": str(getattr(server, "uuid", server)), **parameters}, context or ActionContext())
+
+
+def again(server: Server) -> Server:
+    return Server.objects.get(pk=server.pk)
+
+
+def waiting(**columns: Any) -> Server:
+    return make_server(node=None, state="pending", **columns)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [("build", {}), ("rebuild", {}), ("reset_state", {"state": "error"}), ("delete_server", {})],
+)
+def test_a_server_that_is_gone_is_skipped(kind: str, parameters: dict[str, Any]) -> None:
+    with pytest.raises(ActionSkipException, match=f"^Instance {GONE} no longer exists$"):
+        action(kind, GONE, **parameters).pre_condition()
+
+
+@pytest.mark.parametrize(("kind", "parameters"), [("build", {}), ("rebuild", {}), ("reset_state", {"state": "error"})])
+def test_a_server_that_is_deleted_just_when_it_begins_is_given_up(kind: str, parameters: dict[str, Any]) -> None:
+    outcome = action(kind, GONE, **parameters).execute()
+    assert (outcome.answer, outcome.reason) == (Answer.CANCEL, f"Instance {GONE} no longer exists")
+
+
+@pytest.mark.parametrize("kind", ["build", "rebuild"])
+def test_a_server_that_waits_is_built_where_there_is_room(kind: str) -> None:
+    node, server = make_node(), waiting()
+    begun = action(kind, server)
+    begun.pre_condition()
+    assert begun.execute() == DONE
+    assert (again(server).state, again(server).node) == ("active", node)
+
+
+@pytest.mark.parametrize("kind", ["build", "rebuild"])
+def test_a_server_that_finds_no_host_waits_on(settings: Settings, kind: str) -> None:
+    settings.USE_PENDING_STATE = True
+    server = waiting()
+    with pytest.raises(NoValidHost):
+        action(kind, server).execute()
+    assert again(server).state == "pending"
+
+
+def test_a_server_that_has_run_need_not_be_built() -> None:
+    with pytest.raises(ActionSkipException, match="has been built already"):
+        action("build", make_server(node=make_node())).pre_condition()
+
+
+def test_a_server_that_has_run_is_rebuilt_where_it_is() -> None:
+    node = make_node()
+    server = make_server(node=node, state="error")
+    assert action("rebuild", server).execute() == DONE
+    assert (again(server).state, again(server).node) == ("active", node)
+
+
+def test_a_first_build_that_came_to_its_end_is_not_followed_by_a_rebuild() -> None:
+    make_node()
+    server, data = waiting(), dict[str, Any]()
+    context = ActionContext(data=data, keep_data=data.update)
+    action("rebuild", server, context).execute()
+    assert action("rebuild", server, ActionContext(data=data)).recover() is Recovery.DONE
+
+
+def test_a_rebuild_that_was_interrupted_is_gone_on_with() -> None:
+    server, data = make_server(node=make_node()), dict[str, Any]()
+    with acting_for("action", 1):
+        action("rebuild", server, ActionContext(data=data, keep_data=data.update)).execute()
+    assert action("rebuild", server, ActionContext(data=data)).recover() is Recovery.AGAIN
+
+
+def test_the_reason_for_an_error_can_be_read() -> None:
+    server = waiting()
+    action("reset_state", server, state="error", reason="no room could be made").execute()
+    assert (again(server).state, again(server).fault["message"]) == ("error", "no room could be made")
+
+
+def test_a_server_that_no_longer_waits_keeps_its_state() -> None:
+    server = make_server(node=make_node())
+    reset = action("reset_state", server, state="error", expected_status="PENDING")
+    with pytest.raises(ActionSkipException, match="is ACTIVE, and no longer PENDING"):
+        reset.pre_condition()
+    with pytest.raises(OperationRefused, match="is ACTIVE, and no longer PENDING"):
+        reset.execute()
+    assert again(server).state == "active"
+
+
+def test_a_server_is_deleted() -> None:
+    server = make_server(node=make_node())
+    assert action("delete_server", server).execute() == DONE
+    assert not Server.objects.present().exists()
+
+
+def test_a_deletion_that_came_to_its_end_is_done() -> None:
+    assert action("delete_server", GONE).recover() is Recovery.DONE
+
+
+@pytest.mark.parametrize("kind", ["migrate", "stop", "delete_server"])
+def test_what_makes_room_is_skipped_when_nobody_waits_for_it_any_more(kind: str) -> None:
+    node = make_node("here")
+    make_node("there")
+    server = make_server(node=node)
+    needless = {
+        "needed_for": [GONE, str(make_server("built", node=node).uuid)],
+        **({"migration_type": "live", "source_node": "here"} if kind == "migrate" else {}),
+    }
+    with pytest.raises(ActionSkipException, match=f"^No room is needed: instance {GONE} no longer exists$"):
+        action(kind, server, **needless).pre_condition()
+
+
+@pytest.mark.parametrize("kind", ["migrate", "stop", "delete_server"])
+def test_what_makes_room_is_done_while_one_still_waits_for_it(kind: str) -> None:
+    node = make_node("here")
+    make_node("there")
+    needed = {
+        "needed_for": [str(uuid4()), str(waiting().uuid)],
+        **({"migration_type": "live", "source_node": "here"} if kind == "migrate" else {}),
+    }
+    action(kind, make_server("other", node=node), **needed).pre_condition()
