@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from actions.proposals import ProposedAction
-from actions.types.clusters.clusters import ClusterAction, schema_of
+from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.growth import bounds_of, creations, decide_growth, require_size, write_new_nodes
+from actions.types.clusters.nodes import schema_of
 from cluster.models import Cluster
 from cluster.sizes import MOST_NODES
 

@@ -6,7 +6,8 @@ and settles the cluster. Whoever executes it again after a crash finds the decis
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from django.db import transaction
@@ -14,7 +15,6 @@ from django.db import transaction
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.base import (
-    UUID_SCHEMA,
     ActionFailed,
     ActionSkipException,
     ActionType,
@@ -23,25 +23,15 @@ from actions.types.base import (
     Recovery,
 )
 from actions.types.clusters.health import settle
-from actions.types.clusters.locking import take_lock
+from actions.types.clusters.locking import refusal, take_lock
+from actions.types.clusters.nodes import schema_of
+from actions.types.clusters.policies import Data, ask_policies
 from cluster.models import Cluster, Node
-from cluster.policies.base import PolicyRefused, When
-from cluster.policies.checking import check_policies
+from cluster.policies.base import When
 from watcher_site.state import ConcurrentTransition
 
-Data = dict[str, Any]
 DECIDED = "decided"
 """The key in an action's data that says that nothing is left to be decided."""
-
-
-def schema_of(**properties: Any) -> dict[str, Any]:
-    """Return the schema of an action on a cluster with inputs of its own."""
-    return {
-        "type": "object",
-        "properties": {"resource_id": UUID_SCHEMA, "resource_name": {"type": "string"}, **properties},
-        "required": ["resource_id"],
-        "additionalProperties": False,
-    }
 
 
 class ClusterAction(ActionType, ABC):
@@ -116,7 +106,7 @@ class ClusterAction(ActionType, ABC):
     def execute(self) -> Outcome:
         cluster = self.cluster()
         if holder := take_lock(cluster, self.context.action_uuid):
-            return Outcome(Answer.RETRY, f"Failed in locking cluster {cluster.uuid}: action {holder} is at work on it")
+            return Outcome(Answer.RETRY, refusal(cluster, holder))
         data = self.decision(cluster)
         planned = self.context.derived
         self.begin(cluster, data)
@@ -129,19 +119,12 @@ class ClusterAction(ActionType, ABC):
         Raises:
             ActionFailed: a policy refuses, or it may not be done.
         """
-        data = self.ask_policies(When.BEFORE, cluster, self.context.data, deciding_only=deciding_only)
+        data = ask_policies(self, When.BEFORE, cluster, self.context.data, deciding_only=deciding_only)
         if not data.get(DECIDED):
             self.decide(cluster, data)
             data[DECIDED] = True
         self.context.save_data(data)
         return data
-
-    def ask_policies(self, when: When, cluster: Cluster, data: Data, *, deciding_only: bool = False) -> Data:
-        inputs, save = self.input_parameters, self.context.save_data
-        try:
-            return check_policies(when, cluster, self.name, inputs, data, save, deciding_only=deciding_only)
-        except PolicyRefused as refusal:
-            raise ActionFailed(f"Policy check failure: {refusal}") from refusal
 
     @transaction.atomic
     def begin(self, cluster: Cluster, data: Data) -> None:
@@ -166,7 +149,7 @@ class ClusterAction(ActionType, ABC):
         self.complete(cluster, data)
         failed = [one for one in self.context.derived if one.state in (Action.State.FAILED, Action.State.CANCELLED)]
         if not failed:
-            self.context.save_data(self.ask_policies(When.AFTER, cluster, data))
+            self.context.save_data(ask_policies(self, When.AFTER, cluster, data))
         self.settle()
         return Outcome(Answer.OK)
 
@@ -198,6 +181,9 @@ class ClusterAction(ActionType, ABC):
         return Recovery.AGAIN
 
 
-def node_action(action_type: str, node: Node, **options: Any) -> ProposedAction:
+def node_action(
+    action_type: str, node: Node, inputs: Mapping[str, Any] = MappingProxyType({}), **options: Any
+) -> ProposedAction:
     """Return an action on a node to be."""
-    return ProposedAction(action_type, {"resource_id": str(node.uuid), "resource_name": node.name}, **options)
+    acted_on = {"resource_id": str(node.uuid), "resource_name": node.name}
+    return ProposedAction(action_type, {**acted_on, **inputs}, **options)

@@ -1,6 +1,6 @@
 """How actions make a cluster larger: nodes that are decided on, written, and created."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -35,7 +35,7 @@ def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) 
     They get their indexes in this order; the caller saves the cluster in the same transaction.
     """
     uuids = [uuid for uuid in data["creation"]["nodes"] if uuid not in set(left_out)]
-    placements = dict(zip(data["creation"]["nodes"], data.get("placement", {}).get("placements", []), strict=False))
+    placed = placements_of(data["creation"]["nodes"], data)
     nodes = [
         Node(
             uuid=UUID(uuid),
@@ -43,13 +43,19 @@ def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) 
             profile=cluster.profile,
             cluster=cluster,
             index=cluster.next_index + number,
-            data={"placement": placements[uuid]} if uuid in placements else {},
+            data=placed.get(uuid, {}),
         )
         for number, uuid in enumerate(uuids)
     ]
     Node.objects.bulk_create(nodes, batch_size=1000)
     cluster.next_index += len(nodes)
     return len(nodes)
+
+
+def placements_of(uuids: Sequence[str], data: Data) -> dict[str, Data]:
+    """Return by UUID what nodes keep of the decision where their servers are to be."""
+    placements = data.get("placement", {}).get("placements", [])
+    return {uuid: {"placement": placement} for uuid, placement in zip(uuids, placements, strict=False)}
 
 
 def name_of(cluster: Cluster, uuid: str) -> str:

@@ -4,6 +4,7 @@ Nothing gives a lock back: one whose action has ended, or is no more, does not c
 away. So a process may die at any line. An action whose worker died is recovered by another, and has its locks still.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import transaction
@@ -14,7 +15,7 @@ from cluster.models import Cluster, Node
 
 def find_holders(thing: Cluster | Node) -> list[UUID]:
     """Return the actions that hold a cluster or a node now, the oldest first."""
-    unfinished = Action.objects.filter(uuid__in=thing.locks.values("action")).exclude(state__in=Action.FINAL)
+    unfinished = Action.objects.unfinished().filter(uuid__in=thing.locks.values("action"))
     return list(unfinished.order_by("pk").values_list("uuid", flat=True))
 
 
@@ -32,3 +33,27 @@ def take_lock(thing: Cluster | Node, action: str, *, exclusive: bool = True) -> 
     if in_the_way is None:
         thing.locks.update_or_create(action=action, defaults={"is_exclusive": exclusive})
     return in_the_way
+
+
+def take_locks(action: str, wanted: Sequence[tuple[Cluster | Node, bool]]) -> str | None:
+    """Have an action hold all of these, alone where that is true, and return nothing; else none, and return why.
+
+    Clusters come before nodes: so no two wait for each other.
+    """
+    with transaction.atomic():
+        for thing, exclusive in wanted:
+            if holder := take_lock(thing, action, exclusive=exclusive):
+                transaction.set_rollback(True)
+                return refusal(thing, holder)
+    return None
+
+
+def refusal(thing: Cluster | Node, holder: UUID) -> str:
+    """Return what is said of a lock that another action has."""
+    return f"Failed in locking {thing._meta.model_name} {thing.uuid}: action {holder} is at work on it"
+
+
+def has_lock(node: Node, action: str) -> bool:
+    """Return whether an action, that has not ended, holds a node."""
+    held: bool = node.locks.filter(action=action).exists()
+    return held

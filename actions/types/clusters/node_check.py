@@ -18,11 +18,11 @@ class NodeCheck(NodeAction):
         node = self.node_to_act_on()
         if node.status == Node.Status.INIT:
             raise ActionSkipException(f"Node {self.uuid} was never created")
+
+    def act(self) -> Outcome:
+        node = self.node()
         if node.status in Node.UNDER_WAY:
             raise ActionFailed(f"Node {self.uuid} is {node.status}: something else is done to it")
-
-    def execute(self) -> Outcome:
-        node = self.node()
         if problem := find_problem(node):
             self.change(node, node.find_broken, problem)
         else:

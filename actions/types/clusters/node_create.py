@@ -2,26 +2,41 @@
 
 from contextlib import suppress
 
-from actions.types.base import DONE, ActionSkipException, Outcome, Recovery
-from actions.types.clusters.nodes import NodeAction, find_server
+from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Outcome, Recovery
+from actions.types.clusters.growth import placements_of
+from actions.types.clusters.joining import find_joined, join_as_asked
+from actions.types.clusters.nodes import Data, NodeAction, find_server, schema_of
 from cluster.drivers.base import CloudBusy, CloudError, NewServer, ServerNotFound, cloud
-from cluster.models import Node
+from cluster.models import Cluster, Node
 
 Status = Node.Status
 
 
 class NodeCreate(NodeAction):
-    """The node's UUID is the token: however often it is executed, there is one server."""
+    """The node's UUID is the token: however often it is executed, there is one server.
+
+    With ``cluster_id`` a node that stands alone joins that cluster first.
+    """
 
     name = "NODE_CREATE"
     description = "Creating the server of a node"
+    schema = schema_of(cluster_id=UUID_SCHEMA)
 
     def pre_condition(self) -> None:
-        if has_server(self.node_to_act_on()):
+        if has_server(self.node_to_act_on()) and not self.has_begun:
             raise ActionSkipException(f"Node {self.uuid} has its server already")
 
-    def execute(self) -> Outcome:
+    def find_cluster(self, node: Node) -> Cluster | None:
+        return find_joined(self, node)
+
+    def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
+        node.data = {**node.data, **placements_of([str(node.uuid)], data).get(str(node.uuid), {})}
+        join_as_asked(cluster, node)
+
+    def act(self) -> Outcome:
         node = self.node()
+        if self.has_begun and has_server(node):
+            return self.tell(node)
         self.change(node, node.begin_creation)
         try:
             server = cloud().create_server(wanted(node), self.context.checkpoint)
@@ -31,18 +46,23 @@ class NodeCreate(NodeAction):
             self.fail(Status.CREATING, str(problem))
             raise
         self.change(node, node.finish_creation, server.uuid)
-        self.context.outputs["physical_id"] = server.uuid
+        return self.tell(node)
+
+    def tell(self, node: Node) -> Outcome:
+        self.context.outputs["physical_id"] = str(node.physical_id)
         return DONE
 
     def post_condition(self) -> None:
         """A node that is not created by now was put off once too often, or something unforeseen came."""
         self.fail(Status.CREATING, "Its server was not created")
+        self.settle_cluster()
 
     def abort(self) -> bool:
         node = self.find()
         if node is None or has_server(node):
             return False
         self.undo(node)
+        self.settle_cluster()
         return True
 
     def revert(self) -> bool:
@@ -59,9 +79,9 @@ class NodeCreate(NodeAction):
     def recover(self) -> Recovery:
         """Whatever was begun is gone on with: the cloud knows the token."""
         node = self.node()
-        if not has_server(node):
+        if self.has_begun or not has_server(node):
             return Recovery.AGAIN
-        self.context.outputs["physical_id"] = str(node.physical_id)
+        self.tell(node)
         return Recovery.DONE
 
 

@@ -3,9 +3,10 @@
 from contextlib import suppress
 
 from actions.types.base import DONE, Outcome, Recovery
-from actions.types.clusters.nodes import NodeAction, find_server
+from actions.types.clusters.leaving import reduce_desired_capacity, require_members
+from actions.types.clusters.nodes import Data, NodeAction, find_server
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
-from cluster.models import Node
+from cluster.models import Cluster, Node
 from watcher_site.state import ConcurrentTransition
 
 
@@ -16,10 +17,22 @@ class NodeDelete(NodeAction):
     description = "Deleting a node and its server"
 
     def pre_condition(self) -> None:
-        self.node_to_act_on()
+        if not self.has_begun:
+            self.node_to_act_on()
 
-    def execute(self) -> Outcome:
-        node = self.node()
+    def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
+        """From now on the node does not count, so that of two who delete the last ones the second is refused."""
+        require_members(cluster, node)
+        self.change(node, node.begin_deletion)
+
+    def end(self, cluster: Cluster, data: Data) -> None:
+        if self.find() is None:
+            reduce_desired_capacity(cluster, data)
+
+    def act(self) -> Outcome:
+        node = self.find()
+        if node is None:
+            return DONE
         self.change(node, node.begin_deletion)
         try:
             self.delete_server(node)
@@ -43,9 +56,10 @@ class NodeDelete(NodeAction):
     def post_condition(self) -> None:
         """A node that is not deleted by now was put off once too often, or something unforeseen came."""
         self.fail(Node.Status.DELETING, "Its server was not deleted")
+        self.settle_cluster()
 
     def abort(self) -> bool:
         return False
 
     def recover(self) -> Recovery:
-        return Recovery.AGAIN if self.find() else Recovery.DONE
+        return Recovery.AGAIN if self.has_begun or self.find() else Recovery.DONE

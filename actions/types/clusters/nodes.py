@@ -1,24 +1,79 @@
 """What the actions on nodes share: the node that one acts on, and how it changes its status."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from actions.types.base import UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType
+from actions.types.base import UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome
+from actions.types.clusters import asked
+from actions.types.clusters.locking import has_lock
 from cluster.drivers.base import CloudServer, cloud
-from cluster.models import Node
+from cluster.models import Cluster, Node
 from watcher_site.state import ConcurrentTransition, TransitionNotAllowed
 
+Data = dict[str, Any]
 
-class NodeAction(ActionType, ABC):
-    """An action on one node, ``resource_id``. Its ``resource_name`` is there for people to read."""
 
-    schema = {
+def schema_of(**properties: Any) -> dict[str, Any]:
+    """Return the schema of an action on a node, or on a cluster, with inputs of its own."""
+    return {
         "type": "object",
-        "properties": {"resource_id": UUID_SCHEMA, "resource_name": {"type": "string"}},
+        "properties": {"resource_id": UUID_SCHEMA, "resource_name": {"type": "string"}, **properties},
         "required": ["resource_id"],
         "additionalProperties": False,
     }
+
+
+class NodeAction(ActionType, ABC):
+    """An action on one node, ``resource_id``. Its ``resource_name`` is there for people to read.
+
+    Where a person asked for it, it takes locks, and keeps to the rules of the node's cluster: `asked` has the order.
+    Where an action on the cluster derived it, that has done so, and it only acts.
+    """
+
+    schema = schema_of()
+
+    # What each of them is about.
+
+    @abstractmethod
+    def act(self) -> Outcome:
+        """Do it to the node. May be called again where it was done already, and nobody wrote that down."""
+
+    def find_cluster(self, node: Node) -> Cluster | None:
+        """Return the cluster whose rules it keeps to where a person asked for it."""
+        return node.cluster
+
+    def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
+        """Write what is so from the beginning where a person asked for it, in one transaction with the cluster's row.
+
+        That is locked, and saved thereafter. ``data`` has what the policies decided.
+
+        Raises:
+            ActionFailed: the cluster's rules do not allow it.
+        """
+
+    def end(self, cluster: Cluster, data: Data) -> None:
+        """Write into the cluster's row, likewise, what came of it, be it good or bad. Called once."""
+
+    # What they share.
+
+    def execute(self) -> Outcome:
+        return self.act() if self.context.is_derived else asked.execute(self)
+
+    def go_on(self) -> Outcome:
+        return asked.finish(self)
+
+    def post_condition(self) -> None:
+        self.settle_cluster()
+
+    def settle_cluster(self) -> None:
+        """Have the cluster know how its node is, whatever came of this action that a person asked for."""
+        asked.settle_cluster(self)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it keeps to the rules of a cluster, and has begun."""
+        return asked.CLUSTER in self.context.data
 
     @property
     def uuid(self) -> str:
@@ -62,8 +117,12 @@ class NodeAction(ActionType, ABC):
     def fail(self, status: Node.Status, reason: str) -> None:
         """Have the node read ERROR, if this action left it in the midst of things."""
         node = self.find()
-        if node is not None and node.status == status:
+        if node is not None and node.status == status and self.is_in_charge(node):
             self.change(node, node.fail, reason)
+
+    def is_in_charge(self, node: Node) -> bool:
+        """Return whether it is at work on the node, and no other action that was faster."""
+        return self.context.is_derived or has_lock(node, self.context.action_uuid)
 
 
 def find_server(node: Node) -> CloudServer | None:

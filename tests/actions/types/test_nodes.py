@@ -24,7 +24,8 @@ def die() -> None:
 
 
 def action(kind: str, node: Node | str, **context: Any) -> ActionType:
-    return make(kind, {"resource_id": str(getattr(node, "uuid", node))}, ActionContext(**context))
+    """Return an action that another one derived: it takes no locks, and only acts."""
+    return make(kind, {"resource_id": str(getattr(node, "uuid", node))}, ActionContext(is_derived=True, **context))
 
 
 def again(node: Node) -> Node:
@@ -279,7 +280,7 @@ def test_a_node_that_was_never_created_is_not_looked_at(node: Node) -> None:
 def test_a_node_that_something_else_is_done_to_is_not_looked_at(node: Node) -> None:
     Node.objects.filter(pk=node.pk).update(status="CREATING")
     with pytest.raises(ActionFailed, match="is CREATING"):
-        action("NODE_CHECK", node).pre_condition()
+        action("NODE_CHECK", node).execute()
 
 
 def test_a_look_is_taken_again_and_leaves_nothing_to_undo(created: Node) -> None:

@@ -1,0 +1,94 @@
+"""What an action on a node keeps to where a person asked for it: the locks, and the rules of the node's cluster.
+
+What another action derived does without: the lock is that action's, and so is what the cluster has to say.
+"""
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from actions.models import Action
+from actions.types.base import DONE, Answer, Outcome
+from actions.types.clusters.health import settle
+from actions.types.clusters.locking import take_locks
+from actions.types.clusters.policies import Data, ask_policies
+from cluster.models import Cluster, Node
+from cluster.policies.base import When
+
+if TYPE_CHECKING:
+    from actions.types.clusters.nodes import NodeAction
+
+CLUSTER = "cluster"
+"""The key in an action's data of the cluster whose rules it keeps to, once it has begun."""
+SETTLED = "settled"
+"""The key that says that the cluster has been told how it ended."""
+
+
+def execute(action: "NodeAction") -> Outcome:
+    """Take the locks, ask the policies, do it, tell the cluster; whoever goes on after a crash does what is left."""
+    if CLUSTER not in action.context.data and (in_the_way := begin(action)):
+        return Outcome(Answer.RETRY, in_the_way)
+    outcome = action.act()
+    return finish(action) if outcome.answer is Answer.OK else outcome
+
+
+def begin(action: "NodeAction") -> str | None:
+    """Return what is in the way, if anything is.
+
+    Raises:
+        ActionFailed: the cluster's rules, or its policies, do not allow it.
+    """
+    node = action.node()
+    cluster = action.find_cluster(node)
+    locks: list[tuple[Cluster | Node, bool]] = [(cluster, False)] if cluster else []
+    if in_the_way := take_locks(action.context.action_uuid, [*locks, (node, True)]):
+        return in_the_way
+    standing = action.node()
+    if standing.cluster_id != node.cluster_id:
+        return f"Failed in locking node {node.uuid}: it has just joined or left a cluster"
+    if cluster is not None:
+        data = ask_policies(action, When.BEFORE, cluster, action.context.data, node=standing)
+        write_beginning(action, cluster, standing, data)
+    return None
+
+
+@transaction.atomic
+def write_beginning(action: "NodeAction", cluster: Cluster, node: Node, data: Data) -> None:
+    standing = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+    action.begin(standing, node, data)
+    standing.save_state()
+    action.context.save_data({**data, CLUSTER: str(cluster.uuid)})
+
+
+def finish(action: "NodeAction") -> Outcome:
+    """Settle the cluster, and ask its policies what is due now, unless what was derived came to no good end."""
+    settle_cluster(action)
+    cluster = find_cluster(action.context.data)
+    failed = [one for one in action.context.derived if one.state in (Action.State.FAILED, Action.State.CANCELLED)]
+    if cluster is not None and not failed:
+        node = action.find()
+        data = ask_policies(action, When.AFTER, cluster, action.context.data, node=node)
+        action.context.save_data(data)
+    return DONE
+
+
+@transaction.atomic
+def settle_cluster(action: "NodeAction") -> None:
+    """Have the cluster's row say what came of it, once; nothing, where the action did not begin."""
+    data = action.context.data
+    if CLUSTER not in data or data.get(SETTLED):
+        return
+    cluster = find_cluster(data, lock=True)
+    if cluster is not None:
+        action.end(cluster, data)
+        if cluster.status != Cluster.Status.INIT:
+            settle(cluster, f"{action.name}: {{}}")
+        cluster.save_state()
+    action.context.save_data({**data, SETTLED: True})
+
+
+def find_cluster(data: Data, *, lock: bool = False) -> Cluster | None:
+    clusters = Cluster.objects.present()
+    rows = clusters.select_for_update(no_key=True) if lock else clusters
+    found: Cluster | None = rows.filter(uuid=data[CLUSTER]).first() if CLUSTER in data else None
+    return found

@@ -1,0 +1,52 @@
+"""How nodes become members of a cluster."""
+
+from actions.types.base import ActionFailed
+from actions.types.clusters.growth import bounds_of, require_size
+from actions.types.clusters.nodes import NodeAction
+from cluster.models import Cluster, Node
+
+
+def find_joined(action: NodeAction, node: Node) -> Cluster | None:
+    """Return the cluster that a node joins, if its inputs name one, else the one that it is a member of, if any.
+
+    Raises:
+        ActionFailed: there is no such cluster, or the node is a member of another.
+    """
+    named = action.input_parameters.get("cluster_id")
+    if named is None:
+        return node.cluster
+    if node.cluster is not None:
+        if str(node.cluster.uuid) != named.lower():
+            raise ActionFailed(owned(node))
+        return node.cluster
+    found: Cluster | None = Cluster.objects.present().filter(uuid=named).first()
+    if found is None:
+        raise ActionFailed(f"Cluster {named} not found")
+    return found
+
+
+def owned(node: Node) -> str:
+    return f"Node {node.uuid} is already owned by cluster {node.cluster and node.cluster.uuid}."
+
+
+def join_as_asked(cluster: Cluster, node: Node) -> None:
+    """Have a node that a person wants in a cluster be a member, if it is none yet, and the cluster want one more.
+
+    In a transaction that has locked the cluster's row, and saves it thereafter.
+
+    Raises:
+        ActionFailed: it would be one too many.
+    """
+    if node.cluster_id == cluster.pk:
+        node.save_state()
+        return
+    require_size(bounds_of(cluster), cluster.members().count() + 1)
+    join(cluster, node)
+    cluster.desired_capacity = bounds_of(cluster).cut(cluster.desired_capacity + 1)
+
+
+def join(cluster: Cluster, node: Node) -> None:
+    """Have a node that stands alone be the last member, in such a transaction. Raises: `ConcurrentTransition`."""
+    node.cluster, node.index = cluster, cluster.next_index
+    cluster.next_index += 1
+    node.save_state(guards={"cluster_id": None})

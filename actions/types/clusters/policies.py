@@ -1,0 +1,32 @@
+"""How actions on clusters and nodes ask the policies of a cluster."""
+
+from typing import Any
+
+from actions.types.base import ActionFailed, ActionType
+from cluster.models import Cluster, Node
+from cluster.policies.base import PolicyRefused, When
+from cluster.policies.checking import check_policies
+
+Data = dict[str, Any]
+
+
+def ask_policies(
+    action: ActionType,
+    when: When,
+    cluster: Cluster,
+    data: Data,
+    *,
+    node: Node | None = None,
+    deciding_only: bool = False,
+) -> Data:
+    """Ask those that have not been asked yet, and return the action's data with their decisions, saved after each.
+
+    Raises:
+        ActionFailed: one of them refuses.
+        CloudBusy: one of them can not tell now.
+    """
+    inputs, save = action.input_parameters, action.context.save_data
+    try:
+        return check_policies(when, cluster, action.name, inputs, data, save, node=node, deciding_only=deciding_only)
+    except PolicyRefused as refusal:
+        raise ActionFailed(f"Policy check failure: {refusal}") from refusal
