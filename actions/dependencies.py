@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from actions.models import Action, ActionParent
-from actions.proposals import check_cycles
+from actions.proposals import check_cycles, check_edge
 from actions.skipping import locked
 from watcher_site.refusals import Conflict, Invalid
 
@@ -25,7 +25,8 @@ def change_dependencies(uuid: UUID, edit: Callable[[Sequence[UUID]], Iterable[UU
     Raises:
         NotFound: there is no such action.
         Conflict: its plan has begun, or is over.
-        Invalid: what it shall wait for is no action of the plan, or waits for it.
+        Invalid: what it shall wait for is no action of the plan, waits for it, or is derived from another one than it;
+            or the one that is to derive it is left out.
     """
     action = locked(uuid)
     plan = action.action_plan
@@ -47,11 +48,15 @@ def find_keys(action: Action, wanted: Iterable[UUID]) -> dict[UUID, int]:
     """Return the primary keys of these actions of the plan, each once, in their order."""
     uuids = list(dict.fromkeys(wanted))
     of_plan = Action.objects.present().filter(action_plan=action.action_plan_id, uuid__in=uuids)
-    found = dict(of_plan.values_list("uuid", "pk"))
+    found = {uuid: (pk, origin) for uuid, pk, origin in of_plan.values_list("uuid", "pk", "derived_from__uuid")}
+    origin = action.derived_from.uuid if action.derived_from else None
     for uuid in uuids:
         if uuid not in found:
             raise Invalid(f"{FIELD}: {uuid} is no action of the plan.")
-    return {uuid: found[uuid] for uuid in uuids}
+        check_edge(FIELD, (action.uuid, origin), (uuid, found[uuid][1]))
+    if origin and origin not in uuids:
+        raise Invalid(f"{FIELD}: action {action.uuid} is derived from {origin}, and always waits for it.")
+    return {uuid: found[uuid][0] for uuid in uuids}
 
 
 def check_graph_with(action: Action, wanted: Iterable[UUID]) -> None:

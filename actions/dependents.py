@@ -1,11 +1,11 @@
-"""What an action that failed or was cancelled takes with it: those that depend on it, where they cannot do without."""
+"""What an action takes with it when it ends: those that cannot do without its success, or that it was to derive."""
 
 from functools import cache
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 
-from actions.models import NOT_EXECUTED, Action
+from actions.models import NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action
 from actions.querysets import ActionQuerySet
 from watcher_site.statements import Placeholder, Query
 
@@ -13,6 +13,7 @@ State = Action.State
 # Those that end an action which is no success, and no harmless absence either.
 WITHOUT_SUCCESS = frozenset({State.FAILED, State.CANCELLED})
 WORDS = {State.FAILED: "failed", State.CANCELLED: "was cancelled"}
+UNDERIVED = {State.SKIPPED: "was skipped", State.SUCCEEDED: "succeeded without it"}
 
 
 @cache
@@ -21,24 +22,42 @@ def locked_plan() -> Query:
     return Query(plans.filter(pk=Placeholder("plan")).select_for_update(no_key=True))
 
 
-def are_bound(action: Action) -> bool:
-    """Lock the plan's row until the transaction ends, and say whether what depends on the action ends with it.
+def takes_others(action: Action) -> bool:
+    """Say whether others may end with an action that ended so."""
+    return action.state in WITHOUT_SUCCESS or (action.state in Action.FINAL and action.is_to_derive)
 
-    So it is where the plan says so, and always among actions that were derived together. Where the plan is being
-    cancelled, that is what all the others end of.
+
+def bound_to(action: Action) -> ActionQuerySet:
+    """Lock the plan's row until the transaction ends, and return those that end with an action that ended so.
+
+    What was planned to be derived from it ends with it in any case. So does what depends on it where it had no success
+    and the plan says so, and always among actions that were derived together. Where the plan is being cancelled, that
+    is what all the others end of.
     """
     for plan in locked_plan().rows(plan=action.action_plan_id):
-        is_bound = action.derived_from_id is not None or plan.on_failure == plan.OnFailure.STOP
-        return is_bound and plan.state != plan.State.CANCELLING
-    return False
+        is_binding = action.derived_from_id is not None or plan.on_failure == plan.OnFailure.STOP
+        if plan.state == plan.State.CANCELLING:
+            break
+        if is_binding and action.state in WITHOUT_SUCCESS:
+            return Action.objects.depending_on(action)
+        if action.is_to_derive:
+            return Action.objects.planned_by([action.pk])
+    return Action.objects.none()
 
 
-def end_dependents(action: Action) -> int:
-    """Have what depends on a FAILED or CANCELLED action end as it did, recursively, and return how many these are.
+def end_dependents(action: Action, bound: ActionQuerySet) -> int:
+    """Have those that are bound to an action end with it, and return how many these are.
 
-    One statement, in the transaction in which the action itself is written, whose plan `are_bound` has locked.
+    One statement, in the transaction in which the action itself is written, whose plan `bound_to` has locked.
     """
-    return Action.objects.depending_on(action).end_as(action.state, not_executed(action.uuid, action.state))
+    return bound.end_as(*end_with(action.uuid, action.state))
+
+
+def end_with(uuid: UUID, state: str) -> tuple[str, str]:
+    """Return the state and the message with which others end with an action that ended so."""
+    if state in WITHOUT_SUCCESS:
+        return state, not_executed(uuid, state)
+    return State.SKIPPED, f"{SKIPPED_AUTOMATICALLY} The action that it was derived from {UNDERIVED[State(state)]}"
 
 
 def end_all_dependents(actions: ActionQuerySet) -> int:
@@ -52,7 +71,8 @@ def end_all_dependents(actions: ActionQuerySet) -> int:
         parent=OuterRef("pk"), child__state=State.PENDING, child__has_derived=False, child__deleted_at=None
     )
     ended = actions.present().filter(Exists(pending), state__in=WITHOUT_SUCCESS)
-    return sum(end_dependents(action) for action in ended.order_by("updated_at", "pk"))
+    in_order = ended.order_by("updated_at", "pk")
+    return sum(end_dependents(action, Action.objects.depending_on(action)) for action in in_order)
 
 
 def not_executed(uuid: UUID, state: str) -> str:

@@ -5,9 +5,10 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from actions.dependents import WORDS
-from actions.models import Action, ActionEvent
+from actions.models import Action, ActionEvent, ActionParent
 from actions.phases import PERSISTENTLY, PhaseRecord, Result
 from actions.proposals import ProposedAction, write_actions
 from actions.types.base import Answer, DerivedAction, Outcome
@@ -44,6 +45,18 @@ def name_decisive(action: Action, state: State, counts: dict[str, int]) -> str:
     return f"{of} that it derived {WORDS[state]}: {first.name}: {first.status_message}"
 
 
+def waiting_for(number: int) -> str:
+    if not number:
+        return "Action goes on: nothing that it derived is left to wait for."
+    return f"Action waits for {'the action' if number == 1 else f'{number} actions'} that it derived."
+
+
+def turn_round(action: Action) -> None:
+    """Have an action wait for those that were planned, which waited for it until now, in one statement."""
+    planned = ActionParent.objects.filter(parent=action, child__derived_from=action)
+    planned.update(child=F("parent"), parent=F("child"))
+
+
 class Derivation(PhaseRecord):
     """What a worker writes of an action that derives others."""
 
@@ -57,15 +70,23 @@ class Derivation(PhaseRecord):
         """
         outcome, guards = self.outcome, {"control": self.action.control}
         self.finish(phase, Result.WAITING, outcome.reason)
-        number = len(outcome.derived)
-        waits = f"Action waits for {'the action' if number == 1 else f'{number} actions'} that it derived."
-        self.action.wait_for_derived(f"{waits} {outcome.reason}".strip())
-        PERSISTENTLY(self.write_derived, phase, outcome.derived, guards)
+        turns, number = self.action.is_to_derive, self.count_awaited()
+        self.action.wait_for_derived(f"{waiting_for(number)} {outcome.reason}".strip())
+        PERSISTENTLY(self.write_derived, phase, outcome.derived, turns, guards)
         self.log.info("action derived others", number=number)
         return True
 
+    def count_awaited(self) -> int:
+        """Return how many it is about to wait for: new ones, and those of the planned ones that have not ended."""
+        planned = self.action.derived.unfinished().count() if self.action.is_to_derive else 0
+        return planned + len([one for one in self.outcome.derived if one.derived_from is None])
+
     @transaction.atomic
-    def write_derived(self, phase: ActionEvent, derived: Sequence[ProposedAction], guards: Mapping[str, Any]) -> None:
+    def write_derived(
+        self, phase: ActionEvent, derived: Sequence[ProposedAction], turns: bool, guards: Mapping[str, Any]
+    ) -> None:
         # The rows come before the lock of the plan, which is then held for a moment only.
         write_actions(self.action.action_plan_id, derived, self.action)
+        if turns:
+            turn_round(self.action)
         self.write(phase, hold=True, guards=guards)

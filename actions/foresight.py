@@ -80,7 +80,7 @@ class Rehearsal:
         if self.begin() is Recovery.DONE:
             return self.action.succeed()
         self.phase = "execute"
-        return self.end(judge(self.action, read(self.action_type, "foresee")))
+        return self.end(judge(self.action, read(self.action_type, "foresee", self.action.is_to_derive)))
 
     def begin(self) -> Recovery:
         """Do what comes before the execution: look at the cloud, or find out how far a worker has come."""
@@ -97,6 +97,8 @@ class Rehearsal:
     def end(self, outcome: Outcome) -> None:
         if outcome.answer is Answer.RETRY:
             raise CannotBeForeseen(f"It would be tried again later: {outcome.reason}")
+        if outcome.answer is Answer.WAIT and not outcome.derived:
+            raise CannotBeForeseen("It waits for actions that it derives, and what it does then is not foreseen.")
         if outcome.answer is Answer.WAIT:
             raise CannotBeForeseen("It derives actions, and what these do is not foreseen.")
         if outcome.answer is Answer.CANCEL:

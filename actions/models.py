@@ -191,6 +191,11 @@ class Action(StatefulModel):
         self.owner = self.control = None
         self.end_time = self.start_time and timezone.now()
 
+    @property
+    def is_to_derive(self) -> bool:
+        """Whether others that were planned wait for it to derive them."""
+        return self.has_planned and not self.has_derived
+
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip(self, by: str, reason: str = "") -> None:
         """A person excludes the action. The caller holds the plan's row and has asked `ActionPlan.is_prunable`."""
@@ -199,8 +204,14 @@ class Action(StatefulModel):
 
     @property
     def is_restorable(self) -> bool:
-        """Whether a person skipped it and nothing of its plan has begun."""
-        return self.state == self.State.SKIPPED and self.skipped_by is not None and self.action_plan.is_prunable
+        """Whether a person skipped it, but not the one that is to derive it, and nothing of its plan has begun."""
+        is_skipped = self.state == self.State.SKIPPED and self.skipped_by is not None
+        return is_skipped and self.action_plan.is_prunable and not self.is_origin_skipped
+
+    @property
+    def is_origin_skipped(self) -> bool:
+        """Whether the action is skipped that is to derive it."""
+        return self.derived_from is not None and self.derived_from.state == self.State.SKIPPED
 
     @property
     def finding(self) -> str:

@@ -31,6 +31,8 @@ def restore_obstacle(action: Action) -> str | None:
         return f"Nothing of this action plan can be restored any more: it is {plan.state}, {since(plan)}."
     if action.is_restorable:
         return None
+    if action.derived_from and action.is_origin_skipped:
+        return f"{action.called} is derived from {action.derived_from.called}, which is skipped: restore that one."
     if action.state == Action.State.SKIPPED:
         return f"{action.called} was skipped automatically, and stays so."
     return f"{action.called} is not skipped: it is {action.state}, {since(action)}."

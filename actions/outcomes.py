@@ -25,7 +25,7 @@ def ask(action_type: ActionType, action: Action) -> Outcome:
     """
     if action.has_derived:
         return judge(action, verdict(action, read(action_type, "go_on")))
-    return judge(action, read(action_type, "execute"))
+    return judge(action, read(action_type, "execute", action.is_to_derive))
 
 
 def judge(action: Action, outcome: Outcome) -> Outcome:
@@ -38,8 +38,11 @@ def judge(action: Action, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def read(action_type: ActionType, asked: str) -> Outcome:
+def read(action_type: ActionType, asked: str, has_planned: bool = False) -> Outcome:
     """Call the method that is asked for, and return its answer.
+
+    Args:
+        has_planned: whether there are planned actions that it may wait for.
 
     Raises:
         ActionFailed: it answers with nonsense.
@@ -49,19 +52,19 @@ def read(action_type: ActionType, asked: str) -> Outcome:
         outcome = getattr(action_type, asked)()
     except CloudBusy as busy:
         return Outcome(Answer.RETRY, explain(busy))
-    if flaw := find_flaw(outcome):
+    if flaw := find_flaw(outcome, has_planned):
         raise ActionFailed(f"{asked} of actions of type {action_type.name} {flaw}")
     check_graph(outcome.derived)
     return outcome
 
 
-def find_flaw(outcome: object) -> str | None:
+def find_flaw(outcome: object, has_planned: bool = False) -> str | None:
     """Return what is wrong with an answer, if anything is."""
     if not isinstance(outcome, Outcome):
         return f"does not return an Outcome, but {outcome!r:.40}"
     if not isinstance(outcome.derived, list | tuple):
         return f"derives no list of actions, but {outcome.derived!r:.40}"
-    if outcome.answer is Answer.WAIT and not outcome.derived:
+    if outcome.answer is Answer.WAIT and not outcome.derived and not has_planned:
         return "waits, and derives no action to wait for"
     if outcome.answer is not Answer.WAIT and outcome.derived:
         return f"derives actions, and answers {outcome.answer.name} in the place of WAIT"

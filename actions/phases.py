@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
-from actions.dependents import WITHOUT_SUCCESS, are_bound, end_dependents
+from actions.dependents import bound_to, end_dependents, takes_others
 from actions.keeping import make_outputs_storable
 from actions.leases import Lease
 from actions.models import Action, ActionEvent
@@ -117,16 +117,16 @@ class PhaseRecord:
     def write_together(
         self, phases: tuple[ActionEvent, ...], condition: Bound | None, orphans: bool, guards: Mapping[str, Any] | None
     ) -> None:
-        takes_others = self.action.state in WITHOUT_SUCCESS
-        if not orphans and not takes_others:
+        takes = takes_others(self.action)
+        if not orphans and not takes:
             self.action.save_state(*phases, condition=condition, guards=guards)
             return
         with transaction.atomic():
-            takes_others = takes_others and are_bound(self.action)
+            bound = bound_to(self.action) if takes else Action.objects.none()
             if orphans:
                 self.close_orphans()
             self.action.save_state(*phases, condition=condition, guards=guards)
-            if takes_others and (number := end_dependents(self.action)):
+            if takes and (number := end_dependents(self.action, bound)):
                 self.log.info("dependents ended", number=number, state=self.action.state)
 
     def held(self) -> Bound:

@@ -1,5 +1,6 @@
 """Questions to the table of actions. The table is the queue: readiness is a WHERE clause."""
 
+from collections.abc import Sequence
 from re import fullmatch
 from typing import Any, Self
 from uuid import UUID
@@ -26,6 +27,16 @@ DEPENDING = """
         JOIN {link} ON parent_id = depending.id JOIN {action} ON {action}.id = child_id
         WHERE state = %s AND NOT has_derived AND deleted_at IS NULL
     ) SELECT id FROM depending
+"""
+# What was planned to be derived, and what that is to derive again, as far as no person made an exception of it.
+PLANNED = """
+    WITH RECURSIVE planned(id) AS (
+        SELECT id FROM {action}
+        WHERE derived_from_id IN ({origins}) AND state = %s AND skipped_by IS NULL AND deleted_at IS NULL
+        UNION ALL
+        SELECT {action}.id FROM planned JOIN {action} ON derived_from_id = planned.id
+        WHERE state = %s AND skipped_by IS NULL AND deleted_at IS NULL
+    ) SELECT id FROM planned
 """
 
 
@@ -172,10 +183,25 @@ class ActionQuerySet(RecordQuerySet):
         pending = str(self.model.State.PENDING)
         return self.pending().filter(pk__in=RawSQL(DEPENDING.format(**names), [action.pk, pending, pending]))  # noqa: S611
 
+    def planned_by(self, origins: Sequence[int], state: str | None = None) -> Self:
+        """Leave the pending ones that actions are to derive, directly or by way of each other.
+
+        With another ``state`` those in that one, but for what a person skipped by itself.
+        """
+        quote, state = connection.ops.quote_name, str(state or self.model.State.PENDING)
+        names = {"action": quote(self.model._meta.db_table), "origins": ", ".join(["%s"] * len(origins))}
+        planned = RawSQL(PLANNED.format(**names), [*origins, state, state])  # noqa: S611
+        return self.filter(pk__in=planned, state=state) if origins else self.none()
+
     def end_as(self, state: str, message: str) -> int:
         """Have those that have not begun end in a state, in one statement, and return how many that were."""
         failed = {"outputs": {"error": message}} if state == self.model.State.FAILED else {}
         return self.update(state=state, status_message=cut(message), control=None, updated_at=timezone.now(), **failed)
+
+    def restore(self) -> int:
+        """Have those that were skipped be executed after all, in one statement, and return how many that were."""
+        pending = self.model.State.PENDING
+        return self.update(state=pending, status_message=None, reason="", updated_at=timezone.now())
 
     def cancel_pending(self, message: str) -> int:
         """Cancel what has not begun, in one statement, and return how many that were."""

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from actions.dependents import are_bound, end_dependents
+from actions.dependents import bound_to, end_dependents
 from actions.models import Action, ActionEvent
 from actions.skipping import locked
 from actions.statuses import shown
@@ -88,8 +88,8 @@ def write(action: Action, signal: Action.Signal, by: str) -> None:
     """Write the signal, or what it makes of the action at once, and with it what becomes of others."""
     change(action, signal, by)
     action.save_state(event_of(action, signal, by))
-    if action.state == State.CANCELLED and are_bound(action):
-        end_dependents(action)
+    if action.state == State.CANCELLED:
+        end_dependents(action, bound_to(action))
     if signal == Signal.CANCEL and action.has_derived:
         cancel_derived(action, by)
 
@@ -98,7 +98,9 @@ def cancel_derived(action: Action, by: str) -> None:
     """Cancel what an action derived: what has not begun in a few statements, however much that is."""
     unfinished = action.derived.unfinished().select_for_update(no_key=True).order_by("pk")
     found = [one for one in unfinished if is_allowed(one, Signal.CANCEL)]
-    untouched = {one.pk: one for one in found if one.state == State.PENDING and not one.has_derived}
+    untouched = {
+        one.pk: one for one in found if one.state == State.PENDING and not (one.has_derived or one.has_planned)
+    }
     Action.objects.filter(pk__in=untouched).pending().end_as(State.CANCELLED, cancelled_by(by))
     ActionEvent.objects.bulk_create(event_of(one, Signal.CANCEL, by) for one in untouched.values())
     for one in found:

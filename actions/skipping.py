@@ -12,6 +12,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action
+from actions.planned import check_origins, restore_planned, skip_planned
 from watcher_site.messages import STATUS_MESSAGE_LENGTH
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.state import ConcurrentTransition
@@ -28,7 +29,7 @@ ONE_LINE = str.maketrans(dict.fromkeys(map(chr, range(32)), " "))
 
 @transaction.atomic
 def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
-    """Skip one PENDING action of a plan that is RECOMMENDED or PENDING.
+    """Skip one PENDING action of a plan that is RECOMMENDED or PENDING, and with it what it is to derive.
 
     Args:
         by: the name of the person.
@@ -43,12 +44,15 @@ def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
     check_skip(action)
     action.skip(by, words(action, reason))
     action.save_state()
+    skip_planned([action])
     return action
 
 
 @transaction.atomic
 def skip_actions(plan: Model, uuids: Iterable[UUID | str], by: str, reason: str | None = None) -> int:
-    """Skip several actions of one plan for one reason, all or none, and return how many they are.
+    """Skip several actions of one plan for one reason, all or none, with what they are to derive.
+
+    Returns how many that are together.
 
     The number of statements does not depend on how many they are.
 
@@ -60,36 +64,47 @@ def skip_actions(plan: Model, uuids: Iterable[UUID | str], by: str, reason: str 
         naming(action, check_skip)
         action.skip(by, words(action, reason))
     change_together(found, Action.State.PENDING)
-    return len(found)
+    return len(found) + skip_planned(found)
 
 
 @transaction.atomic
 def restore_actions(plan: Model, uuids: Iterable[UUID | str]) -> int:
-    """Take back that a person skipped these actions of one plan, all or none, and return how many they are.
+    """Take back that a person skipped these actions of one plan, all or none, and what was skipped with them.
+
+    Returns how many that are together.
 
     Raises:
         Conflict, NotFound: as `restore_action`; the message names the action.
     """
     found = locked_together(plan, uuids)
-    for action in found:
+    chosen = [action for action in found if not is_skipped_with_another(action)]
+    for action in chosen:
         naming(action, check_restore)
         action.restore()
-    change_together(found, Action.State.SKIPPED)
-    return len(found)
+    change_together(chosen, Action.State.SKIPPED)
+    number = len(chosen) + restore_planned(chosen)
+    check_origins(found)
+    return number
 
 
 @transaction.atomic
 def restore_action(uuid: UUID | str) -> Action:
     """Have an action executed after all that a person skipped, while its plan is RECOMMENDED or PENDING.
 
+    What was skipped with it as it is to derive that, is restored with it.
+
     Raises:
         NotFound: there is no such action.
-        Conflict: the action or its plan is in a state that does not allow it, or no person skipped it.
+        Conflict: the action or its plan is in a state that does not allow it, no person skipped it, or the one that is
+            to derive it is skipped.
     """
     action = locked(uuid)
+    if action.state == Action.State.SKIPPED and action.action_plan.is_prunable:
+        check_origins([action])
     check_restore(action)
     action.restore()
     action.save_state()
+    restore_planned([action])
     return action
 
 
@@ -139,6 +154,12 @@ def check_restore(action: Action) -> None:
     if action.skipped_by is None:
         raise Conflict("Only what a person skipped can be restored; this action was skipped automatically")
     check_plan(action)
+
+
+def is_skipped_with_another(action: Action) -> bool:
+    """Whether it is skipped as the one is that is to derive it: before a plan begins nothing else skips by itself."""
+    is_skipped = action.state == Action.State.SKIPPED and action.skipped_by is None
+    return is_skipped and action.is_planned and action.action_plan.is_prunable
 
 
 def check_plan(action: Action) -> None:

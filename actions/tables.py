@@ -19,7 +19,9 @@ SHOWN_PARENTS = 2
 # Of a resource's name: as much as leaves room for the other columns.
 LENGTH = 60
 DERIVED = format_html(
-    ' <span class="secondary" title="{}">{}</span>', "made by another action while it ran", "derived"
+    ' <span class="secondary" title="{}">{}</span>',
+    "made by another action, which waits for it once it runs",
+    "derived",
 )
 
 
@@ -152,7 +154,7 @@ class PlanActionTable(tables.Table):
         return format_html("{} and {} more", links, more) if more > 0 else links
 
     def render_skip(self, record: Action) -> SafeString | str:
-        if record.state == Action.State.SKIPPED and record.skipped_by is not None:
+        if record.is_restorable:
             return restore_button(record)
         if record.state != Action.State.PENDING:
             return ""

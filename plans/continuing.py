@@ -1,6 +1,6 @@
 """What did not succeed in a plan that ended, as a plan of its own to look at and to start."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from graphlib import CycleError, TopologicalSorter
 from operator import or_
@@ -10,7 +10,8 @@ from django.db import transaction
 
 from actions.models import Action, ActionParent
 from actions.naming import generated_name
-from actions.proposals import ProposedAction
+from actions.planned import skip_planned
+from actions.proposals import BATCH, ProposedAction
 from plans.models import ActionPlan
 from plans.proposals import propose
 from watcher_site.refusals import Conflict
@@ -25,8 +26,9 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
     """Propose a plan of the actions that a FAILED or CANCELLED one left undone, and return it.
 
     They wait for each other as they did: also where one waited for another by way of one that succeeded or was
-    skipped. What an action derived stays out: done anew, it derives anew. A plan is continued once, until the plan
-    that continues it is deleted.
+    skipped. What an action derived stays out: done anew, it derives anew. What it had been planned to derive is
+    planned anew, as far as it was left undone or a person skipped it. Each begins with the data that it was proposed
+    with. A plan is continued once, until the plan that continues it is deleted.
 
     Raises:
         NotFound: the plan was deleted.
@@ -34,16 +36,19 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
     """
     standing = ActionPlan.objects.locked().find(plan.uuid)
     check(standing)
-    actions = list(standing.actions.unachieved().filter(derived_from=None).order_by("pk"))
+    actions = left_undone(standing)
     if not actions:
         raise Conflict(f"Action plan {plan.uuid} has nothing to continue: no action of it failed or was cancelled.")
-    return propose(
-        anew(actions, dependencies(standing, [action.pk for action in actions])),
+    proposed = anew(actions, dependencies(standing, [action.pk for action in actions]))
+    continuation = propose(
+        proposed,
         audit_id=standing.audit_id,
         strategy_id=standing.strategy_id,
         continues=standing,
         on_failure=standing.on_failure,
     )
+    skip_anew(dict(zip([one.uuid for one in proposed], actions, strict=True)))
+    return continuation
 
 
 def check(plan: ActionPlan) -> None:
@@ -53,9 +58,38 @@ def check(plan: ActionPlan) -> None:
         raise Conflict(f"Action plan {plan.uuid} was continued already, by {successor.uuid}. Delete that one first.")
 
 
+def left_undone(plan: ActionPlan) -> list[Action]:
+    """Return the actions to be done anew, each after the one that is to derive it."""
+    kept: dict[int, Action] = {}
+    skipped = plan.actions.present().filter(is_planned=True, state=Action.State.SKIPPED)
+    for action in (plan.actions.unachieved() | skipped).order_by("pk"):
+        origin = action.derived_from_id
+        if origin is None or (action.is_planned and origin in kept and stays(action, kept[origin])):
+            kept[action.pk] = action
+    return list(kept.values())
+
+
+def stays(planned: Action, origin: Action) -> bool:
+    """Say whether what was planned is planned anew: not if it found out by itself that it is not needed."""
+    is_skipped = planned.state == Action.State.SKIPPED
+    return not is_skipped or planned.skipped_by is not None or origin.state == Action.State.SKIPPED
+
+
+def skip_anew(sources: Mapping[UUID, Action]) -> None:
+    """Skip what was planned and a person skipped: what is to derive it must not take it for something to do."""
+    skipped = {uuid: source for uuid, source in sources.items() if source.skipped_by is not None}
+    actions = list(Action.objects.filter(uuid__in=skipped))
+    for action in actions:
+        source = skipped[action.uuid]
+        action.skip(source.skipped_by, source.reason)
+    Action.objects.bulk_update(actions, ["state", "skipped_by", "reason", "status_message"], batch_size=BATCH)
+    skip_planned(actions)
+
+
 def anew(actions: Sequence[Action], parents: Sequence[Iterable[int]]) -> list[ProposedAction]:
     """Return the actions as they were proposed once; ``parents`` has the places of each one's parents."""
     uuids: list[UUID] = [uuid4() for _ in actions]
+    new = {action.pk: uuid for action, uuid in zip(actions, uuids, strict=True)}
     return [
         ProposedAction(
             action_type=action.action_type,
@@ -64,6 +98,8 @@ def anew(actions: Sequence[Action], parents: Sequence[Iterable[int]]) -> list[Pr
             uuid=uuids[number],
             timeout=action.timeout,
             name=given_name(action),
+            derived_from=new[action.derived_from_id] if action.derived_from_id else None,
+            data=action.initial_data or {},
         )
         for number, action in enumerate(actions)
     ]
@@ -88,10 +124,14 @@ def dependencies(plan: ActionPlan, kept: Sequence[int]) -> list[list[int]]:
 
 
 def parents_in(plan: ActionPlan) -> dict[int, list[int]]:
-    """Return the parents of each action, by their keys."""
+    """Return the parents of each action, by their keys; but for those edges that tell what derives what."""
     parents: dict[int, list[int]] = {key: [] for key in plan.actions.values_list("pk", flat=True)}
-    for child, parent in ActionParent.objects.filter(child__action_plan=plan).values_list("child", "parent"):
-        parents[child].append(parent)
+    edges = ActionParent.objects.filter(child__action_plan=plan)
+    for child, origin, parent, its_origin in edges.values_list(
+        "child", "child__derived_from", "parent", "parent__derived_from"
+    ):
+        if origin != parent and its_origin != child:
+            parents[child].append(parent)
     return parents
 
 

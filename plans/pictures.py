@@ -64,15 +64,16 @@ def boxes(picture: Picture, actions: dict[int, Action]) -> list[Box]:
 
 
 def summary(plan: ActionPlan) -> list[Layer]:
-    rows = list(plan.actions.present().values_list("pk", "state", "derived_from"))
-    states = {key: state for key, state, _ in rows}
+    rows = list(plan.actions.present().values_list("pk", "state", "derived_from", "has_derived"))
+    states = {key: state for key, state, *_ in rows}
 
     def find_places() -> dict[int, int]:
-        return layers(states, in_time(edges_of(plan), {key: derived_from for key, _, derived_from in rows}))
+        return layers(states, in_time(edges_of(plan), {key: derived_from for key, _, derived_from, _ in rows}))
 
     # What waits for what changes only with the plan itself, or when an action derives others: only the states are
     # asked for anew.
-    version = f"{len(states)}-{plan.updated_at and plan.updated_at.timestamp()}"
+    waiting = sum(has_derived for *_, has_derived in rows)
+    version = f"{len(states)}-{waiting}-{plan.updated_at and plan.updated_at.timestamp()}"
     places = cache.get_or_set(f"layers-of-plan-{plan.uuid}-{version}", find_places, 3600) or {}
     counts: dict[int, Counter[str]] = {}
     for key, state in states.items():

@@ -7,7 +7,7 @@ from datetime import datetime
 from operator import itemgetter
 from uuid import UUID
 
-from actions.dependents import WITHOUT_SUCCESS, not_executed
+from actions.dependents import WITHOUT_SUCCESS, end_with, not_executed
 from actions.foresight import Foresight, foresee
 from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionParent
 from cluster.drivers.base import cloud
@@ -136,6 +136,8 @@ class Walk:
         self.model = ForeseenCloud.load()
         self.ends: dict[int, tuple[int, Foresight]] = {}
         """Of those that end what depends on them: how many did so before, and how it ends."""
+        self.underived: dict[int, Foresight] = {}
+        """Of those that end without having derived what was planned: how that ends."""
 
     def begin_after(self, links: Iterable[tuple[int, int, UUID, str]]) -> None:
         """Have what `ended_parents` tells of end what depends on it."""
@@ -156,12 +158,24 @@ class Walk:
         if inherited and not is_spared:
             # Of several, the first that ended took it along.
             self.ends[action.pk] = min(inherited, key=itemgetter(0))
+            self.underived[action.pk] = self.ends[action.pk][1]
             return self.ends[action.pk][1]
+        if action.derived_from_id in self.underived and not is_spared:
+            self.underived[action.pk] = self.underived[action.derived_from_id]
+            return self.underived[action.pk]
         foresight = foresee(action, self.model)
-        if foresight.state in WITHOUT_SUCCESS and self.is_binding(action):
-            end = Foresight(foresight.state, not_executed(action.uuid, foresight.state))
-            self.ends[action.pk] = len(self.ends), end
+        self.note(action, foresight)
         return foresight
+
+    def note(self, action: Action, foresight: Foresight) -> None:
+        """Remember what an action takes with it if it ends so."""
+        if foresight.state is None:
+            return
+        end = Foresight(*end_with(action.uuid, foresight.state))
+        if action.is_to_derive:
+            self.underived[action.pk] = end
+        if foresight.state in WITHOUT_SUCCESS and self.is_binding(action):
+            self.ends[action.pk] = len(self.ends), end
 
     def is_binding(self, action: Action) -> bool:
         """Say whether what depends on an action ends with it."""

@@ -106,7 +106,7 @@ def may_signal(request: HttpRequest, plan: ActionPlan) -> bool:
 
 
 def actions_table(request: HttpRequest, plan: ActionPlan) -> PlanActionTable:
-    actions = plan.actions.present().with_first_parents().order_by("pk")
+    actions = plan.actions.present().select_related("derived_from").with_first_parents().order_by("pk")
     if only := chosen_state(request):
         actions = actions.filter(state=only)
     table = PlanActionTable(actions, may_skip=may_skip(request, plan), may_signal=may_signal(request, plan))

@@ -8,6 +8,8 @@ import pytest
 from actions.proposals import ProposedAction
 from actions.types.base import DONE, ActionType, Answer, Outcome
 from actions.types.nop import Nop
+from plans.models import ActionPlan
+from plans.proposals import propose
 
 Answering = Callable[[ActionType], Outcome]
 
@@ -44,6 +46,32 @@ def proposed(graph: Mapping[str, Iterable[str]], **parameters: Any) -> list[Prop
 def deriving(graph: Mapping[str, Iterable[str]], reason: str = "", **parameters: Any) -> Answering:
     """Return the answer that derives these."""
     return lambda _: Outcome(Answer.WAIT, reason, proposed(graph, **parameters))
+
+
+Graph = Mapping[str, Iterable[str]]
+
+
+def plan_to_derive(
+    graph: Graph, planned: Mapping[str, Graph], parameters: Mapping[str, Any] | None = None, **columns: Any
+) -> ActionPlan:
+    """Make a plan of nop actions: with ``planned={"a": {"x": [], "y": ["x"]}}`` a is to derive x and y."""
+    made: dict[str, ProposedAction] = {}
+    for origin, names in [(None, graph), *planned.items()]:
+        for name, parents in names.items():
+            made[name] = ProposedAction(
+                "nop",
+                {"message": name, **(parameters or {}).get(name, {})},
+                [made[parent].uuid for parent in parents],
+                derived_from=made[origin].uuid if origin else None,
+            )
+    plan = propose(list(made.values()))
+    ActionPlan.objects.filter(pk=plan.pk).update(**{"state": "PENDING", **columns})
+    return ActionPlan.objects.get(pk=plan.pk)
+
+
+def waits(_: ActionType) -> Outcome:
+    """Wait for what was planned, and derive nothing more."""
+    return Outcome(Answer.WAIT)
 
 
 FAILS = {"fail_execute": True}

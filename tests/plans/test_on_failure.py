@@ -119,7 +119,7 @@ def test_they_end_together_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> Non
     assert states(plan) == {"a": "ONGOING", "b": "PENDING"}
 
 
-def lose(_: Action) -> int:
+def lose(*_: object) -> int:
     raise OperationalError("gone")
 
 
