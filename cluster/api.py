@@ -60,7 +60,7 @@ class NodeReading(ResourceView):
     model = Node
     title = "Node"
     policy = "node"
-    filters = ["name", "status", "profile"]
+    filters = ["name", "status", "profile", "cluster"]
     repeatable = frozenset({"status"})
     sort_keys = {
         "uuid": "uuid",
@@ -80,4 +80,8 @@ class NodeReading(ResourceView):
 
     def filter_profile(self, queryset: Any, value: str) -> QuerySet[Node]:
         found: QuerySet[Node] = queryset.of_profile(value)
+        return found
+
+    def filter_cluster(self, queryset: Any, value: str) -> QuerySet[Node]:
+        found: QuerySet[Node] = queryset.of_cluster(value)
         return found

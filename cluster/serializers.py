@@ -61,7 +61,11 @@ class NodeSerializer(ResourceSerializer):
     role = serializers.CharField(allow_blank=True)
     status = serializers.ChoiceField(Node.Status.choices)
     physical_id = serializers.UUIDField(allow_null=True, help_text="the UUID of its server")
+    cluster_uuid = serializers.UUIDField(allow_null=True, help_text="the one that it is a member of")
+    index = serializers.IntegerField(help_text="in the order of joining its cluster; -1: it stands alone")
     links = links_field()
+    tainted = serializers.BooleanField(help_text="it is the first to go when its cluster shrinks")
+    data = serializers.DictField(help_text="what policies decided about it")  # type: ignore[assignment]
     status_reason = serializers.CharField(allow_null=True)
     metadata = serializers.DictField()
     created_at = serializers.DateTimeField()
@@ -70,7 +74,14 @@ class NodeSerializer(ResourceSerializer):
 
     class Meta:
         collection = "nodes"
-        short = ("uuid", "name", "profile_uuid", "profile_name", "role", "status", "physical_id", "links")
-        columns = {"profile_uuid": "profile__uuid", "profile_name": "profile__name"}
-        json = ("metadata",)
+        short = (
+            *("uuid", "name", "profile_uuid", "profile_name", "role", "status", "physical_id"),
+            *("cluster_uuid", "index", "links"),
+        )
+        columns = {
+            "profile_uuid": "profile__uuid",
+            "profile_name": "profile__name",
+            "cluster_uuid": "cluster__uuid",
+        }
+        json = ("metadata", "data")
         computed = ("links",)

@@ -1,126 +1,152 @@
 """What people do to nodes: each operation is a plan of one action."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 
-from actions.models import Action
 from actions.proposals import ProposedAction
-from cluster.models import Node, Profile
-from cluster.profiles import checked_metadata, checked_name, lock
+from cluster.models import Cluster, Node
+from cluster.profiles import checked_metadata, checked_name
+from cluster.sizes import Bounds
 from plans.models import ActionPlan
-from plans.proposals import propose
-from watcher_site.calling import CallingContext
-from watcher_site.refusals import Conflict, Invalid, NotFound
+from plans.operations import (
+    AT_ONCE,
+    Asked,
+    Operation,
+    hold,
+    parameters_of,
+    plan_node_action,
+    profile_named,
+    written,
+)
+from watcher_site.refusals import Conflict, Invalid
 from watcher_site.storable import require_storable
 
 ROLE_LENGTH = 255
 
 
-@dataclass(frozen=True)
-class Operation:
-    """What was asked for: the node, the action that it became, and the plan that holds it."""
-
-    node: UUID
-    action: UUID
-    action_plan: UUID
-
-
 @transaction.atomic
 def create_node(
     name: str,
-    profile: str,
+    profile: str | None = None,
     *,
+    cluster: str | None = None,
     role: str = "",
     metadata: Mapping[str, Any] | None = None,
-    caller: CallingContext | None = None,
-    plan_only: bool = False,
+    asked: Asked = AT_ONCE,
 ) -> Operation:
     """Make a node, and have its server created.
 
     Args:
-        profile: its UUID or its name.
-        caller: on whose behalf.
-        plan_only: whether the plan stays RECOMMENDED, to look at and to start later.
+        profile: its UUID or its name; left out, that of the cluster.
+        cluster: the UUID or the name of the one that it joins when it has its server.
 
     Raises:
         Invalid: the message names the field and the rule.
+        Conflict: another operation on the cluster waits or runs, or it has as many nodes as it may.
     """
+    joined = cluster_to_join(cluster, asked) if cluster else None
+    if profile is None and joined is None:
+        raise Invalid("profile: must be there, unless cluster is.")
     node = Node(
         name=checked_name(name),
-        profile=profile_named(profile),
+        profile=joined.profile if joined and profile is None else profile_named(str(profile)),
         role=checked_role(role),
         metadata=checked_metadata(metadata),
     )
     node.save()
-    return plan("NODE_CREATE", node, caller, plan_only)
+    creation = ProposedAction("NODE_CREATE", parameters_of("NODE_CREATE", node, {}))
+    if joined is None:
+        return written(creation, [], node, asked)
+    joining = parameters_of("CLUSTER_ADD_NODES", joined, {"nodes": [str(node.uuid)]})
+    others = [ProposedAction("CLUSTER_ADD_NODES", joining, parents=[creation.uuid])]
+    return written(creation, others, node, asked, on_failure=ActionPlan.OnFailure.STOP)
 
 
-def delete_node(node: Node, caller: CallingContext | None = None, plan_only: bool = False) -> Operation:
+def cluster_to_join(identifier: str, asked: Asked) -> Cluster:
+    """Return a cluster that has room for one more, locked."""
+    found = Cluster.objects.present().named(identifier)
+    if len(few := list(found[:2])) != 1:
+        raise Invalid(f"cluster: there is {'no' if not few else 'more than one'} cluster {identifier}.")
+    standing: Cluster = hold("CLUSTER_ADD_NODES", few[0], asked)
+    if breach := Bounds(standing.min_size, standing.max_size).find_breach(standing.members().count() + 1):
+        raise Conflict(f"cluster: {breach}")
+    return standing
+
+
+def delete_node(node: Node, asked: Asked = AT_ONCE) -> Operation:
     """Have a node and its server deleted. Raises: as `operate`."""
-    return operate("NODE_DELETE", node, caller, plan_only)
+    return operate("NODE_DELETE", node, asked)
 
 
-def check_node(node: Node, caller: CallingContext | None = None, plan_only: bool = False) -> Operation:
+def check_node(node: Node, asked: Asked = AT_ONCE) -> Operation:
     """Have it looked at whether the server of a node runs. Raises: as `operate`."""
-    return operate("NODE_CHECK", node, caller, plan_only)
+    return operate("NODE_CHECK", node, asked)
 
 
 @transaction.atomic
-def operate(action_type: str, node: Node, caller: CallingContext | None, plan_only: bool) -> Operation:
+def update_node(node: Node, changes: Mapping[str, Any], asked: Asked = AT_ONCE) -> Operation:
+    """Have a node changed, and get another server where its profile is another.
+
+    Args:
+        changes: new values of some of `CHANGEABLE`; the profile is named by its UUID or its name.
+
+    Raises: as `operate`.
+    """
+    if strays := changes.keys() - set(CHANGEABLE):
+        raise Invalid(f"{min(strays)}: cannot be changed; {', '.join(CHANGEABLE)} can.")
+    inputs = {name: CHANGEABLE[name](value) for name, value in changes.items()}
+    if profile := inputs.pop("profile", None):
+        inputs["new_profile_id"] = str(profile.uuid)
+    return operate("NODE_UPDATE", node, asked, **inputs)
+
+
+def recover_node(
+    node: Node, *, operation: str | None = None, check: bool | None = None, asked: Asked = AT_ONCE
+) -> Operation:
+    """Have a node get a server that runs, where its own does not.
+
+    Args:
+        operation: how: REBOOT, REBUILD or RECREATE.
+        check: whether its server is looked at first.
+
+    Raises: as `operate`.
+    """
+    return operate("NODE_RECOVER", node, asked, operation=operation, check=check)
+
+
+@transaction.atomic
+def operate(action_type: str, node: Node, asked: Asked, **inputs: Any) -> Operation:
     """Have something done to a node that stands.
 
     Raises:
+        Invalid: the message names the field and the rule.
         NotFound: it was deleted meanwhile.
-        Conflict: another operation on it waits or runs. A plan that nobody started is in nobody's way.
+        Conflict: another operation on it or on its cluster waits or runs.
     """
-    # Of two who ask at once, the second finds what the first asked for.
-    standing = Node.objects.present().select_for_update(no_key=True).filter(pk=node.pk).first()
-    if standing is None:
-        raise NotFound(f"Node {node.uuid} could not be found")
-    if not plan_only:
-        require_free(action_type, standing)
-    return plan(action_type, standing, caller, plan_only)
+    return plan_node_action(action_type, hold(action_type, node, asked), asked, **inputs)
 
 
-def require_free(action_type: str, node: Node) -> None:
-    under_way = ActionPlan.objects.present().filter(state__in=[ActionPlan.State.PENDING, *ActionPlan.RUNNING])
-    unfinished = Action.objects.filter(target=str(node.uuid), action_plan__in=under_way).exclude(
-        state__in=Action.FINAL
-    )
-    if others := [str(uuid) for uuid in unfinished.order_by("pk").values_list("uuid", flat=True)[:3]]:
-        raise Conflict(
-            f"The {action_type} action for target {node.uuid} conflicts with the following action(s): "
-            f"{', '.join(others)}"
-        )
-
-
-def plan(action_type: str, node: Node, caller: CallingContext | None, plan_only: bool) -> Operation:
-    action = ProposedAction(action_type, {"resource_id": str(node.uuid), "resource_name": node.name})
-    made = propose([action])
-    if not plan_only:
-        made.launch(caller)
-    return Operation(node.uuid, action.uuid, made.uuid)
-
-
-def profile_named(identifier: str) -> Profile:
-    """Return a profile by its UUID or its name, locked: it is not deleted while a node is made from it."""
-    found = Profile.objects.present().named(identifier).first()
-    try:
-        return lock(found) if found else missing(identifier)
-    except NotFound:
-        return missing(identifier)
-
-
-def missing(identifier: str) -> Profile:
-    raise Invalid(f"profile: there is no profile {identifier}.")
-
-
-def checked_role(role: str) -> str:
+def checked_role(role: Any) -> str:
+    if not isinstance(role, str):
+        raise Invalid("role: must be a text.")
     require_storable("role", role)
     if len(role) > ROLE_LENGTH:
         raise Invalid(f"role: must not be longer than {ROLE_LENGTH} characters.")
     return role.strip()
+
+
+def checked_flag(tainted: Any) -> bool:
+    if not isinstance(tainted, bool):
+        raise Invalid("tainted: must be true or false.")
+    return tainted
+
+
+CHANGEABLE: dict[str, Callable[[Any], Any]] = {
+    "name": checked_name,
+    "profile": profile_named,
+    "role": checked_role,
+    "metadata": checked_metadata,
+    "tainted": checked_flag,
+}

@@ -1,8 +1,5 @@
-"""``/v1/nodes``: read them, and have them created, checked and deleted."""
+"""``/v1/nodes``: read them, and have them created, changed, checked, recovered and deleted."""
 
-from typing import Any
-
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -10,86 +7,93 @@ from rest_framework.response import Response
 from cluster.api import NodeReading
 from cluster.models.profiles import NAME_LENGTH
 from cluster.serializers import NodeSerializer
-from plans.node_operations import ROLE_LENGTH, Operation, check_node, create_node, delete_node
+from plans.cluster_bodies import RECOVERIES
+from plans.node_operations import (
+    CHANGEABLE,
+    ROLE_LENGTH,
+    check_node,
+    create_node,
+    delete_node,
+    recover_node,
+    update_node,
+)
+from plans.operations_api import (
+    PLAN_ONLY_PARAMETER,
+    Operating,
+    OperationSerializer,
+    OptionsSerializer,
+    changes_of,
+    columns_of,
+    read_flag,
+)
 from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import refuse_unknown
-from watcher_site.api.versions import Version
-from watcher_site.calling import caller_of
-from watcher_site.refusals import Invalid
-
-PLAN_ONLY = "whether the plan is only made, to look at it and to start it later"
-WORDS = {"true": True, "false": False}
+from watcher_site.api.patches import read_patch
 
 
-class OperationSerializer(serializers.Serializer[Any]):
-    """What came of asking for an operation."""
-
-    action = serializers.UUIDField(help_text="the action that it became")
-    action_plan = serializers.UUIDField(help_text="the plan that holds the action")
+class NodeOperationSerializer(OperationSerializer):
     node = serializers.UUIDField()
-
-
-class OptionsSerializer(serializers.Serializer[Any]):
-    """The body of an operation; it may be left out."""
-
-    plan_only = serializers.BooleanField(required=False, default=False, help_text=PLAN_ONLY)
-
-    argument = "operation"
-    since: dict[str, Version] = {}
 
 
 class NewNodeSerializer(OptionsSerializer):
     """The body of POST."""
 
     name = serializers.CharField(max_length=NAME_LENGTH)
-    profile = serializers.CharField(max_length=NAME_LENGTH, help_text="its UUID or its name")
+    profile = serializers.CharField(
+        max_length=NAME_LENGTH, required=False, help_text="its UUID or its name; left out, that of the cluster"
+    )
+    cluster = serializers.CharField(
+        max_length=NAME_LENGTH, required=False, help_text="the UUID or the name of the one that it joins then"
+    )
     role = serializers.CharField(max_length=ROLE_LENGTH, required=False, allow_blank=True)
     metadata = serializers.DictField(required=False, allow_null=True)
 
     argument = "node"
 
 
-class NodeView(NodeReading):
-    bodies = {"create": NewNodeSerializer, "check": OptionsSerializer}
-    arguments = {"destroy": [OpenApiParameter("plan_only", bool, description=PLAN_ONLY)]}
-    answers = dict.fromkeys(("create", "destroy", "check"), (202, OperationSerializer))
-    permissions_required = {"check": "cluster.check_node"}
+class NodeRecoverySerializer(OptionsSerializer):
+    operation = serializers.ChoiceField(RECOVERIES, required=False)
+    check = serializers.BooleanField(required=False, help_text="whether its server is looked at first")
+
+
+class NodeView(Operating, NodeReading):
+    operates_on = "node"
+    bodies = {"create": NewNodeSerializer, "check": OptionsSerializer, "recover": NodeRecoverySerializer}
+    arguments = {"partial_update": [PLAN_ONLY_PARAMETER], "destroy": [PLAN_ONLY_PARAMETER]}
+    answers = dict.fromkeys((*bodies, "partial_update", "destroy"), (202, NodeOperationSerializer))
+    permissions_required = {"check": "cluster.check_node", "recover": "cluster.recover_node"}
+    example_step = {"op": "replace", "path": "/tainted", "value": True}
 
     def create(self, request: Request) -> Response:
         """Make a node from a profile, and have its server created by an action."""
         attributes = read_body(request, NewNodeSerializer, NodeSerializer._declared_fields)
-        self.require_start(request, attributes["plan_only"])
-        return self.accepted(create_node(**attributes, caller=caller_of(request)))
+        asked = self.asked(request, attributes.pop("plan_only"))
+        return self.accepted(create_node(**attributes, asked=asked))
 
     def destroy(self, request: Request, identifier: str) -> Response:
         """Have a node and its server deleted by an action."""
         node = self.get_object(request, identifier)
         refuse_unknown(request.query_params, {"plan_only"})
-        plan_only = read_plan_only(request.query_params.get("plan_only", "false"))
-        self.require_start(request, plan_only)
-        return self.accepted(delete_node(node, caller_of(request), plan_only))
+        return self.accepted(delete_node(node, self.asked(request, read_flag(request, "plan_only"))))
+
+    def partial_update(self, request: Request, identifier: str) -> Response:
+        """Have the name, the role, the metadata, the profile, or whether it is tainted, changed by an action."""
+        own = [f"/{name}" for name in NodeSerializer._declared_fields if name not in CHANGEABLE]
+        patch = read_patch(request.data, internal=own, mandatory=("/name", "/profile", "/tainted", "/role"))
+        node = self.get_object(request, identifier)
+        refuse_unknown(request.query_params, {"plan_only"})
+        changes = changes_of({**columns_of(node, CHANGEABLE), "profile": str(node.profile.uuid)}, patch)
+        return self.accepted(update_node(node, changes, self.asked(request, read_flag(request, "plan_only"))))
 
     def check(self, request: Request, identifier: str) -> Response:
         """Have an action look whether the server of a node runs: it is ACTIVE or ERROR then."""
         node = self.get_object(request, identifier)
         plan_only = read_body(request, OptionsSerializer)["plan_only"]
-        self.require_start(request, plan_only)
-        return self.accepted(check_node(node, caller_of(request), plan_only))
+        return self.accepted(check_node(node, self.asked(request, plan_only)))
 
-    def require_start(self, request: Request, plan_only: bool) -> None:
-        """Whoever has it done at once starts a plan."""
-        if not plan_only:
-            self.require(request, "plans.start_actionplan")
-
-    def accepted(self, operation: Operation) -> Response:
-        answer = {"action": operation.action, "action_plan": operation.action_plan, "node": operation.node}
-        return Response(answer, 202, headers={"Location": f"{self.host()}/v1/actions/{operation.action}"})
-
-
-def read_plan_only(value: str) -> bool:
-    try:
-        return WORDS[value.lower()]
-    except KeyError:
-        raise Invalid(
-            f"Invalid input for field/attribute plan_only. Value: '{value}'. It must be true or false."
-        ) from None
+    def recover(self, request: Request, identifier: str) -> Response:
+        """Have a node get a server that runs by an action, where its own does not."""
+        node = self.get_object(request, identifier)
+        inputs = read_body(request, NodeRecoverySerializer)
+        asked = self.asked(request, inputs.pop("plan_only"))
+        return self.accepted(recover_node(node, **inputs, asked=asked))

@@ -78,7 +78,7 @@ class Node(StatefulModel):
 
     class Meta:
         ordering = ["name", "pk"]
-        permissions = [("check_node", "Can check node")]
+        permissions = [("check_node", "Can check node"), ("recover_node", "Can recover node")]
         indexes = [
             models.Index("name", "id", name="node_name"),
             models.Index("status", "id", name="node_status"),

@@ -20,13 +20,16 @@ def read_body(request: Request, serializer_class: Any, read_only: Collection[str
         Invalid: not an object, an unknown or read-only attribute, a missing or wrong value.
         NotAcceptableHere: an attribute of a later version than the request's.
     """
-    document = request.data
+    refuse_later(request, serializer_class)
+    return read_attributes(request.data, serializer_class, read_only)
+
+
+def read_attributes(document: Any, serializer_class: Any, read_only: Collection[str] = ()) -> dict[str, Any]:
+    """Return the attributes of an object that is a body, or a part of one, of whatever version. Raises: `Invalid`."""
     if not isinstance(document, dict):
         raise Invalid(f"Invalid input for field/attribute {serializer_class.argument}. An object is expected.")
-    document = dict(document)
     refuse_unknown(document, serializer_class, read_only)
-    refuse_later(request, serializer_class)
-    serializer = serializer_class(data=document)
+    serializer = serializer_class(data=dict(document))
     if not serializer.is_valid():
         raise Invalid(in_words(serializer.errors, document))
     return dict(serializer.validated_data)

@@ -26,6 +26,7 @@ COLLECTIONS: dict[str, versions.Version] = {
     "nodes": (1, 12),
     "policies": (1, 12),
     "policy_types": (1, 12),
+    "clusters": (1, 12),
 }
 
 

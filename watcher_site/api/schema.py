@@ -131,7 +131,11 @@ class ResourceSchema(AutoSchema):
         identifiers = [name for name in self.view.identifiers if self.version >= since.get(name, versions.MINIMUM)]
         kind = OpenApiTypes.UUID if identifiers == ["uuid"] else OpenApiTypes.STR
         words = " or ".join(identifiers)
-        return [OpenApiParameter("identifier", kind, OpenApiParameter.PATH, description=words)]
+        return [
+            OpenApiParameter(name, kind, OpenApiParameter.PATH, description=words)
+            for name in ("identifier", "policy")
+            if f"{{{name}}}" in self.path
+        ]
 
     def header_parameters(self) -> list[OpenApiParameter]:
         asked = f"{versions.SERVICE} {versions.text(self.version)}"

@@ -15,10 +15,13 @@ from audits.webhooks import WebhookView
 from cluster.api import ProfileView
 from cluster.policies_api import PolicyTypeView, PolicyView
 from plans.api import ActionPlanView
+from plans.bindings_api import BindingView
+from plans.clusters_api import OPERATIONS, ClusterView
 from plans.nodes_api import NodeView
 from watcher_site.api.services import ServiceView
 
 CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
+POLICY = r"(?P<policy>[^/]+?)(?:\.json)?"
 IDENTIFIER = r"(?P<identifier>(?!detail/?$)[^/]+?)(?:\.json)?"
 
 
@@ -61,8 +64,17 @@ urlpatterns = [
     *read("policies", PolicyView, CHANGEABLE, post="create"),
     route("policy_types", PolicyTypeView, "policy_types", get="list_types"),
     route(f"policy_types/{IDENTIFIER}", PolicyTypeView, "policy_types-item", get="show_type"),
-    *read("nodes", NodeView, {"delete": "destroy"}, post="create"),
+    *read("clusters", ClusterView, CHANGEABLE, post="create"),
+    *(
+        route(f"clusters/{IDENTIFIER}/{operation}", ClusterView, f"clusters-{operation}", post=operation)
+        for operation in OPERATIONS
+    ),
+    route(f"clusters/{IDENTIFIER}/actions", ClusterView, "clusters-actions", post="act"),
+    route(f"clusters/{IDENTIFIER}/policies", BindingView, "clusters-policies", get="of_cluster", post="create"),
+    route(f"clusters/{IDENTIFIER}/policies/{POLICY}", BindingView, "clusters-policy", get="retrieve", **CHANGEABLE),
+    *read("nodes", NodeView, CHANGEABLE, post="create"),
     route(f"nodes/{IDENTIFIER}/check", NodeView, "nodes-check", post="check"),
+    route(f"nodes/{IDENTIFIER}/recover", NodeView, "nodes-recover", post="recover"),
     route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
 ]

@@ -1,0 +1,91 @@
+"""How clusters get policies, keep them, and lose them: each of it is a plan of one action."""
+
+from typing import Any
+
+from django.db import transaction
+
+from cluster.models import Cluster, Policy, PolicyBinding
+from cluster.policies.base import PolicyType
+from plans.operations import AT_ONCE, Asked, Operation, hold, plan_cluster_action
+from watcher_site import plugins
+from watcher_site.refusals import Conflict, Invalid, NotFound
+
+
+@transaction.atomic
+def attach_policy(
+    cluster: Cluster,
+    policy: str,
+    *,
+    priority: int | None = None,
+    enabled: bool | None = None,
+    asked: Asked = AT_ONCE,
+) -> Operation:
+    """Have a cluster get a policy.
+
+    Args:
+        policy: its UUID or its name.
+        priority: the smaller, the earlier it is asked; left out, that of its type.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        NotFound: the cluster was deleted meanwhile.
+        Conflict: it has the policy, or another of its type; or another operation waits or runs.
+    """
+    wanted = policy_named(policy)
+    standing = hold("CLUSTER_ATTACH_POLICY", cluster, asked)
+    held = PolicyBinding.objects.present().filter(cluster=standing).select_related("policy")
+    if held.filter(policy=wanted).exists():
+        raise Conflict(f"policy: policy {wanted.uuid} is attached to cluster {standing.uuid} already.")
+    if is_single(wanted) and (other := held.filter(policy__type=wanted.type).first()):
+        raise Conflict(f"policy: the cluster has policy {other.policy.uuid} of type {wanted.type} already.")
+    inputs: dict[str, Any] = {"policy_id": str(wanted.uuid), "priority": priority, "enabled": enabled}
+    return plan_cluster_action("CLUSTER_ATTACH_POLICY", standing, asked, **inputs)
+
+
+@transaction.atomic
+def update_policy(
+    cluster: Cluster,
+    policy: Policy,
+    *,
+    priority: int | None = None,
+    enabled: bool | None = None,
+    asked: Asked = AT_ONCE,
+) -> Operation:
+    """Have a policy of a cluster asked earlier or later, or not at all. Raises: as `attach_policy`; `NotFound`."""
+    if priority is None and enabled is None:
+        raise Invalid("enabled: must be there, unless priority is.")
+    standing = hold("CLUSTER_UPDATE_POLICY", cluster, asked)
+    require_attached(standing, policy)
+    inputs: dict[str, Any] = {"policy_id": str(policy.uuid), "priority": priority, "enabled": enabled}
+    return plan_cluster_action("CLUSTER_UPDATE_POLICY", standing, asked, **inputs)
+
+
+@transaction.atomic
+def detach_policy(cluster: Cluster, policy: Policy, *, asked: Asked = AT_ONCE) -> Operation:
+    """Have a cluster lose a policy. Raises: as `attach_policy`; `NotFound`, where it has not got it."""
+    standing = hold("CLUSTER_DETACH_POLICY", cluster, asked)
+    require_attached(standing, policy)
+    return plan_cluster_action("CLUSTER_DETACH_POLICY", standing, asked, policy_id=str(policy.uuid))
+
+
+def require_attached(cluster: Cluster, policy: Policy) -> None:
+    if not PolicyBinding.objects.present().filter(cluster=cluster, policy=policy).exists():
+        raise NotFound(f"Policy {policy.uuid} is not attached to cluster {cluster.uuid}")
+
+
+def policy_named(identifier: str) -> Policy:
+    """Return a policy by its UUID or its name.
+
+    Raises:
+        Invalid: there is none.
+    """
+    found = Policy.objects.present().named(identifier).first()
+    if found is None:
+        raise Invalid(f"policy: there is no policy {identifier}.")
+    return found
+
+
+def is_single(policy: Policy) -> bool:
+    """Say whether a cluster can have but one of its type."""
+    policy_type: type[PolicyType] | None = plugins.load("POLICY_TYPES").get(policy.type)
+    return policy_type is None or policy_type.is_single

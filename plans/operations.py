@@ -1,0 +1,171 @@
+"""What people have done to clusters and nodes: each operation is a plan of one action.
+
+Of two who ask at once the second finds what the first asked for: whoever asks holds the row of the cluster, and then
+those of the nodes, until the plan is written.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID, uuid4
+
+from actions.models import Action
+from actions.proposals import ProposedAction
+from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explain
+from cluster.models import Cluster, Node, Profile
+from cluster.profiles import lock
+from plans.models import ActionPlan
+from plans.proposals import propose
+from watcher_site import plugins
+from watcher_site.calling import CallingContext
+from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.schemas import find_violation
+
+Target = Cluster | Node
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How an operation was asked for: on whose behalf, and whether its plan is only made, to be looked at first."""
+
+    caller: CallingContext | None = None
+    plan_only: bool = False
+
+
+AT_ONCE = Asked()
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What came of it: the action that it became, the plan that holds the action, and what that is done to."""
+
+    action: UUID
+    action_plan: UUID
+    target: UUID
+
+
+def hold(action_type: str, thing: Any, asked: Asked, *, beside: Iterable[Node] = ()) -> Any:
+    """Return a cluster or a node as it is now, locked until the transaction ends.
+
+    Args:
+        beside: nodes outside of the cluster that the operation is about, too.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+        Conflict: another operation on it waits or runs. A plan that nobody started is in nobody's way.
+    """
+    if isinstance(thing, Node) and thing.cluster_id:
+        locked(Cluster, [thing.cluster_id])
+    standing = next(iter(locked(type(thing), [thing.pk])), None)
+    if standing is None:
+        raise NotFound(f"{type(thing).__name__} {thing.uuid} could not be found")
+    if isinstance(thing, Node) and standing.cluster_id != thing.cluster_id:
+        raise Conflict(f"Node {thing.uuid} has just joined or left a cluster.")
+    nodes = locked(Node, [node.pk for node in beside])
+    if not asked.plan_only:
+        require_free(action_type, standing, [*bound_with(standing), *(node.uuid for node in nodes)])
+    return standing
+
+
+def locked(model: Any, keys: list[int]) -> list[Any]:
+    if not keys:
+        return []
+    return list(model.objects.present().select_for_update(no_key=True).filter(pk__in=keys).order_by("pk"))
+
+
+def bound_with(thing: Any) -> list[UUID]:
+    """Return what else nothing may be done to meanwhile: the members of a cluster, the cluster of a node."""
+    found: Any = Cluster.objects.filter(pk=thing.cluster_id) if isinstance(thing, Node) else thing.members()
+    return list(found.values_list("uuid", flat=True))
+
+
+def require_free(action_type: str, thing: Target, others: Iterable[UUID] = ()) -> None:
+    """Raise `Conflict`, naming the actions, where something that was asked for is still to be done, or being done."""
+    under_way = ActionPlan.objects.present().filter(state__in=[ActionPlan.State.PENDING, *ActionPlan.RUNNING])
+    # Of what another action derived, that one tells.
+    asked_for = Action.objects.unfinished().filter(action_plan__in=under_way, derived_from=None)
+    found = asked_for.filter(target__in=[str(uuid) for uuid in (thing.uuid, *others)]).order_by("pk")
+    if in_the_way := [str(uuid) for uuid in found.values_list("uuid", flat=True)[:SHOWN]]:
+        raise Conflict(
+            f"The {action_type} action for target {thing.uuid} conflicts with the following action(s): "
+            f"{', '.join(in_the_way)}"
+        )
+
+
+def parameters_of(action_type: str, thing: Target, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of an action on a cluster or a node; inputs that are None are left out.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+    """
+    given = {name: value for name, value in inputs.items() if value is not None}
+    parameters = {"resource_id": str(thing.uuid), "resource_name": thing.name, **given}
+    if violation := find_violation(installed(action_type).validator, parameters):
+        raise Invalid(violation)
+    return parameters
+
+
+def installed(action_type: str) -> type[ActionType]:
+    found: type[ActionType] | None = plugins.load("ACTION_TYPES").get(action_type)
+    if found is None:
+        raise Invalid(f"Action type {action_type} is not installed")
+    return found
+
+
+def plan_node_action(action_type: str, node: Node, asked: Asked, **inputs: Any) -> Operation:
+    """Write the plan of one action on a node, and start it unless it is to be looked at. Raises: `Invalid`."""
+    action = ProposedAction(action_type, parameters_of(action_type, node, inputs))
+    return written(action, [], node, asked)
+
+
+def plan_cluster_action(action_type: str, cluster: Cluster, asked: Asked, **inputs: Any) -> Operation:
+    """Write the plan of one action on a cluster, and start it unless it is to be looked at.
+
+    In a plan to look at, the decision is made now, and its actions on nodes stand beside it. In one that starts, it is
+    made when the action is executed; asked for it now is what would refuse it.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: a policy refuses, or it may not be done.
+    """
+    parameters = parameters_of(action_type, cluster, inputs)
+    context = ActionContext(str(uuid4()))
+    derived = decide(installed(action_type)(parameters, context))
+    uuid, timeout = UUID(context.action_uuid), cluster.timeout or None
+    if not asked.plan_only:
+        return written(ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout), [], cluster, asked)
+    action = ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout, data=context.data)
+    return written(action, [replace(one, derived_from=uuid) for one in derived], cluster, asked)
+
+
+def decide(action: Any) -> list[ProposedAction]:
+    try:
+        return list(action.plan())
+    except OWN_EXCEPTIONS as refusal:
+        raise Conflict(explain(refusal)) from refusal
+
+
+def written(
+    action: ProposedAction, others: Sequence[ProposedAction], thing: Target, asked: Asked, **options: Any
+) -> Operation:
+    """Write the plan of an action and of others beside it, and start it unless it is to be looked at."""
+    made = propose([action, *others], **options)
+    if not asked.plan_only:
+        made.launch(asked.caller)
+    return Operation(action.uuid, made.uuid, thing.uuid)
+
+
+def profile_named(identifier: Any) -> Profile:
+    """Return a profile by its UUID or its name, locked: it is not deleted while something is made from it."""
+    if not isinstance(identifier, str):
+        raise Invalid("profile: must be a text.")
+    found = Profile.objects.present().named(identifier).first()
+    try:
+        return lock(found) if found else missing(identifier)
+    except NotFound:
+        return missing(identifier)
+
+
+def missing(identifier: str) -> Profile:
+    raise Invalid(f"profile: there is no profile {identifier}.")

@@ -1,0 +1,87 @@
+"""What the API's operations on clusters and nodes share: their bodies, and the answer that names what they became."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from plans.operations import Asked, Operation
+from watcher_site.api.patches import Step, apply_patch
+from watcher_site.api.versions import Version
+from watcher_site.calling import caller_of
+from watcher_site.refusals import Invalid
+
+PLAN_ONLY = "whether the plan is only made, to look at it and to start it later"
+PLAN_ONLY_PARAMETER = OpenApiParameter("plan_only", bool, description=PLAN_ONLY)
+WORDS = {"true": True, "false": False}
+
+
+class OperationSerializer(serializers.Serializer[Any]):
+    """What came of asking for an operation."""
+
+    action = serializers.UUIDField(help_text="the action that it became")
+    action_plan = serializers.UUIDField(help_text="the plan that holds the action")
+
+
+class OptionsSerializer(serializers.Serializer[Any]):
+    """The body of an operation; it may be left out."""
+
+    plan_only = serializers.BooleanField(required=False, default=False, help_text=PLAN_ONLY)
+
+    argument = "operation"
+    since: dict[str, Version] = {}
+
+
+class Operating:
+    """A view whose operations are action plans. ``operates_on``: what its answers call the thing they are done to."""
+
+    operates_on: str
+
+    def asked(self: Any, request: Request, plan_only: bool) -> Asked:
+        """Return how an operation was asked for: whoever has it done at once starts a plan."""
+        if not plan_only:
+            self.require(request, "plans.start_actionplan")
+        return Asked(caller_of(request), plan_only)
+
+    def accepted(self: Any, operation: Operation) -> Response:
+        answer = {
+            "action": operation.action,
+            "action_plan": operation.action_plan,
+            self.operates_on: operation.target,
+        }
+        return Response(answer, 202, headers={"Location": f"{self.host()}/v1/actions/{operation.action}"})
+
+
+def columns_of(record: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
+
+
+def changes_of(before: dict[str, Any], patch: list[Step]) -> dict[str, Any]:
+    """Return the new values of the attributes that a patch changes.
+
+    Raises:
+        Invalid: it does not fit them, or changes none.
+    """
+    after = apply_patch(before, patch)
+    changes = {name: after.get(name) for name in before if after.get(name) != before[name]}
+    if not changes:
+        raise Invalid("Invalid input for field/attribute patch. It changes nothing.")
+    return changes
+
+
+def read_flag(request: Request, name: str) -> bool:
+    """Return an argument of a query that is true or false; left out, it is false.
+
+    Raises:
+        Invalid: it is neither.
+    """
+    value = request.query_params.get(name, "false")
+    try:
+        return WORDS[value.lower()]
+    except KeyError:
+        raise Invalid(
+            f"Invalid input for field/attribute {name}. Value: '{value}'. It must be true or false."
+        ) from None
