@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.template.defaultfilters import pluralize
 
-from cluster.models import Flavor, Node, Profile
+from cluster.models import Cluster, Flavor, Node, Profile
 from cluster.models.profiles import NAME_LENGTH
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.schemas import Draft202012Validator, find_violation
@@ -73,12 +73,13 @@ def delete_profile(profile: Profile) -> None:
     """Delete a profile that nothing was made from.
 
     Raises:
-        Conflict: nodes have it.
+        Conflict: nodes or clusters have it.
         NotFound: somebody else deleted it.
     """
     locked = lock(profile)
-    if number := Node.objects.present().filter(profile=locked).count():
-        raise Conflict(f"Profile {profile.uuid} is in use by {number} node{pluralize(number)}.")
+    for kind, word in ((Node, "node"), (Cluster, "cluster")):
+        if number := kind.objects.present().filter(profile=locked).count():
+            raise Conflict(f"Profile {profile.uuid} is in use by {number} {word}{pluralize(number)}.")
     Profile.objects.filter(pk=locked.pk).soft_delete()
 
 

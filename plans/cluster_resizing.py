@@ -61,7 +61,8 @@ def resize(
         raise Invalid(flaw)
     size = standing.members().count()
     wanted = size + change_of(size, adjustment_type or AdjustmentType.CHANGE_IN_CAPACITY, number or 0, min_step or 1)
-    require_size(bounds, wanted, "number" if number is not None else "min_size", strict is not False)
+    if strict is not False:
+        require_size(bounds, wanted, "number" if number is not None else None)
     inputs = {"min_size": min_size, "max_size": max_size, "min_step": min_step, "strict": strict}
     return plan_cluster_action(
         "CLUSTER_RESIZE", standing, asked, adjustment_type=adjustment_type, number=number, **inputs
@@ -97,11 +98,13 @@ def find_flaw(adjustment_type: str, number: float) -> str | None:
     return None if number else "must not be 0."
 
 
-def require_size(bounds: Bounds, wanted: int, field: str, strict: bool) -> None:
-    if strict and wanted < 0:
+def require_size(bounds: Bounds, wanted: int, field: str | None) -> None:
+    """Raise `Invalid`, naming the field, or the bound that it breaks, where the size is outside of the bounds."""
+    if wanted < 0:
         raise Invalid(f"{field}: the target capacity ({wanted}) is below 0.")
-    if strict and (breach := bounds.find_breach(wanted)):
-        raise Invalid(f"{field}: {breach}")
+    if breach := bounds.find_breach(wanted):
+        bound = "min_size" if wanted < bounds.min_size else "max_size"
+        raise Invalid(f"{field or bound}: {breach}")
 
 
 @transaction.atomic

@@ -26,6 +26,7 @@ from audits.plugins import synchronize
 from plans.models import ActionPlan
 from tests.builders import (
     make_audit,
+    make_cluster,
     make_member,
     make_node,
     make_plan,
@@ -64,6 +65,14 @@ BODIES: dict[str, Any] = {
     "/v1/policies/validate": {"type": "senlin.policy.batch-1.0", "spec": {"pause_time": 1}},
     "/v1/policies/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],
     "/v1/nodes": {"name": "web", "profile": "a profile", "plan_only": True},
+    "/v1/clusters": {"name": "web", "profile": "a profile", "desired_capacity": 1, "plan_only": True},
+    "/v1/clusters/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],
+    "/v1/clusters/{identifier}/scale_out": {"count": 1},
+    "/v1/clusters/{identifier}/scale_in": {"count": 1, "plan_only": True},
+    "/v1/clusters/{identifier}/resize": {"adjustment_type": "CHANGE_IN_PERCENTAGE", "number": 50, "min_step": 2},
+    "/v1/clusters/{identifier}/actions": {"check": {}},
+    "/v1/clusters/{identifier}/policies": {"policy": "a policy"},
+    "/v1/nodes/{identifier}": [{"op": "replace", "path": "/tainted", "value": True}],
     "/v1/profiles/{identifier}": [{"op": "replace", "path": "/metadata", "value": {"team": "shop"}}],
     "/v1/audit_templates/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],
     "/v1/action_plans/{identifier}": [{"op": "replace", "path": "/state", "value": "CANCELLED"}],
@@ -114,6 +123,7 @@ def rows() -> dict[str, str]:
         "policy_types": "senlin.policy.batch-1.0",
         "profiles": str(make_profile().uuid),
         "nodes": str(make_member().uuid),
+        "clusters": str(make_cluster("web", size=2).uuid),
     }
 
 

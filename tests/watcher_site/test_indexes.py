@@ -15,6 +15,7 @@ from audits.views import AuditList
 from cluster.api import ProfileView
 from cluster.policies_api import PolicyView
 from plans.api import ActionPlanView
+from plans.clusters_api import ClusterView
 from plans.models import ActionPlan
 from plans.nodes_api import NodeView
 from plans.views import ActionPlanList
@@ -28,6 +29,7 @@ VIEWS = [
     ActionView,
     AuditTemplateView,
     AuditView,
+    ClusterView,
     GoalView,
     NodeView,
     PolicyView,

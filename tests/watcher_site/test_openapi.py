@@ -61,7 +61,7 @@ def test_fields_are_described_from_their_version_on(
 def test_every_path_that_is_routed_is_described(api: Caller) -> None:
     paths = document(api, "1.12")["paths"]
     collections = ("goals", "strategies", "audit_templates", "audits", "action_plans", "actions", "scoring_engines")
-    for collection in (*collections, "services"):
+    for collection in (*collections, "services", "profiles", "nodes", "clusters"):
         assert {f"/v1/{collection}", f"/v1/{collection}/detail", f"/v1/{collection}/{{identifier}}"} <= set(paths)
     assert "post" in paths["/v1/action_plans/{identifier}/start"]
     assert "post" in paths["/v1/webhooks/{identifier}"]

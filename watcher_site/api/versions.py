@@ -43,7 +43,8 @@ HISTORY: dict[Version, str] = {
         " the state SUSPENDED, which reads ONGOING before, `control` of actions, `suspended_by` of action plans."
         " `GET /v1/action_plans/{uuid}/preflight` tells what of a plan would be skipped or fail now."
         " `/v1/profiles` describe the servers that clusters are made of,"
-        " `/v1/nodes` have each of them created, checked and deleted by an action."
+        " `/v1/nodes` have each of them created, changed, checked, recovered and deleted by an action,"
+        " `/v1/clusters` have sets of them grow, shrink and be repaired."
         " `/v1/policies` hold what is to be heeded when that is done to clusters, by the rules of `/v1/policy_types`."
     ),
 }

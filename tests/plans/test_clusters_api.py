@@ -1,0 +1,401 @@
+"""Clusters through the API: what is asked for becomes an action."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.http import HttpResponse
+
+from actions.models import Action
+from cluster.models import Cluster, Node, PolicyBinding
+from plans.models import ActionPlan
+from tests.api import Caller, fault
+from tests.builders import make_cluster, make_member, make_node, make_policy, make_profile
+from tests.plans.inline import run_waiting
+
+pytestmark = pytest.mark.django_db
+
+WEB = {"name": "web", "profile": "small web", "desired_capacity": 2, "max_size": 5, "metadata": {"team": "shop"}}
+
+
+@pytest.fixture
+def api(cloud_admin: User) -> Caller:
+    make_node()
+    make_profile("small web")
+    return Caller(cloud_admin, "1.12")
+
+
+def action_of(answer: HttpResponse) -> Action:
+    """Return the action that a request became, after a look at the answer."""
+    assert answer.status_code == 202, fault(answer)
+    found = answer.json()
+    assert answer["Location"] == f"http://testserver/v1/actions/{found['action']}"
+    action = Action.objects.select_related("action_plan").get(uuid=found["action"])
+    assert (str(action.action_plan.uuid), action.target) == (found["action_plan"], found["cluster"])
+    return action
+
+
+def done(api: Caller, answer: HttpResponse) -> dict[str, Any]:
+    """Have what was asked for carried out, and return the cluster as it is shown then."""
+    action = action_of(answer)
+    run_waiting()
+    assert ActionPlan.objects.get(pk=action.action_plan.pk).state == "SUCCEEDED"
+    found: dict[str, Any] = api.get(f"/clusters/{action.target}").json()
+    return found
+
+
+def test_a_cluster_is_created_by_an_action_that_starts_at_once(api: Caller) -> None:
+    action = action_of(api.post("/clusters", WEB))
+    assert (action.action_type, action.action_plan.state) == ("CLUSTER_CREATE", "PENDING")
+    assert api.get("/clusters/web").json()["status"] == "INIT"
+    run_waiting()
+    shown = api.get("/clusters/web").json()
+    assert {name: shown[name] for name in ("status", "min_size", "max_size", "desired_capacity", "timeout")} == {
+        "status": "ACTIVE",
+        "min_size": 0,
+        "max_size": 5,
+        "desired_capacity": 2,
+        "timeout": 0,
+    }
+    assert (shown["profile_name"], shown["metadata"], shown["policies"]) == ("small web", {"team": "shop"}, [])
+    assert shown["nodes"] == [str(uuid) for uuid in Node.objects.order_by("index").values_list("uuid", flat=True)]
+    assert shown["init_at"]
+
+
+def test_a_cluster_gets_as_many_nodes_as_it_must_have_if_nobody_says_how_many(api: Caller) -> None:
+    shown = done(api, api.post("/clusters", {"name": "web", "profile": "small web", "min_size": 1}))
+    assert (shown["desired_capacity"], len(shown["nodes"])) == (1, 1)
+
+
+def test_its_actions_may_take_as_long_as_the_cluster_says(api: Caller) -> None:
+    assert action_of(api.post("/clusters", WEB | {"timeout": 77})).timeout == 77
+
+
+def test_a_cluster_is_scaled_out(api: Caller) -> None:
+    done(api, api.post("/clusters", WEB))
+    shown = done(api, api.post("/clusters/web/scale_out", {"count": 2}))
+    assert (shown["desired_capacity"], len(shown["nodes"])) == (4, 4)
+    assert len(done(api, api.post("/clusters/web/scale_out"))["nodes"]) == 5
+
+
+def test_operations_are_taken_as_the_cluster_service_of_openstack_takes_them(api: Caller) -> None:
+    done(api, api.post("/clusters", WEB))
+    shown = done(api, api.post("/clusters/web/actions", {"scale_out": {"count": 2}}))
+    assert len(shown["nodes"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "An object with one operation is expected."),
+        ([], "An object with one operation is expected."),
+        ({"scale_out": {}, "scale_in": {}}, "An object with one operation is expected."),
+        ({"explode": {}}, "Unknown operation explode."),
+        ({"scale_out": 3}, "An object is expected."),
+        ({"scale_out": {"count": 0}}, "count"),
+    ],
+)
+def test_an_operation_that_makes_no_sense_is_refused(api: Caller, body: Any, words: str) -> None:
+    cluster = make_cluster()
+    answer = api.post(f"/clusters/{cluster.uuid}/actions", body)
+    assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
+    assert not ActionPlan.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": None}, "name. Value: 'None'. Mandatory field missing."),
+        ({"name": ""}, "name"),
+        ({"profile": "nope"}, "profile: there is no profile nope."),
+        ({"min_size": -1}, "min_size: must not be below 0."),
+        ({"min_size": 6}, "min_size: 6 is above the max_size 5."),
+        ({"max_size": -2}, "max_size: must not be below 0"),
+        ({"max_size": 1001}, "max_size: must not be above 1000."),
+        ({"min_size": 3}, "desired_capacity: The target capacity (2) is less than the cluster's min_size (3)."),
+        ({"desired_capacity": 6}, "desired_capacity: The target capacity (6) is greater than the cluster's max_size"),
+        ({"desired_capacity": 1001, "max_size": -1}, "desired_capacity: The target capacity (1001) is greater"),
+        ({"desired_capacity": -1}, "desired_capacity"),
+        ({"timeout": -1}, "timeout: must be a whole number of seconds"),
+        ({"timeout": 2**31}, "timeout: must be a whole number of seconds"),
+        ({"metadata": []}, "metadata"),
+        ({"status": "ACTIVE"}, "Cannot set read only field."),
+        ({"foo": 1}, "Unknown attribute for argument cluster: foo"),
+    ],
+)
+def test_a_body_that_makes_no_sense_is_refused_and_nothing_is_written(
+    api: Caller, changes: dict[str, Any], words: str
+) -> None:
+    answer = api.post("/clusters", WEB | changes)
+    assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
+    assert not Cluster.objects.exists()
+    assert not ActionPlan.objects.exists()
+
+
+def test_what_would_be_refused_when_it_is_executed_is_refused_at_once(api: Caller) -> None:
+    cluster = make_cluster(size=2, max_size=3)
+    answer = api.post(f"/clusters/{cluster.uuid}/scale_out", {"count": 2})
+    words = "The target capacity (4) is greater than the cluster's max_size (3)."
+    assert (answer.status_code, fault(answer)) == (409, words)
+    assert not ActionPlan.objects.exists()
+
+
+def test_an_operation_is_refused_while_another_waits_or_runs(api: Caller) -> None:
+    first = action_of(api.post("/clusters", WEB))
+    answer = api.post("/clusters/web/scale_out")
+    words = (
+        f"The CLUSTER_SCALE_OUT action for target {first.target} conflicts with the following action(s): {first.uuid}"
+    )
+    assert (answer.status_code, fault(answer)) == (409, words)
+
+
+def test_an_operation_is_refused_while_something_is_done_to_a_member(api: Caller) -> None:
+    cluster = make_cluster(size=1)
+    check = api.post(f"/nodes/{Node.objects.get().uuid}/check").json()["action"]
+    answer = api.post(f"/clusters/{cluster.uuid}/scale_out")
+    assert (answer.status_code, check in fault(answer)) == (409, True)
+
+
+def test_nothing_is_done_to_a_member_while_something_is_done_to_its_cluster(api: Caller) -> None:
+    cluster = make_cluster(size=1)
+    scaling = api.post(f"/clusters/{cluster.uuid}/scale_out").json()["action"]
+    answer = api.post(f"/nodes/{Node.objects.get().uuid}/check")
+    assert (answer.status_code, scaling in fault(answer)) == (409, True)
+
+
+def test_a_cluster_with_nodes_is_not_deleted_unless_that_is_forced(api: Caller) -> None:
+    cluster = make_cluster(size=2)
+    answer = api.delete(f"/clusters/{cluster.uuid}")
+    words = f"Cluster {cluster.uuid} has 2 nodes: they are deleted with it if that is forced."
+    assert (answer.status_code, fault(answer)) == (409, words)
+
+
+RESIZES: list[tuple[dict[str, Any], str]] = [
+    ({}, "adjustment_type: must be there, unless min_size or max_size is."),
+    ({"number": 1}, "adjustment_type: must be there, as number is."),
+    ({"adjustment_type": "EXACT_CAPACITY"}, "number: must be there, as adjustment_type is."),
+    ({"adjustment_type": "SOMEHOW", "number": 1}, "adjustment_type"),
+    ({"adjustment_type": "EXACT_CAPACITY", "number": -1}, "number: must not be below 0."),
+    ({"adjustment_type": "EXACT_CAPACITY", "number": 1.5}, "number: must be a whole number of nodes."),
+    ({"adjustment_type": "CHANGE_IN_CAPACITY", "number": 0}, "number: must not be 0."),
+    ({"adjustment_type": "CHANGE_IN_CAPACITY", "number": -3}, "number: the target capacity (-1) is below 0."),
+    ({"adjustment_type": "CHANGE_IN_CAPACITY", "number": 9}, "number: The target capacity (11) is greater"),
+    ({"adjustment_type": "CHANGE_IN_PERCENTAGE", "number": 0}, "number: must not be 0."),
+    ({"adjustment_type": "CHANGE_IN_PERCENTAGE", "number": 10000}, "number: must be a percentage from -1000 to 1000."),
+    ({"adjustment_type": "CHANGE_IN_CAPACITY", "number": 1, "min_step": 2}, "min_step: is for CHANGE_IN_PERCENTAGE"),
+    ({"min_size": 6}, "min_size: 6 is above the max_size 5."),
+    ({"min_size": 3}, "min_size: The target capacity (2) is less than the cluster's min_size (3)."),
+    ({"max_size": 1}, "max_size: The target capacity (2) is greater than the cluster's max_size (1)."),
+]
+
+
+@pytest.mark.parametrize(("body", "words"), RESIZES, ids=range(len(RESIZES)))
+def test_a_resize_that_makes_no_sense_is_refused(api: Caller, body: dict[str, Any], words: str) -> None:
+    cluster = make_cluster(size=2, max_size=5)
+    answer = api.post(f"/clusters/{cluster.uuid}/resize", body)
+    assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
+    assert not ActionPlan.objects.exists()
+
+
+def test_nodes_that_cannot_join_are_refused_by_name(api: Caller) -> None:
+    cluster, other = make_cluster(), make_cluster("other", size=1)
+    owned, broken = Node.objects.get(), make_member(status="ERROR")
+    path = f"/clusters/{cluster.uuid}/add_nodes"
+    refusals = {
+        f"nodes: node {owned.uuid} is already owned by cluster {other.uuid}.": (409, [owned.uuid]),
+        f"nodes: node {broken.uuid} is ERROR; only ACTIVE nodes join a cluster.": (409, [broken.uuid]),
+        f"nodes: there is no node {cluster.uuid}.": (400, [cluster.uuid]),
+        f"nodes: node {owned.uuid} stands there 2 times.": (400, [owned.uuid, owned.uuid]),
+        "nodes: must name at least one node.": (400, []),
+    }
+    for words, (status, uuids) in refusals.items():
+        answer = api.post(path, {"nodes": [str(uuid) for uuid in uuids]})
+        assert (answer.status_code, fault(answer)) == (status, words)
+    assert api.post(path, {"nodes": ["web-1"]}).status_code == 400
+
+
+def test_nodes_that_are_no_members_do_not_leave(api: Caller) -> None:
+    cluster, _ = make_cluster(), make_cluster("other", size=1)
+    owned = Node.objects.get()
+    answer = api.post(f"/clusters/{cluster.uuid}/del_nodes", {"nodes": [str(owned.uuid)]})
+    words = f"nodes: node {owned.uuid} is no member of cluster {cluster.uuid}."
+    assert (answer.status_code, fault(answer)) == (409, words)
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ({"op": "replace", "path": "/name", "value": ""}, "name"),
+        ({"op": "replace", "path": "/name", "value": 5}, "name: must be a text."),
+        ({"op": "replace", "path": "/timeout", "value": "soon"}, "timeout: must be a whole number"),
+        ({"op": "replace", "path": "/profile", "value": "nope"}, "profile: there is no profile nope."),
+        ({"op": "replace", "path": "/profile", "value": None}, "profile: must be a text."),
+        ({"op": "replace", "path": "/desired_capacity", "value": 3}, "is an internal attribute"),
+        ({"op": "replace", "path": "/min_size", "value": 3}, "is an internal attribute"),
+        ({"op": "remove", "path": "/name"}, "is a mandatory attribute"),
+        ({"op": "replace", "path": "/name", "value": "a cluster"}, "It changes nothing."),
+    ],
+)
+def test_a_patch_that_makes_no_sense_is_refused(api: Caller, step: dict[str, Any], words: str) -> None:
+    cluster = make_cluster("a cluster")
+    answer = api.patch(f"/clusters/{cluster.uuid}", [step])
+    assert (answer.status_code, words in fault(answer)) == (400, True), fault(answer)
+
+
+# Policies
+
+
+def test_the_policies_of_a_cluster_are_listed_in_the_order_in_which_they_are_asked(api: Caller) -> None:
+    cluster = make_cluster("web")
+    for name, priority in (("late", 300), ("early", 100)):
+        PolicyBinding.objects.create(cluster=cluster, policy=make_policy(name, f"type of {name}"), priority=priority)
+    shown = api.get("/clusters/web/policies").json()["cluster_policies"]
+    assert [(row["policy_name"], row["priority"], row["enabled"]) for row in shown] == [
+        ("early", 100, True),
+        ("late", 300, True),
+    ]
+    assert api.get("/clusters/web").json()["policies"] == [row["policy_uuid"] for row in shown]
+    assert api.get("/clusters/web/policies/early").json() == shown[0]
+
+
+@pytest.mark.parametrize("path", ["/clusters/nope/policies", "/clusters/web/policies/nope"])
+def test_a_policy_that_a_cluster_has_not_is_404(api: Caller, path: str) -> None:
+    make_cluster("web")
+    make_policy("nope")
+    assert api.get(path).status_code == 404
+
+
+def test_attaching_twice_is_refused(api: Caller) -> None:
+    cluster, policy = make_cluster("web"), make_policy("small first", "a type")
+    PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=1)
+    answer = api.post("/clusters/web/policies", {"policy": "small first"})
+    words = f"policy: policy {policy.uuid} is attached to cluster {cluster.uuid} already."
+    assert (answer.status_code, fault(answer)) == (409, words)
+    make_policy("large first", "a type")
+    answer = api.post("/clusters/web/policies", {"policy": "large first"})
+    assert (answer.status_code, fault(answer)) == (
+        409,
+        f"policy: the cluster has policy {policy.uuid} of type a type already.",
+    )
+
+
+def test_an_unknown_policy_is_refused(api: Caller) -> None:
+    make_cluster("web")
+    answer = api.post("/clusters/web/policies", {"policy": "nope"})
+    assert (answer.status_code, fault(answer)) == (400, "policy: there is no policy nope.")
+
+
+# Rights
+
+OPERATIONS = [
+    ("POST", "/clusters", WEB),
+    ("PATCH", "/clusters/web", [{"op": "replace", "path": "/name", "value": "db"}]),
+    ("DELETE", "/clusters/web", None),
+    ("POST", "/clusters/web/scale_out", {}),
+    ("POST", "/clusters/web/actions", {"check": {}}),
+    ("POST", "/clusters/web/policies", {"policy": "small first"}),
+    ("PATCH", "/clusters/web/policies/small first", [{"op": "replace", "path": "/enabled", "value": False}]),
+    ("DELETE", "/clusters/web/policies/small first", None),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), OPERATIONS, ids=range(len(OPERATIONS)))
+def test_readers_may_look_and_do_nothing(api: Caller, reader: User, method: str, path: str, body: Any) -> None:
+    PolicyBinding.objects.create(cluster=make_cluster("web"), policy=make_policy("small first"), priority=1)
+    reading = Caller(reader, "1.12")
+    assert reading.get("/clusters/web/policies/small first").status_code == 200
+    assert reading.call(method, path, body).status_code == 403
+    assert not ActionPlan.objects.exists()
+
+
+def test_who_has_no_right_sees_no_clusters(api: Caller, stranger: User) -> None:
+    make_cluster("web")
+    asking = Caller(stranger, "1.12")
+    for path in ("/clusters", "/clusters/web", "/clusters/web/policies"):
+        assert asking.get(path).status_code == 403
+
+
+def test_who_may_start_no_plan_may_have_it_made_alone(api: Caller, stranger: User) -> None:
+    make_cluster("web")
+    stranger.user_permissions.set(Permission.objects.filter(codename="operate_cluster"))
+    asking = Caller(User.objects.get(pk=stranger.pk), "1.12")
+    assert asking.post("/clusters/web/scale_out").status_code == 403
+    assert action_of(asking.post("/clusters/web/scale_out", {"plan_only": True})).action_plan.state == "RECOMMENDED"
+
+
+# Lists
+
+
+@pytest.mark.parametrize("path", ["/clusters", "/clusters/detail", "/clusters/web", "/clusters/web/policies"])
+def test_before_1_12_there_are_no_clusters(cloud_admin: User, path: str) -> None:
+    assert Caller(cloud_admin, "1.11").get(path).status_code == 406
+
+
+def names(api: Caller, query: str) -> list[str]:
+    return [row["name"] for row in api.get(f"/clusters?{query}").json()["clusters"]]
+
+
+def test_a_list_is_sorted_and_comes_in_pages(api: Caller) -> None:
+    for name in ("c", "a", "b"):
+        make_cluster(name)
+    first = api.get("/clusters?sort_key=name&limit=2").json()
+    assert [row["name"] for row in first["clusters"]] == ["a", "b"]
+    second = api.get(first["next"].removeprefix("http://testserver/v1")).json()
+    assert [row["name"] for row in second["clusters"]] == ["c"]
+    assert "nodes" not in first["clusters"][0]
+
+
+def test_a_list_is_filtered(api: Caller) -> None:
+    make_cluster("web")
+    make_cluster("db", status="ERROR", profile=make_profile("large"))
+    assert names(api, "name=db") == ["db"]
+    assert names(api, "status=ERROR") == ["db"]
+    assert names(api, "status=ERROR&status=ACTIVE&sort_key=name") == ["db", "web"]
+    assert names(api, "profile=large") == ["db"]
+
+
+@pytest.mark.parametrize("query", ["status=FINE", "foo=1", "sort_key=timeout"])
+def test_a_list_that_makes_no_sense_is_refused(api: Caller, query: str) -> None:
+    assert api.get(f"/clusters?{query}").status_code == 400
+
+
+def test_a_name_that_several_clusters_have_names_none(api: Caller) -> None:
+    make_cluster("web")
+    make_cluster("web")
+    answer = api.get("/clusters/web")
+    words = "Multiple results found matching the query criteria 'web'. Please be more specific."
+    assert (answer.status_code, fault(answer)) == (400, words)
+
+
+@pytest.mark.parametrize("path", ["", "/scale_out", "/actions", "/policies"])
+def test_a_cluster_that_is_not_there_is_404(api: Caller, path: str) -> None:
+    method = "POST" if path else "GET"
+    assert (
+        api.call(method, f"/clusters/{uuid4()}{path}", {"check": {}} if path == "/actions" else None).status_code
+        == 404
+    )
+
+
+@pytest.mark.parametrize("count", [10, 1000])
+def test_a_list_of_clusters_takes_as_many_queries_whatever_its_length(
+    api: Caller, count: int, django_assert_num_queries: Any
+) -> None:
+    profile = make_profile("other")
+    Cluster.objects.bulk_create(Cluster(name=str(number), profile=profile) for number in range(count))
+    api.get("/goals")
+    with django_assert_num_queries(3):  # the clusters, their nodes, their policies
+        assert len(api.get("/clusters/detail?limit=1000").json()["clusters"]) == count
+
+
+@pytest.mark.parametrize("count", [10, 1000])
+def test_a_list_of_members_takes_one_query_whatever_its_length(
+    api: Caller, count: int, django_assert_num_queries: Any
+) -> None:
+    cluster = make_cluster("web")
+    Node.objects.bulk_create(
+        Node(name=str(number), profile=cluster.profile, cluster=cluster, index=number) for number in range(count)
+    )
+    api.get("/goals")
+    with django_assert_num_queries(1):
+        assert len(api.get("/nodes/detail?cluster=web&limit=1000").json()["nodes"]) == count
