@@ -316,6 +316,9 @@ POLICY_TYPES = read_list(
     [
         "cluster.policies.scaling.Scaling",
         "cluster.policies.batch.Batch",
+        "cluster.policies.zone_placement.ZonePlacement",
+        "cluster.policies.affinity.Affinity",
+        "cluster.policies.deletion.Deletion",
         "cluster.policies.health.Health",
     ],
 )

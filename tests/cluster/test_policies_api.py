@@ -70,6 +70,19 @@ def test_before_1_12_there_are_no_policies(cloud_admin: User, path: str) -> None
             {"type": "senlin.policy.health-1.2", "spec": {"recovery": {"operation": "PRAY"}}},
             "spec: recovery.operation: 'PRAY' is not one of",
         ),
+        (
+            {"type": "senlin.policy.deletion-1.1", "spec": {"criteria": "UGLIEST_FIRST"}},
+            "spec: criteria: 'UGLIEST_FIRST' is not one of",
+        ),
+        (
+            {"type": "senlin.policy.zone_placement-1.0", "spec": {"zones": [{"name": "a"}, {"name": "a"}]}},
+            "spec: zones: a stands there 2 times.",
+        ),
+        (
+            {"type": "senlin.policy.zone_placement-1.0", "spec": {"zones": [{"name": "a", "weight": 0}]}},
+            "spec: zones.0.weight: 0 is less than the minimum of 1",
+        ),
+        ({"type": "senlin.policy.affinity-1.0", "spec": {"availability_zone": ""}}, "spec: availability_zone: ''"),
         ({"foo": 1}, "Unknown attribute for argument policy: foo"),
         ({"uuid": "x"}, "Cannot set read only field."),
     ],

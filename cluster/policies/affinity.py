@@ -1,0 +1,131 @@
+"""On which hosts the nodes of a cluster are."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import OuterRef, Q, Subquery, TextField
+from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce
+
+from cluster.models import Cluster, ComputeNode, Flavor, Server
+from cluster.models.compute import RESOURCES
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
+from cluster.policies.changes import find_change
+from cluster.policies.properties import section
+from cluster.policies.zone_placement import INFEASIBLE
+from cluster.sizes import MOST_NODES
+
+APART, SOFTLY_APART = "anti-affinity", "soft-anti-affinity"
+
+
+@dataclass
+class Host:
+    """A host that can take servers: how many nodes of the cluster it has, and for how many more there is room."""
+
+    name: str
+    zone: str
+    nodes: int
+    room: int
+
+    @property
+    def rank(self) -> tuple[int, int, str]:
+        """What is the smallest for the host that comes next."""
+        return self.nodes, -self.room, self.name
+
+
+class Affinity(PolicyType):
+    """Asked after the zones have been chosen: each host is in its node's zone."""
+
+    name = "senlin.policy.affinity-1.0"
+    description = "How the nodes of a cluster are spread over hosts."
+    priority = 310
+    targets = {When.BEFORE: frozenset({"CLUSTER_SCALE_OUT", "CLUSTER_RESIZE", "NODE_CREATE"})}
+    schema = {
+        "type": "object",
+        "properties": {
+            "servergroup": section(
+                "how near to each other servers are",
+                policies={
+                    "enum": [APART, SOFTLY_APART],
+                    "default": APART,
+                    "description": "no two on one host, or as evenly on hosts as can be",
+                },
+            ),
+            "availability_zone": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 255,
+                "description": "the only zone whose hosts are taken; left out: any",
+            },
+        },
+        "additionalProperties": False,
+    }
+
+    def pre_op(self, check: PolicyCheck) -> None:
+        count = find_change(check)
+        if count <= 0:
+            return
+        hosts = self.find_hosts(check)
+        decided = check.data.get("placement", {}).get("placements") or [{} for _ in range(count)]
+        placements = [self.place(hosts, one) for one in decided]
+        check.data["placement"] = {"count": count, "placements": placements}
+
+    def place(self, hosts: list[Host], decided: Mapping[str, Any]) -> dict[str, Any]:
+        """Return where a new node is to be: on the host that has the fewest, of its zone where that is decided."""
+        fitting = [one for one in hosts if self.takes(one) and one.zone == decided.get("zone", one.zone)]
+        if not fitting:
+            raise PolicyRefused(f"{INFEASIBLE}: {self.lack(decided.get('zone'))}.")
+        best = min(fitting, key=lambda host: host.rank)
+        best.nodes, best.room = best.nodes + 1, best.room - 1
+        return {**decided, "zone": best.zone, "host": best.name}
+
+    def takes(self, host: Host) -> bool:
+        return host.room > 0 and (host.nodes == 0 or self.spec["servergroup"]["policies"] == SOFTLY_APART)
+
+    def lack(self, zone: str | None) -> str:
+        without = " without a node of the cluster" if self.spec["servergroup"]["policies"] == APART else ""
+        where = zone or self.spec.get("availability_zone")
+        return f"no host{f' of {where}' if where else ''} that is enabled and up has room{without}"
+
+    def find_hosts(self, check: PolicyCheck) -> list[Host]:
+        """Return the hosts that are enabled and up, in four queries."""
+        nodes = ComputeNode.objects.present().filter(status=ComputeNode.Status.ENABLED, state=ComputeNode.State.UP)
+        if "availability_zone" in self.spec:
+            nodes = nodes.filter(zone=self.spec["availability_zone"])
+        use, have = Server.objects.use_by_node(nodes), find_spread(check)
+        needed = find_needed(check.cluster)
+        return [
+            Host(node.hostname, node.zone, have[node.hostname], find_room(node, use.get(node.pk, {}), needed))
+            for node in nodes
+        ]
+
+
+def find_spread(check: PolicyCheck) -> Counter[str]:
+    """Return how many of the cluster's nodes, but for one that is being created, are or will be on each host."""
+    servers = Server.objects.present().filter(uuid=OuterRef("physical_id")).order_by()
+    host = Coalesce(
+        Subquery(servers.values("node__hostname")[:1]), KT("data__placement__host"), output_field=TextField()
+    )
+    members = check.cluster.members().order_by()
+    if check.node:
+        members = members.exclude(pk=check.node.pk)
+    return Counter(members.values_list(host, flat=True))
+
+
+def find_needed(cluster: Cluster) -> Mapping[str, int]:
+    """Return what a node of the cluster takes of each resource; nothing, where its flavor is not known here."""
+    named = cluster.profile.spec["flavor"]
+    flavors = Flavor.objects.present().filter(Q(flavor_id=named) | Q(name=named))
+    return flavors.values(*RESOURCES).first() or dict.fromkeys(RESOURCES, 0)
+
+
+def find_room(node: ComputeNode, used: Mapping[str, int], needed: Mapping[str, int]) -> int:
+    """Return how many such nodes a host has room for."""
+    rooms = [
+        (getattr(node, f"capacity_{resource}") - used.get(resource, 0)) // needed[resource]
+        for resource in RESOURCES
+        if needed[resource]
+    ]
+    return int(min([*rooms, MOST_NODES]))

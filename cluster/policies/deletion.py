@@ -1,0 +1,48 @@
+"""Which nodes go when a cluster shrinks, and how."""
+
+from cluster.candidates import Criteria, choose
+from cluster.policies.base import PolicyCheck, PolicyType, When
+from cluster.policies.changes import find_change, find_named
+from cluster.policies.properties import seconds
+
+
+class Deletion(PolicyType):
+    name = "senlin.policy.deletion-1.1"
+    description = "Which nodes go when a cluster shrinks, and how."
+    priority = 400
+    targets = {
+        When.BEFORE: frozenset({"CLUSTER_SCALE_IN", "CLUSTER_DEL_NODES", "CLUSTER_RESIZE", "NODE_DELETE"}),
+    }
+    schema = {
+        "type": "object",
+        "properties": {
+            "criteria": {
+                "enum": Criteria.values,
+                "default": Criteria.RANDOM.value,
+                "description": "which go first of the nodes that are well",
+            },
+            "destroy_after_deletion": {
+                "type": "boolean",
+                "default": True,
+                "description": "whether their servers are deleted, or stay as nodes without a cluster",
+            },
+            "grace_period": seconds("how long it is waited before they go", 0),
+            "reduce_desired_capacity": {
+                "type": "boolean",
+                "default": True,
+                "description": "whether fewer nodes are wanted afterwards",
+            },
+        },
+        "additionalProperties": False,
+    }
+
+    def pre_op(self, check: PolicyCheck) -> None:
+        count = -find_change(check)
+        if count <= 0:
+            return
+        decided = check.data.get("deletion", {})
+        candidates = find_named(check) or choose(
+            check.cluster.members(), count, self.spec["criteria"], decided.get("zones")
+        )
+        how = {name: value for name, value in self.spec.items() if name != "criteria"}
+        check.data["deletion"] = {**decided, "count": count, "candidates": candidates, **how}

@@ -1,0 +1,111 @@
+"""In which availability zones the nodes of a cluster are."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from cluster.candidates import NEVER_CREATED, UNHEALTHY, Criteria, choose, find_zone
+from cluster.models import ComputeNode
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
+from cluster.policies.changes import find_change, find_named
+
+MOST_WEIGHT = 10_000
+USUAL_WEIGHT = 100
+SIZED = frozenset({"CLUSTER_SCALE_OUT", "CLUSTER_SCALE_IN", "CLUSTER_RESIZE", "NODE_CREATE"})
+INFEASIBLE = "There is no feasible plan to handle all nodes"
+
+
+class ZonePlacement(PolicyType):
+    """Of two zones with weights 2 and 1 the first has twice as many nodes, as near as whole nodes come to it."""
+
+    name = "senlin.policy.zone_placement-1.0"
+    description = "In which availability zones the nodes of a cluster are."
+    priority = 300
+    targets = {When.BEFORE: SIZED}
+    schema = {
+        "type": "object",
+        "properties": {
+            "zones": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 100,
+                "description": "the zones, each with its name and its weight: its share of the nodes",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "name": {"type": "string", "minLength": 1, "maxLength": 255},
+                        "weight": {"type": "integer", "minimum": 1, "maximum": MOST_WEIGHT, "default": USUAL_WEIGHT},
+                    },
+                    "required": ["name"],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        "required": ["zones"],
+        "additionalProperties": False,
+    }
+
+    @classmethod
+    def find_flaw(cls, spec: Mapping[str, Any]) -> str | None:
+        name, times = Counter(zone["name"] for zone in spec["zones"]).most_common(1)[0]
+        return f"zones: {name} stands there {times} times." if times > 1 else None
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        super().__init__(spec)
+        self.weights = {zone["name"]: zone.get("weight", USUAL_WEIGHT) for zone in spec["zones"]}
+
+    def pre_op(self, check: PolicyCheck) -> None:
+        change = find_change(check)
+        if change > 0:
+            self.spread(check, change)
+        elif change < 0 and not find_named(check):
+            self.thin_out(check, -change)
+
+    def spread(self, check: PolicyCheck, count: int) -> None:
+        """Have each new node be where the zone then has the fewest for its weight."""
+        if any("host" in one for one in check.data.get("placement", {}).get("placements", [])):
+            raise PolicyRefused(f"{INFEASIBLE}: their hosts were chosen before their zones. Change the priorities.")
+        have, weights = self.find_spread(check), self.find_usable()
+        chosen = []
+        for _ in range(count):
+            zone = min(weights, key=lambda name: (have[name] + 1) / weights[name])
+            have[zone] += 1
+            chosen.append(zone)
+        zones = {zone: chosen.count(zone) for zone in dict.fromkeys(chosen)}
+        check.data["creation"] = {**check.data.get("creation", {}), "count": count, "zones": zones}
+        check.data["placement"] = {"count": count, "placements": [{"zone": zone} for zone in chosen]}
+
+    def thin_out(self, check: PolicyCheck, count: int) -> None:
+        """Have those go that are not well, then some where they leave the others spread as they should be."""
+        members, have = check.cluster.members(), self.find_spread(check)
+        unwell = members.filter(UNHEALTHY | NEVER_CREATED)
+        first = choose(unwell, count, Criteria.OLDEST_FIRST)
+        leaving = Counter(
+            zone or "" for zone in members.filter(uuid__in=first).order_by().values_list(find_zone(), flat=True)
+        )
+        have.subtract(leaving)
+        while leaving.total() < count and have.total() > 0:
+            zone = max(have, key=lambda name: self.surplus(name, have[name]))
+            have[zone] -= 1
+            leaving[zone] += 1
+        check.data["deletion"] = {**check.data.get("deletion", {}), "count": count, "zones": dict(leaving)}
+
+    def surplus(self, zone: str, have: int) -> tuple[bool, float]:
+        """Return what is the largest for the zone that the next one leaves: one where none shall be, while any is."""
+        return have > 0 and zone not in self.weights, have / self.weights.get(zone, 1)
+
+    def find_spread(self, check: PolicyCheck) -> Counter[str]:
+        """Return how many of the cluster's nodes, but for one that is just being created, are in each zone."""
+        members = check.cluster.members()
+        if check.node:
+            members = members.exclude(pk=check.node.pk)
+        return Counter(zone or "" for zone in members.order_by().values_list(find_zone(), flat=True))
+
+    def find_usable(self) -> dict[str, int]:
+        """Return the weights of the zones that can take servers now. Raises: `PolicyRefused`, if none can."""
+        up = ComputeNode.objects.present().filter(status=ComputeNode.Status.ENABLED, state=ComputeNode.State.UP)
+        standing = set(up.filter(zone__in=self.weights).order_by().values_list("zone", flat=True).distinct())
+        usable = {name: weight for name, weight in self.weights.items() if name in standing}
+        if not usable:
+            raise PolicyRefused(f"{INFEASIBLE}: no host of {', '.join(self.weights)} is enabled and up.")
+        return usable
