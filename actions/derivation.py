@@ -1,11 +1,13 @@
 """Actions that another one derives while it runs: how it makes them, and what becomes of it when they have ended."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
 
 from actions.dependents import WORDS
 from actions.models import Action, ActionEvent, ActionParent
@@ -51,10 +53,15 @@ def waiting_for(number: int) -> str:
     return f"Action waits for {'the action' if number == 1 else f'{number} actions'} that it derived."
 
 
-def turn_round(action: Action) -> None:
-    """Have an action wait for those that were planned, which waited for it until now, in one statement."""
+def turn_round(action: Action, delay: float) -> None:
+    """Have an action wait for those that were planned, which waited for it until now, in one statement.
+
+    With a ``delay``, in seconds, these do not begin before it is over.
+    """
     planned = ActionParent.objects.filter(parent=action, child__derived_from=action)
     planned.update(child=F("parent"), parent=F("child"))
+    if delay:
+        action.derived.pending().update(due_time=timezone.now() + timedelta(seconds=delay))
 
 
 class Derivation(PhaseRecord):
@@ -88,5 +95,5 @@ class Derivation(PhaseRecord):
         # The rows come before the lock of the plan, which is then held for a moment only.
         write_actions(self.action.action_plan_id, derived, self.action)
         if turns:
-            turn_round(self.action)
+            turn_round(self.action, self.outcome.delay)
         self.write(phase, hold=True, guards=guards)

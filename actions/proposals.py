@@ -3,9 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from uuid import UUID, uuid4
+
+from django.utils import timezone
 
 from actions.models import Action, ActionParent
 from watcher_site.refusals import Invalid
@@ -37,6 +40,11 @@ class ProposedAction:
     """Another action that is proposed with it, which will derive it."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """What its type finds as the action's data when it runs for the first time."""
+    delay: float = 0
+    """For how many seconds from the writing of its row it does not begin.
+
+    One that is planned does not begin before the one that derives it says so: see `actions.types.base.Outcome`.
+    """
 
 
 def check_graph(actions: Sequence[ProposedAction]) -> None:
@@ -125,6 +133,7 @@ def generations(proposed: Sequence[ProposedAction]) -> Iterator[list[UUID]]:
 
 
 def make_row(plan_pk: int, action: ProposedAction, derived_from: Action | None) -> Action:
+    is_delayed = action.delay and not action.derived_from
     return Action(
         action_plan_id=plan_pk,
         uuid=action.uuid,
@@ -135,4 +144,5 @@ def make_row(plan_pk: int, action: ProposedAction, derived_from: Action | None) 
         derived_from=derived_from,
         data=dict(action.data),
         initial_data=dict(action.data) or None,
+        due_time=timezone.now() + timedelta(seconds=action.delay) if is_delayed else None,
     )

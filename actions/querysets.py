@@ -84,7 +84,7 @@ class ActionQuerySet(RecordQuerySet):
         return self.pending().released().due(now)
 
     def put_off(self) -> Self:
-        """Leave the pending ones that have begun once, the first to begin again first."""
+        """Leave the pending ones that have a time to begin, mostly again, the first to begin first."""
         return self.pending().exclude(due_time=None).order_by("due_time")
 
     def interrupted(self) -> Self:

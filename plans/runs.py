@@ -119,6 +119,11 @@ class PlanRun:
         self.later = list(self.actions.put_off().values_list("due_time", "pk"))
         return bool(self.later)
 
+    def remember_delayed(self, action: Action) -> None:
+        """Remember what an action derived and what is not to begin at once."""
+        for later in self.actions.put_off().filter(derived_from=action.pk).values_list("due_time", "pk"):
+            heappush(self.later, later)
+
     def cancel(self) -> None:
         """Begin nothing more; what runs stops at its next checkpoint."""
         self.cancelling = True
@@ -258,6 +263,7 @@ class PlanRun:
             heappush(self.later, (action.due_time, action.pk))
         elif action.state == Action.State.PENDING and action.has_derived:
             self.walks.append(pages(DERIVED, deriving=action.pk))
+            self.remember_delayed(action)
             # Reports may overtake each other: those that it derived may have ended already.
             self.releases.consider(action.pk)
         else:

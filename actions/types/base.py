@@ -73,6 +73,8 @@ class Outcome:
     answer: Answer
     reason: str = ""
     derived: Sequence[ProposedAction] = ()
+    delay: float = 0
+    """For how many seconds those that were planned to be derived do not begin yet."""
 
 
 DONE = Outcome(Answer.OK)
