@@ -13,7 +13,17 @@ from audits.engine import DecisionEngine
 from audits.models import Audit, AuditTemplate
 from cluster.json_lines import parse
 from cluster.loading import load_topology
-from cluster.models import ComputeNode, Flavor, HostAggregate, Pool, Server, StorageNode, Volume, VolumeType
+from cluster.models import (
+    BalancingPool,
+    ComputeNode,
+    Flavor,
+    HostAggregate,
+    Pool,
+    Server,
+    StorageNode,
+    Volume,
+    VolumeType,
+)
 from plans.models import ActionPlan
 from watcher_site.locks import lock_table
 from watcher_site.refusals import Conflict
@@ -27,6 +37,7 @@ DELETED = "ci-runner-6"
 AT_WORK = {*ActionPlan.State} - ActionPlan.DELETABLE
 # What points at others comes before them.
 KINDS: dict[str, Any] = {
+    "balancing_pools": BalancingPool,
     "volumes": Volume,
     "pools": Pool,
     "storage_nodes": StorageNode,

@@ -9,6 +9,7 @@ from django.db import transaction
 from cluster.drivers.base import cloud
 from cluster.entries import Collection, Entry, Report, count, find, match, require_unique, write, write_members
 from cluster.json_lines import Misfit
+from cluster.loading_balancing import load_balancing
 from cluster.loading_storage import load_storage
 from cluster.models import ComputeNode, Flavor, HostAggregate, Server
 from cluster.topology import check_topology
@@ -54,8 +55,9 @@ def load_topology(document: Any) -> Report:
         entry.row.node = places[entry.path]
     write(server_entries)
     others = [*load_aggregates(document, hosts), *load_flavors(document)]
-    storage = load_storage(document, by_name_and_uuid([*servers, *(entry.row for entry in server_entries)]))
-    return count([*node_entries, *server_entries, *others, *storage])
+    named = by_name_and_uuid([*servers, *(entry.row for entry in server_entries)])
+    storage, pools = load_storage(document, named), load_balancing(document, named)
+    return count([*node_entries, *server_entries, *others, *storage, *pools])
 
 
 def by_name_and_uuid(servers: list[Server]) -> dict[str, Server]:

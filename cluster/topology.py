@@ -7,6 +7,7 @@ from jsonschema.exceptions import ValidationError
 
 from cluster.json_lines import Misfit, check_values
 from cluster.models import ComputeNode, Server, StorageNode, Volume
+from cluster.models.balancing import HEAVIEST, LAST_PORT
 from watcher_site.messages import cut
 
 TEXT = {"type": "string", "maxLength": 255}
@@ -31,6 +32,8 @@ KINDS = {
     "storage_nodes": "storage node",
     "pools": "pool",
     "volumes": "volume",
+    "balancing_pools": "load-balancer pool",
+    "members": "member of a pool",
 }
 # What must not stand twice in one list.
 UNIQUE = {
@@ -42,6 +45,7 @@ UNIQUE = {
     "storage_nodes": ("host", "uuid"),
     "pools": ("name", "uuid"),
     "volumes": ("name", "uuid"),
+    "balancing_pools": ("name", "uuid"),
 }
 
 
@@ -125,10 +129,21 @@ SCHEMA: dict[str, Any] = {
             metadata=OBJECT,
             created_at=NAME,
         ),
+        "balancing_pools": entries(
+            ["name"],
+            uuid=UUID,
+            name=NAME,
+            members=entries(
+                ["server", "port"],
+                server=NAME,
+                port={"type": "integer", "minimum": 1, "maximum": LAST_PORT},
+                weight={"type": "integer", "minimum": 0, "maximum": HEAVIEST},
+                connections=WHOLE,
+            ),
+        ),
     },
     "additionalProperties": False,
 }
-PROPERTIES = {name: list(entry["items"]["properties"]) for name, entry in SCHEMA["properties"].items()}
 
 
 def check_topology(document: Any) -> None:
@@ -145,7 +160,8 @@ def check_topology(document: Any) -> None:
 def describe(problem: ValidationError) -> Misfit:
     path = list(problem.absolute_path)
     if problem.validator == "additionalProperties":
-        kind, known = (KINDS[str(path[0])], PROPERTIES[str(path[0])]) if path else ("topology", list(PROPERTIES))
+        kind = next((KINDS[part] for part in reversed(path) if isinstance(part, str)), "topology")
+        known = cast(dict[str, Any], problem.schema)["properties"]
         stray = next(name for name in cast(dict[str, Any], problem.instance) if name not in known)
         return Misfit([*path, stray], f"is no attribute of a {kind}.")
     if problem.validator == "anyOf":

@@ -6,6 +6,8 @@ from typing import Any
 from actions.models import Action, ActionParent
 from audits.models import Audit, Goal, Strategy
 from cluster.models import (
+    BalancingMember,
+    BalancingPool,
     Cluster,
     ComputeNode,
     Flavor,
@@ -127,6 +129,14 @@ def make_pool(name: str = "a@lvm#one", *, volume_types: Iterable[VolumeType] = (
     pool = Pool(**{"name": name, "storage_node": node, "total_capacity_gb": 100, **columns})
     pool.account(0, 0)
     pool.save()
+    return pool
+
+
+def make_balancing_pool(name: str = "web", *members: Server, **columns: Any) -> BalancingPool:
+    """Make a pool of the embedded load balancer, with members that all have these columns."""
+    pool = BalancingPool.objects.create(name=name)
+    for server in members:
+        BalancingMember.objects.create(pool=pool, server=server, **{"port": 80, **columns})
     return pool
 
 

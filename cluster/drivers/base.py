@@ -6,13 +6,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.conf import settings
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from cluster.contents import CloudContents
+
+if TYPE_CHECKING:
+    from cluster.balancing.base import Balancer
 
 Checkpoint = Callable[[], None]
 
@@ -190,6 +193,14 @@ class Cloud(ABC):
             CloudMisconfigured: our tables do not mirror this cloud, but are all that there is.
         """
         raise CloudMisconfigured("WATCHER_CLOUD: this cloud lives in our own tables: nothing is read into them.")
+
+    def make_balancer(self) -> "Balancer":
+        """Return what balances the load of this cloud.
+
+        Raises:
+            CloudMisconfigured: nothing does, that this driver knows of.
+        """
+        raise CloudMisconfigured("WATCHER_CLOUD: the driver of this cloud knows of no load balancers.")
 
     @abstractmethod
     def find_server(self, server: str) -> CloudServer:

@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from cluster.balancing.embedded import EmbeddedBalancer
 from cluster.drivers.base import (
     Checkpoint,
     CloudFlavor,
@@ -49,6 +50,9 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
     While it waits, ``task_state`` says what is going on, and ``destination`` holds the room. Both stay behind if
     the process dies, until `reconcile` or `abort_migration`.
     """
+
+    def make_balancer(self) -> EmbeddedBalancer:
+        return EmbeddedBalancer()
 
     def find_server(self, server: str) -> CloudServer:
         return describe(self.read(server))

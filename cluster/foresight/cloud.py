@@ -40,6 +40,7 @@ from cluster.drivers.rules import (
     state_after_rebuild,
 )
 from cluster.drivers.scheduler import check_growth, choose_among, size
+from cluster.foresight.balancing import ForeseenBalancer
 from cluster.foresight.rooms import Rooms
 from cluster.foresight.storage import ForeseenStorage
 from cluster.models import ComputeNode, Flavor, Server
@@ -78,6 +79,9 @@ class ForeseenCloud(ForeseenStorage):
         )
         loaded.load_storage()
         return loaded
+
+    def make_balancer(self) -> ForeseenBalancer:
+        return ForeseenBalancer()
 
     # Servers
 

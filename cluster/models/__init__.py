@@ -1,5 +1,6 @@
 """The cloud as tables, named as in the data models of the infra-optim API: memory in MB, disk in GB."""
 
+from cluster.models.balancing import BalancingMember, BalancingPool, Draining
 from cluster.models.clusters import Cluster
 from cluster.models.compute import ComputeNode, ComputeNodeQuerySet, Flavor, HostAggregate, Server
 from cluster.models.locks import Lock
@@ -11,9 +12,12 @@ from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, 
 from cluster.models.synchronization import Synchronization
 
 __all__ = [
+    "BalancingMember",
+    "BalancingPool",
     "Cluster",
     "ComputeNode",
     "ComputeNodeQuerySet",
+    "Draining",
     "Flavor",
     "HostAggregate",
     "Lock",

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from audits import demonstration
 from audits.models import Audit, AuditTemplate
-from cluster.models import ComputeNode, Flavor, HostAggregate, Pool, Server, StorageNode, Volume
+from cluster.models import BalancingPool, ComputeNode, Flavor, HostAggregate, Pool, Server, StorageNode, Volume
 from plans.models import ActionPlan
 from tests.builders import make_node
 from tests.plans.inline import run_waiting
@@ -40,6 +40,14 @@ def test_there_are_zones_aggregates_flavors_and_storage() -> None:
 def test_one_pool_is_nearly_full() -> None:
     load()
     assert Pool.objects.get(name="storage-01@nvme#one").free_capacity_gb == 130
+
+
+def test_a_pool_spreads_connections_over_the_web_servers() -> None:
+    load()
+    load("--again")
+    (pool,) = BalancingPool.objects.all()
+    members = pool.members.values_list("server__name", flat=True)
+    assert (pool.name, list(members)) == ("web-shop", [f"web-{number}" for number in range(1, 7)])
 
 
 def test_a_plan_of_some_size_is_recommended() -> None:

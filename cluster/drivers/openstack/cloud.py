@@ -4,6 +4,7 @@ from typing import Any
 
 from django.template.defaultfilters import pluralize
 
+from cluster.balancing.octavia import OctaviaBalancer
 from cluster.contents import CloudContents
 from cluster.drivers.base import (
     Checkpoint,
@@ -38,6 +39,9 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackRepairs, OpenStackVolumes):
 
     def __init__(self) -> None:
         self.access = Access()
+
+    def make_balancer(self) -> OctaviaBalancer:
+        return OctaviaBalancer(self.access)
 
     def read_contents(self, checkpoint: Checkpoint = proceed) -> CloudContents:
         with translated():

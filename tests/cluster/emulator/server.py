@@ -1,7 +1,7 @@
-"""An OpenStack cloud over HTTP for tests: Keystone, Nova, Placement, Cinder, Ironic as far as the driver asks.
+"""An OpenStack cloud over HTTP for tests: Keystone, Nova, Neutron, Placement, Cinder, Ironic and Octavia.
 
-It keeps state. An operation takes as many readings of what it is about as `Emulator.readings` says; each fault that a
-test orders strikes the requests that it names.
+It answers as far as the driver asks, and keeps state. An operation takes as many readings of what it is about as
+`Emulator.readings` says; each fault that a test orders strikes the requests that it names.
 """
 
 import json
@@ -20,7 +20,9 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from tests.cluster.emulator.cinder import Cinder
 from tests.cluster.emulator.ironic import Ironic
+from tests.cluster.emulator.neutron import Neutron
 from tests.cluster.emulator.nova import Nova
+from tests.cluster.emulator.octavia import Octavia
 from tests.cluster.emulator.placement import Placement
 
 USER, PASSWORD, PROJECT = "watcher", "a password of the emulator", "0f5b6a1c7d3e4f2a9b8c7d6e5f4a3b2c"
@@ -31,6 +33,8 @@ SERVICES = {
     "placement": "/placement",
     "block-storage": f"/volume/v3/{PROJECT}",
     "baremetal": "/baremetal",
+    "network": "/network",
+    "load-balancer": "/load-balancer",
 }
 
 
@@ -75,7 +79,8 @@ class Emulator:
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
         self.nova, self.placement, self.cinder, self.ironic = Nova(self), Placement(self), Cinder(self), Ironic(self)
-        parts = (self, self.nova, self.placement, self.cinder, self.ironic)
+        self.neutron, self.octavia = Neutron(self), Octavia(self)
+        parts = (self, self.nova, self.placement, self.cinder, self.ironic, self.neutron, self.octavia)
         self.routes = Map([rule for part in parts for rule in part.rules()], merge_slashes=False, strict_slashes=False)
 
     def start(self, port: int = 0) -> "Emulator":

@@ -1,0 +1,116 @@
+"""`Balancer`: the load balancers of a cloud, whose pools servers are moved into and out of."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import datetime
+
+from cluster.drivers.base import Checkpoint, CloudBusy, CloudError, cloud, proceed
+
+
+class BalancingPoolNotFound(CloudError):
+    def __init__(self, pool: str) -> None:
+        super().__init__(f"Load-balancer pool {pool} not found")
+
+
+class MemberDraining(CloudBusy):
+    """A server that is leaving a pool may still serve connections; ``until`` is the end of its grace period."""
+
+    def __init__(self, server: str, pool: str, connections: int | None, until: datetime) -> None:
+        what = "may still have connections" if connections is None else f"still has {connections} of its connections"
+        super().__init__(f"Instance {server} {what} in pool {pool}, which it has until {until:%H:%M:%S} UTC to end")
+        self.until = until
+
+
+@dataclass(frozen=True)
+class BalancerPool:
+    """A pool; ``load_balancer`` is the UUID of what it is part of, where the cloud has such things."""
+
+    uuid: str
+    name: str
+    load_balancer: str | None = None
+
+
+@dataclass(frozen=True)
+class PoolMember:
+    """A member of a pool.
+
+    ``server`` is its UUID, or None where somebody else added it and the pool does not tell; ``connections`` the number
+    of those that are open now, or None where the pool cannot tell. With ``weight`` 0 it gets no new ones.
+    """
+
+    server: str | None
+    port: int
+    weight: int
+    connections: int | None = None
+    address: str | None = None
+
+
+class Balancer(ABC):
+    """The load balancers of the cloud that `settings.CLOUD` names: `balancer` returns the one to use.
+
+    A pool is named by its UUID or its name, a server by its UUID. A server is in a pool once: however often, and by
+    however many processes, a call is made, there is one member afterwards, or none. So whoever goes on after a crash
+    just calls again; nothing has to be noted down in between. Every call returns when the load balancer has done what
+    was asked for, and long ones call the ``checkpoint`` as those of `Cloud` do, outside of any transaction.
+
+    All raise a `CloudError` with a message for people:
+
+    - `BalancingPoolNotFound`: there is no such pool.
+    - `CloudBusy`: not now. The load balancer is just being changed by somebody else, or connections are still open
+      (`MemberDraining`). The same call may be made again later: an action answers RETRY, as it does by itself.
+    - `OperationRefused`: not so. The server is in the pool with another port or has no address there, the load
+      balancer is broken, or an argument is out of its range.
+    - `CloudUnavailable`, `CloudMisconfigured`, `OperationFailed`: as in `Cloud`.
+    """
+
+    @abstractmethod
+    def find_pool(self, pool: str) -> BalancerPool:
+        """Raises: `BalancingPoolNotFound`."""
+
+    @abstractmethod
+    def members(self, pool: str) -> list[PoolMember]:
+        """Return all members, also those whose server is gone."""
+
+    @abstractmethod
+    def add_member(
+        self,
+        pool: str,
+        server: str,
+        port: int,
+        weight: int = 1,
+        subnet: str | None = None,
+        checkpoint: Checkpoint = proceed,
+    ) -> PoolMember:
+        """Have a server get connections; one that is a member already, or is leaving, gets this weight.
+
+        Args:
+            port: where the server takes connections, 1 to 65535.
+            weight: its share of new connections, 0 to 256.
+            subnet: the id or name of the one on which the pool reaches the server, where the cloud has any; otherwise
+                that of the load balancer's own address.
+
+        Raises:
+            ServerNotFound: there is no such server.
+        """
+
+    @abstractmethod
+    def remove_member(self, pool: str, server: str, grace_period: float = 0, checkpoint: Checkpoint = proceed) -> None:
+        """Take a server out of a pool, if it is in it. It may be gone from the cloud already.
+
+        With a ``grace_period``, in seconds, it gets no new connections from the first call on, and leaves at the first
+        call when none is open any more, or the period is over; until then the answer is `MemberDraining`. The period
+        counts from the first call, whichever process made it. A pool that cannot tell the connections has it last to
+        its end. Without a grace period the connections that are open are cut.
+
+        An action is tried again `settings.ACTION_RETRIES` times and no more: one that grants more time than those
+        pauses last goes by ``MemberDraining.until``, and asks again by itself.
+        """
+
+
+def balancer() -> Balancer:
+    """Return what balances the load of the cloud that is in use.
+
+    Raises:
+        CloudMisconfigured: its driver knows of nothing that does.
+    """
+    return cloud().make_balancer()

@@ -1,0 +1,48 @@
+"""``manage.py use_pool POOL``: open and close connections to the servers in a pool of the embedded load balancer."""
+
+from argparse import ArgumentTypeError
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from cluster.balancing.base import balancer
+from cluster.balancing.embedded import EmbeddedBalancer
+from cluster.drivers.base import CloudError
+from watcher_site import commands
+from watcher_site.refusals import Conflict, Refused
+
+MOST = 1_000_000
+
+
+class Command(commands.Command):
+    help = "Open and close connections to the servers in a pool of the embedded cloud, and show how many each has."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("pool", help="the pool's UUID or name")
+        parser.add_argument(
+            "--open", type=number, default=0, metavar="N", help="give N new connections to its servers"
+        )
+        parser.add_argument("--close", type=number, default=0, metavar="N", help="end N connections, or all")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.use(options["pool"], options["open"], options["close"])
+        except CloudError as problem:
+            raise Refused(str(problem)) from problem
+
+    def use(self, pool: str, opened: int, closed: int) -> None:
+        balancing = balancer()
+        if not isinstance(balancing, EmbeddedBalancer):
+            raise Conflict("WATCHER_CLOUD: the connections of a real cloud are its own.")
+        if opened:
+            balancing.open_connections(pool, opened)
+        if closed:
+            balancing.close_connections(pool, closed)
+        for member in balancing.members(pool):
+            self.stdout.write(f"{member.server} weight {member.weight} connections {member.connections}")
+
+
+def number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= MOST):
+        raise ArgumentTypeError(f"must be a whole number up to {MOST}")
+    return int(text)

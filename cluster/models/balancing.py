@@ -1,0 +1,78 @@
+"""Pools that a load balancer spreads connections over, and since when a server has been leaving one."""
+
+from typing import Self
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from cluster.models.compute import Server
+from watcher_site.records import Record, RecordQuerySet
+from watcher_site.storable import judge_text
+
+# As in Octavia. A member of weight 0 keeps its connections and gets no new ones.
+HEAVIEST = 256
+LAST_PORT = 65535
+
+
+class BalancingPoolQuerySet(RecordQuerySet):
+    def named(self, identifier: str) -> Self:
+        """Leave the present one with this UUID or name."""
+        if judge_text(identifier):
+            return self.none()
+        try:
+            return self.present().filter(uuid=UUID(identifier))
+        except ValueError:
+            return self.present().filter(name=identifier)
+
+
+class BalancingPool(Record):
+    """A pool of the embedded load balancer."""
+
+    name = models.CharField(max_length=255)
+
+    objects = BalancingPoolQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name = "load-balancer pool"
+        constraints = [models.UniqueConstraint("name", condition=Q(deleted_at=None), name="balancing_pool_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class BalancingMember(models.Model):
+    """A server in a pool of the embedded load balancer, which stays there when the server is deleted."""
+
+    pool = models.ForeignKey(BalancingPool, models.CASCADE, related_name="members")
+    server = models.ForeignKey(Server, models.CASCADE, related_name="+")
+    port = models.PositiveIntegerField(help_text="where the server takes connections")
+    weight = models.PositiveIntegerField(default=1, help_text="its share of new connections")
+    connections = models.PositiveIntegerField(default=0, help_text="those that are open now")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint("pool", "server", name="balancing_member_once"),
+            models.CheckConstraint(condition=Q(weight__lte=HEAVIEST), name="balancing_member_weight"),
+            models.CheckConstraint(condition=Q(port__gte=1, port__lte=LAST_PORT), name="balancing_member_port"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.server} in {self.pool}"
+
+
+class Draining(models.Model):
+    """That a server is leaving a pool of any cloud; its grace period is counted from here on, whoever counts."""
+
+    pool = models.UUIDField()
+    server = models.UUIDField()
+    since = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint("pool", "server", name="draining_once")]
+
+    def __str__(self) -> str:
+        return f"{self.server} out of {self.pool}"
