@@ -1,6 +1,6 @@
 """One action of a plan: its states, its place in the plan's graph, and the record of its phases."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -35,6 +35,10 @@ def is_skipped_by_a_person(action: Any) -> bool:
 
 def waits_for_derived(action: Any) -> bool:
     return bool(action.has_derived)
+
+
+def is_ahead(moment: datetime | None) -> bool:
+    return moment is not None and moment > timezone.now()
 
 
 class Action(StatefulModel):
@@ -267,12 +271,18 @@ class Action(StatefulModel):
         self.let_go()
 
     @transition(field=state, source=State.ONGOING, target=State.PENDING)
-    def put_off(self, reason: str) -> None:
-        """Something was in the way: its worker lets go of it, and it begins anew after a pause that doubles."""
-        pause = settings.ACTION_RETRY_INTERVAL * 2**self.retries
+    def put_off(self, reason: str, until: datetime | None = None) -> None:
+        """Something was in the way: its worker lets go of it, and it begins anew after a pause that doubles.
+
+        Where it is known ``until`` when that will be so, the pauses are short up to then, and do not count.
+        """
         self.owner = None
-        self.retries += 1
-        self.due_time = timezone.now() + timedelta(seconds=pause)
+        pause = timedelta(seconds=settings.ACTION_RETRY_INTERVAL)
+        if until is not None and is_ahead(until):
+            self.due_time = min(timezone.now() + pause, until)
+        else:
+            self.due_time = timezone.now() + pause * 2**self.retries
+            self.retries += 1
         if not self.has_derived:  # What is to go on began before, and keeps what it told then.
             self.start_time, self.outputs = None, {}
         self.status_message = cut(f"{PUT_OFF} {reason}")

@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from actions.derivation import verdict
-from actions.models import Action
+from actions.models import Action, is_ahead
 from actions.proposals import ProposedAction, check_graph
 from actions.types.base import ActionFailed, ActionType, Answer, Outcome, explain
 from cluster.drivers.base import CloudBusy
@@ -31,7 +31,7 @@ def ask(action_type: ActionType, action: Action) -> Outcome:
 def judge(action: Action, outcome: Outcome) -> Outcome:
     """Return an answer that is no failure. Raises: `ActionFailed`."""
     answer, reason = outcome.answer, outcome.reason
-    if answer is Answer.RETRY and action.retries >= settings.ACTION_RETRIES:
+    if answer is Answer.RETRY and not is_ahead(outcome.until) and action.retries >= settings.ACTION_RETRIES:
         raise ActionFailed(f"Exceeded maximum number of retries ({settings.ACTION_RETRIES}): {reason}")
     if answer in REASONS:
         raise ActionFailed(reason or REASONS[answer].format(action.uuid))
@@ -51,7 +51,7 @@ def read(action_type: ActionType, asked: str, has_planned: bool = False) -> Outc
     try:
         outcome = getattr(action_type, asked)()
     except CloudBusy as busy:
-        return Outcome(Answer.RETRY, explain(busy))
+        return Outcome(Answer.RETRY, explain(busy), until=busy.until)
     if flaw := find_flaw(outcome, has_planned):
         raise ActionFailed(f"{asked} of actions of type {action_type.name} {flaw}")
     check_graph(outcome.derived)

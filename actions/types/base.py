@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from typing import Any, ClassVar
 from uuid import UUID
@@ -75,6 +76,8 @@ class Outcome:
     derived: Sequence[ProposedAction] = ()
     delay: float = 0
     """For how many seconds those that were planned to be derived do not begin yet."""
+    until: datetime | None = None
+    """When what is in the way will be gone at the latest: a RETRY before that time does not count."""
 
 
 DONE = Outcome(Answer.OK)
@@ -193,7 +196,8 @@ class ActionType(ABC):
         """Do it, calling the context's ``checkpoint`` where it takes long, and say what came of it.
 
         A `CloudBusy` that it raises counts as the answer RETRY: it is then asked again, by a new instance, after a
-        pause that holds no worker, `settings.ACTION_RETRIES` times at most.
+        pause that holds no worker, `settings.ACTION_RETRIES` times at most, and beside these as often as it says
+        ``until`` when something will be in the way.
 
         With WAIT it gives actions to be, which are written into its plan in the same commit. It holds no worker while
         they are executed; then a new instance is asked to `go_on`.

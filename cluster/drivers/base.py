@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -83,7 +84,9 @@ class OperationRefused(CloudError):
 
 
 class CloudBusy(OperationRefused):
-    """What the operation is for is in another one now: it may begin later."""
+    """What the operation is for is in another one now: it may begin later, where ``until`` is told at that time."""
+
+    until: datetime | None = None
 
 
 class OperationFailed(CloudError):

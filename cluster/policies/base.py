@@ -1,11 +1,12 @@
 """`PolicyType`: what a policy decides about the actions on a cluster."""
 
 from abc import ABC
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from cluster.drivers.base import Checkpoint, proceed
 from cluster.models import Cluster, Node, PolicyBinding
 from watcher_site.schemas import Draft202012Validator, with_defaults
 
@@ -34,6 +35,10 @@ class PolicyCheck:
     inputs: Mapping[str, Any]
     data: dict[str, Any]
     node: Node | None = None
+    left_out: Collection[str] = ()
+    """The UUIDs of nodes that a person does not want touched, whatever was decided about them."""
+    checkpoint: Checkpoint = proceed
+    """To be called every now and then where the policy does something that takes long."""
 
     @property
     def policy_type(self) -> str:

@@ -1,9 +1,10 @@
 """How the policies of a cluster are asked, one after the other, so that none is asked again once it has decided."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
 from typing import Any
 
+from cluster.drivers.base import Checkpoint, proceed
 from cluster.models import Cluster, Node, PolicyBinding
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
 from watcher_site import plugins
@@ -24,6 +25,8 @@ def check_policies(
     *,
     node: Node | None = None,
     deciding_only: bool = False,
+    left_out: Collection[str] = (),
+    checkpoint: Checkpoint = proceed,
 ) -> Data:
     """Ask those that have not been asked yet, and return the action's data with their decisions.
 
@@ -32,6 +35,7 @@ def check_policies(
         save: is given the data after each policy, before the next is asked: whoever goes on after a crash asks those
             that are left.
         deciding_only: leave out policies that do something to the cloud.
+        left_out, checkpoint: as they have them.
 
     Raises:
         PolicyRefused: the first that refuses; the message names it.
@@ -44,7 +48,7 @@ def check_policies(
         is_due = action_type in policy.targets.get(when, ()) and str(binding.uuid) not in asked
         if not is_due or (deciding_only and not policy.decides):
             continue
-        check = PolicyCheck(cluster, binding, action_type, inputs, decided, node)
+        check = PolicyCheck(cluster, binding, action_type, inputs, decided, node, left_out, checkpoint)
         try:
             policy.pre_op(check) if when is When.BEFORE else policy.post_op(check)
         except PolicyRefused as refusal:

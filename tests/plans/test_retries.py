@@ -71,6 +71,40 @@ def test_what_is_put_off_too_often_fails_the_plan(monkeypatch: pytest.MonkeyPatc
     assert state_of(plan) == "FAILED"
 
 
+@pytest.mark.django_db
+def test_what_is_in_the_way_until_a_known_time_may_put_it_off_as_often_as_it_likes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    known = Outcome(Answer.RETRY, "busy", until=timezone.now() + timedelta(hours=1))
+    executed = answer(monkeypatch, "a", *[known] * 9)
+    run_waiting()
+    assert executed == ["a"] * 10
+    assert (state_of(plan), action(plan, "a").retries) == ("SUCCEEDED", 0)
+
+
+@pytest.mark.django_db
+def test_what_is_in_the_way_for_longer_than_was_known_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    executed = answer(monkeypatch, "a", *[Outcome(Answer.RETRY, "busy", until=timezone.now())] * 9)
+    run_waiting()
+    assert (executed, state_of(plan)) == (["a"] * 4, "FAILED")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("minutes", "expected"), [(10, 10), (90, 60)])
+def test_it_is_looked_again_when_the_time_is_over_or_the_pause(
+    monkeypatch: pytest.MonkeyPatch, patient: Applier, minutes: int, expected: int
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    began = timezone.now()
+    answer(monkeypatch, "a", Outcome(Answer.RETRY, "busy", until=began + timedelta(minutes=minutes)))
+    advance(patient)
+    due = action(plan, "a").due_time
+    assert due is not None
+    assert timedelta(0) <= due - began - timedelta(minutes=expected) < timedelta(minutes=1)
+
+
 @pytest.fixture
 def patient(settings: Settings) -> Applier:
     """An applier of two seats, in a site whose first pause is an hour."""

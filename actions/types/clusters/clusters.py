@@ -119,11 +119,15 @@ class ClusterAction(ActionType, ABC):
         Raises:
             ActionFailed: a policy refuses, or it may not be done.
         """
-        data = ask_policies(self, When.BEFORE, cluster, self.context.data, deciding_only=deciding_only)
+        data = ask_policies(self, When.BEFORE, cluster, self.context.data, deciding_only=True)
         if not data.get(DECIDED):
             self.decide(cluster, data)
             data[DECIDED] = True
         self.context.save_data(data)
+        if not deciding_only:
+            # Only now: what is refused shall leave no trace in the cloud.
+            data = ask_policies(self, When.BEFORE, cluster, data, left_out=self.left_out)
+            self.context.save_data(data)
         return data
 
     @transaction.atomic

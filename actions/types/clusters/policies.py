@@ -1,5 +1,6 @@
 """How actions on clusters and nodes ask the policies of a cluster."""
 
+from collections.abc import Collection
 from typing import Any
 
 from actions.types.base import ActionFailed, ActionType
@@ -18,15 +19,25 @@ def ask_policies(
     *,
     node: Node | None = None,
     deciding_only: bool = False,
+    left_out: Collection[str] = (),
 ) -> Data:
     """Ask those that have not been asked yet, and return the action's data with their decisions, saved after each.
+
+    Args:
+        left_out: the UUIDs of nodes that people had left out of the plan.
 
     Raises:
         ActionFailed: one of them refuses.
         CloudBusy: one of them can not tell now.
     """
-    inputs, save = action.input_parameters, action.context.save_data
+    inputs, context = action.input_parameters, action.context
     try:
-        return check_policies(when, cluster, action.name, inputs, data, save, node=node, deciding_only=deciding_only)
+        return check_policies(
+            *(when, cluster, action.name, inputs, data, context.save_data),
+            node=node,
+            deciding_only=deciding_only,
+            left_out=left_out,
+            checkpoint=context.checkpoint,
+        )
     except PolicyRefused as refusal:
         raise ActionFailed(f"Policy check failure: {refusal}") from refusal
