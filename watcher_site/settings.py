@@ -259,6 +259,9 @@ PLANNER_WEIGHTS = read_numbers(
         "build": 4,
         "rebuild": 3,
         "reset_state": 2,
+        "NODE_RECOVER": 5,
+        "CLUSTER_CHECK": 79,
+        "CLUSTER_RECOVER": 78,
     },
 )
 if len(set(PLANNER_WEIGHTS.values())) < len(PLANNER_WEIGHTS):
@@ -284,6 +287,9 @@ PLANNER_PARALLELIZATION = read_numbers(
         "build": 2,
         "rebuild": 2,
         "reset_state": 2,
+        "NODE_RECOVER": 2,
+        "CLUSTER_CHECK": 2,
+        "CLUSTER_RECOVER": 2,
     },
 )
 
@@ -307,8 +313,11 @@ ACTION_TYPES = read_list(
         "actions.types.clusters.node_create.NodeCreate",
         "actions.types.clusters.node_delete.NodeDelete",
         "actions.types.clusters.node_check.NodeCheck",
+        "actions.types.clusters.node_recover.NodeRecover",
         "actions.types.clusters.cluster_create.ClusterCreate",
         "actions.types.clusters.cluster_scale_out.ClusterScaleOut",
+        "actions.types.clusters.cluster_check.ClusterCheck",
+        "actions.types.clusters.cluster_recover.ClusterRecover",
     ],
 )
 POLICY_TYPES = read_list(

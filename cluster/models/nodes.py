@@ -34,8 +34,8 @@ class NodeQuerySet(RecordQuerySet):
 class Node(StatefulModel):
     """A server that is wanted, as its profile describes it, and the server that there is for it.
 
-    Its statuses and their words are those of OpenStack's cluster service. Its UUID is the token that its server is
-    created with.
+    Its statuses and their words are those of OpenStack's cluster service. There is one server of each of its
+    generations: a server that takes another's place is of the next one.
     """
 
     class Status(models.TextChoices):
@@ -51,10 +51,12 @@ class Node(StatefulModel):
 
     SETTLED = (Status.ACTIVE, Status.WARNING, Status.ERROR)
     UNDER_WAY = (Status.CREATING, Status.UPDATING, Status.RECOVERING, Status.OPERATING, Status.DELETING)
+    # Whoever holds its lock may find it left in the midst of what somebody else began.
+    RECOVERABLE = (Status.INIT, Status.CREATING, Status.UPDATING, Status.RECOVERING, Status.OPERATING, *SETTLED)
 
     guard_fields = ["status"]
     transition_fields = [
-        *("status", "status_reason", "physical_id", "init_at", "cluster", "index"),
+        *("status", "status_reason", "physical_id", "generation", "init_at", "cluster", "index"),
         *("profile", "name", "role", "metadata", "tainted", "data"),
     ]
 
@@ -73,6 +75,7 @@ class Node(StatefulModel):
     init_at = models.DateTimeField(null=True, editable=False, help_text="when its creation first began")
     # Of a server that may be in no table of ours yet, or no more.
     physical_id = models.UUIDField(null=True, editable=False, help_text="the UUID of its server")
+    generation = models.PositiveIntegerField(default=0, editable=False, help_text="how often its server was replaced")
 
     objects = NodeQuerySet.as_manager()
 
@@ -89,6 +92,15 @@ class Node(StatefulModel):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def token(self) -> str:
+        """What its server of this generation is created with."""
+        return f"{self.uuid}/{self.generation}" if self.generation else str(self.uuid)
+
+    def expect(self, generation: int) -> None:
+        """Its server is no more; there is to be another one, of this generation."""
+        self.generation, self.physical_id = generation, None
 
     @transition(field=status, source=[Status.INIT, Status.CREATING, Status.ERROR], target=Status.CREATING)
     def begin_creation(self) -> None:
@@ -108,6 +120,14 @@ class Node(StatefulModel):
     @transition(field=status, source=[Status.INIT, *UNDER_WAY, *SETTLED], target=Status.DELETING)
     def begin_deletion(self) -> None:
         self.status_reason = "Deletion in progress"
+
+    @transition(field=status, source=RECOVERABLE, target=Status.RECOVERING)
+    def begin_recovery(self) -> None:
+        self.status_reason = "Recovery in progress"
+
+    @transition(field=status, source=Status.RECOVERING, target=Status.ACTIVE)
+    def finish_recovery(self, server: str) -> None:
+        self.status_reason, self.physical_id = "Recovery succeeded", UUID(server)
 
     @transition(field=status, source=[*UNDER_WAY], target=Status.ERROR)
     def fail(self, reason: str) -> None:

@@ -3,26 +3,11 @@
 import pytest
 
 from actions.models import Action
-from actions.proposals import ProposedAction
-from cluster.models import Cluster, Node, Server
-from plans.models import ActionPlan
-from plans.proposals import propose
+from cluster.models import Node, Server
 from tests.builders import make_cluster, make_node
-from tests.plans.inline import run_waiting
+from tests.plans.clusters import again, run
 
 pytestmark = pytest.mark.django_db
-
-
-def run(kind: str, cluster: Cluster, **inputs: object) -> ActionPlan:
-    """Have an action done to a cluster, and return its plan as it is then."""
-    plan = propose([ProposedAction(kind, {"resource_id": str(cluster.uuid), "resource_name": cluster.name, **inputs})])
-    plan.launch()
-    run_waiting()
-    return ActionPlan.objects.get(pk=plan.pk)
-
-
-def again(cluster: Cluster) -> Cluster:
-    return Cluster.objects.get(pk=cluster.pk)
 
 
 def test_a_new_cluster_gets_as_many_nodes_as_are_wanted() -> None:

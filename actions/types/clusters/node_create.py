@@ -5,15 +5,15 @@ from contextlib import suppress
 from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Outcome, Recovery
 from actions.types.clusters.growth import placements_of
 from actions.types.clusters.joining import find_joined, join_as_asked
-from actions.types.clusters.nodes import Data, NodeAction, find_server, schema_of
-from cluster.drivers.base import CloudBusy, CloudError, NewServer, ServerNotFound, cloud
+from actions.types.clusters.nodes import Data, NodeAction, find_server, schema_of, wanted
+from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
 from cluster.models import Cluster, Node
 
 Status = Node.Status
 
 
 class NodeCreate(NodeAction):
-    """The node's UUID is the token: however often it is executed, there is one server.
+    """The node says which token its server has: however often it is executed, there is one server.
 
     With ``cluster_id`` a node that stands alone joins that cluster first.
     """
@@ -87,16 +87,3 @@ class NodeCreate(NodeAction):
 
 def has_server(node: Node) -> bool:
     return node.status in Node.SETTLED and node.physical_id is not None
-
-
-def wanted(node: Node) -> NewServer:
-    spec, placement = node.profile.spec, node.data.get("placement", {})
-    return NewServer(
-        name=node.name,
-        flavor=spec["flavor"],
-        token=str(node.uuid),
-        image=spec.get("image"),
-        metadata=spec.get("metadata", {}),
-        zone=placement.get("zone"),
-        host=placement.get("host"),
-    )

@@ -4,8 +4,8 @@ from contextlib import suppress
 
 from actions.types.base import DONE, Outcome, Recovery
 from actions.types.clusters.leaving import reduce_desired_capacity, require_members
-from actions.types.clusters.nodes import Data, NodeAction, find_server
-from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
+from actions.types.clusters.nodes import Data, NodeAction, delete_server
+from cluster.drivers.base import CloudBusy, CloudError
 from cluster.models import Cluster, Node
 from watcher_site.state import ConcurrentTransition
 
@@ -35,7 +35,7 @@ class NodeDelete(NodeAction):
             return DONE
         self.change(node, node.begin_deletion)
         try:
-            self.delete_server(node)
+            delete_server(node)
         except CloudBusy:
             raise
         except CloudError as problem:
@@ -45,13 +45,6 @@ class NodeDelete(NodeAction):
         with suppress(ConcurrentTransition):
             node.remove()
         return DONE
-
-    def delete_server(self, node: Node) -> None:
-        """Delete the server that is known, or one whose creation nobody wrote down."""
-        found = node.physical_id or find_server(node)
-        if found:
-            with suppress(ServerNotFound):
-                cloud().delete_server(str(getattr(found, "uuid", found)))
 
     def post_condition(self) -> None:
         """A node that is not deleted by now was put off once too often, or something unforeseen came."""

@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from actions.types.base import UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome
 from actions.types.clusters import asked
 from actions.types.clusters.locking import has_lock
-from cluster.drivers.base import CloudServer, cloud
+from cluster.drivers.base import CloudServer, NewServer, ServerNotFound, cloud
 from cluster.models import Cluster, Node
 from watcher_site.state import ConcurrentTransition, TransitionNotAllowed
 
@@ -127,4 +128,26 @@ class NodeAction(ActionType, ABC):
 
 def find_server(node: Node) -> CloudServer | None:
     """Return the server that was, or is being, created for a node, also where nobody wrote down which one it is."""
-    return cloud().find_created(node.name, str(node.uuid))
+    return cloud().find_created(node.name, node.token)
+
+
+def delete_server(node: Node) -> None:
+    """Delete the server that is known of a node, or one whose creation nobody wrote down, if it is there."""
+    found = node.physical_id or find_server(node)
+    if found:
+        with suppress(ServerNotFound):
+            cloud().delete_server(str(getattr(found, "uuid", found)))
+
+
+def wanted(node: Node) -> NewServer:
+    """Return the server that a node is to have, as its profile describes it and its policies placed it."""
+    spec, placement = node.profile.spec, node.data.get("placement", {})
+    return NewServer(
+        name=node.name,
+        flavor=spec["flavor"],
+        token=node.token,
+        image=spec.get("image"),
+        metadata=spec.get("metadata", {}),
+        zone=placement.get("zone"),
+        host=placement.get("host"),
+    )

@@ -1,0 +1,26 @@
+"""Look whether the servers of a cluster's nodes run."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from actions.proposals import ProposedAction
+from actions.types.clusters.clusters import ClusterAction, node_action
+from cluster.models import Cluster
+
+
+class ClusterCheck(ClusterAction):
+    """It succeeds if all members could be looked at; the cluster's status then says how they are."""
+
+    name = "CLUSTER_CHECK"
+    description = "Checking the nodes of a cluster"
+    at_work = Cluster.Status.CHECKING
+
+    def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        """There is nothing to be decided: all members are looked at."""
+
+    def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
+        return [node_action("NODE_CHECK", node) for node in cluster.members()]
+
+    def complete(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        found = {str(one.target): one.outputs.get("status") for one in self.context.derived}
+        self.context.outputs["nodes"] = {uuid: status for uuid, status in found.items() if status}

@@ -1,0 +1,68 @@
+"""Have the nodes of a cluster get servers that run, where theirs do not."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from actions.models import Action
+from actions.proposals import ProposedAction
+from actions.types.base import ActionFailed
+from actions.types.clusters.clusters import ClusterAction, node_action
+from actions.types.clusters.growth import creations, decide_growth, write_new_nodes
+from actions.types.clusters.nodes import schema_of
+from actions.types.clusters.recovery import OPERATION, Operation
+from cluster.models import Cluster, Node
+
+Status = Node.Status
+# A server that runs, as far as the last look told, or one that nobody wants any more.
+LEFT_ALONE = (Status.ACTIVE, Status.WARNING, Status.DELETING)
+
+
+class ClusterRecover(ClusterAction):
+    """The members that the last check found broken, or that never came to be; with ``check`` all are looked at first.
+
+    With ``check_capacity`` what is missing of the desired size is created beside.
+    """
+
+    name = "CLUSTER_RECOVER"
+    description = "Recovering the nodes of a cluster"
+    schema = schema_of(operation=OPERATION, check={"type": "boolean"}, check_capacity={"type": "boolean"})
+    at_work = Cluster.Status.RECOVERING
+
+    @property
+    def looks_first(self) -> bool:
+        return bool(self.input_parameters.get("check"))
+
+    def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        recovered = data.get("health", {}).get("recover_action")
+        operation = self.input_parameters.get("operation") or recovered or Operation.RECREATE
+        members = cluster.members()
+        broken = (
+            members.exclude(status=Status.DELETING) if self.looks_first else members.exclude(status__in=LEFT_ALONE)
+        )
+        data["recovery"] = {
+            "operation": operation,
+            "nodes": [str(uuid) for uuid in broken.values_list("uuid", flat=True)],
+        }
+        missing = cluster.desired_capacity - members.count()
+        if self.input_parameters.get("check_capacity") and missing > 0:
+            decide_growth(data, missing)
+
+    def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        if "creation" not in data:
+            return
+        size = cluster.members().count() + write_new_nodes(cluster, data, self.left_out)
+        if size > cluster.desired_capacity:
+            raise ActionFailed(f"It would have {size} nodes then, and {cluster.desired_capacity} are wanted")
+
+    def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
+        inputs = {"operation": data["recovery"]["operation"], **({"check": True} if self.looks_first else {})}
+        broken = cluster.members().filter(uuid__in=data["recovery"]["nodes"])
+        recoveries = [node_action("NODE_RECOVER", node, inputs) for node in broken]
+        return [*recoveries, *(creations(cluster, data) if "creation" in data else [])]
+
+    def complete(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        done = [one for one in self.context.derived if one.state == Action.State.SUCCEEDED]
+        self.context.outputs.update(
+            nodes_recovered=[str(one.target) for one in done if one.outputs.get("operation")],
+            nodes_added=[str(one.target) for one in done if one.action_type == "NODE_CREATE"],
+        )
