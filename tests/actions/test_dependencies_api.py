@@ -11,6 +11,7 @@ from actions.models import Action
 from plans.models import ActionPlan
 from tests.api import Caller, fault
 from tests.builders import action, make_plan
+from tests.plans.deriving import plan_to_derive
 from tests.plans.inline import run_waiting
 
 pytestmark = pytest.mark.django_db
@@ -178,3 +179,35 @@ def test_the_steps_of_a_patch_are_sorted_out_in_one_pass() -> None:
     steps = [Incomparable(step(op, path, value=0)) for op, path in (("add", "/depends_on/-"), ("replace", "/state"))]
     edges, others = split(steps)
     assert ([one["path"] for one in edges], [one["path"] for one in others]) == (["/depends_on/-"], ["/state"])
+
+
+@pytest.fixture
+def deriving() -> ActionPlan:
+    """a is to derive x and y, which waits for x; b waits for nothing."""
+    return plan_to_derive({"a": [], "b": []}, {"a": {"x": [], "y": ["x"]}})
+
+
+def test_what_is_to_be_derived_may_wait_for_others_that_are_with_it(newest: Caller, deriving: ActionPlan) -> None:
+    assert newest.patch(f"/actions/{uuid(deriving, 'y')}", [step("remove", "/depends_on/1")]).status_code == 200
+    newest.patch(f"/actions/{uuid(deriving, 'x')}", [step("add", "/depends_on/-", value=uuid(deriving, "y"))])
+    assert (parents(deriving, "y"), parents(deriving, "x")) == ({"a"}, {"a", "y"})
+
+
+def test_it_always_waits_for_the_action_that_is_to_derive_it(newest: Caller, deriving: ActionPlan) -> None:
+    answer = newest.patch(f"/actions/{uuid(deriving, 'x')}", [step("replace", value=[])])
+    x, a = uuid(deriving, "x"), uuid(deriving, "a")
+    assert (answer.status_code, fault(answer)) == (
+        400,
+        f"depends_on: action {x} is derived from {a}, and always waits for it.",
+    )
+
+
+@pytest.mark.parametrize(("child", "parent"), [("x", "b"), ("b", "x"), ("a", "x")])
+def test_it_waits_for_no_others_nor_others_for_it(
+    newest: Caller, deriving: ActionPlan, child: str, parent: str
+) -> None:
+    before = parents(deriving, child)
+    edge = step("add", "/depends_on/-", value=uuid(deriving, parent))
+    answer = newest.patch(f"/actions/{uuid(deriving, child)}", [edge])
+    assert (answer.status_code, parents(deriving, child)) == (400, before)
+    assert f"must not wait for {uuid(deriving, parent)}, derived from" in fault(answer)

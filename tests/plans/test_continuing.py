@@ -6,12 +6,17 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from actions.derivation import turn_round
 from actions.models import Action, ActionEvent, ActionParent
 from actions.naming import generated_name
+from actions.proposals import ProposedAction, write_actions
+from actions.types.base import DONE, Answer, Outcome
 from plans import continuing
 from plans.continuing import continue_plan
 from plans.models import ActionPlan
+from plans.proposals import propose
 from tests.builders import action, make_audit, make_plan, make_strategy
+from tests.plans.deriving import behave, plan_to_derive, waits
 from tests.plans.inline import run_waiting
 from tests.watcher_site.test_query_counts import words
 from watcher_site.refusals import Conflict, NotFound
@@ -158,3 +163,86 @@ def test_the_statements_do_not_grow_with_the_plan(size: int) -> None:
         continue_plan(plan)
     # The plan, its follower, its actions, its graph in two; then the new plan, its actions, its graph.
     assert [word for word in words(queries) if word in {"SELECT", "INSERT"}] == ["SELECT"] * 5 + ["INSERT"] * 3
+
+
+def planned_and_ended(states: Mapping[str, str], **columns: object) -> ActionPlan:
+    """Make a plan that is over, of which a was to derive x, y, which waits for x, and z; b waited for a."""
+    plan = plan_to_derive({"a": [], "b": ["a"]}, {"a": {"x": [], "y": ["x"], "z": []}}, state="FAILED")
+    for found in plan.actions.all():
+        state = states.get(found.input_parameters["message"], "SUCCEEDED")
+        Action.objects.filter(pk=found.pk).update(state=state)
+    plan.actions.filter(has_planned=True).update(**columns)
+    return plan
+
+
+def test_what_was_planned_and_not_done_is_planned_anew() -> None:
+    plan = planned_and_ended({"a": "FAILED", "x": "FAILED", "y": "FAILED"})
+    follower = continue_plan(plan)
+    assert graph_of(follower) == {"a": set(), "x": {"a"}, "y": {"a", "x"}}
+    assert set(follower.actions.filter(is_planned=True).values_list("derived_from")) == {(action(follower, "a").pk,)}
+    assert follower.actions.get(has_planned=True) == action(follower, "a")
+
+
+def test_so_it_is_where_the_action_waited_for_it() -> None:
+    plan = planned_and_ended({"a": "FAILED", "y": "FAILED", "b": "FAILED"}, has_derived=True)
+    turn_round(action(plan, "a"), 0)
+    follower = continue_plan(plan)
+    assert graph_of(follower) == {"a": set(), "y": {"a"}, "b": {"a"}}
+    assert not action(follower, "a").has_derived
+
+
+def test_what_was_derived_beside_it_stays_out() -> None:
+    plan = planned_and_ended({"a": "FAILED", "x": "FAILED"}, has_derived=True)
+    turn_round(action(plan, "a"), 0)
+    write_actions(plan.pk, [ProposedAction("nop", {"message": "more"})], derived_from=action(plan, "a"))
+    plan.actions.filter(input_parameters__message="more").update(state="FAILED")
+    assert graph_of(continue_plan(plan)) == {"a": set(), "x": {"a"}}
+
+
+def test_what_was_planned_stays_out_where_the_action_that_derived_it_does() -> None:
+    plan = planned_and_ended({"x": "FAILED", "b": "FAILED"}, has_derived=True)
+    assert graph_of(continue_plan(plan)) == {"b": set()}
+
+
+def test_what_was_planned_and_a_person_skipped_stays_skipped() -> None:
+    """Left out, it would be taken for something that nobody has planned yet."""
+    plan = planned_and_ended({"a": "FAILED", "z": "SKIPPED"}, has_derived=True)
+    plan.actions.filter(input_parameters__message="z").update(skipped_by="alice", reason="in use")
+    follower = continue_plan(plan)
+    z = action(follower, "z")
+    assert graph_of(follower) == {"a": set(), "z": {"a"}}
+    assert (z.state, z.skipped_by, z.status_message) == ("SKIPPED", "alice", "Action skipped by user. Reason: in use")
+
+
+def test_what_was_skipped_with_it_stays_so() -> None:
+    plan = plan_to_derive({"a": []}, {"a": {"x": []}, "x": {"deep": []}}, state="FAILED")
+    plan.actions.filter(input_parameters__message="a").update(state="FAILED")
+    plan.actions.filter(input_parameters__message="x").update(state="SKIPPED", skipped_by="alice")
+    plan.actions.filter(input_parameters__message="deep").update(state="SKIPPED")
+    follower = continue_plan(plan)
+    assert follower.actions.count_states() == {"PENDING": 1, "SKIPPED": 2}
+    assert action(follower, "deep").skipped_by is None
+
+
+def test_what_was_planned_and_found_out_that_it_is_not_needed_stays_out() -> None:
+    assert graph_of(continue_plan(planned_and_ended({"a": "FAILED", "z": "SKIPPED"}))) == {"a": set()}
+
+
+def test_an_action_begins_anew_with_the_data_that_it_was_proposed_with() -> None:
+    plan = propose([ProposedAction("nop", {"message": "a"}, data={"nodes": ["one"]})])
+    ActionPlan.objects.filter(pk=plan.pk).update(state="FAILED")
+    plan.actions.update(state="FAILED", data={"nodes": ["one"], "step": 2})
+    assert action(continue_plan(plan), "a").data == {"nodes": ["one"]}
+
+
+def test_what_was_planned_runs_in_the_follower(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [Outcome(Answer.ERROR), DONE]
+    asked = behave(monkeypatch, a=waits, x=lambda _: answers.pop(0))
+    plan = plan_to_derive({"a": []}, {"a": {"x": [], "y": ["x"], "z": []}})
+    run_waiting()
+    follower = continue_plan(ActionPlan.objects.get(pk=plan.pk))
+    asked.clear()
+    follower.launch()
+    run_waiting()
+    assert asked == ["a", "x", "y", "a_goes_on"]
+    assert ActionPlan.objects.get(pk=follower.pk).state == "SUCCEEDED"

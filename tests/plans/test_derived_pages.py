@@ -10,11 +10,13 @@ from django.urls import reverse
 from actions.dependencies import change_dependencies
 from actions.models import Action
 from actions.proposals import write_actions
+from actions.skipping import skip_action
 from plans.models import ActionPlan
 from plans.pictures import picture_of
 from tests.builders import action, make_plan
-from tests.plans.deriving import proposed
+from tests.plans.deriving import behave, plan_to_derive, proposed, waits
 from tests.plans.test_derived_cancel import waiting_plan
+from tests.plans.test_planned_actions import advance
 
 pytestmark = pytest.mark.django_db
 
@@ -85,3 +87,19 @@ def test_the_layers_of_a_large_plan_follow_what_a_person_changes(monkeypatch: py
     assert len(picture_of(plan, 2)["layers"]) == 2
     change_dependencies(action(plan, "b").uuid, lambda _: [])
     assert len(picture_of(ActionPlan.objects.get(pk=plan.pk), 2)["layers"]) == 1
+
+
+def test_the_layers_of_a_large_plan_follow_what_turns_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plans.pictures.DRAWN_ACTIONS", 1)
+    behave(monkeypatch, a=waits)
+    plan = plan_to_derive({"a": []}, {"a": {"x": [], "y": ["x"]}})
+    assert [layer.counts for layer in picture_of(plan, 3)["layers"]] == [{"PENDING": 1}] * 3
+    skip_action(action(plan, "x").uuid, "alice")
+    advance(plan)
+    shown = picture_of(ActionPlan.objects.get(pk=plan.pk), 3)["layers"]
+    assert [layer.counts for layer in shown] == [{"SKIPPED": 1}, {"PENDING": 1}, {"PENDING": 1}]
+
+
+def test_the_graph_shows_planned_actions_after_the_one_that_is_to_derive_them() -> None:
+    plan = plan_to_derive({"a": [], "b": ["a"]}, {"a": {"x": [], "y": ["x"]}})
+    assert places(picture_of(plan, 4)) == {"a": 1, "b": 2, "x": 2, "y": 3}

@@ -176,6 +176,12 @@ def test_one_that_was_cancelled_is_neither_skipped_nor_restored_with_another(pla
     assert states(plan)["y"] == "CANCELLED"
 
 
+def test_the_console_says_beforehand_that_more_is_skipped(plan: ActionPlan, administrator: Client) -> None:
+    for name, number in (("a", 1), ("y", 0)):
+        answer = administrator.post(reverse("plans:skip", args=[plan.uuid]), {"only": str(action(plan, name).uuid)})
+        assert answer.content.decode().count("with all that it is to derive") == number
+
+
 def test_the_console_says_how_many_were_skipped_and_restored(plan: ActionPlan, administrator: Client) -> None:
     a = action(plan, "a")
     form = {"only": str(a.uuid), "confirmed": "1", "reason": ""}
@@ -209,3 +215,8 @@ def test_a_started_plan_skips_nothing_of_what_is_to_be_derived(plan: ActionPlan)
     ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING")
     with pytest.raises(Conflict, match="State update not allowed for actionplan state: ONGOING"):
         skip(plan, "y")
+
+
+def test_the_api_tells_what_it_is_and_what_it_waits_for(plan: ActionPlan, api: Caller) -> None:
+    x, a = api.get(f"/actions/{action(plan, 'x').uuid}").json(), action(plan, "a").uuid
+    assert (x["cause"], x["status"], x["depends_on"]) == ("Derived Action", "INIT", [str(a)])

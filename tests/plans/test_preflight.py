@@ -17,6 +17,8 @@ from cluster.models import ComputeNode, Server, Synchronization
 from plans.models import ActionPlan
 from plans.preflight import Preflight, preflight
 from tests.builders import action, make_node, make_plan, make_server
+from tests.plans.deriving import plan_to_derive, waits
+from tests.plans.inline import run_waiting
 from watcher_site.refusals import Conflict
 
 pytestmark = pytest.mark.django_db
@@ -161,6 +163,37 @@ def test_among_derived_actions_a_failure_ends_what_depends_on_it() -> None:
     [_, (b, _), (last, message)] = told(preflight(plan))
     assert (b, last) == ("FAILED", "UNKNOWN")
     assert message == "It waits for actions that it derived, and what it does then is not foreseen."
+
+
+@pytest.mark.parametrize("on_failure", ["continue", "stop"])
+@pytest.mark.parametrize(
+    ("switch", "outcome", "others", "said"),
+    [
+        ("skip_pre_condition", "SKIPPED", "SKIPPED", "The action that it was derived from was skipped"),
+        ("fail_pre_condition", "FAILED", "FAILED", "which it depends on, failed."),
+        ("none", "SUCCEEDED", "SKIPPED", "The action that it was derived from succeeded without it"),
+    ],
+)
+def test_what_was_planned_ends_as_it_would_with_its_action(
+    switch: str, outcome: str, others: str, said: str, on_failure: str
+) -> None:
+    switches = {} if switch == "none" else {"a": {switch: True}}
+    plan = plan_to_derive({"a": []}, {"a": {"x": [], "y": ["x"]}, "x": {"deep": []}}, switches, on_failure=on_failure)
+    foreseen = preflight(plan)
+    assert outcomes(foreseen) == [outcome, others, others, others]
+    messages = {(prospect.action.uuid, prospect.foresight.message) for prospect in foreseen.prospects[1:]}
+    assert all(said in str(message) for _, message in messages)
+    run_waiting()
+    planned = plan.actions.filter(is_planned=True)
+    assert messages == set(planned.values_list("uuid", "status_message"))
+
+
+def test_what_was_planned_is_foreseen_and_the_action_that_waits_for_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Nop, "foresee", lambda self: waits(self) if self.input_parameters["message"] == "a" else DONE)
+    plan = plan_to_derive({"a": []}, {"a": {"x": []}}, {"x": {"fail_pre_condition": True}})
+    [(a, said), (x, _)] = told(preflight(plan))
+    assert (a, x) == ("UNKNOWN", "FAILED")
+    assert said == "It waits for actions that it derives, and what it does then is not foreseen."
 
 
 def test_actions_that_wait_for_each_other_would_be_cancelled() -> None:
