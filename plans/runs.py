@@ -71,6 +71,7 @@ class PlanRun:
         self.walks: deque[Iterator[list[Action]]] = deque()
         self.interrupted: deque[Action] = deque()
         self.later: list[tuple[datetime, int]] = []
+        self.deriving: list[int] = []
         self.reverting = False
         self.paused_until = 0.0
         self.looks_anew_at = inf
@@ -119,16 +120,20 @@ class PlanRun:
         self.later = list(self.actions.put_off().values_list("due_time", "pk"))
         return bool(self.later)
 
-    def remember_delayed(self, action: Action) -> None:
-        """Remember what an action derived and what is not to begin at once."""
-        for later in self.actions.put_off().filter(derived_from=action.pk).values_list("due_time", "pk"):
+    def remember_delayed(self) -> None:
+        """Remember of what actions derived since the last look what is not to begin at once."""
+        if not self.deriving:
+            return
+        for later in self.actions.put_off().filter(derived_from__in=self.deriving).values_list("due_time", "pk"):
             heappush(self.later, later)
+        self.deriving.clear()
 
     def cancel(self) -> None:
         """Begin nothing more; what runs stops at its next checkpoint."""
         self.cancelling = True
         self.reverting = self.awaits_signal = False
         self.later.clear()
+        self.deriving.clear()
         self.forget()
 
     def forget(self) -> None:
@@ -230,6 +235,7 @@ class PlanRun:
 
     def look(self) -> None:
         """Find what became ready: among the children of those that finished, then in what is left of the plan."""
+        self.remember_delayed()
         self.find_due()
         while not self.ready and self.releases:
             self.take(self.releases.find())
@@ -263,7 +269,7 @@ class PlanRun:
             heappush(self.later, (action.due_time, action.pk))
         elif action.state == Action.State.PENDING and action.has_derived:
             self.walks.append(pages(DERIVED, deriving=action.pk))
-            self.remember_delayed(action)
+            self.deriving.append(action.pk)
             # Reports may overtake each other: those that it derived may have ended already.
             self.releases.consider(action.pk)
         else:
