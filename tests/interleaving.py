@@ -16,7 +16,7 @@ WAITS_FOR_US = (
     "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))"
 )
 # Where neither comes about, something hangs: the test fails, rather than wait for ever.
-PATIENCE = 30
+PATIENCE = 120
 
 
 class Rival:

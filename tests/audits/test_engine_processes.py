@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from django.db import connection
 from django.utils import timezone
 
 from audits.creation import create_audit
-from audits.models import Audit
+from audits.models import Audit, Goal
 from plans.models import ActionPlan
 from tests.builders import make_node
+from tests.end_to_end.test_applier_processes import kill
+from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
@@ -35,29 +38,21 @@ def start(mark: Path) -> Iterator[Start]:
     environment = {
         **os.environ,
         "DATABASE_URL": url,
-        "WATCHER_SERVICE_DOWN_TIME": "1",
         "WATCHER_POLL_INTERVAL": "0.05",
         "WATCHER_STRATEGIES": "tests.audits.slow_strategy.Slow",
         "SLOW_STRATEGY_FILE": str(mark),
     }
     processes = []
 
-    def run(*arguments: str) -> "subprocess.Popen[bytes]":
+    def run(*arguments: str, **variables: str) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "manage.py", "run_decision_engine", *arguments]
-        processes.append(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
+        processes.append(subprocess.Popen(command, env=environment | variables, stderr=subprocess.DEVNULL))
         return processes[-1]
 
     yield run
     for process in processes:
         process.kill()
         process.wait()
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.05)
 
 
 def dummy() -> Audit:
@@ -73,8 +68,7 @@ def test_an_audit_whose_engine_was_killed_is_run_by_another(start: Start, mark: 
     audit = dummy()
     first = start()
     wait_for(mark.exists)
-    first.kill()
-    first.wait()
+    kill(first, Service.DECISION_ENGINE)
     mark.unlink()
     start()
     wait_for(mark.exists)
@@ -88,8 +82,7 @@ def test_a_run_of_a_series_whose_engine_was_killed_is_made_once_by_another(start
     audit = create_audit(audit_type="CONTINUOUS", goal="dummy", strategy="dummy", interval="3600")
     first = start()
     wait_for(mark.exists)
-    first.kill()
-    first.wait()
+    kill(first, Service.DECISION_ENGINE)
     mark.unlink()
     start()
     start()
@@ -106,25 +99,25 @@ def test_an_engine_that_is_stopped_finishes_its_audit_first(start: Start, mark: 
     engine.terminate()
     time.sleep(0.2)
     mark.unlink()
-    assert (engine.wait(30), state(audit)) == (0, "SUCCEEDED")
+    assert (engine.wait(PATIENCE), state(audit)) == (0, "SUCCEEDED")
 
 
 def test_an_engine_that_is_stopped_retires_its_service(start: Start) -> None:
+    Goal.objects.all().delete()
     engine = start()
-    wait_for(Service.objects.active().filter(name=Service.DECISION_ENGINE).exists)
-    time.sleep(0.5)
+    wait_for(Goal.objects.exists)  # It has begun.
     engine.terminate()
-    engine.wait(30)
+    engine.wait(PATIENCE)
     assert not Service.objects.present().filter(name=Service.DECISION_ENGINE).exists()
 
 
 def test_an_engine_at_long_work_keeps_its_lease(start: Start, mark: Path) -> None:
     audit = dummy()
-    start()
+    start(WATCHER_SERVICE_DOWN_TIME="3")
     wait_for(mark.exists)
-    second = start("--once")
-    time.sleep(3)
-    second.wait(30)
+    began = timezone.now()
+    wait_for(Service.objects.filter(last_seen_up__gt=began + timedelta(seconds=3)).exists)
+    start("--once", WATCHER_SERVICE_DOWN_TIME="3").wait(PATIENCE)
     held = state(audit)
     mark.unlink()
     wait_for(lambda: state(audit) == "SUCCEEDED")

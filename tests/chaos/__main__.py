@@ -43,7 +43,7 @@ def rage(arguments: argparse.Namespace, folder: Path, fleet: Any, storm: Any) ->
     workers = [["manage.py", "run_worker", "--workers=2"]] * arguments.workers
     with broker.OwnBroker(folder) as own, fleet([*appliers, *workers], log, own.environment_of_the_site) as processes:
         post = broker.BadPost(own, "watcher", arguments.seed)
-        weather = storm(processes, arguments.actions, arguments.seed, patience, every=4, trouble=post.trouble)
+        weather = storm(processes, arguments.actions, arguments.seed, patience, trouble=post.trouble)
         post.end()
     return weather
 

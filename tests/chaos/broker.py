@@ -19,7 +19,7 @@ from kombu.exceptions import OperationalError
 
 # The script that a package's own wraps, which would insist on a user of its own.
 SERVER = "/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server"
-PATIENCE = 60
+PATIENCE = 180
 
 
 def is_installed() -> bool:
@@ -131,12 +131,15 @@ class BadPost:
         if self.killing and self.killing.is_alive():
             return
         if time.monotonic() > self.next_kill:
-            self.next_kill = time.monotonic() + self.chance.uniform(0.5, 1.5) * self.every
             # It takes some seconds to start, in which the storm goes on.
-            self.killing = Thread(target=self.broker.kill)
+            self.killing = Thread(target=self.kill)
             self.killing.start()
         elif self.chance.random() < 0.1:
             self.postman.go()
+
+    def kill(self) -> None:
+        self.broker.kill()
+        self.next_kill = time.monotonic() + self.chance.uniform(0.5, 1.5) * self.every
 
     def end(self) -> None:
         if self.killing:

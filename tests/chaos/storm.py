@@ -13,6 +13,8 @@ from tests.chaos.scenery import Scenery
 
 # So many plans are under way at once; the next is started when one of them is over.
 AT_ONCE = 6
+# After about so many actions somebody does something to a plan.
+MEDDLE_EVERY = 25
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,32 @@ class Weather:
     refusals: int
 
 
+class Pace:
+    """Has something happen whenever about ``every`` so many actions more are over: as often on a slow machine as on a
+    fast one, which by the clock would do nothing any more but begin anew what was killed.
+    """
+
+    def __init__(self, chance: Random, every: float) -> None:
+        self.chance, self.every = chance, every
+        self.next = 0.0
+        self.is_due(0)
+
+    def is_due(self, over: int) -> bool:
+        if over < self.next:
+            return False
+        self.next = over + self.chance.expovariate(1 / self.every)
+        return True
+
+
 def rage(
     fleet: Fleet,
     actions: int,
     seed: int,
     patience: float,
-    every: float = 1.5,
+    every: float = 40,
     trouble: Callable[[], None] = lambda: None,
 ) -> Weather:
-    """Have plans with so many actions run to their end in a storm, striking about ``every`` so many seconds.
+    """Have plans with so many actions run to their end in a storm, striking about ``every`` so many of them.
 
     ``trouble`` is called many times a second, for what else may happen.
 
@@ -43,17 +62,17 @@ def rage(
     """
     chance = Random(seed)  # noqa: S311 (chance, no secret)
     people = People(Scenery(seed).plans(actions), chance)
+    strikes, moods = Pace(chance, every), Pace(chance, MEDDLE_EVERY)
     begin = time.monotonic()
-    next_strike = begin + 2
     while people.waiting or ActionPlan.objects.exclude(state__in=ActionPlan.FINAL).exists():
-        now = time.monotonic()
-        if now - begin > patience:
+        if time.monotonic() - begin > patience:
             raise TimeoutError(f"after {patience:g} s: {Action.objects.count_states()}")
         if ActionPlan.objects.filter(state__in=["PENDING", *ActionPlan.RUNNING]).count() < AT_ONCE:
             people.prune_and_start()
-        if now > next_strike:
-            next_strike = now + chance.expovariate(1 / every)
+        over = Action.objects.filter(state__in=Action.FINAL).count()
+        if strikes.is_due(over):
             fleet.strike(chance)
+        if moods.is_due(over):
             people.meddle()
         if chance.random() < 0.05:
             people.resume_all()

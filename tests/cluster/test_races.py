@@ -10,6 +10,7 @@ from django.db import connections
 from cluster.drivers.base import CloudError, NewServer, cloud
 from cluster.models import ComputeNode, Pool, Server, Volume
 from tests.builders import make_flavor, make_node, make_pool, make_server, make_volume
+from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
@@ -20,7 +21,7 @@ def race(contestants: Iterable[Callable[[], None]]) -> int:
     barrier = Barrier(len(runners))
 
     def run(contestant: Callable[[], None]) -> bool:
-        barrier.wait(10)
+        barrier.wait(PATIENCE)
         try:
             contestant()
         except CloudError:

@@ -15,7 +15,8 @@ from django.utils import timezone
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.builders import make_plan
-from tests.end_to_end.test_applier_processes import ROOT, database_url, is_asleep, make_sleepy_plan, state, wait_for
+from tests.end_to_end.test_applier_processes import ROOT, database_url, is_asleep, make_sleepy_plan, state
+from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
@@ -51,12 +52,12 @@ class Terminal:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.reader.join(10)
+        self.reader.join(PATIENCE)
         os.close(self.ours)
 
 
 def start(command: str, *arguments: str, **streams: Any) -> "subprocess.Popen[str]":
-    quick = {"WATCHER_SERVICE_DOWN_TIME": "1", "WATCHER_POLL_INTERVAL": "0.1", "TERM": "xterm", "COLUMNS": "120"}
+    quick = {"WATCHER_POLL_INTERVAL": "0.1", "TERM": "xterm", "COLUMNS": "120"}
     return subprocess.Popen(
         [sys.executable, "manage.py", command, *arguments],
         cwd=ROOT,
@@ -82,7 +83,7 @@ def terminal() -> Iterator[Callable[[ActionPlan], Terminal]]:
 def test_a_plan_is_run_without_any_applier() -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     process = start("apply_plan", str(plan.uuid))
-    assert process.communicate(timeout=30) == ("SUCCEEDED\n", "")
+    assert process.communicate(timeout=PATIENCE) == ("SUCCEEDED\n", "")
     assert (process.returncode, state(plan)) == (0, "SUCCEEDED")
     assert not Service.objects.present().exists()
 
@@ -91,7 +92,7 @@ def test_a_plan_that_fails_ends_with_status_3() -> None:
     plan = make_plan({"a": []})
     plan.actions.update(input_parameters={"message": "a", "fail_execute": True})
     process = start("apply_plan", str(plan.uuid))
-    printed, _ = process.communicate(timeout=30)
+    printed, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3
     assert printed.startswith("FAILED nop a: Action failed in execute: ")
     assert "FAILED 1 of 1 action failed:" in printed
@@ -107,7 +108,7 @@ def test_beside_an_applier_and_another_of_its_kind_no_action_is_executed_twice()
         both = [start("apply_plan", str(plan.uuid)) for _ in range(2)]
         wait_for(lambda: Service.objects.present().count() == 4)
         holder.retire()  # From now on the three of them may have it.
-        assert [process.wait(30) for process in both] == [0, 0]
+        assert [process.wait(PATIENCE) for process in both] == [0, 0]
     finally:
         applier.kill()
         applier.communicate()
@@ -115,11 +116,11 @@ def test_beside_an_applier_and_another_of_its_kind_no_action_is_executed_twice()
 
 
 def test_sigterm_leaves_the_plan_to_others() -> None:
-    plan = make_sleepy_plan(1)
+    plan = make_sleepy_plan(2)
     process = start("apply_plan", str(plan.uuid))
     wait_for(lambda: is_asleep(plan))
     process.send_signal(signal.SIGTERM)
-    printed, _ = process.communicate(timeout=30)
+    printed, _ = process.communicate(timeout=PATIENCE)
     assert (process.returncode, state(plan)) == (130, "ONGOING")
     assert printed.endswith("The action plan is ONGOING and goes on with the next applier that is free.\n")
     assert list(plan.actions.order_by("pk").values_list("state", flat=True)) == ["SUCCEEDED", "SUCCEEDED", "PENDING"]
@@ -133,14 +134,14 @@ def test_who_presses_ctrl_c_is_asked_and_may_cancel(terminal: Callable[[ActionPl
     shown.interrupt()
     shown.await_text("[c]ancel the plan")
     shown.type("c\n")
-    assert shown.process.wait(30) == 4
+    assert shown.process.wait(PATIENCE) == 4
     assert state(plan) == "CANCELLED"
     shown.await_text("CANCELLED Action plan was cancelled by ")
 
 
 def test_the_bar_shows_how_far_the_plan_is(terminal: Callable[[ActionPlan], Terminal]) -> None:
     shown = terminal(make_plan({"a": [], "b": ["a"]}))
-    assert shown.process.wait(30) == 0
+    assert shown.process.wait(PATIENCE) == 0
     shown.await_text("2/2")
     shown.await_text("2 SUCCEEDED")
 
@@ -154,5 +155,5 @@ def test_ctrl_c_again_leaves_and_once_more_at_once(terminal: Callable[[ActionPla
     shown.interrupt()
     shown.await_text("Ctrl-C leaves at once.")
     shown.interrupt()
-    assert shown.process.wait(10) == 130
+    assert shown.process.wait(PATIENCE) == 130
     assert Action.objects.filter(state="ONGOING").count() == 1

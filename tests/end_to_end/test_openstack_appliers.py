@@ -13,7 +13,8 @@ from plans.models import ActionPlan
 from tests.builders import make_plan
 from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import Emulator
-from tests.end_to_end.test_applier_processes import ROOT, database_url, state, wait_for
+from tests.end_to_end.test_applier_processes import ROOT, database_url, kill, state
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 Start = Callable[[], "subprocess.Popen[bytes]"]
@@ -39,7 +40,6 @@ def start(emulator: Emulator, tmp_path: Path) -> Iterator[Start]:
     environment = {
         **os.environ,
         "DATABASE_URL": database_url(),
-        "WATCHER_SERVICE_DOWN_TIME": "1",
         "WATCHER_POLL_INTERVAL": "0.1",
         "WATCHER_CLOUD": "cluster.drivers.openstack.OpenStackCloud",
         "WATCHER_OPENSTACK_POLL_INTERVAL": "0.05",
@@ -73,8 +73,7 @@ def kill_in_the_middle(emulator: Emulator, start: Start) -> None:
     """Have an applier begin the operation, and kill it; the cloud goes on, and is done some looks later."""
     killed = start()
     wait_for(lambda: WEB in emulator.nova.operations)
-    killed.kill()
-    killed.wait()
+    kill(killed)
     emulator.nova.operations[WEB]["left"] = 5
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,16 @@ from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.broker import BROKER_URL, Way, own_queues
 from tests.builders import action, make_plan
-from tests.end_to_end.test_applier_processes import ROOT, database_url, is_asleep, make_sleepy_plan, state, wait_for
+from tests.end_to_end.test_applier_processes import (
+    ROOT,
+    database_url,
+    end_leases,
+    is_asleep,
+    kill,
+    make_sleepy_plan,
+    state,
+)
+from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
 
 pytestmark = [
@@ -44,7 +54,6 @@ class Site:
                 "WATCHER_EXECUTOR": "celery",
                 "CELERY_BROKER_URL": self.broker,
                 "WATCHER_CELERY_QUEUE": self.queues[0],
-                "WATCHER_SERVICE_DOWN_TIME": "2",
                 "WATCHER_POLL_INTERVAL": "0.2",
                 "WATCHER_EMBEDDED_CLOUD_SECONDS": "0.5",
                 **environment,
@@ -93,7 +102,7 @@ def test_three_machines_run_many_plans_and_no_action_twice(site: Site) -> None:
         site.worker(host)
     for host in ("control", "worker-1"):
         site.applier(host)
-    wait_for(lambda: all(state(plan) == "SUCCEEDED" for plan in plans), 60)
+    wait_for(lambda: all(state(plan) == "SUCCEEDED" for plan in plans))
     assert executions() == 80
     assert not Action.objects.exclude(attempt=1).exists()
     assert set.union(*(hosts(plan) for plan in plans)) == {"worker-1", "worker-2"}
@@ -114,7 +123,7 @@ def test_what_a_killed_worker_had_in_hand_is_done_by_another(site: Site) -> None
     killed = site.worker("worker-1")
     site.applier()
     wait_for(lambda: is_asleep(plan))
-    killed.kill()
+    kill(killed, Service.WORKER)
     site.worker("worker-2")
     wait_for(lambda: state(plan) == "SUCCEEDED")
     assert list(plan.actions.order_by("pk").values_list("attempt", flat=True)) == [1, 2, 1]
@@ -127,9 +136,11 @@ def test_a_killed_process_of_a_worker_that_lives_is_replaced_and_its_action_done
     site.applier()
     wait_for(lambda: is_asleep(plan))
     children = subprocess.run(["pgrep", "-P", str(worker.pid)], text=True, capture_output=True, check=True)
+    gone = list(Service.objects.active().workers().values_list("pk", flat=True))
     for pid in children.stdout.split():
         os.kill(int(pid), signal.SIGKILL)
-    wait_for(lambda: state(plan) == "SUCCEEDED", 60)
+    end_leases(gone)
+    wait_for(lambda: state(plan) == "SUCCEEDED")
     assert plan.actions.get(action_type="sleep").attempt == 2
 
 
@@ -138,33 +149,36 @@ def test_a_worker_finishes_for_the_next_applier_what_it_began_for_one_that_was_k
     site.worker()
     killed = site.applier()
     wait_for(lambda: is_asleep(plan))
-    killed.kill()
+    kill(killed)
     site.applier("spare")
     wait_for(lambda: state(plan) == "SUCCEEDED")
     assert not plan.actions.exclude(attempt=1).exists()
 
 
-def test_a_stopped_applier_hands_over_at_once_while_its_actions_go_on(site: Site) -> None:
-    plan = make_sleepy_plan(4)
-    site.worker()
-    stopped = site.applier(WATCHER_SERVICE_DOWN_TIME="60")
-    wait_for(lambda: is_asleep(plan))
+def test_a_stopped_applier_hands_over_at_once_while_its_actions_go_on(site: Site, tmp_path: Path) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    plan.actions.update(action_type="nap", input_parameters={"file": str(tmp_path / "over")})
+    site.worker(WATCHER_ACTION_TYPES="tests.end_to_end.stuck.Nap", PYTHONPATH=str(ROOT))
+    stopped = site.applier()
+    wait_for(lambda: plan.actions.get().state == "ONGOING")
     stopped.send_signal(signal.SIGTERM)
-    stopped.communicate(timeout=30)
+    stopped.communicate(timeout=PATIENCE)
     assert stopped.returncode == 0
-    assert is_asleep(plan)
+    assert plan.actions.get().state == "ONGOING"
     site.applier("spare")
+    wait_for(lambda: ActionPlan.objects.exclude(applier=None).exists())
+    (tmp_path / "over").touch()
     wait_for(lambda: state(plan) == "SUCCEEDED")
     assert not plan.actions.exclude(attempt=1).exists()
 
 
 def test_a_stopped_worker_finishes_what_it_has_in_hand_and_leaves_the_rest_to_others(site: Site) -> None:
     plan = make_sleepy_plan(2)
-    stopped = site.worker(WATCHER_SERVICE_DOWN_TIME="60")
+    stopped = site.worker()
     site.applier()
     wait_for(lambda: is_asleep(plan))
     stopped.send_signal(signal.SIGTERM)
-    stopped.communicate(timeout=30)
+    stopped.communicate(timeout=PATIENCE)
     assert stopped.returncode == 0
     assert list(plan.actions.order_by("pk").values_list("state", "attempt")) == [
         ("SUCCEEDED", 1),
@@ -182,7 +196,7 @@ def test_a_running_action_is_aborted_by_its_worker_when_its_plan_is_cancelled(si
     site.applier()
     wait_for(lambda: is_asleep(plan))
     ActionPlan.objects.get(pk=plan.pk).abandon("alice")
-    wait_for(lambda: state(plan) == "CANCELLED", 10)
+    wait_for(lambda: state(plan) == "CANCELLED")
     assert plan.actions.get(action_type="sleep").state == "CANCELLED"
 
 
@@ -225,7 +239,7 @@ def test_plans_wait_for_a_broker_that_is_away_at_the_start_and_go_on_when_it_com
         applier.wait(2)
     assert (worker.poll(), executions()) == (None, 0)
     way.restore()
-    wait_for(lambda: state(plan) == "SUCCEEDED", 60)
+    wait_for(lambda: state(plan) == "SUCCEEDED")
     assert executions() == 6
 
 
@@ -241,7 +255,7 @@ def test_plans_outlive_a_broker_that_goes_and_comes_back_while_they_run(site: Si
         way.cut()
         wait_for(lambda: Service.objects.active().appliers().exists())
         way.restore()
-    wait_for(lambda: all(state(plan) == "SUCCEEDED" for plan in [*plans, sleepy]), 90)
+    wait_for(lambda: all(state(plan) == "SUCCEEDED" for plan in [*plans, sleepy]))
     assert applier.poll() is None
     assert not Action.objects.exclude(attempt=1).exists()
 
@@ -258,7 +272,7 @@ def test_arguments_that_make_no_sense_are_refused_in_one_line(
     site: Site, command: str, arguments: list[str], problem: str
 ) -> None:
     process = site.start(command, *arguments)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     assert problem in errors
     assert errors.count("\n") == 1
@@ -266,6 +280,6 @@ def test_arguments_that_make_no_sense_are_refused_in_one_line(
 
 def test_a_worker_without_a_broker_to_take_from_is_refused(site: Site) -> None:
     process = site.start("run_worker", WATCHER_EXECUTOR="threads")
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors.count("\n")) == (2, 1)
     assert "WATCHER_EXECUTOR" in errors

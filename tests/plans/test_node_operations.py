@@ -18,6 +18,7 @@ from plans.models import ActionPlan
 from plans.node_operations import check_node, create_node, delete_node
 from tests.builders import make_member, make_node, make_profile
 from tests.plans.inline import run_waiting
+from tests.waiting import PATIENCE
 from watcher_site.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +29,7 @@ def race(*contestants: Callable[[], object]) -> int:
     barrier = Barrier(len(contestants))
 
     def run(contestant: Callable[[], object]) -> bool:
-        barrier.wait(10)
+        barrier.wait(PATIENCE)
         try:
             contestant()
         except Refused:

@@ -18,6 +18,7 @@ from plans.models import ActionPlan
 from plans.settlement import settle
 from tests.api import Caller
 from tests.builders import make_plan
+from tests.waiting import PATIENCE
 from watcher_site.models import Service
 from watcher_site.refusals import Refused
 
@@ -40,7 +41,7 @@ class Race:
         self.pool.shutdown()
 
     def leave(self) -> None:
-        self.barrier.wait(10)
+        self.barrier.wait(PATIENCE)
         connections.close_all()
 
     def run(self, *contestants: Callable[[], Any]) -> list[bool]:
@@ -48,7 +49,7 @@ class Race:
         return [future.result() for future in [self.pool.submit(self.start, one) for one in contestants]]
 
     def start(self, contestant: Callable[[], Any]) -> bool:
-        self.barrier.wait(10)
+        self.barrier.wait(PATIENCE)
         try:
             return contestant() is not False
         except (ConcurrentTransition, TransitionNotAllowed, Refused, ActionPlan.DoesNotExist):

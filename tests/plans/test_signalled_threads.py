@@ -16,7 +16,7 @@ from plans.executors import ThreadExecutor
 from plans.models import ActionPlan
 from plans.signalling import signal_plan
 from tests.builders import make_plan
-from tests.end_to_end.test_applier_processes import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 Signal = Action.Signal
@@ -51,7 +51,7 @@ def start() -> Iterator[Start]:
     yield start_applier
     for applier, thread in started:
         applier.stopping = True
-        thread.join(30)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
 
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).parent.parent.parent
 KEY = "Jm0kYv3cQx8sTn5bLr2wPz7hGd4fAe9uKi1oVq6yWj0tXe8nCb"
 SOUND = {"PATH": os.environ["PATH"], "SECRET_KEY": KEY, "DATABASE_URL": "sqlite://:memory:"}
@@ -15,7 +17,7 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run Python with these arguments and environment variables until it ends."""
     environment = {**SOUND, **variables}
     command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def free_port_number() -> int:

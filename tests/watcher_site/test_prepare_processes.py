@@ -12,6 +12,7 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from tests.settings import POSTGRESQL_URL
+from tests.waiting import PATIENCE
 from tests.watcher_site.site_process import ROOT, SOUND, free_port_number
 
 pytestmark = pytest.mark.slow
@@ -46,7 +47,7 @@ def prepare(folder: Path, database: str) -> subprocess.Popen[str]:
 def test_starts_at_the_same_time_wait_for_each_other(tmp_path: Path, empty_database: str) -> None:
     """Without the lock, one fails in the middle of another's migrations."""
     started = [prepare(tmp_path, empty_database) for _ in range(3)]
-    printed = [process.communicate(timeout=120)[0] for process in started]
+    printed = [process.communicate(timeout=PATIENCE)[0] for process in started]
     assert [process.returncode for process in started] == [0, 0, 0], printed
     assert sum("shown this once" in text for text in printed) == 1
     assert sum("is recommended" in text for text in printed) == 1
@@ -55,7 +56,7 @@ def test_starts_at_the_same_time_wait_for_each_other(tmp_path: Path, empty_datab
 
 def test_the_command_that_is_printed_changes_the_password(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'watcher.sqlite3'}"
-    printed = prepare(tmp_path, database).communicate(timeout=120)[0]
+    printed = prepare(tmp_path, database).communicate(timeout=PATIENCE)[0]
     (line,) = [line for line in printed.splitlines() if "changepassword" in line]
     changed = subprocess.run(
         shlex.split(line.split("new password: ")[1]),

@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE, wait_for
 from tests.watcher_site.site_process import ROOT
 from watcher_site.procfile import MOST_RESTARTS
 
@@ -25,7 +25,7 @@ def started(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     wait_for(lambda: len(pids(tmp_path)) == 2)
     yield process
     process.terminate()
-    process.wait(10)
+    process.wait(PATIENCE)
 
 
 def start(folder: Path, procfile: str) -> subprocess.Popen[bytes]:
@@ -48,13 +48,6 @@ def children(pid: int) -> list[int]:
     return [int(text) for text in found.stdout.split()]
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
-
-
 def runs(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -67,7 +60,7 @@ def runs(pid: int) -> bool:
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_every_process(started: subprocess.Popen[bytes], tmp_path: Path, sign: int) -> None:
     os.killpg(started.pid, sign)
-    assert started.wait(10) == 0
+    assert started.wait(PATIENCE) == 0
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
 
 
@@ -76,7 +69,7 @@ def test_a_process_that_refuses_its_work_is_the_end_of_all(tmp_path: Path) -> No
     process = start(tmp_path, PROCFILE + "engine: while [ ! -e refused ]; do sleep 0.1; done; exit 2")
     wait_for(lambda: len(pids(tmp_path)) == 2)
     (tmp_path / "refused").touch()
-    assert process.wait(10) == 2
+    assert process.wait(PATIENCE) == 2
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
 
 
@@ -101,7 +94,7 @@ def test_a_process_that_was_started_again_stops_with_the_others(
     os.kill(killed[0], signal.SIGKILL)
     wait_for(lambda: len(pids(tmp_path)) == 2 and killed[0] not in pids(tmp_path))
     started.terminate()
-    assert started.wait(10) == 0
+    assert started.wait(PATIENCE) == 0
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
 
 
@@ -111,7 +104,7 @@ def test_a_stop_before_a_process_was_started_again_leaves_none(
 ) -> None:
     os.kill(pids(tmp_path)[0], signal.SIGKILL)
     started.terminate()
-    assert started.wait(10) == 0
+    assert started.wait(PATIENCE) == 0
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
 
 
@@ -121,7 +114,7 @@ def test_a_process_that_is_killed_again_and_again_is_the_end_of_all(tmp_path: Pa
     (tmp_path / "Procfile").write_text(PROCFILE + "engine: echo >> starts; kill -9 $$")
     run = "import sys; from watcher_site import procfile; procfile.FIRST_PAUSE = 0.01; sys.exit(procfile.run())"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run([sys.executable, "-c", run], cwd=tmp_path, env=environment, timeout=30)
+    ended = subprocess.run([sys.executable, "-c", run], cwd=tmp_path, env=environment, timeout=PATIENCE)
     assert ended.returncode != 0
     assert (tmp_path / "starts").read_text().count("\n") == 1 + MOST_RESTARTS
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
@@ -131,7 +124,7 @@ def test_a_process_that_is_killed_again_and_again_is_the_end_of_all(tmp_path: Pa
 def test_nothing_outlives_the_manager_that_is_killed(started: subprocess.Popen[bytes], tmp_path: Path) -> None:
     manager = min(children(started.pid))
     os.kill(manager, signal.SIGKILL)
-    assert started.wait(10) != 0
+    assert started.wait(PATIENCE) != 0
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
 
 
@@ -141,7 +134,7 @@ def test_the_loss_of_a_process_that_watches_one_is_the_end_of_all(
 ) -> None:
     watchers = children(min(children(started.pid)))
     os.kill(min(watchers), signal.SIGKILL)
-    assert started.wait(10) != 0
+    assert started.wait(PATIENCE) != 0
     wait_for(lambda: not any(map(runs, pids(tmp_path))))
 
 
@@ -152,5 +145,5 @@ def test_what_runs_has_time_to_finish(tmp_path: Path) -> None:
     process = start(tmp_path, f"applier: {finishing}\n")
     wait_for(lambda: len(pids(tmp_path)) == 1)
     process.terminate()
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     assert (tmp_path / "finished").read_text() == "done\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.files import locks
 
+from tests.waiting import PATIENCE
 from tests.watcher_site.site_process import ROOT, SOUND
 from watcher_site import settings as site_settings
 
@@ -38,8 +39,8 @@ def test_another_make_waits_for_the_one_that_installs(tmp_path: Path) -> None:
     second = subprocess.Popen([*one_at_a_time, "sh", "-c", then_echo], cwd=tmp_path, stdout=subprocess.PIPE)
     assert second.stdout
     assert b"waiting for it" in second.stdout.readline()
-    first.communicate(b"\n", timeout=10)
-    second.communicate(timeout=10)
+    first.communicate(b"\n", timeout=PATIENCE)
+    second.communicate(timeout=PATIENCE)
     assert (tmp_path / "order").read_text() == "first\nsecond\n"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 # How far the series reach before and after the moment that the server was filled at, and how dense they are; seconds.
 REACH, STEP = 3600, 15
-START_SECONDS = 30
+START_SECONDS = 120
 READY = "Server is ready to receive web requests."
 
 

@@ -6,6 +6,7 @@ It answers as far as the driver asks, and keeps state. An operation takes as man
 
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -122,7 +123,8 @@ class Emulator:
         try:
             response = self.answer(request)
         except Dropped:
-            environ["werkzeug.socket"].close()
+            # The server has files of it open still: closing it alone would leave the other side waiting.
+            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
             raise ConnectionAbortedError from None
         return response(environ, start_response)
 

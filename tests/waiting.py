@@ -1,0 +1,14 @@
+"""Waiting for what other threads and processes do: for as long as that takes on a slow machine, and no longer."""
+
+import time
+from collections.abc import Callable
+
+# In seconds. What hangs is told of in the end; what comes to pass is seen at once.
+PATIENCE = 120
+
+
+def wait_for(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to pass in time"
+        time.sleep(0.02)
