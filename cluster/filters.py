@@ -3,7 +3,18 @@
 import django_filters
 from django.db.models import QuerySet
 
-from cluster.models import ComputeNode, HostAggregate, Node, Pool, Profile, Server, StorageNode, Volume
+from cluster.models import (
+    Cluster,
+    ComputeNode,
+    HostAggregate,
+    Node,
+    Policy,
+    Pool,
+    Profile,
+    Server,
+    StorageNode,
+    Volume,
+)
 from watcher_site.filters import words
 
 
@@ -62,9 +73,29 @@ class NodeFilters(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
     status = django_filters.ChoiceFilter(choices=words(Node.Status.values), empty_label="any")
     profile = django_filters.CharFilter(label="Profile", field_name="profile__name", lookup_expr="icontains")
+    cluster = django_filters.CharFilter(label="Cluster", field_name="cluster__name", lookup_expr="icontains")
 
     class Meta:
         model = Node
+        fields: list[str] = []
+
+
+class ClusterFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=words(Cluster.Status.values), empty_label="any")
+    profile = django_filters.CharFilter(label="Profile", field_name="profile__name", lookup_expr="icontains")
+
+    class Meta:
+        model = Cluster
+        fields: list[str] = []
+
+
+class PolicyFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    type = django_filters.CharFilter(label="Type", lookup_expr="icontains")
+
+    class Meta:
+        model = Policy
         fields: list[str] = []
 
 

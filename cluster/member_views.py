@@ -23,10 +23,13 @@ class NodeList(MemberList):
     table_class = NodeTable
     filterset_class = NodeFilters
     heading = "Nodes of clusters"
-    guidance = "There are no nodes. The API makes them, from 1.12: POST /v1/nodes."
+    guidance = "There are no nodes. Clusters have theirs, and the API makes others, from 1.12: POST /v1/nodes."
+
+    def get_table_kwargs(self) -> dict[str, Any]:
+        return {"exclude": ("index", "tainted")}
 
     def get_queryset(self) -> QuerySet[Node]:
-        return Node.objects.present().select_related("profile")
+        return Node.objects.present().select_related("profile", "cluster")
 
 
 class NodePage(RecordPage):
@@ -36,7 +39,7 @@ class NodePage(RecordPage):
     permission_required = "cluster.view_node"
 
     def get_queryset(self) -> QuerySet[Node]:
-        return super().get_queryset().select_related("profile")
+        return super().get_queryset().select_related("profile", "cluster")
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         server = Server.objects.present().filter(uuid=self.object.physical_id).first()
@@ -62,6 +65,9 @@ class ProfilePage(RecordPage):
     permission_required = "cluster.view_profile"
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        table = NodeTable(Node.objects.present().filter(profile=self.object), exclude=("profile",))
+        table = NodeTable(
+            Node.objects.present().filter(profile=self.object).select_related("cluster"),
+            exclude=("profile", "index", "tainted"),
+        )
         configured = RequestConfig(self.request, paginate={"per_page": 50}).configure(table)
         return super().get_context_data(table=configured, **context)

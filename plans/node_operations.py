@@ -5,21 +5,10 @@ from typing import Any
 
 from django.db import transaction
 
-from actions.proposals import ProposedAction
 from cluster.models import Cluster, Node
 from cluster.profiles import checked_metadata, checked_name
 from cluster.sizes import Bounds
-from plans.models import ActionPlan
-from plans.operations import (
-    AT_ONCE,
-    Asked,
-    Operation,
-    hold,
-    parameters_of,
-    plan_node_action,
-    profile_named,
-    written,
-)
+from plans.operations import AT_ONCE, Asked, Operation, hold, plan_node_action, profile_named
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.storable import require_storable
 
@@ -40,7 +29,7 @@ def create_node(
 
     Args:
         profile: its UUID or its name; left out, that of the cluster.
-        cluster: the UUID or the name of the one that it joins when it has its server.
+        cluster: the UUID or the name of the one that it joins.
 
     Raises:
         Invalid: the message names the field and the rule.
@@ -56,12 +45,7 @@ def create_node(
         metadata=checked_metadata(metadata),
     )
     node.save()
-    creation = ProposedAction("NODE_CREATE", parameters_of("NODE_CREATE", node, {}))
-    if joined is None:
-        return written(creation, [], node, asked)
-    joining = parameters_of("CLUSTER_ADD_NODES", joined, {"nodes": [str(node.uuid)]})
-    others = [ProposedAction("CLUSTER_ADD_NODES", joining, parents=[creation.uuid])]
-    return written(creation, others, node, asked, on_failure=ActionPlan.OnFailure.STOP)
+    return plan_node_action("NODE_CREATE", node, asked, cluster_id=joined and str(joined.uuid))
 
 
 def cluster_to_join(identifier: str, asked: Asked) -> Cluster:
@@ -69,7 +53,7 @@ def cluster_to_join(identifier: str, asked: Asked) -> Cluster:
     found = Cluster.objects.present().named(identifier)
     if len(few := list(found[:2])) != 1:
         raise Invalid(f"cluster: there is {'no' if not few else 'more than one'} cluster {identifier}.")
-    standing: Cluster = hold("CLUSTER_ADD_NODES", few[0], asked)
+    standing: Cluster = hold("NODE_CREATE", few[0], asked)
     if breach := Bounds(standing.min_size, standing.max_size).find_breach(standing.members().count() + 1):
         raise Conflict(f"cluster: {breach}")
     return standing

@@ -43,7 +43,7 @@ class NewNodeSerializer(OptionsSerializer):
         max_length=NAME_LENGTH, required=False, help_text="its UUID or its name; left out, that of the cluster"
     )
     cluster = serializers.CharField(
-        max_length=NAME_LENGTH, required=False, help_text="the UUID or the name of the one that it joins then"
+        max_length=NAME_LENGTH, required=False, help_text="the UUID or the name of the one that it joins"
     )
     role = serializers.CharField(max_length=ROLE_LENGTH, required=False, allow_blank=True)
     metadata = serializers.DictField(required=False, allow_null=True)

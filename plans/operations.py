@@ -146,11 +146,9 @@ def decide(action: Any) -> list[ProposedAction]:
         raise Conflict(explain(refusal)) from refusal
 
 
-def written(
-    action: ProposedAction, others: Sequence[ProposedAction], thing: Target, asked: Asked, **options: Any
-) -> Operation:
+def written(action: ProposedAction, others: Sequence[ProposedAction], thing: Target, asked: Asked) -> Operation:
     """Write the plan of an action and of others beside it, and start it unless it is to be looked at."""
-    made = propose([action, *others], **options)
+    made = propose([action, *others])
     if not asked.plan_only:
         made.launch(asked.caller)
     return Operation(action.uuid, made.uuid, thing.uuid)

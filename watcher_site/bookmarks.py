@@ -13,8 +13,10 @@ PAGES = {
     "audits": "audits:detail",
     "action_plans": "plans:detail",
     "actions": "actions:detail",
+    "clusters": "clusters:detail",
     "nodes": "cluster:member",
     "profiles": "cluster:profile",
+    "policies": "cluster:policy",
 }
 
 

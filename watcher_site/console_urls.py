@@ -13,5 +13,6 @@ urlpatterns = [
     path("audits/", include("audits.urls")),
     path("plans/", include("plans.urls")),
     path("actions/", include("actions.urls")),
+    path("clusters/", include("plans.cluster_urls")),
     path("", include("cluster.urls")),
 ]

@@ -18,6 +18,8 @@ PAGES = {
     "cluster.Server": "cluster:server",
     "cluster.ComputeNode": "cluster:node",
     "cluster.Node": "cluster:member",
+    "cluster.Cluster": "clusters:detail",
+    "cluster.Policy": "cluster:policy",
 }
 IDENTIFIER = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 

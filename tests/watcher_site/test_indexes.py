@@ -7,7 +7,9 @@ from django.db import connection
 from django.db.models import F, QuerySet
 
 import cluster.member_views
+import cluster.policy_views
 import cluster.views
+import plans.cluster_pages
 from actions.api import ActionView
 from actions.views import ActionList
 from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
@@ -64,7 +66,9 @@ LISTS = [
     ActionList,
     ActionPlanList,
     AuditList,
+    plans.cluster_pages.ClusterList,
     cluster.member_views.NodeList,
+    cluster.policy_views.PolicyList,
     cluster.member_views.ProfileList,
     cluster.views.ComputeNodeList,
     cluster.views.PoolList,

@@ -1,0 +1,225 @@
+"""The console's pages of clusters, and what it has done to them and to nodes."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from actions.models import Action
+from cluster.models import Cluster, Node, PolicyBinding
+from plans.models import ActionPlan
+from tests.builders import make_cluster, make_member, make_node, make_policy, make_profile
+from tests.plans.inline import run_waiting
+
+pytestmark = pytest.mark.django_db
+
+SCALING = "senlin.policy.scaling-1.0"
+VERBS = ["scale-out", "scale-in", "resize", "check", "recover", "change", "delete", "attach"]
+NODE_VERBS = ["check-node", "recover-node", "delete-node"]
+
+
+@pytest.fixture
+def browser(client: Client, cloud_admin: User) -> Client:
+    client.force_login(cloud_admin)
+    return client
+
+
+def show(browser: Client, page: str, /, *arguments: Any, **query: Any) -> str:
+    answer = browser.get(reverse(page, args=arguments), query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def bind(cluster: Cluster, name: str = "grow", **columns: Any) -> PolicyBinding:
+    policy = make_policy(name, SCALING, spec={"event": "CLUSTER_SCALE_OUT"})
+    return PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=100, **columns)
+
+
+def test_a_list_tells_how_many_nodes_each_cluster_has_and_may_have(browser: Client) -> None:
+    make_cluster("web", size=3, min_size=1, max_size=5)
+    make_cluster("db", status="ERROR", desired_capacity=2)
+    text = show(browser, "clusters:list")
+    assert ("3 of 3, 1 to 5" in text, "0 of 2, 0 to no limit" in text) == (True, True)
+    text = show(browser, "clusters:list", status="ERROR")
+    assert (">web<" in text, ">db<" in text) == (False, True)
+
+
+def test_a_cluster_shows_its_members_its_policies_and_what_was_done_to_it(browser: Client) -> None:
+    make_node()
+    cluster = make_cluster("web", size=1, metadata={"team": "shop"})
+    bind(cluster)
+    browser.post(reverse("clusters:scale-out", args=[cluster.uuid]), {"count": "1"})
+    run_waiting()
+    text = show(browser, "clusters:detail", cluster.uuid)
+    action, plan = Action.objects.get(derived_from=None), ActionPlan.objects.get()
+    for page, record in (("actions:detail", action), ("plans:detail", plan)):
+        assert reverse(page, args=[record.uuid]) in text
+    for node in Node.objects.all():
+        assert reverse("cluster:member", args=[node.uuid]) in text
+    assert ("grow" in text, SCALING in text, "shop" in text, "2 of 2" in text) == (True, True, True, True)
+
+
+def test_a_cluster_says_who_holds_it_and_updates_itself_meanwhile(browser: Client) -> None:
+    cluster = make_cluster("web")
+    assert "Held by" not in show(browser, "clusters:detail", cluster.uuid)
+    plan = ActionPlan.objects.create()
+    action = Action.objects.create(action_plan=plan, action_type="CLUSTER_CHECK")
+    cluster.locks.create(action=action.uuid, is_exclusive=True)
+    text = show(browser, "clusters:detail", cluster.uuid)
+    assert ("Held by" in text, action.name in text, 'hx-trigger="every 2s"' in text) == (True, True, True)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_operation_on_a_cluster_has_a_form(browser: Client, verb: str) -> None:
+    cluster = make_cluster("web", size=1)
+    where = reverse(f"clusters:{verb}", args=[cluster.uuid])
+    assert where in show(browser, "clusters:detail", cluster.uuid)
+    assert "Plan only: look at it first" in browser.get(where).content.decode()
+
+
+@pytest.mark.parametrize("verb", NODE_VERBS)
+def test_each_operation_on_a_node_has_a_form(browser: Client, verb: str) -> None:
+    node = make_member(status="ACTIVE")
+    where = reverse(f"clusters:{verb}", args=[node.uuid])
+    assert where in show(browser, "cluster:member", node.uuid)
+    assert "Plan only: look at it first" in browser.get(where).content.decode()
+
+
+@pytest.mark.parametrize("verb", ["enable", "disable", "detach"])
+def test_each_operation_on_a_policy_of_a_cluster_has_a_form(browser: Client, verb: str) -> None:
+    binding = bind(make_cluster("web"), enabled=verb != "enable")
+    where = reverse(f"clusters:{verb}", args=[binding.uuid])
+    assert where in show(browser, "clusters:detail", binding.cluster.uuid)
+    assert "Plan only: look at it first" in browser.get(where).content.decode()
+
+
+def test_what_is_asked_for_starts_at_once_and_the_message_leads_to_its_plan(browser: Client) -> None:
+    cluster = make_cluster("web")
+    answer = browser.post(reverse("clusters:scale-out", args=[cluster.uuid]), {"count": "2"}, follow=True)
+    action = Action.objects.get()
+    assert (action.action_type, action.input_parameters["count"]) == ("CLUSTER_SCALE_OUT", 2)
+    assert action.action_plan.state == "PENDING"
+    assert answer.redirect_chain == [(reverse("clusters:detail", args=[cluster.uuid]), 302)]
+    assert f'href="{reverse("plans:detail", args=[action.action_plan.uuid])}"' in answer.content.decode()
+
+
+def test_a_plan_to_look_at_first_is_shown(browser: Client) -> None:
+    cluster = make_cluster("web")
+    where = reverse("clusters:scale-out", args=[cluster.uuid])
+    answer = browser.post(where, {"count": "2", "plan_only": "on"})
+    plan = ActionPlan.objects.get()
+    assert (plan.state, plan.actions.count()) == ("RECOMMENDED", 3)
+    assert answer["Location"] == reverse("plans:detail", args=[plan.uuid])
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields", "words"),
+    [
+        ("scale-out", {"count": "9"}, "greater than the cluster&#x27;s max_size (5)."),
+        ("scale-out", {"count": "0"}, "greater than or equal to 1"),
+        ("resize", {}, "Must be there, unless min_size or max_size is."),
+        ("resize", {"adjustment_type": "EXACT_CAPACITY", "number": "7"}, "The target capacity (7) is greater"),
+        ("change", {"name": "web", "timeout": "0"}, "This field is required."),
+        ("attach", {}, "This field is required."),
+        ("delete", {}, "This field is required."),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_the_form(
+    browser: Client, verb: str, fields: dict[str, str], words: str
+) -> None:
+    cluster = make_cluster("web", size=1, max_size=5)
+    answer = browser.post(reverse(f"clusters:{verb}", args=[cluster.uuid]), fields)
+    assert (answer.status_code, words in answer.content.decode()) == (200, True), answer.content.decode()
+    assert not ActionPlan.objects.exists()
+
+
+def test_a_cluster_is_created_by_a_form(browser: Client) -> None:
+    profile = make_profile("small web")
+    fields = {"name": "web", "profile": str(profile.uuid), "desired_capacity": "2", "max_size": "3"}
+    answer = browser.post(reverse("clusters:create"), fields)
+    cluster = Cluster.objects.get()
+    assert answer["Location"] == reverse("clusters:detail", args=[cluster.uuid])
+    assert (cluster.name, cluster.desired_capacity, cluster.max_size) == ("web", 2, 3)
+    assert Action.objects.get().action_type == "CLUSTER_CREATE"
+
+
+def test_a_cluster_of_bounds_that_make_no_sense_is_refused_beside_the_field(browser: Client) -> None:
+    profile = make_profile("small web")
+    fields = {"name": "web", "profile": str(profile.uuid), "min_size": "4", "max_size": "3"}
+    text = browser.post(reverse("clusters:create"), fields).content.decode()
+    assert ("4 is above the max_size 3." in text, 'value="web"' in text) == (True, True)
+    assert not Cluster.objects.exists()
+
+
+# Rights
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_readers_see_no_buttons_and_may_do_nothing(client: Client, reader: User, verb: str) -> None:
+    client.force_login(reader)
+    cluster = bind(make_cluster("web", size=1)).cluster
+    where = reverse(f"clusters:{verb}", args=[cluster.uuid])
+    assert where not in show(client, "clusters:detail", cluster.uuid)
+    assert client.post(where, {"count": "1"}).status_code == 403
+    assert client.get(reverse("clusters:create")).status_code == 403
+    assert reverse("clusters:create") not in show(client, "clusters:list")
+    assert not ActionPlan.objects.exists()
+
+
+@pytest.mark.parametrize("verb", ["disable", "detach"])
+def test_readers_leave_the_policies_of_a_cluster_alone(client: Client, reader: User, verb: str) -> None:
+    client.force_login(reader)
+    binding = bind(make_cluster("web"))
+    where = reverse(f"clusters:{verb}", args=[binding.uuid])
+    assert where not in show(client, "clusters:detail", binding.cluster.uuid)
+    assert client.post(where).status_code == 403
+
+
+@pytest.mark.parametrize("verb", NODE_VERBS)
+def test_readers_leave_nodes_alone(client: Client, reader: User, verb: str) -> None:
+    client.force_login(reader)
+    node = make_member(status="ACTIVE")
+    where = reverse(f"clusters:{verb}", args=[node.uuid])
+    assert where not in show(client, "cluster:member", node.uuid)
+    assert client.post(where).status_code == 403
+
+
+def test_who_may_start_no_plan_has_it_made_alone(client: Client, stranger: User) -> None:
+    names = ["operate_cluster", "view_cluster"]
+    stranger.user_permissions.set(Permission.objects.filter(codename__in=names))
+    client.force_login(User.objects.get(pk=stranger.pk))
+    cluster = make_cluster("web")
+    client.post(reverse("clusters:scale-out", args=[cluster.uuid]), {"count": "1"})
+    assert ActionPlan.objects.get().state == "RECOMMENDED"
+
+
+def test_nobody_sees_clusters_without_the_right_to(client: Client, stranger: User) -> None:
+    client.force_login(stranger)
+    cluster = make_cluster("web")
+    assert client.get(reverse("clusters:list")).status_code == 403
+    assert client.get(reverse("clusters:detail", args=[cluster.uuid])).status_code == 403
+
+
+# Queries
+
+
+def test_a_list_takes_as_many_queries_whatever_its_length(browser: Client, django_assert_num_queries: Any) -> None:
+    make_cluster("first", size=1)
+    show(browser, "clusters:list")
+    for number in range(10):
+        make_cluster(str(number), size=2)
+    with django_assert_num_queries(4):  # the session, the person, how many there are, the rows
+        show(browser, "clusters:list")
+
+
+def test_a_page_takes_as_many_queries_however_many_members_there_are(
+    browser: Client, django_assert_num_queries: Any
+) -> None:
+    small, large = make_cluster("small", size=1), make_cluster("large", size=60)
+    for cluster in (small, large):
+        bind(cluster, cluster.name)
+        show(browser, "clusters:detail", cluster.uuid)
+        with django_assert_num_queries(9):
+            show(browser, "clusters:detail", cluster.uuid)
