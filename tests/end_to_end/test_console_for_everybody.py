@@ -75,6 +75,10 @@ def addresses(plan: ActionPlan) -> list[str]:
         "cluster:servers",
         "cluster:members",
         "cluster:profiles",
+        "cluster:policies",
+        "cluster:new-policy",
+        "clusters:list",
+        "clusters:create",
         "documentation",
     )
     return [
