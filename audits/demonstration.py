@@ -9,6 +9,7 @@ from django.db import transaction
 
 from audits.audit_templates import create_audit_template
 from audits.creation import create_audit
+from audits.demonstration_cluster import delete_clusters, make_cluster, servers_of_nodes
 from audits.engine import DecisionEngine
 from audits.models import Audit, AuditTemplate
 from cluster.json_lines import parse
@@ -77,6 +78,7 @@ def load_demonstration_again() -> ActionPlan:
         )
     for plan in ActionPlan.objects.filter(state__in=AT_WORK).present():
         raise Conflict(f"Action plan {plan.uuid} is {plan.state}: wait for its end, or cancel it.")
+    delete_clusters()
     for model in KINDS.values():
         model.objects.all().delete()
     return fill(document)
@@ -88,14 +90,16 @@ def read() -> dict[str, Any]:
 
 
 def strangers(document: dict[str, Any]) -> Iterator[str]:
-    """Yield what of the cloud the demonstration did not bring, were it deleted since."""
+    """Yield what of the cloud neither the demonstration nor a cluster brought, were it deleted since."""
+    made = servers_of_nodes()
     for collection, model in KINDS.items():
-        own = {UUID(item["uuid"]) for item in document[collection]}
+        own = {UUID(item["uuid"]) for item in document[collection]} | made
         yield from (f"{model._meta.verbose_name} {row}" for row in model.objects.all() if row.uuid not in own)
 
 
 def fill(document: dict[str, Any]) -> ActionPlan:
     load_topology(document)
+    make_cluster()
     make_template(
         "try-out",
         description="Says hello and sleeps: harmless, to see how audits and plans work.",

@@ -9,7 +9,20 @@ from django.core.management import CommandError, call_command
 
 from audits import demonstration
 from audits.models import Audit, AuditTemplate
-from cluster.models import BalancingPool, ComputeNode, Flavor, HostAggregate, Pool, Server, StorageNode, Volume
+from cluster.models import (
+    BalancingPool,
+    Cluster,
+    ComputeNode,
+    Flavor,
+    HostAggregate,
+    Policy,
+    PolicyBinding,
+    Pool,
+    Server,
+    StorageNode,
+    Volume,
+)
+from plans.cluster_resizing import scale_out
 from plans.models import ActionPlan
 from tests.builders import make_node
 from tests.plans.inline import run_waiting
@@ -176,3 +189,21 @@ def test_it_is_not_loaded_again_under_a_plan_that_waits_or_runs() -> None:
 def test_an_empty_cloud_is_filled_whether_again_or_not() -> None:
     load("--again")
     assert ActionPlan.objects.get().state == "RECOMMENDED"
+
+
+def test_there_is_a_cluster_of_servers_that_are_there_with_a_policy() -> None:
+    load()
+    cluster = Cluster.objects.get()
+    servers = Server.objects.present().filter(uuid__in=cluster.members().values("physical_id"))
+    assert sorted(servers.values_list("name", flat=True)) == ["web-1", "web-2", "web-3", "web-4"]
+    assert [binding.policy.name for binding in PolicyBinding.objects.asked(cluster)] == ["oldest first"]
+
+
+def test_its_cluster_can_grow_and_is_as_it_was_when_loaded_again() -> None:
+    load()
+    scale_out(Cluster.objects.get(), count=2)
+    run_waiting()
+    assert Cluster.objects.get().members().filter(status="ACTIVE").count() == 6
+    load("--again")
+    assert (Cluster.objects.present().get().members().count(), Server.objects.present().count()) == (4, 40)
+    assert Policy.objects.count() == 1
