@@ -19,6 +19,7 @@ from plans.cluster_forms import NewClusterForm
 from plans.cluster_operations import create_cluster
 from plans.cluster_tables import BindingTable, ClusterTable, sizes_in_words
 from plans.operations import Asked, Operation
+from plans.views import MOVING
 from watcher_site.calling import caller_of
 from watcher_site.kept_forms import KeepsForm
 from watcher_site.naming import linked
@@ -58,20 +59,26 @@ class ClusterPage(RecordPage):
         cluster: Cluster = self.object
         members = cluster.members().order_by("index", "pk")
         bindings = PolicyBinding.objects.present().filter(cluster=cluster).select_related("policy")
-        recent = Action.objects.present().filter(target=str(cluster.uuid)).select_related("action_plan")
+        actions = Action.objects.present().filter(target=str(cluster.uuid)).select_related("action_plan")
+        recent = list(actions.order_by("-pk")[:RECENT])
         holders = list(unfinished_holders(cluster))
         return super().get_context_data(
             sizes=sizes_in_words(cluster, members.count()),
             members=self.configure(NodeTable(members, exclude=("profile", "cluster", "role"), prefix="node-"), 50),
             bindings=self.configure(BindingTable(bindings.order_by("priority", "pk")), None),
-            recent=ActionTable(recent.order_by("-pk")[:RECENT], exclude=("resource",), orderable=False),
+            recent=ActionTable(recent, exclude=("resource",), orderable=False),
             holders=holders,
-            moving=bool(holders) or cluster.status in Cluster.UNDER_WAY,
+            moving=bool(holders) or any(map(is_coming, recent)),
             **context,
         )
 
     def configure(self, table: Any, per_page: int | None) -> Any:
         return RequestConfig(self.request, paginate={"per_page": per_page} if per_page else False).configure(table)
+
+
+def is_coming(action: Action) -> bool:
+    """Say whether an action was asked for and has not ended."""
+    return action.state not in Action.FINAL and action.action_plan.state in MOVING
 
 
 def unfinished_holders(cluster: Cluster) -> QuerySet[Action]:

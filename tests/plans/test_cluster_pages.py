@@ -71,6 +71,15 @@ def test_a_cluster_says_who_holds_it_and_updates_itself_meanwhile(browser: Clien
     assert ("Held by" in text, action.name in text, 'hx-trigger="every 2s"' in text) == (True, True, True)
 
 
+def test_a_cluster_updates_itself_as_soon_as_something_was_asked_for(browser: Client) -> None:
+    cluster = make_cluster("web")
+    where, poll = reverse("clusters:scale-out", args=[cluster.uuid]), 'hx-trigger="every 2s"'
+    browser.post(where, {"count": "1", "plan_only": "on"})
+    assert poll not in show(browser, "clusters:detail", cluster.uuid)
+    browser.post(where, {"count": "1"})
+    assert poll in show(browser, "clusters:detail", cluster.uuid)
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_operation_on_a_cluster_has_a_form(browser: Client, verb: str) -> None:
     cluster = make_cluster("web", size=1)

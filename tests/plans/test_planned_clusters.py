@@ -33,11 +33,8 @@ def test_a_scale_out_to_look_at_holds_the_creation_of_each_node() -> None:
     cluster = make_cluster(size=1)
     plan = plan_of(scale_out(cluster, count=3, asked=LOOK_FIRST))
     parent, *creations = plan.actions.order_by("pk")
-    assert (plan.state, parent.action_type, parent.data["creation"]["count"]) == (
-        "RECOMMENDED",
-        "CLUSTER_SCALE_OUT",
-        3,
-    )
+    assert (plan.state, parent.action_type) == ("RECOMMENDED", "CLUSTER_SCALE_OUT")
+    assert parent.data["creation"]["count"] == len(creations) == 3
     assert [(one.action_type, one.derived_from, one.target) for one in creations] == [
         ("NODE_CREATE", parent, uuid) for uuid in parent.data["creation"]["nodes"]
     ]
