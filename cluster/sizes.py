@@ -56,6 +56,26 @@ class Bounds:
         return min(max(size, self.min_size), self.greatest)
 
 
+def find_flaw(adjustment: str | None, number: float | None, *, is_bounded: bool) -> str | None:
+    """Return which field of an adjustment breaks which rule, if one does.
+
+    Args:
+        is_bounded: whether there are new bounds: then there need be no adjustment.
+    """
+    if adjustment is None and number is None:
+        return None if is_bounded else "adjustment_type: must be there, unless min_size or max_size is."
+    if adjustment is None or number is None:
+        given, missing = ("number", "adjustment_type") if number is not None else ("adjustment_type", "number")
+        return f"{missing}: must be there, as {given} is."
+    if adjustment == AdjustmentType.CHANGE_IN_PERCENTAGE and abs(number) > MOST_PERCENT:
+        return f"number: must be a percentage from -{MOST_PERCENT} to {MOST_PERCENT}."
+    if adjustment != AdjustmentType.CHANGE_IN_PERCENTAGE and number != int(number):
+        return "number: must be a whole number of nodes."
+    if adjustment == AdjustmentType.EXACT_CAPACITY:
+        return "number: must not be below 0." if number < 0 else None
+    return None if number else "number: must not be 0."
+
+
 def change_of(size: int, adjustment: str, number: float, min_step: int = 1) -> int:
     """Return how many nodes more, or below zero fewer, an adjustment makes of a cluster of so many.
 

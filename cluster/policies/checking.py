@@ -11,6 +11,8 @@ from watcher_site import plugins
 
 Data = dict[str, Any]
 COMPLETED = "Completed policy checking."
+DECIDED = "decided"
+"""The key in an action's data that says that nothing is left to be decided before it is executed."""
 ASKED = "asked"
 """The key in an action's data of the policies that have been asked, by the time of asking."""
 
@@ -46,7 +48,8 @@ def check_policies(
         asked = decided.setdefault(ASKED, {}).setdefault(when.value, [])
         policy = load(binding)
         is_due = action_type in policy.targets.get(when, ()) and str(binding.uuid) not in asked
-        if not is_due or (deciding_only and not policy.decides):
+        is_decided = policy.decides and when is When.BEFORE and decided.get(DECIDED)
+        if not is_due or is_decided or (deciding_only and not policy.decides):
             continue
         check = PolicyCheck(cluster, binding, action_type, inputs, decided, node, left_out, checkpoint)
         try:

@@ -7,6 +7,7 @@ and settles the cluster. Whoever executes it again after a crash finds the decis
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -23,15 +24,16 @@ from actions.types.base import (
     Recovery,
 )
 from actions.types.clusters.health import settle
-from actions.types.clusters.locking import refusal, take_lock
+from actions.types.clusters.locking import take_locks
 from actions.types.clusters.nodes import schema_of
 from actions.types.clusters.policies import Data, ask_policies
 from cluster.models import Cluster, Node
 from cluster.policies.base import When
+from cluster.policies.checking import DECIDED
 from watcher_site.state import ConcurrentTransition
 
-DECIDED = "decided"
-"""The key in an action's data that says that nothing is left to be decided."""
+BEGUN = "begun"
+"""The key in an action's data that says that the cluster's row knows of it."""
 
 
 class ClusterAction(ActionType, ABC):
@@ -43,12 +45,26 @@ class ClusterAction(ActionType, ABC):
 
     # What each of them is about.
 
+    def prepare(self, cluster: Cluster, data: Data) -> None:
+        """Write into the data what the policies need to know beforehand, unless it stands there already.
+
+        Raises:
+            ActionFailed: it may not be done.
+        """
+
     @abstractmethod
     def decide(self, cluster: Cluster, data: Data) -> None:
         """Complete the data with what is to be done, where the policies have not decided it.
 
         Raises:
             ActionFailed: it may not be done.
+        """
+
+    def require_fit(self, cluster: Cluster, data: Data) -> None:
+        """Look whether what was decided, perhaps long ago when its plan was made, fits the cluster as it is now.
+
+        Raises:
+            ActionFailed: it does not, and why.
         """
 
     def apply(self, cluster: Cluster, data: Data) -> None:
@@ -101,44 +117,51 @@ class ClusterAction(ActionType, ABC):
             ActionFailed: it may not be done, and why.
         """
         cluster = self.cluster()
-        return self.derive(cluster, self.decision(cluster, deciding_only=True))
+        return self.derive(cluster, self.decision(cluster))
 
     def execute(self) -> Outcome:
         cluster = self.cluster()
-        if holder := take_lock(cluster, self.context.action_uuid):
-            return Outcome(Answer.RETRY, refusal(cluster, holder))
+        if in_the_way := self.lock(cluster):
+            return Outcome(Answer.RETRY, in_the_way)
         data = self.decision(cluster)
         planned = self.context.derived
-        self.begin(cluster, data)
+        if not data.get(BEGUN):
+            self.require_fit(cluster, data)
+            self.begin(cluster, ask_policies(self, When.BEFORE, cluster, data, left_out=self.left_out))
         derived = () if planned else self.derive(cluster, data)
-        return Outcome(Answer.WAIT, derived=derived) if planned or derived else self.go_on()
+        delay = data.get("deletion", {}).get("grace_period", 0)
+        return Outcome(Answer.WAIT, derived=derived, delay=delay) if planned or derived else self.go_on()
 
-    def decision(self, cluster: Cluster, *, deciding_only: bool = False) -> Data:
+    def lock(self, cluster: Cluster) -> str | None:
+        """Have the cluster for this action alone; return what is in the way, if anything is."""
+        return take_locks(self.context.action_uuid, [(cluster, True)])
+
+    def decision(self, cluster: Cluster) -> Data:
         """Return what is to be done, from the data of an earlier run or decided now, and saved.
+
+        Policies that decide are asked first: those that do something to the cloud find a complete decision, and only
+        when it is known that it can be carried out. What was decided stays, whatever policies come later.
 
         Raises:
             ActionFailed: a policy refuses, or it may not be done.
         """
-        data = ask_policies(self, When.BEFORE, cluster, self.context.data, deciding_only=True)
-        if not data.get(DECIDED):
-            self.decide(cluster, data)
-            data[DECIDED] = True
+        data = deepcopy(self.context.data)
+        if data.get(DECIDED):
+            return data
+        self.prepare(cluster, data)
+        data = ask_policies(self, When.BEFORE, cluster, data, deciding_only=True)
+        self.decide(cluster, data)
+        data[DECIDED] = True
         self.context.save_data(data)
-        if not deciding_only:
-            # Only now: what is refused shall leave no trace in the cloud.
-            data = ask_policies(self, When.BEFORE, cluster, data, left_out=self.left_out)
-            self.context.save_data(data)
         return data
 
     @transaction.atomic
     def begin(self, cluster: Cluster, data: Data) -> None:
-        """Write that it is at work, unless that is written already."""
-        if data.get("begun"):
-            return
+        """Write that it is at work."""
         cluster.begin(self.at_work, f"{self.description} in progress")
         self.apply(cluster, data)
         self.save(cluster)
-        self.context.save_data({**data, "begun": True})
+        self.context.save_data({**data, BEGUN: True})
 
     @property
     def left_out(self) -> set[str]:
@@ -172,12 +195,12 @@ class ClusterAction(ActionType, ABC):
 
     def post_condition(self) -> None:
         """A cluster that still reads as at work is left as its nodes are."""
-        if self.context.data.get("begun"):
+        if self.context.data.get(BEGUN):
             self.settle()
 
     def abort(self) -> bool:
         """What was derived has ended, and stays as it is."""
-        if self.context.data.get("begun"):
+        if self.context.data.get(BEGUN):
             self.settle()
         return True
 

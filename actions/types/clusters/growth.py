@@ -30,11 +30,15 @@ def decide_growth(data: Data, count: int) -> None:
 
 
 def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) -> int:
-    """Write the rows of the nodes that were decided on, as members of the cluster, and return how many there are.
+    """Write the rows of the nodes that were decided on, as members of the cluster, and return how many these are.
+
+    What continues a plan finds some there already.
 
     They get their indexes in this order; the caller saves the cluster in the same transaction.
     """
-    uuids = [uuid for uuid in data["creation"]["nodes"] if uuid not in set(left_out)]
+    decided = data["creation"]["nodes"]
+    known = {str(uuid) for uuid in Node.objects.filter(uuid__in=decided).values_list("uuid", flat=True)}
+    uuids = [uuid for uuid in decided if uuid not in known.union(left_out)]
     placed = placements_of(data["creation"]["nodes"], data)
     nodes = [
         Node(

@@ -25,6 +25,14 @@ def find_joined(action: NodeAction, node: Node) -> Cluster | None:
     return found
 
 
+def require_orphan(node: Node) -> None:
+    """Raises: `ActionFailed`, where a node is a member of a cluster, or is not well."""
+    if node.cluster is not None:
+        raise ActionFailed(owned(node))
+    if node.status != Node.Status.ACTIVE:
+        raise ActionFailed(f"Node {node.uuid} is {node.status}: only an ACTIVE one joins a cluster.")
+
+
 def owned(node: Node) -> str:
     return f"Node {node.uuid} is already owned by cluster {node.cluster and node.cluster.uuid}."
 

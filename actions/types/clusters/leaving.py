@@ -1,6 +1,7 @@
 """How nodes cease to be members of a cluster."""
 
 from actions.types.base import ActionFailed
+from actions.types.clusters.growth import bounds_of
 from actions.types.clusters.nodes import Data
 from cluster.models import Cluster, Node
 from cluster.models.nodes import ALONE
@@ -10,12 +11,12 @@ from cluster.sizes import Bounds
 def require_members(cluster: Cluster, node: Node) -> None:
     """Raises: `ActionFailed`, where a cluster may not do with the members that it has without this one."""
     others = cluster.members().exclude(pk=node.pk).exclude(status=Node.Status.DELETING).count()
-    require_left(cluster, others)
+    require_left(bounds_of(cluster), others)
 
 
-def require_left(cluster: Cluster, size: int) -> None:
+def require_left(bounds: Bounds, size: int) -> None:
     """Raises: `ActionFailed`, where a cluster may not have so few nodes. One that has too many may have fewer."""
-    if breach := Bounds(min_size=cluster.min_size).find_breach(size):
+    if breach := Bounds(min_size=bounds.min_size).find_breach(size):
         raise ActionFailed(breach)
 
 

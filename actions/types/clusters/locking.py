@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import transaction
 
 from actions.models import Action
-from cluster.models import Cluster, Node
+from cluster.models import Cluster, Lock, Node
 
 
 def find_holders(thing: Cluster | Node) -> list[UUID]:
@@ -45,6 +45,24 @@ def take_locks(action: str, wanted: Sequence[tuple[Cluster | Node, bool]]) -> st
             if holder := take_lock(thing, action, exclusive=exclusive):
                 transaction.set_rollback(True)
                 return refusal(thing, holder)
+    return None
+
+
+@transaction.atomic
+def take_all(action: str, cluster: Cluster, uuids: Sequence[str]) -> str | None:
+    """Have an action hold a cluster and these nodes alone, as `take_locks`, in as many statements for any number."""
+    if in_the_way := take_locks(action, [(cluster, True)]):
+        return in_the_way
+    nodes = Node.objects.present().select_for_update(no_key=True).filter(uuid__in=uuids).order_by("pk")
+    by_key = {node.pk: node for node in nodes}
+    others = Lock.objects.filter(node__in=by_key).exclude(action=action)
+    living = Action.objects.unfinished().filter(uuid__in=others.values("action"))
+    others.exclude(action__in=list(living.values_list("uuid", flat=True))).delete()
+    if held := others.order_by("pk").first():
+        transaction.set_rollback(True)
+        return refusal(by_key[held.node_id], held.action)
+    locks = [Lock(node=node, action=action, is_exclusive=True) for node in by_key.values()]
+    Lock.objects.bulk_create(locks, ignore_conflicts=True)
     return None
 
 

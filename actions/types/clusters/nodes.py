@@ -15,12 +15,12 @@ from watcher_site.state import ConcurrentTransition, TransitionNotAllowed
 Data = dict[str, Any]
 
 
-def schema_of(**properties: Any) -> dict[str, Any]:
-    """Return the schema of an action on a node, or on a cluster, with inputs of its own."""
+def schema_of(*required: str, **properties: Any) -> dict[str, Any]:
+    """Return the schema of an action on a node, or on a cluster, with inputs of its own, and which must be there."""
     return {
         "type": "object",
         "properties": {"resource_id": UUID_SCHEMA, "resource_name": {"type": "string"}, **properties},
-        "required": ["resource_id"],
+        "required": ["resource_id", *required],
         "additionalProperties": False,
     }
 

@@ -1,0 +1,54 @@
+"""Have nodes that stand alone join a cluster."""
+
+from collections.abc import Sequence
+
+from actions.proposals import ProposedAction
+from actions.types.clusters.clusters import ClusterAction, Data, node_action
+from actions.types.clusters.growth import bounds_of, require_size
+from actions.types.clusters.joining import require_orphan
+from actions.types.clusters.locking import take_all
+from actions.types.clusters.named import NODES, named_nodes
+from actions.types.clusters.nodes import schema_of
+from actions.types.clusters.shrinkage import find_done
+from cluster.models import Cluster, Node
+
+
+class ClusterAddNodes(ClusterAction):
+    """Those that it names, in this order. It has the lock of each of them, too."""
+
+    name = "CLUSTER_ADD_NODES"
+    description = "Adding existing nodes to a cluster"
+    schema = schema_of("nodes", nodes=NODES)
+    at_work = Cluster.Status.RESIZING
+
+    def lock(self, cluster: Cluster) -> str | None:
+        return take_all(self.context.action_uuid, cluster, self.input_parameters["nodes"])
+
+    def decide(self, cluster: Cluster, data: Data) -> None:
+        nodes = [str(node.uuid) for node in named_nodes(self)]
+        data["creation"] = {"count": len(nodes), "nodes": nodes}
+        self.require_fit(cluster, data)
+
+    def require_fit(self, cluster: Cluster, data: Data) -> None:
+        joining = self.find_joining(data)
+        for node in joining:
+            require_orphan(node)
+        require_size(bounds_of(cluster), cluster.members().count() + len(joining))
+
+    def find_joining(self, data: Data) -> list[Node]:
+        """Return those that are to join and are there still, but for those that people left out of the plan."""
+        uuids = [uuid for uuid in data["creation"]["nodes"] if uuid not in self.left_out]
+        found = {
+            str(node.uuid): node for node in Node.objects.present().select_related("cluster").filter(uuid__in=uuids)
+        }
+        return [found[uuid] for uuid in uuids if uuid in found]
+
+    def apply(self, cluster: Cluster, data: Data) -> None:
+        cluster.desired_capacity = cluster.members().count() + len(self.find_joining(data))
+
+    def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
+        joined = {"cluster_id": str(cluster.uuid)}
+        return [node_action("NODE_JOIN", node, joined) for node in self.find_joining(data)]
+
+    def complete(self, cluster: Cluster, data: Data) -> None:
+        self.context.outputs["nodes_added"] = find_done(self.context.derived, "NODE_JOIN")

@@ -1,0 +1,47 @@
+"""Remove nodes that are named from a cluster."""
+
+from collections.abc import Sequence
+
+from actions.proposals import ProposedAction
+from actions.types.base import ActionFailed
+from actions.types.clusters.clusters import ClusterAction, Data
+from actions.types.clusters.growth import bounds_of
+from actions.types.clusters.leaving import require_left
+from actions.types.clusters.named import NODES, named_nodes
+from actions.types.clusters.nodes import schema_of
+from actions.types.clusters.shrinkage import decide_shrinkage, deletions, find_done, find_size_left, shrink
+from cluster.models import Cluster
+
+
+class ClusterDelNodes(ClusterAction):
+    """They stand alone then; with ``destroy_after_deletion``, or if a policy says so, they are deleted."""
+
+    name = "CLUSTER_DEL_NODES"
+    description = "Removing members from a cluster"
+    schema = schema_of("nodes", nodes=NODES, destroy_after_deletion={"type": "boolean"})
+    at_work = Cluster.Status.RESIZING
+
+    def prepare(self, cluster: Cluster, data: Data) -> None:
+        for node in named_nodes(self):
+            if node.cluster_id != cluster.pk:
+                raise ActionFailed(f"Node {node.uuid} is no member of cluster {cluster.uuid}.")
+        named = [str(node.uuid) for node in named_nodes(self)]
+        data.setdefault("deletion", {"count": len(named), "candidates": named})
+
+    def decide(self, cluster: Cluster, data: Data) -> None:
+        asked = self.input_parameters.get("destroy_after_deletion")
+        decide_shrinkage(cluster, data, data["deletion"]["count"], destroy_after_deletion=bool(asked))
+        if asked is not None:
+            data["deletion"]["destroy_after_deletion"] = asked
+
+    def require_fit(self, cluster: Cluster, data: Data) -> None:
+        require_left(bounds_of(cluster), find_size_left(cluster, data, self.left_out))
+
+    def apply(self, cluster: Cluster, data: Data) -> None:
+        shrink(cluster, data, self.left_out)
+
+    def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
+        return deletions(cluster, data)
+
+    def complete(self, cluster: Cluster, data: Data) -> None:
+        self.context.outputs["nodes_removed"] = find_done(self.context.derived, "NODE_DELETE", "NODE_LEAVE")

@@ -1,0 +1,54 @@
+"""Delete a cluster with its nodes."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from actions.proposals import ProposedAction
+from actions.types.base import ActionFailed, Answer, Outcome, Recovery
+from actions.types.clusters.clusters import ClusterAction, Data, node_action
+from cluster.models import Cluster
+from cluster.policies.base import PolicyRefused
+from cluster.policies.checking import load
+from watcher_site.plugins import load as installed
+from watcher_site.state import ConcurrentTransition
+
+SHOWN = 10
+
+
+class ClusterDelete(ClusterAction):
+    """Its members first, then what binds it to policies, then itself. If any members are left, it says which."""
+
+    name = "CLUSTER_DELETE"
+    description = "Deleting a cluster and its nodes"
+    at_work = Cluster.Status.DELETING
+
+    def decide(self, cluster: Cluster, data: Data) -> None:
+        """There is nothing to be decided: all members go."""
+
+    def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
+        return [node_action("NODE_DELETE", node) for node in cluster.members()]
+
+    def go_on(self) -> Outcome:
+        cluster = self.find()
+        if cluster is None:
+            return Outcome(Answer.OK)
+        if left := list(cluster.members().values_list("name", flat=True)[: SHOWN + 1]):
+            more = " and others" if len(left) > SHOWN else ""
+            return Outcome(Answer.ERROR, f"Cluster {self.uuid} still has nodes: {', '.join(left[:SHOWN])}{more}")
+        self.detach_policies(cluster)
+        with suppress(ConcurrentTransition):
+            cluster.remove()
+        return Outcome(Answer.OK)
+
+    def detach_policies(self, cluster: Cluster) -> None:
+        """Raises: `ActionFailed`, if one of them refuses."""
+        for binding in cluster.policy_bindings.present().select_related("policy").order_by("-priority", "-pk"):
+            try:
+                if binding.policy.type in installed("POLICY_TYPES"):
+                    load(binding).detach(cluster)
+            except PolicyRefused as refusal:
+                raise ActionFailed(f"Policy '{binding.policy.name}' can not be detached: {refusal}") from refusal
+            cluster.policy_bindings.filter(pk=binding.pk).soft_delete()
+
+    def recover(self) -> Recovery:
+        return Recovery.AGAIN if self.find() else Recovery.DONE

@@ -1,0 +1,114 @@
+"""Adjust the size of a cluster, or its bounds, or both."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from actions.proposals import ProposedAction
+from actions.types.base import ActionFailed
+from actions.types.clusters.clusters import ClusterAction, Data
+from actions.types.clusters.growth import bounds_of, creations, decide_growth, require_size, write_new_nodes
+from actions.types.clusters.nodes import schema_of
+from actions.types.clusters.shrinkage import decide_shrinkage, deletions, find_done, find_going, find_size_left, shrink
+from cluster.models import Cluster, Node
+from cluster.sizes import MOST_NODES, AdjustmentType, Bounds, change_of, find_flaw
+
+SIZE = {"type": "integer", "minimum": 0, "maximum": MOST_NODES}
+
+
+class ClusterResize(ClusterAction):
+    """To a size that is outside of the bounds with ``strict`` false: then the nearest within them is taken.
+
+    New bounds are written with the size, and are those that count.
+    """
+
+    name = "CLUSTER_RESIZE"
+    description = "Resizing a cluster"
+    schema = schema_of(
+        adjustment_type={"type": "string", "enum": AdjustmentType.values},
+        number={"type": "number"},
+        min_size=SIZE,
+        max_size={**SIZE, "minimum": -1},
+        min_step={"type": "integer", "minimum": 1, "maximum": MOST_NODES},
+        strict={"type": "boolean"},
+    )
+    at_work = Cluster.Status.RESIZING
+
+    def prepare(self, cluster: Cluster, data: Data) -> None:
+        """Decide by how many, which the policies then know."""
+        if "creation" in data or "deletion" in data:
+            return
+        change = self.find_change(cluster, cluster.members().count())
+        if change:
+            data["creation" if change > 0 else "deletion"] = {"count": abs(change)}
+
+    def bounds(self, cluster: Cluster) -> Bounds:
+        """Return the bounds that it will have. Raises: `ActionFailed`, where they make no sense."""
+        new = {
+            name: size for name in ("min_size", "max_size") if (size := self.input_parameters.get(name)) is not None
+        }
+        bounds = replace(bounds_of(cluster), **new)
+        if flaw := bounds.find_flaw():
+            raise ActionFailed(flaw)
+        return bounds
+
+    def find_change(self, cluster: Cluster, size: int) -> int:
+        """Return how many nodes more, or below zero fewer, are asked for, of a cluster of so many.
+
+        Raises:
+            ActionFailed: the inputs make no sense, or it may not be so many.
+        """
+        inputs, bounds = self.input_parameters, self.bounds(cluster)
+        adjustment, number, step = inputs.get("adjustment_type"), inputs.get("number"), inputs.get("min_step")
+        if flaw := find_flaw(adjustment, number, is_bounded="min_size" in inputs or "max_size" in inputs):
+            raise ActionFailed(flaw)
+        wanted = size + (change_of(size, adjustment, number, step or 1) if adjustment and number is not None else 0)
+        if not inputs.get("strict", True):
+            return bounds.cut(wanted) - size
+        require_size(bounds, wanted)
+        return wanted - size
+
+    def decide(self, cluster: Cluster, data: Data) -> None:
+        if "creation" in data:
+            decide_growth(data, data["creation"]["count"])
+        elif "deletion" in data:
+            decide_shrinkage(cluster, data, data["deletion"]["count"], self.bounds(cluster))
+
+    def require_fit(self, cluster: Cluster, data: Data) -> None:
+        """Look whether the same would be decided, but for what has come or gone already of what was decided on."""
+        size = cluster.members().count() + self.count_gone(cluster, data) - self.count_come(data)
+        decided = data.get("creation", {}).get("count", 0) - data.get("deletion", {}).get("count", 0)
+        if (change := self.find_change(cluster, size)) != decided:
+            raise ActionFailed(f"The cluster has {size} nodes: it would be resized by {change}, not by {decided}.")
+
+    def count_gone(self, cluster: Cluster, data: Data) -> int:
+        return len(data["deletion"]["candidates"]) - len(find_going(cluster, data)) if "deletion" in data else 0
+
+    def count_come(self, data: Data) -> int:
+        come = Node.objects.present().filter(uuid__in=data.get("creation", {}).get("nodes", []))
+        return come.count()
+
+    def apply(self, cluster: Cluster, data: Data) -> None:
+        bounds = self.bounds(cluster)
+        cluster.min_size, cluster.max_size = bounds.min_size, bounds.max_size
+        size = cluster.members().count()
+        if "creation" in data:
+            size += write_new_nodes(cluster, data, self.left_out)
+            cluster.desired_capacity = size
+        elif "deletion" in data:
+            size = find_size_left(cluster, data, self.left_out)
+            shrink(cluster, data, self.left_out)
+        else:
+            cluster.desired_capacity = size
+        require_size(bounds, size)
+
+    def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
+        if "creation" in data:
+            return creations(cluster, data)
+        return deletions(cluster, data) if "deletion" in data else ()
+
+    def complete(self, cluster: Cluster, data: Data) -> None:
+        derived = self.context.derived
+        self.context.outputs.update(
+            nodes_added=find_done(derived, "NODE_CREATE"),
+            nodes_removed=find_done(derived, "NODE_DELETE", "NODE_LEAVE"),
+        )

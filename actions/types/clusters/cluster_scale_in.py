@@ -1,0 +1,36 @@
+"""Make a cluster smaller by some nodes."""
+
+from collections.abc import Sequence
+
+from actions.proposals import ProposedAction
+from actions.types.clusters.clusters import ClusterAction, Data
+from actions.types.clusters.growth import bounds_of
+from actions.types.clusters.leaving import require_left
+from actions.types.clusters.nodes import schema_of
+from actions.types.clusters.shrinkage import decide_shrinkage, deletions, find_done, find_size_left, shrink
+from cluster.models import Cluster
+from cluster.sizes import MOST_NODES
+
+
+class ClusterScaleIn(ClusterAction):
+    """By ``count`` nodes, but no more than it has; without it by as many as the scaling policy says, else by one."""
+
+    name = "CLUSTER_SCALE_IN"
+    description = "Removing nodes from a cluster"
+    schema = schema_of(count={"type": "integer", "minimum": 1, "maximum": MOST_NODES})
+    at_work = Cluster.Status.RESIZING
+
+    def decide(self, cluster: Cluster, data: Data) -> None:
+        decide_shrinkage(cluster, data, min(self.input_parameters.get("count", 1), cluster.members().count()))
+
+    def require_fit(self, cluster: Cluster, data: Data) -> None:
+        require_left(bounds_of(cluster), find_size_left(cluster, data, self.left_out))
+
+    def apply(self, cluster: Cluster, data: Data) -> None:
+        shrink(cluster, data, self.left_out)
+
+    def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
+        return deletions(cluster, data)
+
+    def complete(self, cluster: Cluster, data: Data) -> None:
+        self.context.outputs["nodes_removed"] = find_done(self.context.derived, "NODE_DELETE", "NODE_LEAVE")
