@@ -349,6 +349,7 @@ POLICY_TYPES = read_list(
         "cluster.policies.zone_placement.ZonePlacement",
         "cluster.policies.affinity.Affinity",
         "cluster.policies.deletion.Deletion",
+        "cluster.policies.load_balancing.LoadBalancing",
         "cluster.policies.health.Health",
     ],
 )
