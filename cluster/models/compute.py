@@ -228,6 +228,7 @@ class Server(Record):
 
     class Meta:
         ordering = ["name", "pk"]
+        permissions = [("reset_server", "Can reset the state of server")]
         indexes = [
             models.Index("name", "id", name="server_name"),
             models.Index("state", "id", name="server_state"),

@@ -18,6 +18,7 @@ from plans.api import ActionPlanView
 from plans.bindings_api import BindingView
 from plans.clusters_api import OPERATIONS, ClusterView
 from plans.nodes_api import NodeView
+from plans.servers_api import ServerView
 from watcher_site.api.services import ServiceView
 
 CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
@@ -75,6 +76,8 @@ urlpatterns = [
     *read("nodes", NodeView, CHANGEABLE, post="create"),
     route(f"nodes/{IDENTIFIER}/check", NodeView, "nodes-check", post="check"),
     route(f"nodes/{IDENTIFIER}/recover", NodeView, "nodes-recover", post="recover"),
+    *read("servers", ServerView, {"delete": "destroy"}, post="create"),
+    route(f"servers/{IDENTIFIER}/action", ServerView, "servers-action", post="act"),
     route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
 ]

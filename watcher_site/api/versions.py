@@ -25,9 +25,12 @@ HISTORY: dict[Version, str] = {
     (1, 5): "`PATCH /v1/actions/{uuid}` skips an action; actions, action plans and audits have a `status_message`.",
     (1, 6): "The data model shows each server's `server_pinned_az` and `server_flavor_extra_specs`.",
     (1, 7): "Audit templates have `default_parameters`.",
-    (1, 8): "Nothing yet: kept for servers.",
+    (1, 8): (
+        "`/v1/servers`: list and show servers, ask for new ones, rebuild, reset and delete them; people without rights"
+        " on all servers see and handle those of their projects."
+    ),
     (1, 9): "Nothing yet: kept for the faults of events.",
-    (1, 10): "Nothing yet: kept for servers that wait for room.",
+    (1, 10): "Servers that wait for room are PENDING; before, they read ERROR.",
     (1, 11): "Nothing yet: kept for stacks and resources.",
     EXTENDED: (
         "`POST /v1/action_plans/{uuid}/skip` and `/restore` skip a set of actions, or restore what a person skipped;"

@@ -1,0 +1,104 @@
+"""How servers of the embedded cloud are asked for, and how those go that are nowhere: the one door for them."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from cluster.drivers.base import cloud
+from cluster.drivers.embedded_lifecycle import release_volumes
+from cluster.models import ComputeNode, Flavor, Server
+from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.schemas import Draft202012Validator, find_violation
+from watcher_site.storable import require_storable
+
+REFERENCE = {"type": "string", "minLength": 1, "maxLength": 255}
+# As Nova has it.
+REQUEST = {
+    "type": "object",
+    "properties": {
+        "name": REFERENCE,
+        "flavorRef": REFERENCE,
+        "imageRef": {"type": ["string", "null"], "maxLength": 255},
+        "metadata": {
+            "type": "object",
+            "propertyNames": {"minLength": 1, "maxLength": 255},
+            "additionalProperties": {"type": "string", "maxLength": 255},
+        },
+        "availability_zone": REFERENCE,
+        "project_id": {"type": "string", "maxLength": 255},
+    },
+    "required": ["name", "flavorRef"],
+    "additionalProperties": False,
+}
+VALIDATOR = Draft202012Validator(REQUEST)
+
+
+def request_server(attributes: Any, project_id: str, user_id: str) -> Server:
+    """Make a server that is on no node yet: BUILDING, until somebody finds a host for it.
+
+    Args:
+        attributes: an object with ``name``, ``flavorRef`` and what else `REQUEST` knows.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: the servers of this cloud are made elsewhere.
+    """
+    if cloud().is_mirrored:
+        raise Conflict("Servers of this cloud are created through its own API.")
+    checked_request(attributes)
+    flavor = find_flavor(attributes["flavorRef"])
+    server = Server(
+        name=attributes["name"].strip(),
+        state=Server.State.BUILDING,
+        flavor=flavor.name,
+        vcpus=flavor.vcpus,
+        memory=flavor.memory,
+        disk=flavor.disk,
+        flavor_extra_specs=flavor.extra_specs,
+        metadata=attributes.get("metadata", {}),
+        image=attributes.get("imageRef") or "",
+        pinned_az=checked_zone(attributes.get("availability_zone", "")),
+        project_id=project_id,
+        user_id=user_id,
+    )
+    server.save()
+    return server
+
+
+def checked_request(attributes: Any) -> None:
+    require_storable("server", attributes)
+    if violation := find_violation(VALIDATOR, attributes):
+        raise Invalid(f"server: {violation}")
+    if not attributes["name"].strip():
+        raise Invalid("server: name: must have a character that is no blank.")
+
+
+def find_flavor(wanted: str) -> Flavor:
+    found = Flavor.objects.present().filter(Q(flavor_id=wanted) | Q(name=wanted)).first()
+    if found is None:
+        raise Invalid(f"server: flavorRef: the cloud has no flavor {wanted}.")
+    return found
+
+
+def checked_zone(zone: str) -> str:
+    if zone and not ComputeNode.objects.present().filter(zone=zone).exists():
+        raise Invalid(f"server: availability_zone: the cloud has no availability zone {zone}.")
+    return zone
+
+
+@transaction.atomic
+def forget_unplaced(server: Server) -> bool:
+    """Delete a server that is on no node, and in no operation, and say whether it was so: that takes no time.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+    """
+    locked = Server.objects.present().select_for_update(no_key=True).filter(pk=server.pk).first()
+    if locked is None:
+        raise NotFound(f"Server {server.uuid} could not be found")
+    if locked.node_id or locked.task_state or cloud().is_mirrored:
+        return False
+    Server.objects.filter(pk=locked.pk).soft_delete()
+    release_volumes(locked)
+    return True

@@ -1,0 +1,86 @@
+"""What people have done to servers: each operation is a plan of one action, which starts at once."""
+
+from typing import Any
+
+from django.db import transaction
+
+from actions.proposals import ProposedAction
+from cluster.drivers.rules import REBUILT
+from cluster.models import Server
+from cluster.servers import forget_unplaced, request_server
+from plans.models import ActionPlan
+from plans.proposals import propose
+from watcher_site.calling import CallingContext
+from watcher_site.refusals import Conflict, NotFound
+
+State = Server.State
+RESETTABLE = (State.ACTIVE.value, State.ERROR.value)
+
+
+@transaction.atomic
+def create_server(attributes: Any, project_id: str, caller: CallingContext) -> Server:
+    """Ask for a server, and have a host found for it.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: the servers of this cloud are made elsewhere.
+    """
+    server = request_server(attributes, project_id, str(caller.get("user", "")))
+    operate("build", server, caller)
+    return server
+
+
+def delete_server(server: Server, caller: CallingContext) -> None:
+    """Have a server deleted: one that is nowhere is gone when this returns. Raises: `NotFound`."""
+    if not forget_unplaced(server):
+        operate("delete_server", server, caller)
+
+
+@transaction.atomic
+def rebuild_server(server: Server, image: str | None, caller: CallingContext) -> ActionPlan:
+    """Have a server built anew, or for the first time where it found no host.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+        Conflict: something else is under way on it, or its state is none to be rebuilt from.
+    """
+    standing = lock(server)
+    if standing.task_state:
+        refuse("rebuild", standing, "task_state", standing.task_state)
+    if standing.has_run and standing.state not in REBUILT:
+        refuse("rebuild", standing, "vm_state", standing.state)
+    parameters = {"image": image} if image else {}
+    return operate("rebuild", standing, caller, **parameters)
+
+
+@transaction.atomic
+def reset_server(server: Server, state: str, caller: CallingContext) -> ActionPlan:
+    """Have it written down that a server is ``active`` or in ``error``, whatever is under way on it.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+        Conflict: it is on no node, and cannot be active.
+    """
+    standing = lock(server)
+    if state == State.ACTIVE and standing.node_id is None:
+        refuse("os-resetState", standing, "vm_state", standing.state)
+    return operate("reset_state", standing, caller, state=state)
+
+
+def lock(server: Server) -> Server:
+    standing: Server | None = Server.objects.present().select_for_update(no_key=True).filter(pk=server.pk).first()
+    if standing is None:
+        raise NotFound(f"Server {server.uuid} could not be found")
+    return standing
+
+
+def refuse(verb: str, server: Server, field: str, value: str) -> None:
+    raise Conflict(f"Cannot '{verb}' instance {server.uuid} while it is in {field} {value}")
+
+
+@transaction.atomic
+def operate(action_type: str, server: Server, caller: CallingContext, **parameters: Any) -> ActionPlan:
+    action = ProposedAction(action_type, {"resource_id": str(server.uuid), "resource_name": server.name, **parameters})
+    made = propose([action])
+    made.launch(caller)
+    return made
