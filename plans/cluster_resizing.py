@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from cluster.models import Cluster, Node
-from cluster.sizes import MOST_NODES, MOST_PERCENT, AdjustmentType, Bounds, change_of
+from cluster.sizes import MOST_NODES, AdjustmentType, Bounds, change_of, find_flaw
 from plans.cluster_operations import operate
 from plans.operations import AT_ONCE, Asked, Operation, hold, plan_cluster_action
 from watcher_site.refusals import Conflict, Invalid
@@ -71,31 +71,12 @@ def resize(
 
 def check_adjustment(adjustment_type: str | None, number: float | None, min_step: int | None, bounded: bool) -> None:
     """Raise `Invalid`, naming the field and the rule, for an adjustment that makes no sense."""
-    if adjustment_type is None and number is None:
-        if not bounded:
-            raise Invalid("adjustment_type: must be there, unless min_size or max_size is.")
-    elif adjustment_type is None:
-        raise Invalid("adjustment_type: must be there, as number is.")
-    elif number is None:
-        raise Invalid("number: must be there, as adjustment_type is.")
-    elif adjustment_type not in AdjustmentType.values:
-        raise Invalid(f"adjustment_type: must be one of {', '.join(AdjustmentType.values)}.")
-    elif flaw := find_flaw(adjustment_type, number):
-        raise Invalid(f"number: {flaw}")
+    if number is not None and not isfinite(number):
+        raise Invalid("number: must have an end.")
+    if flaw := find_flaw(adjustment_type, number, is_bounded=bounded):
+        raise Invalid(flaw)
     if min_step is not None and adjustment_type != AdjustmentType.CHANGE_IN_PERCENTAGE:
         raise Invalid(f"min_step: is for {AdjustmentType.CHANGE_IN_PERCENTAGE} alone.")
-
-
-def find_flaw(adjustment_type: str, number: float) -> str | None:
-    """Return which rule the number of an adjustment breaks, if it does."""
-    if adjustment_type == AdjustmentType.CHANGE_IN_PERCENTAGE:
-        if not abs(number) <= MOST_PERCENT:
-            return f"must be a percentage from -{MOST_PERCENT} to {MOST_PERCENT}."
-    elif not isfinite(number) or number != int(number):
-        return "must be a whole number of nodes."
-    if adjustment_type == AdjustmentType.EXACT_CAPACITY:
-        return "must not be below 0." if number < 0 else None
-    return None if number else "must not be 0."
 
 
 def require_size(bounds: Bounds, wanted: int, field: str | None) -> None:
