@@ -269,6 +269,11 @@ PLANNER_WEIGHTS = read_numbers(
         "NODE_RECOVER": 5,
         "CLUSTER_CHECK": 79,
         "CLUSTER_RECOVER": 78,
+        "CLUSTER_UPDATE": 77,
+        "CLUSTER_ATTACH_POLICY": 76,
+        "CLUSTER_UPDATE_POLICY": 75,
+        "CLUSTER_DETACH_POLICY": 74,
+        "NODE_UPDATE": 73,
     },
 )
 if len(set(PLANNER_WEIGHTS.values())) < len(PLANNER_WEIGHTS):
@@ -304,6 +309,11 @@ PLANNER_PARALLELIZATION = read_numbers(
         "NODE_RECOVER": 2,
         "CLUSTER_CHECK": 2,
         "CLUSTER_RECOVER": 2,
+        "CLUSTER_UPDATE": 2,
+        "CLUSTER_ATTACH_POLICY": 2,
+        "CLUSTER_UPDATE_POLICY": 2,
+        "CLUSTER_DETACH_POLICY": 2,
+        "NODE_UPDATE": 2,
     },
 )
 
@@ -328,6 +338,7 @@ ACTION_TYPES = read_list(
         "actions.types.clusters.node_delete.NodeDelete",
         "actions.types.clusters.node_check.NodeCheck",
         "actions.types.clusters.node_recover.NodeRecover",
+        "actions.types.clusters.node_update.NodeUpdate",
         "actions.types.clusters.cluster_create.ClusterCreate",
         "actions.types.clusters.cluster_scale_out.ClusterScaleOut",
         "actions.types.clusters.cluster_check.ClusterCheck",
@@ -339,6 +350,10 @@ ACTION_TYPES = read_list(
         "actions.types.clusters.cluster_add_nodes.ClusterAddNodes",
         "actions.types.clusters.cluster_del_nodes.ClusterDelNodes",
         "actions.types.clusters.cluster_delete.ClusterDelete",
+        "actions.types.clusters.cluster_update.ClusterUpdate",
+        "actions.types.clusters.cluster_attach_policy.ClusterAttachPolicy",
+        "actions.types.clusters.cluster_detach_policy.ClusterDetachPolicy",
+        "actions.types.clusters.cluster_update_policy.ClusterUpdatePolicy",
     ],
 )
 POLICY_TYPES = read_list(

@@ -129,6 +129,14 @@ class Node(StatefulModel):
     def finish_recovery(self, server: str) -> None:
         self.status_reason, self.physical_id = "Recovery succeeded", UUID(server)
 
+    @transition(field=status, source=[Status.UPDATING, *SETTLED], target=Status.UPDATING)
+    def begin_update(self) -> None:
+        self.status_reason = "Update in progress"
+
+    @transition(field=status, source=Status.UPDATING, target=Status.ACTIVE)
+    def finish_update(self, reason: str) -> None:
+        self.status_reason = cut(reason)
+
     @transition(field=status, source=[*UNDER_WAY], target=Status.ERROR)
     def fail(self, reason: str) -> None:
         """What was under way came to a bad end; its server may be there or not."""

@@ -40,8 +40,8 @@ class ClusterAction(ActionType, ABC):
     """An action on one cluster, ``resource_id``. Its ``resource_name`` is there for people to read."""
 
     schema = schema_of()
-    at_work: ClassVar[Cluster.Status]
-    """What the cluster's status is meanwhile."""
+    at_work: ClassVar[Cluster.Status | None] = None
+    """What the cluster's status is meanwhile; without it, that stays as it is."""
 
     # What each of them is about.
 
@@ -158,7 +158,8 @@ class ClusterAction(ActionType, ABC):
     @transaction.atomic
     def begin(self, cluster: Cluster, data: Data) -> None:
         """Write that it is at work."""
-        cluster.begin(self.at_work, f"{self.description} in progress")
+        if self.at_work:
+            cluster.begin(self.at_work, f"{self.description} in progress")
         self.apply(cluster, data)
         self.save(cluster)
         self.context.save_data({**data, BEGUN: True})
@@ -183,7 +184,7 @@ class ClusterAction(ActionType, ABC):
     def settle(self) -> None:
         """Have the cluster's status say how its nodes are, if it still says that this action is at work."""
         cluster = self.find()
-        if cluster is not None and cluster.status == self.at_work:
+        if cluster is not None and self.at_work and cluster.status == self.at_work:
             settle(cluster, f"{self.name}: {{}}")
             self.save(cluster)
 

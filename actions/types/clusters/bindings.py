@@ -1,0 +1,76 @@
+"""What the actions on the policies of a cluster share."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from actions.types.base import DONE, ActionFailed, Answer, Outcome
+from actions.types.clusters.clusters import BEGUN, ClusterAction
+from cluster.models import Cluster, Policy, PolicyBinding
+from cluster.policies.base import PolicyRefused, PolicyType
+from watcher_site import plugins
+
+BOUND = {
+    "priority": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
+    "enabled": {"type": "boolean"},
+}
+
+
+class PolicyAction(ClusterAction, ABC):
+    """An action on one policy, ``policy_id``, of a cluster, whose status stays as it is.
+
+    What is due in the cloud comes before the rows say so: whoever goes on after a crash does both, or the second.
+    """
+
+    @abstractmethod
+    def reach_out(self, cluster: Cluster, policy: Policy) -> None:
+        """Do what is due in the cloud. May be called twice. Raises: `PolicyRefused`, `ActionFailed`."""
+
+    def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        """Only the inputs say what is to be done."""
+
+    def decision(self, cluster: Cluster) -> dict[str, Any]:
+        """No policy is asked about its own being there: also one that can not be asked any more can be detached."""
+        return dict(self.context.data)
+
+    def execute(self) -> Outcome:
+        cluster = self.cluster()
+        if in_the_way := self.lock(cluster):
+            return Outcome(Answer.RETRY, in_the_way)
+        if not self.context.data.get(BEGUN):
+            try:
+                self.reach_out(cluster, self.policy())
+            except PolicyRefused as refusal:
+                raise ActionFailed(f"Policy check failure: {refusal}") from refusal
+            self.begin(cluster, self.decision(cluster))
+        return DONE
+
+    @property
+    def policy_uuid(self) -> str:
+        return str(self.input_parameters["policy_id"])
+
+    def policy(self) -> Policy:
+        """Return the policy. Raises: `ActionFailed`, if there is none."""
+        found: Policy | None = Policy.objects.present().filter(uuid=self.policy_uuid).first()
+        if found is None:
+            raise ActionFailed(f"policy_id: there is no policy {self.policy_uuid}")
+        return found
+
+    def find_binding(self, cluster: Cluster) -> PolicyBinding | None:
+        bindings = PolicyBinding.objects.present().filter(cluster=cluster, policy__uuid=self.policy_uuid)
+        found: PolicyBinding | None = bindings.first()
+        return found
+
+    def binding(self, cluster: Cluster) -> PolicyBinding:
+        """Return that the cluster has the policy. Raises: `ActionFailed`, if it has not."""
+        found = self.find_binding(cluster)
+        if found is None:
+            raise ActionFailed("Policy not attached.")
+        return found
+
+
+def type_of(policy: Policy) -> type[PolicyType]:
+    """Return what decides for a policy. Raises: `ActionFailed`, if its type is not installed any more."""
+    found: type[PolicyType] | None = plugins.load("POLICY_TYPES").get(policy.type)
+    if found is None:
+        raise ActionFailed(f"Policy type {policy.type} is not installed")
+    return found

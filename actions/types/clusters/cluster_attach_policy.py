@@ -1,0 +1,52 @@
+"""Have a cluster get a policy."""
+
+from typing import Any
+
+from actions.types.base import UUID_SCHEMA, ActionFailed
+from actions.types.clusters.bindings import BOUND, PolicyAction, type_of
+from actions.types.clusters.nodes import schema_of
+from cluster.models import Cluster, Policy, PolicyBinding
+from cluster.policies.base import PolicyType
+
+ATTACHED = "Policy already attached."
+
+
+class ClusterAttachPolicy(PolicyAction):
+    """A policy that the cluster has is left as it is, and that is a success."""
+
+    name = "CLUSTER_ATTACH_POLICY"
+    description = "Attaching a policy to a cluster"
+    schema = schema_of("policy_id", policy_id=UUID_SCHEMA, **BOUND)
+
+    def reach_out(self, cluster: Cluster, policy: Policy) -> None:
+        policy_type = type_of(policy)
+        if not self.find_binding(cluster):
+            require_single(cluster, policy, policy_type)
+            policy_type(policy.spec).attach(cluster)
+
+    def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        policy = self.policy()
+        policy_type = type_of(policy)
+        # Of two who attach at once, the second sees what the first did.
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+        if self.find_binding(cluster):
+            self.context.outputs["reason"] = ATTACHED
+            return
+        require_single(cluster, policy, policy_type)
+        PolicyBinding.objects.create(
+            cluster=cluster,
+            policy=policy,
+            priority=self.input_parameters.get("priority", policy_type.priority),
+            enabled=self.input_parameters.get("enabled", True),
+        )
+
+
+def require_single(cluster: Cluster, policy: Policy, policy_type: type[PolicyType]) -> None:
+    """Raises: `ActionFailed`, where the cluster has another policy of a type of which it can have but one."""
+    if not policy_type.is_single:
+        return
+    others = PolicyBinding.objects.present().filter(cluster=cluster, policy__type=policy.type).exclude(policy=policy)
+    if other := others.select_related("policy").first():
+        raise ActionFailed(
+            f"policy_id: a cluster has one policy of type {policy.type}, and this one has {other.policy.uuid}"
+        )

@@ -1,0 +1,94 @@
+"""Change what is written of a cluster, and have its nodes be as another profile describes them."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from actions.models import Action
+from actions.proposals import ProposedAction
+from actions.types.base import UUID_SCHEMA, Answer, Outcome
+from actions.types.clusters.changing import find_profile
+from actions.types.clusters.clusters import ClusterAction, node_action
+from actions.types.clusters.nodes import schema_of
+from cluster.models import Cluster, Node
+
+PROPERTIES = ("name", "metadata", "timeout")
+LONGEST = 2**31 - 1
+GOOD_ENDS = {Action.State.SUCCEEDED, Action.State.SKIPPED}
+
+
+class ClusterUpdate(ClusterAction):
+    """A new profile is one for all members, unless it is for those alone that come later (``profile_only``).
+
+    Where a policy has decided on steps, the nodes of each wait for those of the one before, and for a pause.
+    """
+
+    name = "CLUSTER_UPDATE"
+    description = "Updating a cluster"
+    schema = schema_of(
+        name={"type": "string", "minLength": 1, "maxLength": 255},
+        metadata={"type": "object"},
+        timeout={"type": "integer", "minimum": 0, "maximum": LONGEST},
+        new_profile_id=UUID_SCHEMA,
+        profile_only={"type": "boolean"},
+    )
+    at_work = Cluster.Status.UPDATING
+
+    @property
+    def new_profile(self) -> str | None:
+        return self.input_parameters.get("new_profile_id")
+
+    def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        if not self.new_profile:
+            return
+        find_profile(self.new_profile)
+        if not self.input_parameters.get("profile_only"):
+            members = [str(uuid) for uuid in cluster.members().values_list("uuid", flat=True)]
+            data.setdefault("update", {"pause_time": 0, "plan": [members] if members else []})
+
+    def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        for name in PROPERTIES:
+            setattr(cluster, name, self.input_parameters.get(name, getattr(cluster, name)))
+        if self.new_profile:
+            cluster.profile = find_profile(self.new_profile, lock=True)
+
+    def plan(self) -> Sequence[ProposedAction]:
+        cluster = self.cluster()
+        data = self.decision(cluster)
+        planned: list[ProposedAction] = []
+        before: list[UUID] = []
+        for step in steps_of(data):
+            actions = self.updates(step, parents=before)
+            planned += actions
+            before = [action.uuid for action in actions] or before
+        return planned
+
+    def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
+        """Return the actions of the first step; the others follow as each has ended."""
+        return next(filter(None, map(self.updates, steps_of(data))), [])
+
+    def updates(self, step: Sequence[str], **options: Any) -> list[ProposedAction]:
+        """Return the actions on those nodes of a step that are still there, in its order."""
+        nodes = {str(node.uuid): node for node in Node.objects.present().filter(uuid__in=step)}
+        inputs = {"new_profile_id": self.new_profile}
+        return [node_action("NODE_UPDATE", nodes[uuid], inputs, **options) for uuid in step if uuid in nodes]
+
+    def go_on(self) -> Outcome:
+        """Begin the next step after its pause, which holds no worker. A step that failed is the last."""
+        derived = self.context.derived
+        done = {str(one.target) for one in derived}
+        pause = self.context.data.get("update", {}).get("pause_time", 0)
+        if all(one.state in GOOD_ENDS for one in derived):
+            for step in steps_of(self.context.data):
+                if not done.intersection(step) and (actions := self.updates(step, delay=pause)):
+                    return Outcome(Answer.WAIT, f"next: {len(actions)} of its nodes", actions)
+        return super().go_on()
+
+    def complete(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        updated = [one for one in self.context.derived if one.state == Action.State.SUCCEEDED]
+        self.context.outputs["nodes_updated"] = [str(one.target) for one in updated]
+
+
+def steps_of(data: dict[str, Any]) -> list[list[str]]:
+    """Return which nodes get the new profile in which step."""
+    return [list(step) for step in data.get("update", {}).get("plan", [])]

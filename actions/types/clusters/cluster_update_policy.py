@@ -1,0 +1,24 @@
+"""Have a policy of a cluster asked earlier or later, or not at all."""
+
+from typing import Any
+
+from actions.types.base import UUID_SCHEMA
+from actions.types.clusters.bindings import BOUND, PolicyAction
+from actions.types.clusters.nodes import schema_of
+from cluster.models import Cluster, Policy
+
+
+class ClusterUpdatePolicy(PolicyAction):
+    name = "CLUSTER_UPDATE_POLICY"
+    description = "Updating a policy of a cluster"
+    schema = schema_of("policy_id", policy_id=UUID_SCHEMA, **BOUND)
+
+    def reach_out(self, cluster: Cluster, policy: Policy) -> None:
+        """It stays attached: nothing is due."""
+
+    def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        binding = self.binding(cluster)
+        changes = {name: self.input_parameters[name] for name in BOUND if name in self.input_parameters}
+        for name, value in changes.items():
+            setattr(binding, name, value)
+        binding.save_changes([*changes])

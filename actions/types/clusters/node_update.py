@@ -1,0 +1,146 @@
+"""Change what is written of a node, and have its server be as another profile describes it."""
+
+from typing import Any
+
+from django.db import transaction
+
+from actions.types.base import DONE, UUID_SCHEMA, Outcome, Recovery
+from actions.types.clusters.changing import Way, change_server, find_profile, way_to
+from actions.types.clusters.node_check import find_problem
+from actions.types.clusters.nodes import NodeAction, delete_server, schema_of
+from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
+from cluster.models import Node, Profile
+
+Status = Node.Status
+NOTHING_TO_DO = "No property to update."
+PROPERTIES = ("name", "role", "metadata", "tainted")
+UPDATE = "update"
+"""The key in an action's data of how the server changes, once that has begun: the way and the next generation."""
+
+
+class NodeUpdate(NodeAction):
+    """How the server gets to the new profile is decided and saved when the node begins to read UPDATING.
+
+    A server that the cloud will not change stays as it is, and the node keeps its profile.
+    """
+
+    name = "NODE_UPDATE"
+    description = "Updating a node"
+    schema = schema_of(
+        name={"type": "string", "minLength": 1, "maxLength": 255},
+        role={"type": "string", "maxLength": 255},
+        metadata={"type": "object"},
+        tainted={"type": "boolean"},
+        new_profile_id=UUID_SCHEMA,
+    )
+
+    def pre_condition(self) -> None:
+        self.node_to_act_on()
+
+    def act(self) -> Outcome:
+        node = self.node()
+        profile, changes = self.new_profile(), self.changes_of(node)
+        if not changes and profile in (None, node.profile) and not self.is_at_work(node):
+            return DONE if UPDATE in self.context.data else self.tell_nothing()
+        if profile in (None, node.profile) and not self.is_at_work(node):
+            return self.write(node, None)
+        way = self.decided(node, profile)
+        if way is None:
+            return self.write(node, profile)
+        self.carry_out(node, profile or node.profile, way)
+        return self.write(node, profile)
+
+    def tell_nothing(self) -> Outcome:
+        self.context.outputs["reason"] = NOTHING_TO_DO
+        return DONE
+
+    def new_profile(self) -> Profile | None:
+        """Return the new profile, where one is asked for. Raises: `ActionFailed`, if there is none."""
+        uuid = self.input_parameters.get("new_profile_id")
+        return find_profile(uuid) if uuid else None
+
+    def changes_of(self, node: Node) -> dict[str, Any]:
+        given = {name: self.input_parameters[name] for name in PROPERTIES if name in self.input_parameters}
+        return {name: value for name, value in given.items() if getattr(node, name) != value}
+
+    def is_at_work(self, node: Node) -> bool:
+        return UPDATE in self.context.data and node.status == Status.UPDATING
+
+    def decided(self, node: Node, profile: Profile | None) -> Way | None:
+        """Return how the server changes: as an earlier run decided, or as decided now, and saved; not at all: none."""
+        if self.is_at_work(node):
+            return Way(self.context.data[UPDATE]["way"])
+        way = way_to(node.profile.spec, profile.spec) if profile and is_there(node) else None
+        if way:
+            self.begin_update(node, way)
+        return way
+
+    @transaction.atomic
+    def begin_update(self, node: Node, way: Way) -> None:
+        self.change(node, node.begin_update)
+        self.context.save_data({**self.context.data, UPDATE: {"way": way, "generation": node.generation + 1}})
+
+    def carry_out(self, node: Node, profile: Profile, way: Way) -> None:
+        try:
+            change_server(self, node, profile, way, self.context.data[UPDATE]["generation"])
+        except CloudBusy:
+            raise
+        except CloudError as problem:
+            self.leave(str(problem))
+            raise
+        self.context.outputs["operation"] = way
+
+    def write(self, node: Node, profile: Profile | None) -> Outcome:
+        """Write what is so now: the properties, the profile, and whether the server runs."""
+        for name, value in self.changes_of(node).items():
+            setattr(node, name, value)
+        node.profile = profile or node.profile
+        if node.status != Status.UPDATING:
+            self.change(node, lambda: None)
+        elif problem := find_problem(node):
+            self.change(node, node.fail, problem)
+        else:
+            self.change(node, node.finish_update, "Update succeeded")
+        return DONE
+
+    def leave(self, reason: str) -> None:
+        """Have a node that is in the midst of it read as its server is."""
+        node = self.find()
+        if node is None or node.status != Status.UPDATING or not self.is_in_charge(node):
+            return
+        if find_problem(node):
+            self.change(node, node.fail, reason)
+        else:
+            self.change(node, node.finish_update, f"Update failed: {reason}")
+
+    def post_condition(self) -> None:
+        """A node that is not updated by now was put off once too often, or something unforeseen came."""
+        self.leave("Its server was not changed")
+        self.settle_cluster()
+
+    def abort(self) -> bool:
+        """A server that was to take another's place goes again; what was only being changed stays."""
+        node = self.find()
+        if node is None or node.status != Status.UPDATING:
+            return False
+        if node.physical_id:
+            cloud().reconcile(str(node.physical_id))
+        else:
+            delete_server(node)
+        self.leave("It was interrupted")
+        self.settle_cluster()
+        return True
+
+    def recover(self) -> Recovery:
+        return Recovery.AGAIN
+
+
+def is_there(node: Node) -> bool:
+    """Say whether a node has a server that can be changed: one that is gone is created from the new profile later."""
+    if node.physical_id is None:
+        return False
+    try:
+        cloud().find_server(str(node.physical_id))
+    except ServerNotFound:
+        return False
+    return True
