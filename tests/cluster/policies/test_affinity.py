@@ -110,7 +110,7 @@ def test_zones_are_not_chosen_after_hosts() -> None:
 def test_a_resize_that_removes_nodes_is_none_of_its_business() -> None:
     cluster = make_cluster(size=2)
     bind(cluster)
-    assert "placement" not in ask(cluster, "CLUSTER_RESIZE", adjustment_type="CHANGE_IN_CAPACITY", number=-1)
+    assert "placement" not in ask(cluster, "CLUSTER_RESIZE", {"deletion": {"count": 1}})
 
 
 @pytest.mark.parametrize("count", [1, 10])

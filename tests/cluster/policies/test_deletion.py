@@ -64,34 +64,29 @@ def test_as_many_go_of_each_zone_as_the_placement_policy_said_before() -> None:
     assert set(data["deletion"]["candidates"]) == set(uuids(cluster, 1, 2, 3))
 
 
-@pytest.mark.parametrize(
-    ("inputs", "expected"),
-    [
-        ({"adjustment_type": "EXACT_CAPACITY", "number": 3}, 2),
-        ({"adjustment_type": "CHANGE_IN_CAPACITY", "number": -1}, 1),
-        ({"adjustment_type": "CHANGE_IN_PERCENTAGE", "number": -20, "min_step": 3}, 3),
-        ({"adjustment_type": "EXACT_CAPACITY", "number": 1, "min_size": 2, "strict": False}, 3),
-        ({"max_size": 4, "strict": False}, 1),
-    ],
-)
-def test_a_resize_has_as_many_go_as_its_numbers_come_to(
-    cluster: Cluster, inputs: dict[str, Any], expected: int
-) -> None:
+def test_a_resize_has_as_many_go_as_it_says(cluster: Cluster) -> None:
     bind(cluster, **OLDEST)
-    decided = ask(cluster, "CLUSTER_RESIZE", **inputs)["deletion"]
-    assert (decided["count"], len(decided["candidates"])) == (expected, expected)
+    data = {"deletion": {"count": 2}}
+    assert ask(cluster, "CLUSTER_RESIZE", data)["deletion"]["candidates"] == uuids(cluster, 1, 2)
 
 
 def test_a_resize_that_adds_nodes_has_none_go(cluster: Cluster) -> None:
     bind(cluster, **OLDEST)
-    assert "deletion" not in ask(cluster, "CLUSTER_RESIZE", adjustment_type="CHANGE_IN_CAPACITY", number=1)
+    assert "deletion" not in ask(cluster, "CLUSTER_RESIZE", {"creation": {"count": 2}})
 
 
 def test_nodes_that_were_named_are_kept(cluster: Cluster) -> None:
     bind(cluster, criteria="OLDEST_FIRST", destroy_after_deletion=False, grace_period=7)
-    decided = ask(cluster, "CLUSTER_DEL_NODES", candidates=uuids(cluster, 5, 3))["deletion"]
+    data = {"deletion": {"count": 2, "candidates": uuids(cluster, 5, 3)}}
+    decided = ask(cluster, "CLUSTER_DEL_NODES", data)["deletion"]
     assert (decided["count"], decided["candidates"]) == (2, uuids(cluster, 5, 3))
     assert (decided["destroy_after_deletion"], decided["grace_period"]) == (False, 7)
+
+
+def test_a_node_that_is_deleted_alone_is_the_one_that_goes(cluster: Cluster) -> None:
+    bind(cluster, **OLDEST)
+    decided = ask(cluster, "NODE_DELETE", node=cluster.members().get(index=4))["deletion"]
+    assert (decided["count"], decided["candidates"]) == (1, uuids(cluster, 4))
 
 
 def test_candidates_that_were_decided_on_are_kept(cluster: Cluster) -> None:
