@@ -20,6 +20,10 @@ def allocation(resource: str) -> Greatest:
 
 
 class ComputeNodeQuerySet(RecordQuerySet):
+    def taking_servers(self) -> Self:
+        """Leave those that the scheduler may choose for new servers."""
+        return self.filter(status=ComputeNode.Status.ENABLED, state=ComputeNode.State.UP)
+
     def with_use(self) -> Self:
         """Add what the servers on each node, and those on their way to it, take: ``used_vcpus`` and so on.
 

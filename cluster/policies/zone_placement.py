@@ -103,8 +103,8 @@ class ZonePlacement(PolicyType):
 
     def find_usable(self) -> dict[str, int]:
         """Return the weights of the zones that can take servers now. Raises: `PolicyRefused`, if none can."""
-        up = ComputeNode.objects.present().filter(status=ComputeNode.Status.ENABLED, state=ComputeNode.State.UP)
-        standing = set(up.filter(zone__in=self.weights).order_by().values_list("zone", flat=True).distinct())
+        taking = ComputeNode.objects.present().taking_servers()
+        standing = set(taking.filter(zone__in=self.weights).order_by().values_list("zone", flat=True).distinct())
         usable = {name: weight for name, weight in self.weights.items() if name in standing}
         if not usable:
             raise PolicyRefused(f"{INFEASIBLE}: no host of {', '.join(self.weights)} is enabled and up.")

@@ -1,8 +1,10 @@
 """How another server takes the place of a node's: one, whoever is killed at whatever line."""
 
+from dataclasses import replace
+
 from actions.types.clusters.nodes import NodeAction, delete_server, wanted
-from cluster.drivers.base import CloudServer, cloud
-from cluster.models import Node
+from cluster.drivers.base import CloudServer, NewServer, cloud
+from cluster.models import ComputeNode, Node
 
 
 def replace_server(action: NodeAction, node: Node, generation: int) -> CloudServer:
@@ -18,4 +20,11 @@ def replace_server(action: NodeAction, node: Node, generation: int) -> CloudServ
     if node.generation < generation:
         delete_server(node)
         action.change(node, node.expect, generation)
-    return cloud().create_server(wanted(node), action.context.checkpoint)
+    return cloud().create_server(freed(wanted(node)), action.context.checkpoint)
+
+
+def freed(server: NewServer) -> NewServer:
+    """Return a server to be without the host that it was to be on, if that takes none: that may be what broke it."""
+    if server.host and not ComputeNode.objects.present().taking_servers().filter(hostname=server.host).exists():
+        return replace(server, host=None)
+    return server

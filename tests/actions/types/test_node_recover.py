@@ -10,7 +10,7 @@ from actions.types.base import DONE, ActionContext, ActionFailed, ActionSkipExce
 from actions.types.clusters.node_recover import NodeRecover
 from cluster.drivers.base import CloudBusy, NoValidHost, OperationFailed, ServerNotFound, cloud
 from cluster.drivers.ownership import acting_for
-from cluster.models import Flavor, Node, Server
+from cluster.models import ComputeNode, Flavor, Node, Server
 from tests.actions.types.test_nodes import Killed, action, again, die, standing
 from tests.builders import make_member, make_node
 
@@ -68,6 +68,15 @@ def test_another_server_takes_the_place_of_a_broken_one(broken: Node) -> None:
     server = Server.objects.present().get()
     assert (standing(broken), again(broken).physical_id) == (("ACTIVE", "Recovery succeeded"), server.uuid)
     assert context.outputs == {"operation": "RECREATE", "status": "ACTIVE", "physical_id": str(server.uuid)}
+
+
+@pytest.mark.parametrize(("state", "expected"), [("up", "compute1"), ("down", "other")])
+def test_the_host_that_it_was_placed_on_is_kept_while_it_is_up(broken: Node, state: str, expected: str) -> None:
+    Node.objects.filter(pk=broken.pk).update(data={"placement": {"host": "compute1"}})
+    ComputeNode.objects.update(state=state)
+    make_node("other", memory=10**6)
+    recovery(broken).execute()
+    assert Server.objects.present().get().node.hostname == expected
 
 
 def test_a_node_can_be_recovered_more_than_once(broken: Node) -> None:
