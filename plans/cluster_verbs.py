@@ -37,6 +37,8 @@ class OperationVerb(KeepsForm, Verb):
     form_class: ClassVar[type[OperationForm]] = OperationForm
     operate: ClassVar[Callable[..., Operation]]
     look = "primary"
+    is_final: ClassVar[bool] = False
+    """Whether the page of the record will be gone: the plan's stays."""
 
     def form(self, record: Any, data: Any = None) -> OperationForm:
         return self.form_class(record, data, may_start=self.request.user.has_perm("plans.start_actionplan"))
@@ -72,7 +74,7 @@ class OperationVerb(KeepsForm, Verb):
         return type(self).operate(record, **inputs, asked=asked)
 
     def where_to(self, record: Any, done: bool) -> str:
-        if done and self.asked_for.cleaned_data["plan_only"]:
+        if done and (self.is_final or self.asked_for.cleaned_data["plan_only"]):
             return reverse("plans:detail", args=[self.operation.action_plan])
         return self.page_of(record)
 
@@ -128,7 +130,7 @@ class Delete(ClusterVerb):
     permission_required = "cluster.delete_cluster"
     verb, question = "delete", "Delete the cluster?"
     consequence = "It cannot be brought back."
-    form_class, operate, look = DeleteForm, delete_cluster, "danger"
+    form_class, operate, look, is_final = DeleteForm, delete_cluster, "danger", True
 
 
 class Attach(ClusterVerb):
@@ -204,4 +206,4 @@ class DeleteNode(NodeVerb):
     permission_required = "cluster.delete_node"
     verb, question = "delete", "Delete the node?"
     consequence = "Its server is deleted with it. It cannot be brought back."
-    operate, look = delete_node, "danger"
+    operate, look, is_final = delete_node, "danger", True

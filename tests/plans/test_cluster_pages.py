@@ -123,6 +123,13 @@ def test_a_plan_to_look_at_first_is_shown(browser: Client) -> None:
     assert answer["Location"] == reverse("plans:detail", args=[plan.uuid])
 
 
+def test_a_deletion_is_followed_on_the_page_of_its_plan(browser: Client) -> None:
+    cluster, node = make_cluster("web", size=1), make_member(status="ACTIVE")
+    for verb, record, fields in (("delete", cluster, {"force": "on"}), ("delete-node", node, {})):
+        answer = browser.post(reverse(f"clusters:{verb}", args=[record.uuid]), fields)
+        assert answer["Location"] == reverse("plans:detail", args=[ActionPlan.objects.latest("pk").uuid])
+
+
 @pytest.mark.parametrize(
     ("verb", "fields", "words"),
     [
