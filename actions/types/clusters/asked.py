@@ -72,12 +72,15 @@ def finish(action: "NodeAction") -> Outcome:
     return DONE
 
 
-@transaction.atomic
 def settle_cluster(action: "NodeAction") -> None:
     """Have the cluster's row say what came of it, once; nothing, where the action did not begin."""
     data = action.context.data
-    if CLUSTER not in data or data.get(SETTLED):
-        return
+    if CLUSTER in data and not data.get(SETTLED):
+        write_end(action, data)
+
+
+@transaction.atomic
+def write_end(action: "NodeAction", data: Data) -> None:
     cluster = find_cluster(data, lock=True)
     if cluster is not None:
         action.end(cluster, data)
