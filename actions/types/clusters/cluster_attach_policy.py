@@ -7,6 +7,7 @@ from actions.types.clusters.bindings import BOUND, PolicyAction, type_of
 from actions.types.clusters.nodes import schema_of
 from cluster.models import Cluster, Policy, PolicyBinding
 from cluster.policies.base import PolicyType
+from cluster.policy_records import lock_policy
 
 ATTACHED = "Policy already attached."
 
@@ -25,9 +26,9 @@ class ClusterAttachPolicy(PolicyAction):
             policy_type(policy.spec).attach(cluster)
 
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        policy = self.policy()
+        # It is not deleted meanwhile; and of two who attach at once, the second sees what the first did.
+        policy = lock_policy(self.policy())
         policy_type = type_of(policy)
-        # Of two who attach at once, the second sees what the first did.
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
         if self.find_binding(cluster):
             self.context.outputs["reason"] = ATTACHED
