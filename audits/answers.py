@@ -14,10 +14,12 @@ from audits.measurements import measure
 from audits.models import Audit
 from audits.models import Strategy as StrategyRow
 from audits.narrowing import narrow
+from audits.occupied import mark_occupied
 from audits.parameters import complete
 from audits.planner import PLANNERS
-from audits.strategies.base import COMPUTE, STORAGE, Solution, Strategy
+from audits.strategies.base import CLUSTERS, COMPUTE, STORAGE, Solution, Strategy
 from cluster.drivers.base import CloudError
+from cluster.member_snapshot import load_clusters
 from cluster.snapshot import ClusterSnapshot
 from cluster.synchronizing import synchronize
 from plans.models import ActionPlan, EfficacyIndicator
@@ -70,13 +72,17 @@ def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
     except CloudError as problem:
         raise Invalid(f"The cloud could not be read: {problem}") from problem
     cluster = ClusterSnapshot.load()
-    for model in models:
+    needed = [model for model in models if model in UNDEFINED]
+    for model in needed:
         if not nodes_of(cluster, model):
             raise Invalid(UNDEFINED[model])
     cluster = narrow(cluster, audit.scope)
-    for model in models:
+    for model in needed:
         if not nodes_of(cluster, model):
             raise Invalid(f"The scope of the audit leaves no {model} node.")
+    if CLUSTERS in models:
+        cluster.clusters = load_clusters()
+        mark_occupied(cluster.clusters)
     return cluster
 
 

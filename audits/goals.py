@@ -149,10 +149,30 @@ HARDWARE_MAINTENANCE = GoalDefinition(
     ),
 )
 
+CLUSTER_HEALTH = GoalDefinition(
+    "cluster_health",
+    "Cluster Health",
+    (
+        count("clusters_count", "How many clusters of nodes there are."),
+        count("recovered_clusters_count", "How many clusters are to be looked at and recovered."),
+        count("broken_nodes_count", "How many nodes of these do not run."),
+        count("missing_nodes_count", "How many nodes these have less than they want."),
+    ),
+    (
+        Ratio(
+            "recovered_clusters_ratio",
+            "The share of the clusters that are to be recovered.",
+            "recovered_clusters_count",
+            "clusters_count",
+        ),
+    ),
+)
+
 GOALS = {
     goal.name: goal
     for goal in (
         GoalDefinition("airflow_optimization", "Airflow Optimization"),
+        CLUSTER_HEALTH,
         GoalDefinition("cluster_maintaining", "Cluster Maintaining"),
         GoalDefinition("dummy", "Dummy goal"),
         HARDWARE_MAINTENANCE,

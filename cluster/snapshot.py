@@ -1,11 +1,12 @@
 """The cloud in memory, as strategies see it: loaded in a fixed number of queries, then read without any."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 from uuid import UUID
 
+from cluster.member_snapshot import NodeClusterSnapshot
 from cluster.models import ComputeNode, HostAggregate, Server
 from cluster.models.compute import DEFAULT_ZONE
 from cluster.storage_snapshot import StorageSnapshot, columns, load_storage
@@ -113,13 +114,14 @@ class NodeSnapshot:
 class ClusterSnapshot:
     """The compute nodes by host name, in the order of their names, each with its servers in the order of theirs.
 
-    ``storage`` holds the storage nodes likewise. ``measurements`` hold what a strategy asked a data source for: by the
-    name of the reading, one number a resource.
+    ``storage`` holds the storage nodes likewise, ``clusters`` the clusters of nodes, where a strategy asked for them.
+    ``measurements`` hold what a strategy asked a data source for: by the name of the reading, one number a resource.
     """
 
     nodes: dict[str, NodeSnapshot] = field(default_factory=dict)
     storage: StorageSnapshot = field(default_factory=StorageSnapshot)
     measurements: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    clusters: Sequence[NodeClusterSnapshot] = ()
 
     def of_server(self, name: str, server: ServerSnapshot) -> float | None:
         """Return what a reading says about a server, or nothing."""

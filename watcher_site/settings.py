@@ -387,6 +387,7 @@ STRATEGIES = read_list(
         "audits.strategies.storage_capacity_balance.StorageCapacityBalance",
         "audits.strategies.outlet_temperature.OutletTemperature",
         "audits.strategies.uniform_airflow.UniformAirflow",
+        "audits.strategies.cluster_recovery.ClusterRecovery",
     ],
 )
 SCORING_ENGINES = read_list(

@@ -14,7 +14,7 @@ from cluster.snapshot import ClusterSnapshot
 from watcher_site.refusals import Invalid
 
 # The cluster models that a strategy may need.
-COMPUTE, STORAGE = "compute", "storage"
+COMPUTE, STORAGE, CLUSTERS = "compute", "storage", "clusters"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,10 @@ class Strategy(ABC):
         """
 
     def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the cluster models that it looks at, given these parameters. An audit fails where one is empty."""
+        """Return the cluster models that it looks at, given these parameters. An audit fails where one is empty.
+
+        That there are no clusters of nodes is no failure: there is nothing to do then.
+        """
         return (COMPUTE,)
 
     def readings(self, parameters: Mapping[str, Any]) -> Mapping[str, Reading]:

@@ -51,9 +51,10 @@ def state(row: Any) -> str:
     return type(row).objects.get(pk=row.pk).state
 
 
-def test_all_goals_of_the_reference_stand_in_a_migrated_database() -> None:
+def test_all_goals_stand_in_a_migrated_database() -> None:
     assert list(Goal.objects.present().order_by("name").values_list("name", flat=True)) == [
         "airflow_optimization",
+        "cluster_health",
         "cluster_maintaining",
         "dummy",
         "hardware_maintenance",
@@ -72,6 +73,7 @@ def test_the_installed_strategies_stand_in_a_migrated_database_with_their_goals(
         goals.setdefault(goal, set()).add(name)
     assert goals == {
         "airflow_optimization": {"uniform_airflow"},
+        "cluster_health": {"cluster_recovery"},
         "cluster_maintaining": {"host_maintenance"},
         "dummy": {"dummy", "dummy_with_resize", "dummy_with_scorer"},
         "hardware_maintenance": {"zone_migration"},
@@ -224,4 +226,4 @@ def test_processes_that_synchronize_at_once_make_each_row_once() -> None:
     ScoringEngine.objects.all().delete()
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(synchronize_in_a_thread, range(8)))
-    assert (Goal.objects.count(), Strategy.objects.count(), ScoringEngine.objects.count()) == (10, 16, 4)
+    assert (Goal.objects.count(), Strategy.objects.count(), ScoringEngine.objects.count()) == (11, 17, 4)

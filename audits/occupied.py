@@ -1,0 +1,20 @@
+"""Which clusters something was asked for that is still to be done, or being done."""
+
+from collections.abc import Iterable
+
+from actions.models import Action
+from cluster.member_snapshot import NodeClusterSnapshot
+from plans.models import ActionPlan
+
+
+def mark_occupied(clusters: Iterable[NodeClusterSnapshot]) -> None:
+    """Say of each whether it, or one of its members, is the target of such an action: one query.
+
+    A plan that nobody started is in nobody's way.
+    """
+    begun = ActionPlan.objects.present().filter(state__in=[ActionPlan.State.PENDING, *ActionPlan.RUNNING])
+    unfinished = Action.objects.unfinished().filter(action_plan__in=begun).order_by()
+    targets = set(unfinished.exclude(target=None).values_list("target", flat=True))
+    for cluster in clusters:
+        uuids = [cluster.uuid, *(member.uuid for member in cluster.members)]
+        cluster.is_occupied = any(str(uuid) in targets for uuid in uuids)

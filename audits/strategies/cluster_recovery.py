@@ -1,0 +1,88 @@
+"""Clusters of nodes are kept at their desired size, with nodes that run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from audits.strategies.base import CLUSTERS, Solution, Strategy
+from cluster.member_snapshot import NodeClusterSnapshot
+from cluster.models import Cluster
+from cluster.snapshot import ClusterSnapshot
+from watcher_site.refusals import Invalid
+
+# Nothing has begun to make its nodes yet, or they are about to go.
+LEFT_ALONE = (Cluster.Status.INIT, Cluster.Status.DELETING)
+
+
+class ClusterRecovery(Strategy):
+    """In a continuous audit that starts its plans, what the health manager of OpenStack's cluster service does.
+
+    A cluster that needs it is looked at, and then recovered as that look finds it. One that an operation is under way
+    on is left alone until the next time.
+    """
+
+    name = "cluster_recovery"
+    display_name = "Cluster Recovery Strategy"
+    goal = "cluster_health"
+    planner = "sequences"
+    distinguished_by = ("clusters",)
+    schema = {
+        "type": "object",
+        "properties": {
+            "clusters": {
+                "description": "the UUIDs or names of the clusters to keep; without it all",
+                "type": "array",
+                "items": {"type": "string", "minLength": 1},
+                "minItems": 1,
+                "uniqueItems": True,
+            },
+            "operation": {
+                "description": "what is done to nodes that do not run; without it as their health policies say",
+                "type": "string",
+                "enum": ["REBOOT", "REBUILD", "RECREATE"],
+            },
+            "restore_capacity": {
+                "description": "create the nodes that a cluster has less than it wants",
+                "type": "boolean",
+                "default": True,
+            },
+        },
+    }
+
+    def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        return (CLUSTERS,)
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        solution, restores = Solution(), parameters["restore_capacity"]
+        kept = choose(cluster.clusters, parameters.get("clusters"))
+        inputs = {"check_capacity": True} if restores else {}
+        if "operation" in parameters:
+            inputs |= {"operation": parameters["operation"]}
+        recovered = [one for one in kept if is_in_need(one, restores)]
+        for one in recovered:
+            named = {"resource_name": one.name}
+            solution.add("CLUSTER_CHECK", named, resource_id=str(one.uuid))
+            solution.add("CLUSTER_RECOVER", {**named, **inputs}, resource_id=str(one.uuid))
+        solution.indicators = {
+            "clusters_count": len(kept),
+            "recovered_clusters_count": len(recovered),
+            "broken_nodes_count": sum(len(one.broken) for one in recovered),
+            "missing_nodes_count": sum(one.missing for one in recovered),
+        }
+        return solution
+
+
+def choose(clusters: Sequence[NodeClusterSnapshot], wanted: Sequence[str] | None) -> Sequence[NodeClusterSnapshot]:
+    """Return those of these UUIDs or names, or all. Raises: `Invalid`, where there is none of one of them."""
+    if wanted is None:
+        return clusters
+    names = {identifier.lower() for identifier in wanted}
+    known = {name for one in clusters for name in (str(one.uuid), one.name.lower())}
+    if strays := [identifier for identifier in wanted if identifier.lower() not in known]:
+        raise Invalid(f"clusters: there is no cluster {strays[0]}.")
+    return [one for one in clusters if names & {str(one.uuid), one.name.lower()}]
+
+
+def is_in_need(cluster: NodeClusterSnapshot, restores: bool) -> bool:
+    if cluster.is_occupied or cluster.status in LEFT_ALONE:
+        return False
+    return bool(cluster.broken) or (restores and cluster.missing > 0)
