@@ -6,9 +6,10 @@ from actions.models import Action
 from cluster.models import Cluster, Profile
 from cluster.profiles import delete_profile
 from plans.cluster_operations import create_cluster
+from plans.cluster_policies import attach_policy
 from plans.cluster_resizing import scale_out
 from plans.node_operations import check_node
-from tests.builders import make_cluster, make_profile
+from tests.builders import make_cluster, make_policy, make_profile
 from tests.plans.test_node_operations import race
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
@@ -27,6 +28,14 @@ def test_of_an_operation_on_a_cluster_and_one_on_a_member_one_is_planned() -> No
         node = cluster.members().get()
         assert race(lambda cluster=cluster: scale_out(cluster), lambda node=node: check_node(node)) == 1
     assert Action.objects.count() == 10
+
+
+def test_of_several_who_attach_a_policy_at_once_one_does() -> None:
+    policy = make_policy("grow", "senlin.policy.scaling-1.0", spec={"event": "CLUSTER_SCALE_OUT"})
+    for number in range(5):
+        cluster = make_cluster(str(number))
+        assert race(*[lambda cluster=cluster: attach_policy(cluster, policy.name)] * 3) == 1
+    assert Action.objects.count() == 5
 
 
 def test_a_profile_is_deleted_or_a_cluster_is_made_from_it_and_never_both() -> None:
