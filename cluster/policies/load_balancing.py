@@ -36,8 +36,8 @@ class LoadBalancing(PolicyType):
             {"CLUSTER_SCALE_IN", "CLUSTER_DEL_NODES", "CLUSTER_RESIZE", "NODE_DELETE", "NODE_LEAVE"}
         ),
         When.AFTER: frozenset(
-            {"CLUSTER_SCALE_OUT", "CLUSTER_ADD_NODES", "CLUSTER_RESIZE", "CLUSTER_RECOVER"}
-            | {"NODE_CREATE", "NODE_JOIN", "NODE_RECOVER"}
+            {"CLUSTER_SCALE_OUT", "CLUSTER_ADD_NODES", "CLUSTER_RESIZE", "CLUSTER_RECOVER", "CLUSTER_UPDATE"}
+            | {"NODE_CREATE", "NODE_JOIN", "NODE_RECOVER", "NODE_UPDATE"}
         ),
     }
     schema = {

@@ -3,11 +3,13 @@
 import pytest
 
 from actions.models import Action
+from cluster.balancing.base import balancer
 from cluster.models import Cluster, Flavor, Node, Profile, Server
 from cluster.policies.batch import Batch
+from cluster.policies.load_balancing import LoadBalancing
 from plans.applier import Applier
 from plans.models import ActionPlan
-from tests.builders import make_cluster, make_flavor, make_node, make_policy, make_profile
+from tests.builders import make_balancing_pool, make_cluster, make_flavor, make_node, make_policy, make_profile
 from tests.plans.clusters import again, create_cluster, derived, origin, proposed, run, statuses
 from tests.plans.inline import InlineExecutor, run_waiting
 
@@ -127,3 +129,14 @@ def test_a_profile_that_there_is_not_is_refused(cluster: Cluster, large: Profile
 def test_inputs_that_make_no_sense_are_refused(inputs: dict[str, object]) -> None:
     cluster = make_cluster()
     assert "Invalid input parameters" in origin(run("CLUSTER_UPDATE", cluster, **inputs)).status_message
+
+
+def test_the_pool_of_a_cluster_has_the_servers_that_took_the_place_of_others(cluster: Cluster) -> None:
+    make_balancing_pool("web")
+    policy = make_policy(type=LoadBalancing.name, spec={"pool": {"id": "web"}})
+    run("CLUSTER_ATTACH_POLICY", cluster, policy_id=str(policy.uuid))
+    other = make_profile("other", spec={"flavor": "small", "metadata": {"a": "b"}})
+    assert run("CLUSTER_UPDATE", cluster, new_profile_id=str(other.uuid)).state == "SUCCEEDED"
+    pooled = {str(member.server) for member in balancer().members("web")}
+    assert pooled == set(map(str, Server.objects.present().values_list("uuid", flat=True)))
+    assert len(pooled) == 4
