@@ -19,8 +19,10 @@ run: export WATCHER_LOG_FORMAT ?= console
 run: install
 	@exec $(ENVIRONMENT) -m watcher_site.start
 
+# In one process more than there are processors: many tests wait for processes of their own.
+test: export PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 test: install-dev
-	@$(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses auto --dist worksteal $(TESTS)
+	@$(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses $(PROCESSES) --dist worksteal $(TESTS)
 
 # What must be clean in production is checked as in production.
 lint: export SECRET_KEY = $(shell $(PYTHON) -c "import secrets; print(secrets.token_urlsafe(64))")

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Page, expect, sync_playwright
 
+from tests.waiting import PATIENCE
+
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -25,8 +27,8 @@ def browser_page(**context: object) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         page = browser.new_context(**context).new_page()
-        page.set_default_timeout(15_000)
-        expect.set_options(timeout=15_000)
+        page.set_default_timeout(PATIENCE * 1000)
+        expect.set_options(timeout=PATIENCE * 1000)
         page.complaints = []
         page.on("console", lambda line: line.type == "error" and page.complaints.append(line.text))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))

@@ -19,6 +19,7 @@ from tests.builders import make_plan
 from tests.interleaving import Rival, interrupt_after, interrupt_before
 from tests.plans.inline import InlineExecutor
 from tests.plans.test_races import ROUNDS, Race
+from tests.waiting import wait_for
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
@@ -142,8 +143,6 @@ def test_nothing_begins_after_the_moment_at_which_the_window_closes(applier: Ser
     """Four workers begin actions as fast as they can while the window closes."""
     plan = make_plan({str(number): [] for number in range(2000)}, state="ONGOING", applier=applier)
     actions = list(plan.actions.all())
-    closes_at = timezone.now() + timedelta(seconds=0.4)
-    ActionPlan.objects.filter(pk=plan.pk).update(closes_at=closes_at)
     lease = PlanLease.of(plan, applier)
 
     def work(mine: list[Action]) -> bool:
@@ -153,9 +152,12 @@ def test_nothing_begins_after_the_moment_at_which_the_window_closes(applier: Ser
         finally:
             connection.close()
 
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(work, [actions[number::4] for number in range(4)])) == [False] * 4
     begun = plan.actions.filter(attempt__gt=0)
-    assert begun.exists()
+    with ThreadPoolExecutor(4) as pool:
+        came_to_their_end = pool.map(work, [actions[number::4] for number in range(4)])
+        wait_for(begun.exists)
+        closes_at = timezone.now() + timedelta(seconds=0.5)
+        ActionPlan.objects.filter(pk=plan.pk).update(closes_at=closes_at)
+    assert list(came_to_their_end) == [False] * 4
     assert not begun.filter(start_time__gte=closes_at).exists()
     assert plan.actions.count_states() == {"SUCCEEDED": begun.count(), "PENDING": 2000 - begun.count()}

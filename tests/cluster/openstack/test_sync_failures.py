@@ -45,9 +45,9 @@ def test_a_cloud_that_is_not_there(emulator: Emulator, settings: Settings) -> No
 
 
 def test_a_service_that_does_not_answer_in_time(emulator: Emulator, settings: Settings) -> None:
-    settings.OPENSTACK_TIMEOUT = 0.3
+    settings.OPENSTACK_TIMEOUT = 1
     settings.OPENSTACK_ATTEMPTS = 2
-    emulator.fail("servers/detail", 500, times=9, seconds=1)
+    emulator.fail("servers/detail", 500, times=9, seconds=2)
     code, message = refusal()
     assert (code, message.endswith("servers/detail timed out")) == (OUT_OF_ORDER, True)
     assert emulator.count("servers/detail") == 2
