@@ -1,10 +1,14 @@
 """How openstacksdk's compute resources read as rows of our tables."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
+from django.conf import settings
+
 from cluster.contents import Item
+from cluster.drivers.openstack.failures import NO_VALID_HOST
 from cluster.models import ComputeNode, Server
 from cluster.models.compute import DEFAULT_ZONE
 
@@ -14,6 +18,9 @@ INVENTORIES = {
     "MEMORY_MB": ("memory", "memory_mb_reserved", "memory_ratio"),
     "DISK_GB": ("disk", "disk_gb_reserved", "disk_ratio"),
 }
+BROKEN = "ERROR"
+# In the metadata of a server that waited for room, and is to wait no more.
+GIVEN_UP = "watcher_given_up"
 # Nova's states that we have no word of our own for.
 STATES = {"shelved_offloaded": Server.State.SHELVED, "soft-delete": Server.State.STOPPED}
 
@@ -49,7 +56,7 @@ def server_item(server: Any) -> Item:
         "uuid": server.id,
         "name": cut(server.name),
         "node": server.compute_host,
-        "state": choose(Server.State, STATES.get(server.vm_state, server.vm_state), Server.State.ERROR),
+        "state": state_of(server),
         "task_state": server.task_state,
         "flavor": flavor.original_name or flavor.name or "",
         "vcpus": flavor.vcpus,
@@ -61,7 +68,30 @@ def server_item(server: Any) -> Item:
         "locked": bool(server.is_locked),
         "pinned_az": server.pinned_availability_zone or "",
         "created_at": server.created_at,
+        "user_id": server.user_id or "",
+        "image": (server.image and server.image.id) or "",
+        "launched_at": read_time(server.launched_at),
+        "fault": server.fault or None,
     }
+
+
+def state_of(server: Any) -> str:
+    """Return the vm_state of a server: PENDING, which Nova does not know, where that is what it is here."""
+    if is_waiting(server):
+        return Server.State.PENDING
+    return choose(Server.State, STATES.get(server.vm_state, server.vm_state), Server.State.ERROR)
+
+
+def is_waiting(server: Any) -> bool:
+    """Say whether Nova left a server in ERROR that found no host, and that nobody has given up yet (seed 2)."""
+    is_lost = server.status == BROKEN and not server.launched_at and GIVEN_UP not in (server.metadata or {})
+    reason = str((server.fault or {}).get("message") or "")
+    return settings.USE_PENDING_STATE and is_lost and reason.startswith(NO_VALID_HOST)
+
+
+def read_time(text: str | None) -> datetime | None:
+    """Return a time of Nova's, which is UTC without saying so."""
+    return datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC) if text else None
 
 
 def flavor_item(flavor: Any) -> Item:

@@ -18,7 +18,8 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.openstack.failures import judge_failure, read_fault
-from cluster.drivers.openstack.servers import OpenStackServers
+from cluster.drivers.openstack.items import GIVEN_UP
+from cluster.drivers.openstack.servers import WAITING, OpenStackServers
 from cluster.drivers.openstack.waiting import wait_until
 from cluster.recording import record_server_gone
 
@@ -52,10 +53,13 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         self.delete_server(server, checkpoint)
 
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
-        """Nova asks for no reason."""
+        """Nova asks for no reason. What waited for room is in ERROR there before and after: a mark tells it."""
         status = self.find_server(server).status
         if expected and status != expected:
             raise OperationRefused(f"Instance {server} is {status}, and no longer {expected}")
+        if status == WAITING:
+            mark = {GIVEN_UP: "true"}
+            self.access.ask(lambda cloud: cloud.compute.set_server_metadata(server, **mark), ServerNotFound(server))
         self.access.ask(lambda cloud: cloud.compute.reset_server_state(server, state), ServerNotFound(server))
         self.find_server(server)
 

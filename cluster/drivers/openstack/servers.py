@@ -19,7 +19,7 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.failures import find_reason
-from cluster.drivers.openstack.items import server_item
+from cluster.drivers.openstack.items import is_waiting, server_item
 from cluster.drivers.openstack.marks import is_marked, marked
 from cluster.drivers.openstack.waiting import wait_until
 from cluster.models import Server
@@ -27,6 +27,9 @@ from cluster.recording import record_server, record_server_gone
 
 UNCONFIRMED = "VERIFY_RESIZE"
 # What Nova shows while a server is on its way, also between two of its task states.
+WAITING = "PENDING"
+# What a server is in that has never run, if it has not.
+UNBUILT = {"BUILD", "ERROR"}
 MOVING = {"MIGRATING", "RESIZE", "REVERT_RESIZE"}
 
 
@@ -47,7 +50,9 @@ class OpenStackServers(Cloud, ABC):
     def describe(self, found: Any) -> CloudServer:
         record_server(server_item(found))
         flavor = found.flavor.original_name or found.flavor.name
-        return CloudServer(found.id, found.name, found.status, found.task_state, found.compute_host, flavor)
+        status = WAITING if is_waiting(found) else found.status
+        has_run = bool(found.launched_at) or found.status not in UNBUILT
+        return CloudServer(found.id, found.name, status, found.task_state, found.compute_host, flavor, has_run)
 
     # Operations.
 

@@ -52,6 +52,7 @@ class Operations:
             "os-start": self.start,
             "reboot": self.reboot,
             "rebuild": self.rebuild,
+            "os-resetState": self.reset_state,
         }
         verbs[verb](found, options or {})
         if verb == "rebuild":
@@ -136,6 +137,13 @@ class Operations:
             raise BadRequest("Cannot find image for rebuild")
         after = {"status": "SHUTOFF", VM_STATE: "stopped"} if server["status"] == "SHUTOFF" else RUNNING
         self.begin(server, "rebuild", "REBUILD", "rebuild_spawning", {**after, "image": {"id": options["imageRef"]}})
+
+    def reset_state(self, server: dict[str, Any], options: dict[str, Any]) -> None:
+        server |= {VM_STATE: options["state"], "status": options["state"].upper(), TASK_STATE: None}
+
+    def set_metadata(self, request: Request, server: str) -> Any:
+        self.find(server)["metadata"] |= request.get_json()["metadata"]
+        return {"metadata": self.find(server)["metadata"]}
 
     def require_launched(self, server: dict[str, Any], verb: str) -> None:
         if not server[LAUNCHED]:
