@@ -8,7 +8,9 @@ from cluster.models import Cluster, Flavor, Node, Profile, Server
 from cluster.policies.batch import Batch
 from cluster.policies.load_balancing import LoadBalancing
 from plans.applier import Applier
+from plans.cluster_operations import update_cluster
 from plans.models import ActionPlan
+from plans.operations import Asked
 from tests.builders import make_balancing_pool, make_cluster, make_flavor, make_node, make_policy, make_profile
 from tests.plans.clusters import again, create_cluster, derived, origin, proposed, run, statuses
 from tests.plans.inline import InlineExecutor, run_waiting
@@ -140,3 +142,16 @@ def test_the_pool_of_a_cluster_has_the_servers_that_took_the_place_of_others(clu
     pooled = {str(member.server) for member in balancer().members("web")}
     assert pooled == set(map(str, Server.objects.present().values_list("uuid", flat=True)))
     assert len(pooled) == 4
+
+
+def test_in_a_plan_to_look_at_each_step_waits_for_the_one_before(cluster: Cluster, large: Profile) -> None:
+    in_steps(cluster, max_batch_size=2, pause_time=0)
+    asked = update_cluster(cluster, {"profile": "large"}, asked=Asked(plan_only=True))
+    plan = ActionPlan.objects.get(uuid=asked.action_plan)
+    updates = plan.actions.filter(action_type="NODE_UPDATE").order_by("pk")
+    of_updates = [one.parents.filter(action_type="NODE_UPDATE").count() for one in updates]
+    assert of_updates == [0, 0, 2, 2]
+    plan.launch()
+    run_waiting()
+    assert (ActionPlan.objects.get(pk=plan.pk).state, flavors()) == ("SUCCEEDED", ["large"] * 4)
+    assert plan.actions.count() == 5
