@@ -7,10 +7,11 @@ from math import inf
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from actions.models import Action, ActionEvent, ActionParent
 from audits.models import Audit, AuditTemplate, Goal, Strategy
+from cluster.purging import refers, removable
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.refusals import Invalid
 
@@ -23,7 +24,7 @@ class Purge:
     """What is to go: what was deleted until `cutoff`, and what is below it, unless it waits or runs.
 
     Below a goal are its strategies, templates and audits, below an audit its plans, below a plan its actions. A goal
-    or a strategy stays as long as something refers to it that stays.
+    or a strategy stays as long as something refers to it that stays. So do clusters, policies and profiles.
 
     Args:
         goal: the UUID or name of a deleted goal. Then only this goal and what is below it goes.
@@ -81,6 +82,10 @@ class Purge:
             | refers("goal", Strategy, Strategy.objects.filter(pk__in=strategies))
         )
 
+    def clusters(self) -> dict[str, QuerySet[Any]]:
+        """Return what goes of clusters: nothing, where one goal was named."""
+        return removable(self.cutoff) if self.goal is None else {}
+
     def count(self) -> dict[str, int]:
         """Return how many rows of each kind would go, in a fixed number of queries."""
         return {
@@ -90,6 +95,7 @@ class Purge:
             "Audits": self.audits().count(),
             "Action Plans": self.plans().count(),
             "Actions": Action.objects.filter(action_plan__in=self.plans().values("pk")).count(),
+            **{name: rows.count() for name, rows in self.clusters().items()},
         }
 
     def remove(self, most: int | None = None) -> int:
@@ -104,7 +110,8 @@ class Purge:
             removed += remove_plans(chosen)
             if len(chosen) < len(keys):
                 return removed
-        for rows in (self.audits(), self.audit_templates(), self.strategies(), self.goals()):
+        others = (self.audits(), self.audit_templates(), self.strategies(), self.goals(), *self.clusters().values())
+        for rows in others:
             for keys in batches(rows):
                 chosen = keys[: int(min(left - removed, len(keys)))]
                 rows.model._default_manager.filter(pk__in=chosen).delete()
@@ -112,11 +119,6 @@ class Purge:
                 if len(chosen) < len(keys):
                     return removed
         return removed
-
-
-def refers(column: str, model: Any, going: QuerySet[Any]) -> Exists:
-    """Ask whether a row of this model refers to the outer one, and stays."""
-    return Exists(model.objects.filter(**{column: OuterRef("pk")}).exclude(pk__in=going.values("pk")))
 
 
 def batches(rows: QuerySet[Any]) -> Iterator[list[int]]:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from io import StringIO
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -11,8 +12,9 @@ from django.utils import timezone
 from actions.models import Action, ActionEvent, ActionParent
 from audits import purging
 from audits.models import Audit, AuditTemplate, Goal, Strategy
+from cluster.models import Cluster, Lock, Node, Policy, PolicyBinding, Profile
 from plans.models import ActionPlan, EfficacyIndicator
-from tests.builders import action, make_audit, make_plan, make_strategy
+from tests.builders import action, make_audit, make_cluster, make_plan, make_policy, make_strategy
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +33,9 @@ def purge(*arguments: str) -> str:
 
 def counts(text: str) -> list[int]:
     """Return the numbers of the table: goals, strategies, templates, audits, plans, actions, all."""
-    return [int(line.split()[-1]) for line in text.splitlines()[:7]]
+    numbers = {line.rpartition(" ")[0].strip(): line.split()[-1] for line in text.splitlines() if line}
+    names = ("Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions", "Total")
+    return [int(numbers[name]) for name in names]
 
 
 def delete(*records: Any, days: int = 0) -> None:
@@ -81,7 +85,10 @@ def test_what_was_not_deleted_stays() -> None:
 
 def test_the_table_names_each_kind() -> None:
     names = [line[:16].strip() for line in purge().splitlines()]
-    assert names == ["Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions", "Total"]
+    assert names == [
+        *("Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions"),
+        *("Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles", "Total"),
+    ]
 
 
 def test_a_deleted_audit_takes_its_plans_along() -> None:
@@ -252,3 +259,28 @@ def test_a_plan_that_continued_a_purged_one_stays() -> None:
     purge()
     assert ActionPlan.objects.get().pk == follower.pk
     assert ActionPlan.objects.get().continues is None
+
+
+def test_clusters_go_with_their_nodes_policies_and_profile() -> None:
+    cluster, policy = make_cluster(size=2), make_policy()
+    binding = PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=1)
+    Lock.objects.create(cluster=cluster, action=uuid4(), is_exclusive=True)
+    delete(cluster, policy, cluster.profile, binding, *cluster.nodes.all())
+    purge()
+    for model in (Node, Cluster, Policy, PolicyBinding, Profile, Lock):
+        assert not model.objects.exists()
+
+
+def test_a_deleted_profile_and_a_deleted_policy_stay_while_a_cluster_does() -> None:
+    cluster, policy = make_cluster(size=1), make_policy()
+    PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=1)
+    delete(policy, cluster.profile)
+    purge()
+    assert (Policy.objects.count(), Profile.objects.count(), Node.objects.count()) == (1, 1, 1)
+
+
+def test_a_deleted_cluster_stays_while_a_node_of_it_does() -> None:
+    cluster = make_cluster(size=1)
+    delete(cluster)
+    purge()
+    assert Cluster.objects.exists()
