@@ -6,6 +6,7 @@ from contextlib import suppress
 from actions.proposals import ProposedAction
 from actions.types.base import ActionFailed, Answer, Outcome, Recovery
 from actions.types.clusters.clusters import ClusterAction, Data, node_action
+from actions.types.clusters.shrinkage import find_members
 from cluster.models import Cluster
 from cluster.policies.base import PolicyRefused
 from cluster.policies.checking import load
@@ -24,6 +25,9 @@ class ClusterDelete(ClusterAction):
 
     def decide(self, cluster: Cluster, data: Data) -> None:
         """There is nothing to be decided: all members go."""
+
+    def require_fit(self, cluster: Cluster, data: Data) -> None:
+        find_members(cluster, [str(one.target) for one in self.context.derived])
 
     def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
         return [node_action("NODE_DELETE", node) for node in cluster.members()]

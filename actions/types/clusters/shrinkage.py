@@ -1,6 +1,6 @@
 """How actions make a cluster smaller: members that are decided on, and that are deleted or leave."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from actions.models import Action
@@ -41,11 +41,15 @@ def find_going(cluster: Cluster, data: Data) -> list[Node]:
     Raises:
         ActionFailed: one of them is no member any more.
     """
-    candidates = data["deletion"]["candidates"]
-    found = {str(node.uuid): node for node in Node.objects.present().filter(uuid__in=candidates)}
+    return find_members(cluster, data["deletion"]["candidates"])
+
+
+def find_members(cluster: Cluster, uuids: Sequence[str]) -> list[Node]:
+    """Return those of these nodes that are there still. Raises: `ActionFailed`, if one is no member any more."""
+    found = {str(node.uuid): node for node in Node.objects.present().filter(uuid__in=uuids)}
     if strays := [uuid for uuid, node in found.items() if node.cluster_id != cluster.pk]:
         raise ActionFailed(f"Node {strays[0]}, which was to go, is no longer a member of cluster {cluster.uuid}.")
-    return [found[uuid] for uuid in candidates if uuid in found]
+    return [found[uuid] for uuid in uuids if uuid in found]
 
 
 def find_size_left(cluster: Cluster, data: Data, left_out: Collection[str]) -> int:
