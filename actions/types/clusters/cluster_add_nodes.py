@@ -37,7 +37,8 @@ class ClusterAddNodes(ClusterAction):
 
     def find_joining(self, data: Data) -> list[Node]:
         """Return those that are to join and are there still, but for those that people left out of the plan."""
-        uuids = [uuid for uuid in data["creation"]["nodes"] if uuid not in self.left_out]
+        left_out = self.left_out
+        uuids = [uuid for uuid in data["creation"]["nodes"] if uuid not in left_out]
         found = {
             str(node.uuid): node for node in Node.objects.present().select_related("cluster").filter(uuid__in=uuids)
         }
