@@ -11,7 +11,7 @@ from cluster.models import Cluster, Node, Server
 from plans.applier import Applier
 from plans.models import ActionPlan
 from plans.proposals import propose
-from tests.builders import make_cluster, make_member, make_node
+from tests.builders import make_cluster, make_member, make_node, make_policy
 from tests.plans.inline import InlineExecutor, run_waiting
 from tests.plans.test_retries import advance, come
 
@@ -159,6 +159,37 @@ def test_nodes_do_not_go_before_the_grace_period_is_over() -> None:
     come(plan, applier)
     advance(applier)
     assert (len(members(cluster)), again(cluster).status) == (1, "ACTIVE")
+
+
+def deleted_after_an_hour() -> tuple[Cluster, ActionPlan]:
+    """Return a cluster and the plan by which a person deletes one of its nodes, which has a grace period."""
+    cluster = make_cluster(size=2)
+    policy = make_policy(type="senlin.policy.deletion-1.1", spec={"grace_period": 3600})
+    cluster.policy_bindings.create(policy=policy, priority=400)
+    return cluster, proposed("NODE_DELETE", cluster.members()[0])
+
+
+def test_a_node_that_a_person_deletes_has_its_grace_period_too() -> None:
+    cluster, plan = deleted_after_an_hour()
+    applier = Applier(InlineExecutor())
+    advance(applier)
+    assert (members(cluster), again(cluster).desired_capacity, applier.jobs) == ([1, 2], 2, 0)
+    come(plan, applier)
+    advance(applier)
+    assert (members(cluster), again(cluster).desired_capacity, again(cluster).status) == ([2], 1, "ACTIVE")
+    assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
+
+
+def test_a_deletion_that_is_cancelled_in_its_grace_period_leaves_the_node() -> None:
+    cluster, plan = deleted_after_an_hour()
+    applier = Applier(InlineExecutor())
+    advance(applier)
+    ActionPlan.objects.get(pk=plan.pk).abandon("alice")
+    applier.next_look = 0
+    advance(applier)
+    assert ActionPlan.objects.get(pk=plan.pk).state == "CANCELLED"
+    assert (members(cluster), again(cluster).desired_capacity, again(cluster).status) == ([1, 2], 2, "WARNING")
+    assert cluster.members()[0].status_reason == "Its deletion was interrupted"
 
 
 # CLUSTER_RESIZE

@@ -2,7 +2,8 @@
 
 from contextlib import suppress
 
-from actions.types.base import DONE, Outcome, Recovery
+from actions.proposals import ProposedAction
+from actions.types.base import DONE, Answer, Outcome, Recovery
 from actions.types.clusters.leaving import reduce_desired_capacity, require_members
 from actions.types.clusters.nodes import Data, NodeAction, delete_server
 from cluster.drivers.base import CloudBusy, CloudError
@@ -33,6 +34,9 @@ class NodeDelete(NodeAction):
         node = self.find()
         if node is None:
             return DONE
+        if self.grace_period:
+            later = ProposedAction(self.name, self.input_parameters, delay=self.grace_period)
+            return Outcome(Answer.WAIT, derived=[later])
         self.change(node, node.begin_deletion)
         try:
             delete_server(node)
@@ -46,13 +50,28 @@ class NodeDelete(NodeAction):
             node.remove()
         return DONE
 
+    @property
+    def grace_period(self) -> int:
+        """For how many seconds it still serves, by a policy of its cluster, where a person asked for the deletion."""
+        return int(self.context.data.get("deletion", {}).get("grace_period", 0))
+
+    def go_on(self) -> Outcome:
+        """A node that is there still stays: what was to delete it after its grace period failed, or was cancelled."""
+        self.fail(Node.Status.DELETING, "Its server was not deleted")
+        return super().go_on()
+
     def post_condition(self) -> None:
         """A node that is not deleted by now was put off once too often, or something unforeseen came."""
         self.fail(Node.Status.DELETING, "Its server was not deleted")
         self.settle_cluster()
 
     def abort(self) -> bool:
-        return False
+        """Only one that waits for the end of a grace period can be given up."""
+        if not self.grace_period or self.find() is None:
+            return False
+        self.fail(Node.Status.DELETING, "Its deletion was interrupted")
+        self.settle_cluster()
+        return True
 
     def recover(self) -> Recovery:
         return Recovery.AGAIN if self.has_begun or self.find() else Recovery.DONE
