@@ -182,7 +182,7 @@ SMALL = '{"name": "web-1", "vcpus": 1, "memory": 1, "disk": 1, "node": "compute1
         (
             servers(SMALL.replace('"disk": 1', '"disk": 1, "state": "happy"')),
             "4: servers[0].state: 'happy' is not one of ['active', 'building', 'paused', 'suspended', 'stopped', "
-            "'rescued', 'resized', 'shelved', 'error'].",
+            "'rescued', 'resized', 'shelved', 'error', 'pending'].",
         ),
         (
             servers(SMALL.replace('"disk": 1', '"disk": 1, "uuid": "x"')),
