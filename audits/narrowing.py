@@ -17,9 +17,13 @@ ANY = "*"
 
 
 def narrow(cluster: ClusterSnapshot, scope: list[Any]) -> ClusterSnapshot:
-    """Return the part of a freshly loaded cluster that a scope leaves."""
+    """Return the part of a freshly loaded cluster that a scope leaves. Who waits, waits in any part of it."""
+    rules = compute_rules(scope)
+    mark(cluster.waiting, exclusions(rules))
     return ClusterSnapshot(
-        narrow_compute(cluster.nodes, compute_rules(scope)), narrow_storage(cluster.storage, storage_rules(scope))
+        narrow_compute(cluster.nodes, rules),
+        narrow_storage(cluster.storage, storage_rules(scope)),
+        waiting=cluster.waiting,
     )
 
 

@@ -114,14 +114,16 @@ class NodeSnapshot:
 class ClusterSnapshot:
     """The compute nodes by host name, in the order of their names, each with its servers in the order of theirs.
 
-    ``storage`` holds the storage nodes likewise, ``clusters`` the clusters of nodes, where a strategy asked for them.
-    ``measurements`` hold what a strategy asked a data source for: by the name of the reading, one number a resource.
+    ``storage`` holds the storage nodes likewise, ``clusters`` the clusters of nodes, where a strategy asked for them,
+    ``waiting`` the servers that found no host and wait for room, the oldest first. ``measurements`` hold what a
+    strategy asked a data source for: by the name of the reading, one number a resource.
     """
 
     nodes: dict[str, NodeSnapshot] = field(default_factory=dict)
     storage: StorageSnapshot = field(default_factory=StorageSnapshot)
     measurements: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     clusters: Sequence[NodeClusterSnapshot] = ()
+    waiting: list[ServerSnapshot] = field(default_factory=list)
 
     def of_server(self, name: str, server: ServerSnapshot) -> float | None:
         """Return what a reading says about a server, or nothing."""
@@ -138,8 +140,13 @@ class ClusterSnapshot:
 
     @classmethod
     def load(cls) -> Self:
-        """Read the tables: nine queries, however many rows. Servers without a node do not appear."""
-        return cls(load_nodes(), load_storage())
+        """Read the tables: ten queries, however many rows. Servers without a node do not appear, unless they wait."""
+        return cls(load_nodes(), load_storage(), waiting=load_waiting())
+
+
+def load_waiting() -> list[ServerSnapshot]:
+    rows = Server.objects.present().filter(state=Server.State.PENDING, node=None).order_by("created_at", "pk")
+    return [ServerSnapshot(**row) for row in rows.values(*SERVER_COLUMNS)]
 
 
 def load_nodes() -> dict[str, NodeSnapshot]:

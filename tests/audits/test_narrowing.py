@@ -110,6 +110,15 @@ def test_rules_leave_these_volumes(rules: list[dict[str, Any]], left: set[str]) 
     assert volumes_left(*rules) == left
 
 
+def test_servers_that_wait_stay_whatever_the_scope_and_are_marked_if_it_excludes_them() -> None:
+    make_node("compute1")
+    make_server("blue", state="pending", project_id="blue")
+    make_server("other", state="pending")
+    scope = [{"compute": [{"availability_zones": [{"name": ZONE}]}, {"exclude": [{"projects": [{"uuid": "blue"}]}]}]}]
+    waiting = narrow(ClusterSnapshot.load(), scope).waiting
+    assert [(server.name, server.watcher_exclude) for server in waiting] == [("blue", True), ("other", False)]
+
+
 def test_excluded_volumes_still_take_room_in_their_pool() -> None:
     make_volume("data", make_pool("a@lvm#one"), size=40, project_id="blue")
     scope = [{"compute": []}, {"storage": [{"exclude": [{"projects": [{"uuid": "blue"}]}]}]}]

@@ -1,8 +1,10 @@
 """The cloud in memory, as strategies see it."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from cluster.models import Server, StorageNode
 from cluster.snapshot import AggregateSnapshot, ClusterSnapshot
@@ -15,6 +17,17 @@ def test_a_node_holds_its_servers() -> None:
     make_server("web-1", make_node("compute1"))
     [server] = ClusterSnapshot.load().nodes["compute1"].servers
     assert (server.name, server.is_active, server.watcher_exclude) == ("web-1", True, False)
+
+
+def test_servers_that_wait_for_room_stand_apart_the_oldest_first() -> None:
+    now = timezone.now()
+    for name, age in (("young", 1), ("old", 9), ("older", 10)):
+        make_server(name, state="pending", created_at=now - timedelta(minutes=age))
+    make_server("in error", state="error")
+    Server.objects.filter(pk=make_server("deleted", state="pending").pk).soft_delete()
+    cluster = ClusterSnapshot.load()
+    assert [server.name for server in cluster.waiting] == ["older", "old", "young"]
+    assert cluster.servers == []
 
 
 def test_free_room_is_the_capacity_without_what_servers_take() -> None:
@@ -79,13 +92,14 @@ def test_deleted_storage_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 10])
-def test_a_large_cloud_is_read_in_nine_queries(django_assert_num_queries: Any, size: int) -> None:
+def test_a_large_cloud_is_read_in_ten_queries(django_assert_num_queries: Any, size: int) -> None:
     for number in range(size):
         node = make_node(f"compute{number}")
         make_aggregate(number, f"aggregate-{number}", node)
         pool = make_pool(f"a@lvm-{number}#one", volume_types=[make_volume_type(f"type-{number}")])
         make_volume(f"volume-{number}", pool, attached_to=[make_server(f"web-{number}", node)])
-    with django_assert_num_queries(9):
+        make_server(f"waits-{number}", state="pending")
+    with django_assert_num_queries(10):
         cluster = ClusterSnapshot.load()
     assert sum(node.used_vcpus for node in cluster.nodes.values()) == 2 * size
-    assert len(cluster.storage.volumes) == size
+    assert len(cluster.storage.volumes) == len(cluster.waiting) == size
