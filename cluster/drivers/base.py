@@ -222,8 +222,8 @@ class Cloud(ABC):
         """
 
     @abstractmethod
-    def build_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
-        """Find a host for a server that never ran, and have it run there.
+    def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
+        """Find a host for a server that never ran, or take the one that is named, and have it run there.
 
         One that finds no host is in ERROR, or PENDING where `settings.USE_PENDING_STATE` says so and nothing else was
         wrong. Whoever goes on with the same work goes on with what was interrupted, by asking again.

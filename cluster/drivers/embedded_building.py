@@ -40,9 +40,9 @@ class EmbeddedBuilding(Cloud, ABC):
     def finish(self, server: str, task_state: str, **changes: object) -> None:
         """Write the end of an operation, if it is still the one that began."""
 
-    def build_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+    def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
         try:
-            self.begin_build(server)
+            self.begin_build(server, host)
         except NoValidHost as nowhere:
             self.bury(server, nowhere, State.PENDING if settings.USE_PENDING_STATE else State.ERROR)
             raise
@@ -54,14 +54,14 @@ class EmbeddedBuilding(Cloud, ABC):
         self.finish(server, SPAWNING, state=State.ACTIVE, launched_at=timezone.now(), fault=None)
 
     @transaction.atomic
-    def begin_build(self, server: str) -> None:
+    def begin_build(self, server: str, host: str | None) -> None:
         """Give a server that never ran its room on a node, or take up what an earlier attempt left."""
         row = self.lock(server)
         if row.task_state != SPAWNING or not may_undo(row):
             require_free(row)
         require_never_run(row)
         if row.node_id is None:
-            row.node = choose(row, None, row.pinned_az or None)
+            row.node = choose(row, host, row.pinned_az or None)
         row.state, row.task_state, row.operation_owner = State.BUILDING, SPAWNING, OWNER.get()
         row.save_changes(["node", "state", "task_state", "operation_owner"])
 
@@ -72,10 +72,11 @@ class EmbeddedBuilding(Cloud, ABC):
         if not may_undo(row):
             raise OperationFailed(f"Instance {server} was taken out of its operation {SPAWNING}")
         row.node, row.task_state, row.operation_owner = None, None, ""
-        # Who is PENDING already, and finds no host again, stays what it is.
+        # Who is PENDING already, and finds no host again, stays what it is, and is no news.
+        is_news = row.state != state
         row.state, row.fault = state, make_fault(str(problem))
         row.save_changes(["node", "state", "task_state", "operation_owner", "fault"])
-        if state == State.PENDING:
+        if is_news and state == State.PENDING:
             transaction.on_commit(partial(server_pending.send, sender=Server, server=str(row.uuid)))
 
     @transaction.atomic

@@ -100,11 +100,12 @@ class ForeseenCloud(ForeseenStorage):
         self.rooms.move(row, node=node)
         return describe(row)
 
-    def build_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+    def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
         row = self.free_server(server)
         require_never_run(row)
         if row.node_id is None:
-            self.rooms.move(row, node=choose_among(self.rooms.find_best(row, row.pinned_az or None), row, None))
+            rooms = self.rooms.named(host) if host else self.rooms.find_best(row, row.pinned_az or None)
+            self.rooms.move(row, node=choose_among(rooms, row, host))
         row.state = Server.State.ACTIVE
 
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:

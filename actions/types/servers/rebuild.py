@@ -1,7 +1,8 @@
 """Have a server built anew: from its image, or for the first time."""
 
-from actions.types.base import UUID_SCHEMA, Outcome, Recovery
+from actions.types.base import UUID_SCHEMA, ActionSkipException, Outcome, Recovery
 from actions.types.servers.build import Build
+from actions.types.servers.servers import WAITING
 from cluster.drivers.base import cloud
 
 BUILDS = "builds"
@@ -18,22 +19,33 @@ class Rebuild(Build):
             "resource_id": UUID_SCHEMA,
             "resource_name": {"type": "string"},
             "image": {"type": ["string", "null"], "minLength": 1, "maxLength": 255},
+            "destination_node": {"type": "string", "minLength": 1},
+            "expected_status": {"enum": [WAITING]},
         },
         "required": ["resource_id"],
         "additionalProperties": False,
     }
 
+    @property
+    def must_wait(self) -> bool:
+        """Whether it is for a server that waits for room alone: one that runs meanwhile must not lose what it has."""
+        return self.input_parameters.get("expected_status") == WAITING
+
     def pre_condition(self) -> None:
-        self.server_to_act_on()
+        status = self.server_to_act_on().status
+        if self.must_wait and status != WAITING:
+            raise ActionSkipException(f"Instance {self.server} is {status}, and no longer {WAITING}")
 
     def build(self) -> None:
         if self.is_to_be_built():
-            cloud().build_server(self.server)
+            cloud().build_server(self.server, host=self.input_parameters.get("destination_node"))
         else:
             cloud().rebuild_server(self.server, self.input_parameters.get("image"))
 
     def is_to_be_built(self) -> bool:
         """Say whether it had never run when this action first looked: from then on that is settled."""
+        if self.must_wait:
+            return True
         if BUILDS not in self.context.data:
             self.context.save_data({BUILDS: not cloud().find_server(self.server).has_run})
         return bool(self.context.data[BUILDS])
@@ -44,5 +56,6 @@ class Rebuild(Build):
     def recover(self) -> Recovery:
         """A server that is rebuilt twice is as one that is rebuilt once; one that was just built need not be."""
         found = self.find()
-        is_done = found is None or (self.context.data.get(BUILDS) and found.has_run)
+        was_built = self.must_wait or self.context.data.get(BUILDS)
+        is_done = found is None or (was_built and found.has_run)
         return Recovery.DONE if is_done else Recovery.AGAIN

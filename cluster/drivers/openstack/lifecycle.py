@@ -2,6 +2,7 @@
 
 import re
 from abc import ABC
+from dataclasses import replace
 from typing import Any
 
 from openstack.connection import Connection
@@ -44,12 +45,12 @@ class OpenStackLifecycle(OpenStackServers, ABC):
             raise self.withdraw(server, what, checkpoint)
         return self.describe(found)
 
-    def build_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+    def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
         """Nova rebuilds nothing that never ran: another server is created in its place, with another UUID."""
         found = self.look(server, self.access.read)
         if found.launched_at or found.status != BROKEN:
             raise OperationRefused(f"Instance {server} has run before: it can be rebuilt")
-        self.create_server(successor_of(found), checkpoint)
+        self.create_server(replace(successor_of(found), host=host), checkpoint)
         self.delete_server(server, checkpoint)
 
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:

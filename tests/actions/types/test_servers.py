@@ -81,6 +81,33 @@ def test_a_first_build_that_came_to_its_end_is_not_followed_by_a_rebuild() -> No
     assert action("rebuild", server, ActionContext(data=data)).recover() is Recovery.DONE
 
 
+def test_a_server_that_waits_is_built_where_room_was_made() -> None:
+    make_node("roomy", memory=65536)
+    node, server = make_node("made"), waiting()
+    assert action("rebuild", server, destination_node="made", expected_status="PENDING").execute() == DONE
+    assert again(server).node == node
+
+
+def test_a_server_that_waits_takes_no_other_room_than_that_which_was_made(settings: Settings) -> None:
+    settings.USE_PENDING_STATE = True
+    make_node("roomy")
+    make_node("made", memory=0)
+    server = waiting()
+    with pytest.raises(NoValidHost, match="made has 0 MB of memory free of 2048 needed"):
+        action("rebuild", server, destination_node="made").execute()
+    assert again(server).state == "pending"
+
+
+def test_a_server_that_runs_meanwhile_is_not_rebuilt() -> None:
+    server = make_server(node=make_node(), image="own")
+    rebuild = action("rebuild", server, image="other", expected_status="PENDING")
+    with pytest.raises(ActionSkipException, match="is ACTIVE, and no longer PENDING"):
+        rebuild.pre_condition()
+    with pytest.raises(OperationRefused, match="has run before"):
+        rebuild.execute()
+    assert again(server).image == "own"
+
+
 def test_a_rebuild_that_was_interrupted_is_gone_on_with() -> None:
     server, data = make_server(node=make_node()), dict[str, Any]()
     with acting_for("action", 1):
