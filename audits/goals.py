@@ -149,6 +149,25 @@ HARDWARE_MAINTENANCE = GoalDefinition(
     ),
 )
 
+CAPACITY = GoalDefinition(
+    "capacity",
+    "Capacity",
+    (
+        count("waiting_servers_count", "How many servers wait for room."),
+        count("served_servers_count", "How many of them will have room."),
+        MIGRATIONS,
+        count("deleted_servers_count", "How many servers are to be deleted, as their owners allow."),
+    ),
+    (
+        Ratio(
+            "served_servers_ratio",
+            "The share of the servers that wait for room which will have it.",
+            "served_servers_count",
+            "waiting_servers_count",
+        ),
+    ),
+)
+
 CLUSTER_HEALTH = GoalDefinition(
     "cluster_health",
     "Cluster Health",
@@ -172,6 +191,7 @@ GOALS = {
     goal.name: goal
     for goal in (
         GoalDefinition("airflow_optimization", "Airflow Optimization"),
+        CAPACITY,
         CLUSTER_HEALTH,
         GoalDefinition("cluster_maintaining", "Cluster Maintaining"),
         GoalDefinition("dummy", "Dummy goal"),

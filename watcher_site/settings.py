@@ -388,6 +388,7 @@ STRATEGIES = read_list(
         "audits.strategies.outlet_temperature.OutletTemperature",
         "audits.strategies.uniform_airflow.UniformAirflow",
         "audits.strategies.cluster_recovery.ClusterRecovery",
+        "audits.strategies.make_room.MakeRoom",
     ],
 )
 SCORING_ENGINES = read_list(

@@ -5,7 +5,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -19,10 +19,14 @@ COMPUTE, STORAGE, CLUSTERS = "compute", "storage", "clusters"
 
 @dataclass(frozen=True)
 class SolutionAction:
-    """An action that a strategy asks for; the planner gives it its parents."""
+    """An action that a strategy asks for; the planner gives it its parents.
+
+    ``after`` are places in the solution's list of those that it waits for: the planner ``explicit`` heeds them.
+    """
 
     action_type: str
     input_parameters: Mapping[str, Any]
+    after: Sequence[int] = ()
 
 
 @dataclass
@@ -36,7 +40,14 @@ class Solution:
     indicators: dict[str, float] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set, repr=False)
 
-    def add(self, action_type: str, input_parameters: Mapping[str, Any], *, resource_id: str | None = None) -> None:
+    def add(
+        self,
+        action_type: str,
+        input_parameters: Mapping[str, Any],
+        *,
+        resource_id: str | None = None,
+        after: Sequence[int] = (),
+    ) -> None:
         """Ask for an action, once however often it is added.
 
         Raises:
@@ -45,7 +56,7 @@ class Solution:
         if "resource_id" in input_parameters:
             raise Invalid("resource_id: must be given beside the input_parameters, not among them.")
         acted_on = {} if resource_id is None else {"resource_id": resource_id}
-        action = SolutionAction(action_type, {**acted_on, **input_parameters})
+        action = SolutionAction(action_type, {**acted_on, **input_parameters}, after)
         identity = json.dumps([action_type, action.input_parameters], sort_keys=True)
         if identity not in self.seen:
             self.seen.add(identity)

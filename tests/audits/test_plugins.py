@@ -54,6 +54,7 @@ def state(row: Any) -> str:
 def test_all_goals_stand_in_a_migrated_database() -> None:
     assert list(Goal.objects.present().order_by("name").values_list("name", flat=True)) == [
         "airflow_optimization",
+        "capacity",
         "cluster_health",
         "cluster_maintaining",
         "dummy",
@@ -73,6 +74,7 @@ def test_the_installed_strategies_stand_in_a_migrated_database_with_their_goals(
         goals.setdefault(goal, set()).add(name)
     assert goals == {
         "airflow_optimization": {"uniform_airflow"},
+        "capacity": {"make_room"},
         "cluster_health": {"cluster_recovery"},
         "cluster_maintaining": {"host_maintenance"},
         "dummy": {"dummy", "dummy_with_resize", "dummy_with_scorer"},
@@ -226,4 +228,4 @@ def test_processes_that_synchronize_at_once_make_each_row_once() -> None:
     ScoringEngine.objects.all().delete()
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(synchronize_in_a_thread, range(8)))
-    assert (Goal.objects.count(), Strategy.objects.count(), ScoringEngine.objects.count()) == (11, 17, 4)
+    assert (Goal.objects.count(), Strategy.objects.count(), ScoringEngine.objects.count()) == (12, 18, 4)

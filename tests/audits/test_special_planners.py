@@ -1,8 +1,8 @@
-"""The planners of strategies that balance loads and empty nodes."""
+"""The planners of strategies that balance loads, empty nodes, and make room."""
 
 import pytest
 
-from audits.planner import PLANNERS, plan_consolidation, plan_stabilization
+from audits.planner import PLANNERS, plan_as_told, plan_consolidation, plan_stabilization
 from audits.strategies.base import SolutionAction
 from tests.audits.test_planner import named
 from watcher_site.refusals import Invalid
@@ -45,6 +45,12 @@ def test_nodes_are_closed_then_emptied_one_server_at_a_time_then_opened() -> Non
         "b1": closed,
         "open": {"a2", "b1"},
     }
+
+
+def test_actions_wait_for_those_that_the_strategy_says() -> None:
+    first, second = action("migrate", "m"), action("delete_server", "d")
+    plan = plan_as_told([first, second, SolutionAction("rebuild", {"name": "r"}, after=[0, 1])])
+    assert named(plan) == {"m": set(), "d": set(), "r": {"m", "d"}}
 
 
 @pytest.mark.parametrize("planner", ["workload_stabilization", "node_resource_consolidation"])

@@ -8,6 +8,7 @@ from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 SEED = 2012
 SERVERS_OF_A_NODE = 10
 VCPUS, MEMORY, DISK = 16, 65_536, 1000
+GIB = 1024
 
 
 def cloud(nodes: int) -> ClusterSnapshot:
@@ -17,6 +18,29 @@ def cloud(nodes: int) -> ClusterSnapshot:
     use = {str(server.uuid): chance.betavariate(1, 6) * 100 for node in made for server in node.servers}
     names = ("instance_cpu_usage", "use", "now")
     return ClusterSnapshot({node.hostname: node for node in made}, measurements=dict.fromkeys(names, use))
+
+
+def crowded(nodes: int, waiting: int) -> ClusterSnapshot:
+    """Make a cloud whose nodes are full, or have so little free that servers which wait need others to leave.
+
+    Each fifth node has a server that may be deleted. Of those that wait some are larger than any node.
+    """
+    chance = Random(SEED)  # noqa: S311 (chance, no secret)
+    made = [make_node(number, chance) for number in range(nodes)]
+    for number, node in enumerate(made):
+        node.servers = []
+        while node.free_memory >= 4 * GIB:
+            server = make_server(number, len(node.servers), chance)
+            server.memory = min(
+                chance.choice([1, 2, 4, 8, 16]) * GIB, int(node.free_memory) - chance.randint(0, 3) * GIB
+            )
+            node.servers.append(server)
+        if number % 5 == 0:
+            node.servers[0].metadata["preemptible"] = "delete"
+    wanted = [make_server(nodes + number, 0, chance) for number in range(waiting)]
+    for server in wanted:
+        server.state, server.memory = "pending", chance.choice([4, 8, 16, 24, 32, 128]) * GIB
+    return ClusterSnapshot({node.hostname: node for node in made}, waiting=wanted)
 
 
 def make_node(number: int, chance: Random) -> NodeSnapshot:

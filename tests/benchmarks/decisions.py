@@ -24,6 +24,8 @@ VARIABLE = "WATCHER_BENCHMARK_DAY"
 STEP = 144
 # In ms and in MB; how much more than ten times the cost ten times the servers may have.
 DURATION, MEMORY, GROWTH = 1000, 300, 2
+# In ms, for so many servers that wait for room.
+ROOM, WAITING = 2000, 100
 ROUNDS = 3
 NODES = (10, 100, 1000)
 BY_USE, BALANCING = "server_consolidation", "workload_balancing"
@@ -57,6 +59,26 @@ def growth() -> Iterator[Line]:
             work = f"{title(name, given)}: {len(cluster.servers):,} servers on {nodes:,} nodes"
             yield Line(work, cost, "ten times fewer", 10 * before or cost, GROWTH if before else 1, unit="ms CPU")
             before = cost
+
+
+def room() -> Iterator[Line]:
+    """Yield what it costs to plan room for a hundred servers at once: the strategy, and the order of the actions."""
+    clouds, plugins, planners = (
+        import_module(name) for name in ("tests.benchmarks.clouds", "watcher_site.plugins", "audits.planner")
+    )
+    costs = []
+    for _ in range(ROUNDS):
+        cluster = clouds.crowded(nodes=max(NODES), waiting=WAITING)
+        begin = time.process_time()
+        solution = plugins.load("STRATEGIES")["make_room"]().solve(cluster, {})
+        planners.PLANNERS["explicit"](solution.actions)
+        costs.append(1000 * (time.process_time() - begin))
+    found = solution.indicators
+    work = (
+        f"make_room: {WAITING} servers wait on {max(NODES):,} full nodes; {found['served_servers_count']} served, "
+        f"{found['instance_migrations_count']} moved, {found['deleted_servers_count']} deleted"
+    )
+    yield Line(work, min(costs), "the limit", ROOM, 1, unit="ms CPU")
 
 
 def title(name: str, given: Mapping[str, Any]) -> str:
@@ -107,7 +129,7 @@ def run(day: str) -> int:
         os.environ.update(environment(database) | {"WATCHER_LOG_LEVEL": "ERROR"})
         django.setup()
         call_command("migrate", verbosity=0)
-        lines = [*(whole(Path(day)) if day else []), *growth()]
+        lines = [*(whole(Path(day)) if day else []), *growth(), *room()]
     print(written(lines))  # noqa: T201
     return 0 if all(line.met for line in lines) else 1
 

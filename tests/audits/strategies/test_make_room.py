@@ -1,0 +1,247 @@
+"""Room for servers that wait: for which there is any, what is done for it, and in which order."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audits.strategies.base import Solution, SolutionAction
+from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
+from tests.audits.clusters import cluster, listed, moves, node, server, solve
+
+DELETABLE = {"preemptible": "delete"}
+
+
+def waits(name: str, vcpus: int, **attributes: Any) -> ServerSnapshot:
+    return server(name, state="pending", vcpus=vcpus, **attributes)
+
+
+def room(*nodes: NodeSnapshot, waiting: list[ServerSnapshot]) -> Solution:
+    return solve("make_room", cluster(*nodes, waiting=waiting))
+
+
+def builds(solution: Solution) -> list[tuple[str, str]]:
+    """Return who is built where, in the order of the plan."""
+    return [
+        (found["resource_name"], found["destination_node"]) for kind, found in listed(solution) if kind == "rebuild"
+    ]
+
+
+def named(solution: Solution, action_type: str) -> list[str]:
+    return [found["resource_name"] for kind, found in listed(solution) if kind == action_type]
+
+
+def parents(solution: Solution, name: str) -> set[str]:
+    [found] = [one for one in solution.actions if one.input_parameters["resource_name"] == name]
+    return {solution.actions[place].input_parameters["resource_name"] for place in found.after}
+
+
+def test_a_server_takes_what_is_free_where_least_is_left() -> None:
+    nodes = [node("roomy"), node("tight", server("big", vcpus=12, memory=16384))]
+    waiting = waits("w", 4)
+    solution = room(*nodes, waiting=[waiting])
+    assert listed(solution) == [
+        (
+            "rebuild",
+            {
+                "resource_id": str(waiting.uuid),
+                "resource_name": "w",
+                "expected_status": "PENDING",
+                "destination_node": "tight",
+            },
+        )
+    ]
+
+
+def test_a_server_moves_away_from_where_another_then_has_room() -> None:
+    nodes = [node("a", server("a1", vcpus=10), server("a2", vcpus=3)), node("b", server("b1", vcpus=12))]
+    waiting = waits("w", 6)
+    solution = room(*nodes, waiting=[waiting])
+    assert moves(solution) == [("a2", "a", "b")]
+    assert (builds(solution), parents(solution, "w")) == ([("w", "a")], {"a2"})
+    assert solution.actions[0].input_parameters["needed_for"] == [str(waiting.uuid)]
+
+
+def test_as_few_servers_move_as_possible_and_the_smallest_of_those_that_suffice() -> None:
+    many = node("many", *(server(f"m{number}", vcpus=2) for number in range(8)))
+    few = node("few", server("small", vcpus=1), server("just", vcpus=6), server("large", vcpus=9))
+    free = node("free", server("full of memory", vcpus=6, memory=28000, state="stopped"))
+    solution = room(many, few, free, waiting=[waits("w", 6, memory=8192)])
+    assert (moves(solution), builds(solution)) == ([("just", "few", "free")], [("w", "few")])
+
+
+@pytest.mark.parametrize(
+    "attributes", [{"state": "stopped"}, {"state": "paused"}, {"watcher_exclude": True}, {"pinned_az": "nova"}]
+)
+def test_what_may_not_move_stays(attributes: dict[str, Any]) -> None:
+    nodes = [node("a", server("a1", vcpus=16, **attributes)), node("b", zone="elsewhere")]
+    solution = room(*nodes, waiting=[waits("w", 4, pinned_az="nova")])
+    assert (moves(solution), named(solution, "reset_state")) == ([], ["w"])
+
+
+@pytest.mark.parametrize("closed", [{"status": "disabled"}, {"state": "down"}, {"power_state": "off"}])
+def test_nothing_goes_to_a_node_that_is_closed(closed: dict[str, str]) -> None:
+    nodes = [node("a", server("a1", vcpus=16)), node("b", **closed)]
+    solution = room(*nodes, waiting=[waits("w", 4)])
+    assert (moves(solution), builds(solution), named(solution, "reset_state")) == ([], [], ["w"])
+
+
+def test_a_server_is_built_in_the_zone_that_it_is_pinned_to() -> None:
+    solution = room(node("a"), node("b", zone="az1"), waiting=[waits("w", 4, pinned_az="az1")])
+    assert builds(solution) == [("w", "b")]
+
+
+def test_a_small_one_does_not_take_the_room_of_a_large_one_that_waits_for_longer() -> None:
+    nodes = [node("a", server("a1", vcpus=4)), node("b", server("b1", vcpus=12))]
+    solution = room(*nodes, waiting=[waits("large", 16), waits("small", 2)])
+    assert moves(solution) == [("a1", "a", "b")]
+    assert (builds(solution), named(solution, "reset_state")) == ([("large", "a")], ["small"])
+
+
+def test_one_that_can_never_be_served_holds_up_no_other_and_is_told_why() -> None:
+    solution = room(node("a"), waiting=[waits("huge", 64, pinned_az="nova"), waits("small", 2)])
+    assert builds(solution) == [("small", "a")]
+    [(_, told)] = [found for found in listed(solution) if found[0] == "reset_state"]
+    assert (told["state"], told["expected_status"]) == ("error", "PENDING")
+    assert told["reason"] == (
+        "No room can be made for 64 VCPUs, 2048 MB of memory and 20 GB of disk in availability zone nova."
+    )
+
+
+def test_what_leaves_a_node_may_push_others_aside() -> None:
+    nodes = [
+        node("a", server("a1", vcpus=5, pinned_az="az1"), vcpus=8, zone="az1"),
+        node("b", server("b1", vcpus=4), vcpus=6, zone="az1"),
+        node("c", vcpus=4),
+    ]
+    solution = room(*nodes, waiting=[waits("w", 8)])
+    assert moves(solution) == [("b1", "b", "c"), ("a1", "a", "b")]
+    assert (parents(solution, "a1"), parents(solution, "w")) == ({"b1"}, {"a1"})
+    assert all(len(action.input_parameters["needed_for"]) == 1 for action in solution.actions[:2])
+
+
+def test_preemptible_servers_are_deleted_where_moves_do_not_help() -> None:
+    nodes = [node("a", server("kept", vcpus=8), server("spot", vcpus=8, metadata=DELETABLE))]
+    solution = room(*nodes, waiting=[waits("w", 6)])
+    assert (named(solution, "delete_server"), parents(solution, "w")) == (["spot"], {"spot"})
+    assert solution.indicators == {
+        "waiting_servers_count": 1,
+        "served_servers_count": 1,
+        "instance_migrations_count": 0,
+        "deleted_servers_count": 1,
+    }
+
+
+def test_a_preemptible_server_moves_if_that_does() -> None:
+    spot, rest = server("spot", vcpus=6, metadata=DELETABLE), server("rest", vcpus=10)
+    free = node("free", server("full of memory", vcpus=6, memory=28000, state="stopped"))
+    solution = room(node("a", spot, rest), free, waiting=[waits("w", 6, memory=8192)])
+    assert (moves(solution), named(solution, "delete_server")) == ([("spot", "a", "free")], [])
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{"metadata": {"preemptible": "stop"}}, {"metadata": {}}, {"locked": True}, {"watcher_exclude": True}],
+)
+def test_servers_whose_owners_do_not_allow_it_are_not_deleted(attributes: dict[str, Any]) -> None:
+    nodes = [node("a", server("kept", **{"vcpus": 16, "metadata": DELETABLE, **attributes}))]
+    solution = room(*nodes, waiting=[waits("w", 6)])
+    assert (named(solution, "delete_server"), named(solution, "reset_state")) == ([], ["w"])
+
+
+def test_as_few_preemptible_servers_are_deleted_as_possible() -> None:
+    spots = [server(f"spot{vcpus}", vcpus=vcpus, metadata=DELETABLE) for vcpus in (1, 2, 4, 9)]
+    solution = room(node("a", *spots), waiting=[waits("w", 4)])
+    assert named(solution, "delete_server") == ["spot4"]
+
+
+def test_one_that_waits_is_not_deleted_for_another() -> None:
+    waiting = [waits("first", 16, metadata=DELETABLE), waits("second", 16)]
+    solution = room(node("a"), waiting=waiting)
+    assert (builds(solution), named(solution, "reset_state")) == ([("first", "a")], ["second"])
+
+
+def test_those_that_the_scope_excludes_are_not_served() -> None:
+    solution = room(node("a"), waiting=[waits("w", 2, watcher_exclude=True)])
+    assert (solution.actions, solution.indicators["waiting_servers_count"]) == ([], 0)
+
+
+def test_what_several_servers_need_is_done_as_long_as_one_of_them_waits() -> None:
+    nodes = [node("a", server("a1", vcpus=12)), node("b", server("b1", vcpus=4, state="stopped"))]
+    first, second = waits("first", 13), waits("second", 2)
+    solution = room(*nodes, waiting=[first, second])
+    assert builds(solution) == [("first", "a"), ("second", "a")]
+    assert solution.actions[0].input_parameters["needed_for"] == [str(first.uuid), str(second.uuid)]
+
+
+# Whatever the cluster
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> ClusterSnapshot:
+    nodes = []
+    for number in range(draw(st.integers(1, 5))):
+        servers = [
+            server(
+                f"s{number}-{position}",
+                vcpus=draw(st.integers(1, 6)),
+                memory=draw(st.sampled_from([1024, 8000])),
+                state=draw(st.sampled_from(["active", "active", "active", "stopped"])),
+                metadata=draw(st.sampled_from([{}, {}, DELETABLE])),
+                pinned_az=draw(st.sampled_from(["", "", "nova"])),
+            )
+            for position in range(draw(st.integers(0, 5)))
+        ]
+        status = draw(st.sampled_from(["enabled", "enabled", "disabled"]))
+        zone = draw(st.sampled_from(["nova", "nova", "az1"]))
+        nodes.append(node(f"n{number}", *servers, status=status, zone=zone))
+    sizes = draw(st.lists(st.integers(1, 20), max_size=5))
+    waiting = [waits(f"w{number}", vcpus, memory=512 * vcpus) for number, vcpus in enumerate(sizes)]
+    return cluster(*nodes, waiting=waiting)
+
+
+def carry_out(seen: ClusterSnapshot, action: SolutionAction) -> None:
+    """Do to a cluster what an action does, or fail where there is no room for that."""
+    parameters = action.input_parameters
+    where = {str(one.uuid): place for place in seen.nodes.values() for one in place.servers}
+    servers = {str(one.uuid): one for one in [*seen.servers, *seen.waiting]}
+    moved = servers[parameters["resource_id"]]
+    if source := where.get(parameters["resource_id"]):
+        assert parameters.get("source_node", source.hostname) == source.hostname
+        source.servers.remove(moved)
+    if target := parameters.get("destination_node"):
+        place = seen.nodes[target]
+        assert place.is_enabled
+        assert moved.pinned_az in {"", place.zone}
+        assert moved.vcpus <= place.free_vcpus
+        assert moved.memory <= place.free_memory
+        place.servers.append(moved)
+
+
+@given(seen=crowded(), chance=st.randoms(use_true_random=False))
+def test_there_is_room_for_each_action_in_whatever_order_those_run_that_do_not_wait_for_each_other(
+    seen: ClusterSnapshot, chance: Any
+) -> None:
+    solution = solve("make_room", seen)
+    served = named(solution, "rebuild") + named(solution, "reset_state")
+    assert sorted(served) == sorted(one.name for one in seen.waiting)
+    done: set[int] = set()
+    while len(done) < len(solution.actions):
+        ready = [
+            place
+            for place, action in enumerate(solution.actions)
+            if place not in done and done.issuperset(action.after)
+        ]
+        place = chance.choice(ready)
+        done.add(place)
+        if solution.actions[place].action_type != "reset_state":
+            carry_out(seen, solution.actions[place])
+
+
+@given(seen=crowded())
+def test_nothing_is_done_that_nobody_needs(seen: ClusterSnapshot) -> None:
+    solution = solve("make_room", seen)
+    built = {one["resource_id"] for kind, one in listed(solution) if kind == "rebuild"}
+    needs = [one["needed_for"] for kind, one in listed(solution) if kind in {"migrate", "delete_server"}]
+    assert all(need and built.issuperset(need) for need in needs)
