@@ -13,6 +13,7 @@ from audits.answers import answer, fail
 from audits.models import Audit
 from audits.plugins import synchronize as synchronize_plugins
 from audits.querysets import AuditQuerySet
+from audits.room import ask_for_room
 from cluster.drivers.base import CloudError
 from cluster.synchronizing import synchronize
 from plans.models import ActionPlan
@@ -25,6 +26,8 @@ log = structlog.get_logger(__name__)
 
 # How often, in seconds, the engine looks for plans that nobody started in time.
 EXPIRY_PERIOD = 60
+# How often, in seconds, the engine looks for servers that wait for room.
+LOOK_PERIOD = 30
 # How often the database may break off the run of one audit before that run is given up.
 MOST_INTERRUPTIONS = 3
 # How many waiting audits an engine reads before it tries to take one of them.
@@ -40,7 +43,7 @@ class DecisionEngine(Worker):
     kind = Service.DECISION_ENGINE
 
     def __init__(self, host: str | None = None) -> None:
-        self.next_expiry = self.next_synchronization = 0.0
+        self.next_expiry = self.next_synchronization = self.next_look = 0.0
         self.interruptions: Counter[int] = Counter()
         self.found = self.looked = False
         super().__init__(host)
@@ -68,6 +71,7 @@ class DecisionEngine(Worker):
             self.renew()
         self.expire()
         self.synchronize()
+        self.look_for_waiting_servers()
         Audit.objects.end_series(timezone.now())
         audit = self.take()
         if audit:
@@ -97,6 +101,15 @@ class DecisionEngine(Worker):
             synchronize(interval, wait=False)
         except CloudError as problem:
             log.warning("cloud could not be read", problem=str(problem))
+
+    def look_for_waiting_servers(self) -> None:
+        """Have room made for servers of which the process died that would have told of them."""
+        if time.monotonic() >= self.next_look:
+            self.next_look = time.monotonic() + LOOK_PERIOD
+            try:
+                ask_for_room()
+            except Refused as refusal:
+                log.warning("room could not be asked for", reason=str(refusal))
 
     def take(self) -> Audit | None:
         """Make an audit this engine's own: one that a lost database interrupted, or one that waits."""

@@ -228,9 +228,11 @@ CELERY_RESEND = read_number("WATCHER_CELERY_RESEND", 60, least=0.1, most=86_400)
 # How many actions a worker executes at once, each in a process of its own, and out of which queues.
 WORKER_PROCESSES = read_whole("WATCHER_WORKER_PROCESSES", 4, least=1, most=1000)
 WORKER_QUEUES = read_list("WATCHER_WORKER_QUEUES")
-# An action that something was in the way of is tried again so often, after a pause of seconds that doubles.
 # Nova's [DEFAULT] use_pending_state (seed 2).
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)
+# Whether the plans that make room for such servers start by themselves.
+MAKE_ROOM_AUTO_TRIGGER = read_switch("WATCHER_MAKE_ROOM_AUTO_TRIGGER", False)
+# An action that something was in the way of is tried again so often, after a pause of seconds that doubles.
 ACTION_RETRIES = read_whole("WATCHER_ACTION_RETRIES", 3, least=0, most=20)
 ACTION_RETRY_INTERVAL = read_number("WATCHER_ACTION_RETRY_INTERVAL", 10, least=0, most=3600)
 # How long one execution of an action may take that does not say so itself, and how long it then has to stop by itself.

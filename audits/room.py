@@ -1,0 +1,87 @@
+"""Servers that wait for room have the site's audit of goal capacity run: the tables say whether it is due (seed 2)."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from actions.models import Action
+from audits.changes import trigger_audit
+from audits.creation import create_audit
+from audits.models import Audit, Goal
+from cluster.models import Server
+from plans.models import ActionPlan
+from watcher_site.refusals import Refused
+
+log = structlog.get_logger(__name__)
+
+GOAL, STRATEGY = "capacity", "make_room"
+# What ends the waiting of a server in a plan.
+ENDS = ("rebuild", "reset_state")
+# How long after an audit of the site failed, or was cancelled, no other one is made.
+PAUSE = timedelta(minutes=10)
+
+
+def on_server_pending(**_: object) -> None:
+    """Who has sent the signal has work of its own, which must not fail: what is missed here a later look finds."""
+    try:
+        ask_for_room()
+    except (DatabaseError, Refused):
+        log.exception("room could not be asked for")
+
+
+@transaction.atomic
+def ask_for_room() -> bool:
+    """Have an audit run where servers wait for room that no plan serves, and say whether it was told to.
+
+    However many servers wait, and whoever asks at the same time, there is one audit and one run to come.
+    """
+    if not settings.USE_PENDING_STATE or not waiting():
+        return False
+    # Whoever asks at the same time comes before this, or sees what was done here.
+    goal = Goal.objects.present().filter(name=GOAL).select_for_update(no_key=True).first()
+    if goal is None or not is_due():
+        return False
+    audit = find_audit(goal)
+    if audit is None or is_to_run(audit):
+        return False
+    trigger_audit(audit)
+    log.info("servers wait for room", audit=str(audit.uuid))
+    return True
+
+
+def waiting() -> set[UUID]:
+    servers = Server.objects.present().filter(state=Server.State.PENDING, node=None)
+    return set(servers.order_by().values_list("uuid", flat=True))
+
+
+def is_due() -> bool:
+    """Say whether a server waits that no plan serves. A plan that is about to begin has its turn first."""
+    states = ActionPlan.State
+    plans = ActionPlan.objects.present().filter(strategy__name=STRATEGY).order_by()
+    if plans.filter(state=states.PENDING).exists():
+        return False
+    open_plans = plans.filter(state__in=[states.RECOMMENDED, *ActionPlan.RUNNING])
+    ends = Action.objects.present().filter(action_plan__in=open_plans, action_type__in=ENDS)
+    ends = ends.exclude(state__in=[Action.State.FAILED, Action.State.CANCELLED]).order_by()
+    served = set(ends.values_list("input_parameters__resource_id", flat=True))
+    return any(str(server) not in served for server in waiting())
+
+
+def is_to_run(audit: Audit) -> bool:
+    """Say whether it runs, or a run of it is to come, which will see all that waits now, or a later look will."""
+    return audit.state == Audit.State.ONGOING or audit.planned_run is not None
+
+
+def find_audit(goal: Goal) -> Audit | None:
+    """Return the audit of the whole site, made where there is none; None, where one has just failed."""
+    audits = Audit.objects.present().filter(goal=goal, audit_type=Audit.Type.EVENT, strategy__name=STRATEGY, scope=[])
+    found: Audit | None = audits.exclude(state__in=Audit.DELETABLE - {Audit.State.SUCCEEDED}).order_by("pk").first()
+    if found or audits.filter(updated_at__gt=timezone.now() - PAUSE).exists():
+        return found
+    return create_audit(
+        audit_type=Audit.Type.EVENT, goal=GOAL, strategy=STRATEGY, auto_trigger=settings.MAKE_ROOM_AUTO_TRIGGER
+    )

@@ -1,0 +1,266 @@
+"""Servers that wait for room: they have an audit run, whose plan serves all of them, in the end."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import User
+from pytest_django import Settings
+
+from actions.models import Action
+from audits.engine import DecisionEngine
+from audits.models import Audit
+from audits.room import ask_for_room, on_server_pending
+from cluster.drivers.base import NoValidHost, cloud
+from cluster.drivers.embedded import EmbeddedCloud
+from cluster.models import Server
+from plans.models import ActionPlan
+from tests.api import Caller
+from tests.audits.test_engine_races import at_once
+from tests.builders import make_flavor, make_node, make_server
+from tests.plans.inline import run_waiting
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def pending_state(settings: Settings) -> None:
+    settings.USE_PENDING_STATE = True
+
+
+def waits(name: str = "w", **columns: Any) -> Server:
+    return make_server(name, state="pending", **columns)
+
+
+def again(row: Any) -> Any:
+    return type(row).objects.get(pk=row.pk)
+
+
+def decide() -> ActionPlan | None:
+    """Have a decision engine do all that is to be done, and return the newest plan."""
+    engine = DecisionEngine()
+    while engine.work():
+        pass
+    plan: ActionPlan | None = ActionPlan.objects.order_by("pk").last()
+    return plan
+
+
+# When an audit runs
+
+
+def test_a_server_that_waits_has_the_audit_made_and_run_which_proposes_a_plan() -> None:
+    make_node()
+    waits()
+    on_server_pending()
+    audit = Audit.objects.get()
+    assert (audit.audit_type, audit.goal.name, audit.auto_trigger) == ("EVENT", "capacity", False)
+    plan = decide()
+    assert plan
+    assert (plan.state, plan.audit, plan.strategy.name) == ("RECOMMENDED", audit, "make_room")
+
+
+def test_a_server_that_becomes_pending_has_the_audit_run(django_capture_on_commit_callbacks: Any) -> None:
+    server = make_server(state="building")
+    with django_capture_on_commit_callbacks(execute=True), pytest.raises(NoValidHost):
+        cloud().build_server(str(server.uuid))
+    assert Audit.objects.get().next_run_time is not None
+
+
+def test_without_the_setting_nothing_is_asked_for(settings: Settings) -> None:
+    settings.USE_PENDING_STATE = False
+    waits()
+    assert not ask_for_room()
+    assert not Audit.objects.exists()
+
+
+def test_without_servers_that_wait_nothing_is_asked_for() -> None:
+    make_server(state="error")
+    assert not ask_for_room()
+    assert not Audit.objects.exists()
+
+
+def test_servers_that_nobody_told_of_are_found_by_an_engine() -> None:
+    make_node()
+    waits()
+    assert decide() is not None
+
+
+def test_many_servers_share_one_run() -> None:
+    make_node()
+    for name in "abc":
+        waits(name)
+        on_server_pending()
+    plan = decide()
+    assert plan
+    assert (Audit.objects.count(), ActionPlan.objects.count(), plan.actions.count()) == (1, 1, 3)
+
+
+@pytest.mark.parametrize("state", ["RECOMMENDED", "PENDING", "ONGOING"])
+def test_servers_that_a_plan_serves_are_not_asked_for_again(state: str) -> None:
+    make_node()
+    waits()
+    plan = decide()
+    ActionPlan.objects.update(state=state)
+    assert not ask_for_room()
+    assert decide() == plan
+
+
+def test_a_plan_that_nobody_started_is_superseded_by_one_that_serves_newer_servers_too() -> None:
+    make_node()
+    waits("first")
+    older = decide()
+    waits("second")
+    newer = decide()
+    assert newer
+    assert (again(older).state, newer.state, newer.actions.count()) == ("SUPERSEDED", "RECOMMENDED", 2)
+
+
+def test_servers_that_come_while_a_plan_runs_have_the_audit_run_when_it_has_ended() -> None:
+    make_node()
+    waits("first")
+    running = decide()
+    ActionPlan.objects.update(state="ONGOING")
+    waits("second")
+    assert ask_for_room()
+    assert decide() == running
+    assert "is ongoing" in (Audit.objects.get().status_message or "")
+    ActionPlan.objects.update(state="SUCCEEDED")
+    Audit.objects.update(next_run_time="2000-01-01T00:00:00Z")
+    following = decide()
+    assert following
+    assert following != running
+
+
+def test_a_server_whose_building_failed_is_asked_for_again() -> None:
+    make_node()
+    waits()
+    decide()
+    ActionPlan.objects.update(state="FAILED")
+    assert ask_for_room()
+
+
+def test_when_the_audit_has_failed_another_one_is_made_but_not_at_once() -> None:
+    waits()
+    assert decide() is None
+    assert Audit.objects.get().state == "FAILED"
+    assert not ask_for_room()
+    Audit.objects.update(updated_at="2000-01-01T00:00:00Z")
+    assert ask_for_room()
+    assert Audit.objects.count() == 2
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_those_who_ask_at_once_make_one_audit_with_one_run() -> None:
+    waits()
+    assert sorted(at_once(*[ask_for_room] * 4)) == [False, False, False, True]
+    assert Audit.objects.count() == 1
+
+
+# From the request to its end
+
+
+@pytest.fixture
+def api(cloud_admin: User) -> Caller:
+    make_flavor("large", vcpus=10, memory=2048, disk=20)
+    return Caller(cloud_admin, "1.10")
+
+
+@pytest.fixture
+def crowded() -> Server:
+    """A server of 8 vCPUs on a node of 16, which could go to where 8 of 16 are free."""
+    here, there = make_node("here"), make_node("there")
+    make_server("stays", there, vcpus=8, state="stopped")
+    return make_server("moves", here, vcpus=8)
+
+
+def ask_for(api: Caller) -> str:
+    made = api.post("/servers", {"server": {"name": "web", "flavorRef": "large"}})
+    run_waiting()
+    return str(made.json()["id"])
+
+
+def shown(api: Caller, server: str) -> dict[str, Any]:
+    found: dict[str, Any] = api.get(f"/servers/{server}").json()
+    return found
+
+
+def start(plan: ActionPlan | None) -> ActionPlan:
+    assert plan
+    plan.launch()
+    run_waiting()
+    done: ActionPlan = again(plan)
+    return done
+
+
+def outcomes(plan: ActionPlan) -> dict[str, str]:
+    return dict(plan.actions.values_list("action_type", "state"))
+
+
+def test_a_server_that_found_no_host_runs_when_the_plan_has_made_room(api: Caller, crowded: Server) -> None:
+    server = ask_for(api)
+    assert shown(api, server)["status"] == "PENDING"
+    plan = start(decide())
+    assert (plan.state, outcomes(plan)) == ("SUCCEEDED", {"migrate": "SUCCEEDED", "rebuild": "SUCCEEDED"})
+    found = shown(api, server)
+    assert (found["status"], found["OS-EXT-SRV-ATTR:host"]) == ("ACTIVE", "here")
+    assert again(crowded).node.hostname == "there"
+
+
+def test_the_plan_starts_by_itself_where_the_operator_wants_it(
+    api: Caller, crowded: Server, settings: Settings
+) -> None:
+    settings.MAKE_ROOM_AUTO_TRIGGER = True
+    server = ask_for(api)
+    decide()
+    run_waiting()
+    assert shown(api, server)["status"] == "ACTIVE"
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_server_that_is_deleted_leaves_the_rest_of_its_plan_skipped(
+    api: Caller, crowded: Server, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = ask_for(api)
+    plan = decide()
+    if when == "before":
+        assert api.delete(f"/servers/{server}").status_code == 204
+    else:
+        delete_after_a_migration(monkeypatch, lambda: api.delete(f"/servers/{server}"))
+    plan = start(plan)
+    left_out = plan.actions.filter(state="SKIPPED")
+    assert plan.state == "SUCCEEDED"
+    assert {action.action_type for action in left_out} == ({"migrate", "rebuild"} if when == "before" else {"rebuild"})
+    assert all("no longer exists" in action.status_message for action in left_out)
+
+
+def delete_after_a_migration(monkeypatch: pytest.MonkeyPatch, delete: Callable[[], object]) -> None:
+    migrate = EmbeddedCloud.live_migrate
+
+    def migrate_and_delete(*arguments: Any) -> None:
+        migrate(*arguments)
+        delete()
+
+    monkeypatch.setattr(EmbeddedCloud, "live_migrate", migrate_and_delete)
+
+
+def test_a_server_for_which_no_room_can_be_made_is_in_error_with_the_reason(api: Caller) -> None:
+    make_node(vcpus=4)
+    server = ask_for(api)
+    plan = start(decide())
+    found = shown(api, server)
+    assert (plan.state, found["status"]) == ("SUCCEEDED", "ERROR")
+    assert found["fault"]["message"] == "No room can be made for 10 VCPUs, 2048 MB of memory and 20 GB of disk."
+
+
+def test_room_that_is_gone_when_the_plan_runs_is_made_by_the_next_plan(api: Caller, crowded: Server) -> None:
+    server = ask_for(api)
+    plan = decide()
+    taken = make_server("quicker", crowded.node, vcpus=8)
+    assert start(plan).state == "FAILED"
+    assert shown(api, server)["status"] == "PENDING"
+    Server.objects.filter(pk=taken.pk).soft_delete()
+    start(decide())
+    assert shown(api, server)["status"] == "ACTIVE"
+    assert Action.objects.filter(input_parameters__resource_id=str(UUID(server)), action_type="rebuild").count() == 2
