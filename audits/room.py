@@ -1,11 +1,13 @@
 """Servers that wait for room have the site's audit of goal capacity run: the tables say whether it is due (seed 2)."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from actions.models import Action
@@ -39,7 +41,7 @@ def ask_for_room() -> bool:
 
     However many servers wait, and whoever asks at the same time, there is one audit and one run to come.
     """
-    if not settings.USE_PENDING_STATE or not waiting():
+    if not settings.USE_PENDING_STATE or not Server.objects.waiting().exists():
         return False
     # Whoever asks at the same time comes before this, or sees what was done here.
     goal = Goal.objects.present().filter(name=GOAL).select_for_update(no_key=True).first()
@@ -53,22 +55,36 @@ def ask_for_room() -> bool:
     return True
 
 
-def waiting() -> set[UUID]:
-    servers = Server.objects.present().filter(state=Server.State.PENDING, node=None)
-    return set(servers.order_by().values_list("uuid", flat=True))
+@dataclass(frozen=True)
+class Answer:
+    """What a plan that is not over means to do for a server that waits: the type of the action, and the plan."""
+
+    action_type: str
+    plan: UUID
+    plan_state: str
+
+
+def answers() -> dict[str, Answer]:
+    """Return by server's UUID what the newest plan for it does that has not failed to: one query."""
+    ends = Action.objects.present().filter(action_plan__in=open_plans(), action_type__in=ENDS)
+    ends = ends.exclude(state__in=[Action.State.FAILED, Action.State.CANCELLED]).order_by("pk")
+    columns = ("input_parameters__resource_id", "action_type", "action_plan__uuid", "action_plan__state")
+    return {server: Answer(*answer) for server, *answer in ends.values_list(*columns)}
+
+
+def open_plans() -> QuerySet[ActionPlan]:
+    states = [ActionPlan.State.RECOMMENDED, ActionPlan.State.PENDING, *ActionPlan.RUNNING]
+    plans: QuerySet[ActionPlan] = ActionPlan.objects.present().filter(strategy__name=STRATEGY, state__in=states)
+    return plans.order_by()
 
 
 def is_due() -> bool:
     """Say whether a server waits that no plan serves. A plan that is about to begin has its turn first."""
-    states = ActionPlan.State
-    plans = ActionPlan.objects.present().filter(strategy__name=STRATEGY).order_by()
-    if plans.filter(state=states.PENDING).exists():
+    if open_plans().filter(state=ActionPlan.State.PENDING).exists():
         return False
-    open_plans = plans.filter(state__in=[states.RECOMMENDED, *ActionPlan.RUNNING])
-    ends = Action.objects.present().filter(action_plan__in=open_plans, action_type__in=ENDS)
-    ends = ends.exclude(state__in=[Action.State.FAILED, Action.State.CANCELLED]).order_by()
-    served = set(ends.values_list("input_parameters__resource_id", flat=True))
-    return any(str(server) not in served for server in waiting())
+    waiting = Server.objects.waiting().order_by().values_list("uuid", flat=True)
+    served = answers()
+    return any(str(server) not in served for server in waiting)
 
 
 def is_to_run(audit: Audit) -> bool:

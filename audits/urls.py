@@ -1,10 +1,12 @@
 from django.urls import path
 
 from audits.views import AuditList, AuditPage, Cancel, Delete, NewAudit, Resume, Suspend
+from audits.waiting_list import WaitingList
 
 app_name = "audits"
 urlpatterns = [
     path("", AuditList.as_view(), name="list"),
+    path("waiting/", WaitingList.as_view(), name="waiting"),
     path("new/", NewAudit.as_view(), name="create"),
     path("<uuid:uuid>/", AuditPage.as_view(), name="detail"),
     path("<uuid:uuid>/cancel/", Cancel.as_view(), name="cancel"),

@@ -145,7 +145,7 @@ class ClusterSnapshot:
 
 
 def load_waiting() -> list[ServerSnapshot]:
-    rows = Server.objects.present().filter(state=Server.State.PENDING, node=None).order_by("created_at", "pk")
+    rows = Server.objects.waiting().order_by("created_at", "pk")
     return [ServerSnapshot(**row) for row in rows.values(*SERVER_COLUMNS)]
 
 

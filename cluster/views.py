@@ -61,6 +61,7 @@ class ServerList(ListPage):
     permission_required = "cluster.view_server"
     table_class = ServerTable
     filterset_class = ServerFilters
+    template_name = "cluster/server_list.html"
     heading = "Servers"
     guidance = "The cloud has no servers. Fill it with manage.py load_topology FILE."
 

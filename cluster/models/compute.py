@@ -148,6 +148,10 @@ class Flavor(Record):
 
 
 class ServerQuerySet(RecordQuerySet):
+    def waiting(self) -> Self:
+        """Leave those that found no host, and wait for room."""
+        return self.present().filter(state=Server.State.PENDING, node=None)
+
     def use_by_node(self, nodes: models.QuerySet[ComputeNode]) -> dict[int, Counter[str]]:
         """Return by a node's primary key what is used of each resource there: vCPUs, MB of memory, GB of disk.
 
