@@ -9,7 +9,7 @@ from tests.plans.test_commits import counted, counted_commits
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Those of the action engine, and the embedded cloud's and the node's own, when they begin and when they end.
-COMMITS, STATEMENTS = 6, 16
+COMMITS, STATEMENTS = 6, 18
 
 
 def grow(cluster: Cluster, count: int) -> None:
@@ -35,6 +35,6 @@ def test_the_statements_that_a_node_takes_do_not_grow_with_the_number_of_nodes()
         with counted() as statements:
             grow(cluster, count)
         costs.append(len([sql for sql in statements if "SAVEPOINT" not in sql]))
-    # Nothing that a node takes is more than this, the pages in which derived actions are read included.
+    # With the pages in which derived actions are read, and the looks at the lease: a slow machine takes more of these.
     assert costs[2] - costs[1] <= 20 * STATEMENTS
     assert costs[3] - costs[2] <= 20 * STATEMENTS
