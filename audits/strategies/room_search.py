@@ -123,12 +123,13 @@ class RoomSearch:
                 continue
             wanted = missing(place, server)
             moves, deletions = self.loose_on(place)
-            by_moves = moves.least(wanted)
+            # Of what is equal otherwise, that comes first where less memory has to be moved.
+            by_moves, memory = moves.least(wanted), wanted[1]
             if means.deleting and deletions.number:
                 # Where moves alone would do, they were tried before; what both do together is not known beforehand.
-                found.append(((deletions.least(wanted), by_moves), (1, 1), place))
+                found.append(((deletions.least(wanted), by_moves, memory), (1, 1), place))
             elif by_moves < inf:
-                found.append(((inf, by_moves), (0, int(by_moves) + 1), place))
+                found.append(((inf, by_moves, memory), (0, int(by_moves) + 1), place))
         found.sort(key=lambda one: one[0])
         return [(cost_there, place) for _, cost_there, place in found]
 

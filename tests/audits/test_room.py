@@ -16,6 +16,7 @@ from cluster.drivers.base import NoValidHost, cloud
 from cluster.drivers.embedded import EmbeddedCloud
 from cluster.models import Server
 from plans.models import ActionPlan
+from plans.preflight import preflight
 from tests.api import Caller
 from tests.audits.test_engine_races import at_once
 from tests.builders import make_flavor, make_node, make_server
@@ -206,6 +207,17 @@ def test_a_server_that_found_no_host_runs_when_the_plan_has_made_room(api: Calle
     found = shown(api, server)
     assert (found["status"], found["OS-EXT-SRV-ATTR:host"]) == ("ACTIVE", "here")
     assert again(crowded).node.hostname == "there"
+
+
+def test_a_preflight_foresees_that_the_plan_makes_room(api: Caller, crowded: Server) -> None:
+    ask_for(api)
+    plan = decide()
+    assert plan
+    foreseen = {found.action.action_type: found.foresight for found in preflight(plan).prospects}
+    assert {kind: found.state for kind, found in foreseen.items() if found} == {
+        "migrate": "SUCCEEDED",
+        "rebuild": "SUCCEEDED",
+    }
 
 
 def test_the_plan_starts_by_itself_where_the_operator_wants_it(

@@ -71,6 +71,12 @@ def test_as_few_servers_move_as_possible_and_the_smallest_of_those_that_suffice(
     assert (moves(solution), builds(solution)) == ([("just", "few", "free")], [("w", "few")])
 
 
+def test_of_two_that_could_move_the_one_with_less_memory_does() -> None:
+    nodes = [node("a", server("large", memory=20000)), node("b", server("small", memory=9000))]
+    solution = room(*nodes, waiting=[waits("w", 2, memory=30000)])
+    assert (moves(solution), builds(solution)) == ([("small", "b", "a")], [("w", "b")])
+
+
 @pytest.mark.parametrize(
     "attributes", [{"state": "stopped"}, {"state": "paused"}, {"watcher_exclude": True}, {"pinned_az": "nova"}]
 )
