@@ -1,5 +1,6 @@
 """How servers of the embedded cloud are asked for, and how those go that are nowhere: the one door for them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
@@ -34,11 +35,11 @@ REQUEST = {
 VALIDATOR = Draft202012Validator(REQUEST)
 
 
-def request_server(attributes: Any, project_id: str, user_id: str) -> Server:
+def request_server(attributes: Mapping[str, Any], project_id: str, user_id: str) -> Server:
     """Make a server that is on no node yet: BUILDING, until somebody finds a host for it.
 
     Args:
-        attributes: an object with ``name``, ``flavorRef`` and what else `REQUEST` knows.
+        attributes: what `checked_request` returned.
 
     Raises:
         Invalid: the message names the field and the rule.
@@ -46,7 +47,6 @@ def request_server(attributes: Any, project_id: str, user_id: str) -> Server:
     """
     if cloud().is_mirrored:
         raise Conflict("Servers of this cloud are created through its own API.")
-    checked_request(attributes)
     flavor = find_flavor(attributes["flavorRef"])
     server = Server(
         name=attributes["name"].strip(),
@@ -66,12 +66,19 @@ def request_server(attributes: Any, project_id: str, user_id: str) -> Server:
     return server
 
 
-def checked_request(attributes: Any) -> None:
+def checked_request(attributes: Any) -> Mapping[str, Any]:
+    """Return what a server is asked for with: ``name``, ``flavorRef`` and what else `REQUEST` knows.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+    """
     require_storable("server", attributes)
     if violation := find_violation(VALIDATOR, attributes):
         raise Invalid(f"server: {violation}")
     if not attributes["name"].strip():
         raise Invalid("server: name: must have a character that is no blank.")
+    checked: Mapping[str, Any] = attributes
+    return checked
 
 
 def find_flavor(wanted: str) -> Flavor:

@@ -1,5 +1,6 @@
 """What people have done to servers: each operation is a plan of one action, which starts at once."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
@@ -18,8 +19,8 @@ RESETTABLE = (State.ACTIVE.value, State.ERROR.value)
 
 
 @transaction.atomic
-def create_server(attributes: Any, project_id: str, caller: CallingContext) -> Server:
-    """Ask for a server, and have a host found for it.
+def create_server(attributes: Mapping[str, Any], project_id: str, caller: CallingContext) -> Server:
+    """Ask for a server with what `checked_request` returned, and have a host found for it.
 
     Raises:
         Invalid: the message names the field and the rule.

@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster.models import Server
+from cluster.servers import checked_request
 from cluster.servers_api import ServerReading, ServerSerializer
 from plans.server_operations import RESETTABLE, create_server, delete_server, rebuild_server, reset_server
 from watcher_site.api.bodies import read_body
@@ -86,22 +87,22 @@ class ServerView(ServerReading):
 
     def create(self, request: Request) -> Response:
         """Ask for a server: a host is found for it by an action."""
-        attributes = read_body(request, NewServerSerializer)["server"]
-        project = self.choose_project(request, attributes.get("project_id") if isinstance(attributes, dict) else None)
+        attributes = checked_request(read_body(request, NewServerSerializer)["server"])
+        project = self.choose_project(request, attributes.get("project_id"))
         server = create_server(attributes, project, caller_of(request))
         location = f"{self.host()}/v1/servers/{server.uuid}"
         return Response(self.show(server), 202, headers={"Location": location})
 
-    def choose_project(self, request: Request, wanted: Any) -> str:
+    def choose_project(self, request: Request, wanted: str | None) -> str:
         """Return whose the new server is: one of the person's own projects, or any for administrators."""
         if request.user.has_perm("cluster.add_server"):
-            return wanted if isinstance(wanted, str) else next(iter(sorted(self.projects)), "")
+            return next(iter(sorted(self.projects)), "") if wanted is None else wanted
         if wanted is None and len(self.projects) == 1:
             return next(iter(self.projects))
-        if wanted not in self.projects:
+        if wanted is None or wanted not in self.projects:
             own = ", ".join(sorted(self.projects))
             raise Invalid(f"server: project_id: must be one of your projects: {own}.")
-        return str(wanted)
+        return wanted
 
     def destroy(self, request: Request, identifier: str) -> Response:
         """Have a server deleted: one that waits for room is gone at once, others when an action has deleted them."""

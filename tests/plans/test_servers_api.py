@@ -149,6 +149,15 @@ def test_a_member_of_several_projects_names_one_of_them(api: Caller, project: st
     assert (answer.status_code, fault(answer)) == (400, "server: project_id: must be one of your projects: p1, p2.")
 
 
+@pytest.mark.parametrize("project", [["p1"], {"p1": 1}, 7, True, None])
+@pytest.mark.parametrize("rights", ["member", "administrator"])
+def test_a_project_that_is_no_text_is_refused(api: Caller, rights: str, project: Any) -> None:
+    caller = api if rights == "administrator" else member("p1")
+    answer = caller.post("/servers", wanted(project_id=project))
+    assert (answer.status_code, "server: project_id: " in fault(answer)) == (400, True), fault(answer)
+    assert not Server.objects.exists()
+
+
 def test_a_member_may_delete_and_rebuild_but_not_reset_their_servers(api: Caller) -> None:
     server = make_server(project_id="p1", node=make_node())
     ines = member("p1")
