@@ -71,8 +71,14 @@ def server_item(server: Any) -> Item:
         "user_id": server.user_id or "",
         "image": (server.image and server.image.id) or "",
         "launched_at": read_time(server.launched_at),
-        "fault": server.fault or None,
+        "fault": fault_of(server),
     }
+
+
+def fault_of(server: Any) -> dict[str, Any] | None:
+    """Return what people are told of why a server is in ERROR: its details, a traceback, Nova shows us alone."""
+    told = server.fault
+    return {**{name: told.get(name) for name in ("code", "message", "created")}, "details": None} if told else None
 
 
 def state_of(server: Any) -> str:

@@ -26,10 +26,11 @@ from cluster.models import Server
 from cluster.recording import record_server, record_server_gone
 
 UNCONFIRMED = "VERIFY_RESIZE"
-# What Nova shows while a server is on its way, also between two of its task states.
+# What a server is here that found no host, and waits for room.
 WAITING = "PENDING"
 # What a server is in that has never run, if it has not.
 UNBUILT = {"BUILD", "ERROR"}
+# What Nova shows while a server is on its way, also between two of its task states.
 MOVING = {"MIGRATING", "RESIZE", "REVERT_RESIZE"}
 
 

@@ -46,6 +46,15 @@ def test_a_server_that_found_no_host_is_pending(lost: str) -> None:
     assert (found.status, found.has_run) == ("PENDING", False)
 
 
+def test_the_traceback_that_nova_shows_administrators_is_not_kept(emulator: Emulator, lost: str) -> None:
+    told = {"code": 500, "message": "The hypervisor broke.", "created": "2026-03-01T10:00:30Z"}
+    emulator.nova.servers[lost]["fault"] = {**told, "details": "Traceback: /opt/nova/manager.py, line 7"}
+    synchronize()
+    assert Server.objects.get(uuid=lost).fault == {**told, "details": None}
+    cloud().find_server(lost)
+    assert Server.objects.get(uuid=lost).fault == {**told, "details": None}
+
+
 def test_without_the_setting_it_stays_in_error(emulator: Emulator, lost: str, settings: Settings) -> None:
     settings.USE_PENDING_STATE = False
     assert (cloud().find_server(lost).status, state(lost)) == ("ERROR", "error")
