@@ -88,6 +88,13 @@ class PolicyType(ABC):
             CloudBusy: it can not be told, or done, now: the action is tried again later.
         """
 
+    def require_still(self, check: PolicyCheck) -> None:  # noqa: B027
+        """Look whether what was decided, perhaps long ago when a plan was made, may still be done now that it begins.
+
+        Raises:
+            PolicyRefused: it may not, and why.
+        """
+
     def post_op(self, check: PolicyCheck) -> None:  # noqa: B027
         """Do what is due once the action has succeeded. Raises: as `pre_op`."""
 

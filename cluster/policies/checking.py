@@ -1,6 +1,7 @@
 """How the policies of a cluster are asked, one after the other, so that none is asked again once it has decided."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
@@ -32,6 +33,8 @@ def check_policies(
 ) -> Data:
     """Ask those that have not been asked yet, and return the action's data with their decisions.
 
+    Where everything was decided before, they look first whether it may still be done.
+
     Args:
         data: the action's, as it was last saved.
         save: is given the data after each policy, before the next is asked: whoever goes on after a crash asks those
@@ -44,23 +47,35 @@ def check_policies(
         CloudBusy: one of them can not tell now.
     """
     decided = deepcopy(dict(data))
-    for binding in PolicyBinding.objects.asked(cluster):
-        asked = decided.setdefault(ASKED, {}).setdefault(when.value, [])
-        policy = load(binding)
-        is_due = action_type in policy.targets.get(when, ()) and str(binding.uuid) not in asked
-        is_decided = policy.decides and when is When.BEFORE and decided.get(DECIDED)
-        if not is_due or is_decided or (deciding_only and not policy.decides):
+    is_decided = when is When.BEFORE and decided.get(DECIDED)
+    policies = [
+        (load(binding), PolicyCheck(cluster, binding, action_type, inputs, decided, node, left_out, checkpoint))
+        for binding in PolicyBinding.objects.asked(cluster)
+    ]
+    due = [(policy, check) for policy, check in policies if action_type in policy.targets.get(when, ())]
+    for policy, check in due if is_decided else ():
+        with refusing(check, save):
+            policy.require_still(check)
+    for policy, check in due:
+        asked, uuid = decided.setdefault(ASKED, {}).setdefault(when.value, []), str(check.binding.uuid)
+        if uuid in asked or (policy.decides and is_decided) or (deciding_only and not policy.decides):
             continue
-        check = PolicyCheck(cluster, binding, action_type, inputs, decided, node, left_out, checkpoint)
-        try:
+        with refusing(check, save):
             policy.pre_op(check) if when is When.BEFORE else policy.post_op(check)
-        except PolicyRefused as refusal:
-            reason = f"Failed policy '{binding.policy.name}': {refusal}"
-            save({**decided, "status": "ERROR", "reason": reason})
-            raise PolicyRefused(reason) from refusal
-        asked.append(str(binding.uuid))
-        save({**decided, "status": "OK", "reason": f"Policy '{binding.policy.name}' has been asked."})
+        asked.append(uuid)
+        save({**decided, "status": "OK", "reason": f"Policy '{check.binding.policy.name}' has been asked."})
     return {**decided, "status": "OK", "reason": COMPLETED}
+
+
+@contextmanager
+def refusing(check: PolicyCheck, save: Callable[[Data], None]) -> Iterator[None]:
+    """Have a refusal name the policy, and stand in the action's data."""
+    try:
+        yield
+    except PolicyRefused as refusal:
+        reason = f"Failed policy '{check.binding.policy.name}': {refusal}"
+        save({**check.data, "status": "ERROR", "reason": reason})
+        raise PolicyRefused(reason) from refusal
 
 
 def load(binding: PolicyBinding) -> PolicyType:

@@ -44,5 +44,7 @@ class Deletion(PolicyType):
         candidates = find_named(check) or choose(
             check.cluster.members(), count, self.spec["criteria"], decided.get("zones")
         )
-        how = {name: value for name, value in self.spec.items() if name != "criteria"}
+        # Who asks for the deletion of a node means it, with its server.
+        unsaid = {"criteria", *(["destroy_after_deletion"] if check.action_type == "NODE_DELETE" else [])}
+        how = {name: value for name, value in self.spec.items() if name not in unsaid}
         check.data["deletion"] = {**decided, "count": count, "candidates": candidates, **how}

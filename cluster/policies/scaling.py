@@ -76,6 +76,11 @@ class Scaling(PolicyType):
         key, _ = DECISIONS[check.action_type]
         check.data[key] = {**check.data.get(key, {}), "count": self.count(check)}
 
+    def require_still(self, check: PolicyCheck) -> None:
+        """Others may have scaled since it was decided."""
+        if check.action_type == self.spec["event"]:
+            self.require_cooled_down(check.binding)
+
     def require_cooled_down(self, binding: PolicyBinding) -> None:
         pause = timedelta(seconds=self.spec["adjustment"]["cooldown"])
         if binding.last_op and timezone.now() < binding.last_op + pause:

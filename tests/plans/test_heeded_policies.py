@@ -47,6 +47,15 @@ def test_nodes_whose_servers_are_to_stay_stand_alone_and_their_places_may_be_fil
     assert (Server.objects.present().count(), again(cluster).desired_capacity) == (2, 2)
 
 
+def test_a_node_that_somebody_deletes_goes_with_its_server_and_its_data_say_nothing_else() -> None:
+    cluster = cluster_on(*hosts_in("az1", "az1"))
+    make_binding(cluster, "senlin.policy.deletion-1.1", {"destroy_after_deletion": False})
+    node = cluster.members().get(index=1)
+    assert run("NODE_DELETE", node).state == "SUCCEEDED"
+    assert not Server.objects.present().filter(uuid=node.physical_id).exists()
+    assert "destroy_after_deletion" not in Action.objects.get().data["deletion"]
+
+
 def test_a_scaling_that_has_not_cooled_down_is_refused() -> None:
     hosts_in("az1")
     cluster = make_cluster()

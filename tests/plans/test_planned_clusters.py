@@ -9,7 +9,7 @@ from plans.cluster_operations import create_cluster
 from plans.cluster_resizing import scale_out
 from plans.models import ActionPlan
 from plans.operations import Asked, Operation
-from tests.builders import make_cluster, make_node, make_profile
+from tests.builders import make_binding, make_cluster, make_node, make_profile
 from tests.plans.inline import run_waiting
 
 pytestmark = pytest.mark.django_db
@@ -53,6 +53,20 @@ def test_of_three_nodes_that_were_planned_two_come_where_one_is_skipped() -> Non
     standing = Cluster.objects.get(pk=cluster.pk)
     assert (standing.members().count(), standing.desired_capacity, standing.status) == (3, 3, "ACTIVE")
     assert Server.objects.present().count() == 2
+
+
+def test_of_two_scalings_that_were_planned_the_second_waits_until_the_cluster_has_cooled_down() -> None:
+    make_node()
+    cluster = make_cluster()
+    spec = {"event": "CLUSTER_SCALE_OUT", "adjustment": {"cooldown": 3600}}
+    make_binding(cluster, "senlin.policy.scaling-1.0", spec)
+    plans = [plan_of(scale_out(cluster, asked=LOOK_FIRST)) for _ in range(2)]
+    for plan in plans:
+        plan.launch()
+        run_waiting()
+    assert [ActionPlan.objects.get(pk=plan.pk).state for plan in plans] == ["SUCCEEDED", "FAILED"]
+    assert "cooldown is still in progress" in plans[1].actions.get(derived_from=None).status_message
+    assert cluster.members().count() == 1
 
 
 def test_a_cluster_whose_plan_is_looked_at_first_gets_its_nodes_when_it_is_started() -> None:

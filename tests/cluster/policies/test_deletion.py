@@ -89,6 +89,13 @@ def test_a_node_that_is_deleted_alone_is_the_one_that_goes(cluster: Cluster) -> 
     assert (decided["count"], decided["candidates"]) == (1, uuids(cluster, 4))
 
 
+def test_a_node_that_somebody_deletes_goes_with_its_server_whatever_is_said_of_servers(cluster: Cluster) -> None:
+    bind(cluster, destroy_after_deletion=False, grace_period=7)
+    decided = ask(cluster, "NODE_DELETE", node=cluster.members().get(index=4))["deletion"]
+    assert "destroy_after_deletion" not in decided
+    assert decided["grace_period"] == 7
+
+
 def test_candidates_that_were_decided_on_are_kept(cluster: Cluster) -> None:
     bind(cluster, **OLDEST)
     data = {"deletion": {"count": 1, "candidates": uuids(cluster, 5)}}

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from cluster.models import Cluster, PolicyBinding
 from cluster.policies.base import PolicyRefused, When
+from cluster.policies.checking import DECIDED
 from cluster.policies.scaling import IN, OUT
 from tests.builders import make_binding, make_cluster
 from tests.cluster.policies.asking import ask
@@ -112,6 +113,24 @@ def test_until_it_has_cooled_down_the_next_scaling_is_refused() -> None:
     ask(cluster, OUT, when=When.AFTER)
     with pytest.raises(PolicyRefused, match=f"Policy {binding.policy.name} cooldown is still in progress."):
         ask(cluster, OUT)
+
+
+def test_what_was_decided_before_is_refused_too_until_it_has_cooled_down() -> None:
+    cluster = make_cluster(size=5)
+    binding = bind(cluster, OUT, cooldown=60, number=2)
+    decided = {**ask(cluster, OUT, deciding_only=True), DECIDED: True}
+    assert ask(cluster, OUT, decided)["creation"]["count"] == 2
+    ask(cluster, OUT, when=When.AFTER)
+    with pytest.raises(PolicyRefused, match=f"Policy {binding.policy.name} cooldown is still in progress."):
+        ask(cluster, OUT, decided)
+
+
+def test_what_was_decided_before_about_the_other_event_is_done() -> None:
+    cluster = make_cluster(size=5)
+    bind(cluster, OUT, cooldown=60)
+    decided = {**ask(cluster, IN, deciding_only=True), DECIDED: True}
+    ask(cluster, OUT, when=When.AFTER)
+    assert ask(cluster, IN, decided)["status"] == "OK"
 
 
 def test_when_it_has_cooled_down_it_scales_again() -> None:
