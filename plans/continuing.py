@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from graphlib import CycleError, TopologicalSorter
 from operator import or_
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -14,6 +15,7 @@ from actions.planned import skip_planned
 from actions.proposals import BATCH, ProposedAction
 from plans.models import ActionPlan
 from plans.proposals import propose
+from watcher_site import plugins
 from watcher_site.refusals import Conflict
 
 # Where thousands wait for thousands by way of one that succeeded, each of them would wait for each of the others.
@@ -28,7 +30,8 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
     They wait for each other as they did: also where one waited for another by way of one that succeeded or was
     skipped. What an action derived stays out: done anew, it derives anew. What it had been planned to derive is
     planned anew, as far as it was left undone or a person skipped it. Each begins with the data that it was proposed
-    with. A plan is continued once, until the plan that continues it is deleted.
+    with, unless its type has it end what was decided. A plan is continued once, until the plan that continues it is
+    deleted.
 
     Raises:
         NotFound: the plan was deleted.
@@ -99,10 +102,16 @@ def anew(actions: Sequence[Action], parents: Sequence[Iterable[int]]) -> list[Pr
             timeout=action.timeout,
             name=given_name(action),
             derived_from=new[action.derived_from_id] if action.derived_from_id else None,
-            data=action.initial_data or {},
+            data=data_anew(action),
         )
         for number, action in enumerate(actions)
     ]
+
+
+def data_anew(action: Action) -> dict[str, Any]:
+    proposed: dict[str, Any] = action.initial_data or {}
+    action_type = plugins.load("ACTION_TYPES").get(action.action_type)
+    return action_type.data_anew(proposed, action.data or {}) if action_type else proposed
 
 
 def given_name(action: Action) -> str:

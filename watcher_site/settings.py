@@ -245,6 +245,8 @@ ACTION_PLAN_EXPIRY = timedelta(hours=read_number("WATCHER_ACTION_PLAN_EXPIRY", 2
 PLANNER_WEIGHTS = read_numbers(
     "WATCHER_PLANNER_WEIGHTS",
     {
+        "CLUSTER_CREATE": 72,
+        "CLUSTER_SCALE_OUT": 71,
         "nop": 70,
         "CLUSTER_DEL_NODES": 68,
         "CLUSTER_SCALE_IN": 67,

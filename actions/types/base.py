@@ -184,6 +184,16 @@ class ActionType(ABC):
         """
         return input_parameters.get("resource_id")
 
+    @classmethod
+    def data_anew(cls, proposed: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+        """Return what one begins with in a plan that continues that of another, which was left undone.
+
+        Args:
+            proposed: the data that the other was proposed with.
+            kept: those that it had in the end.
+        """
+        return proposed
+
     def pre_condition(self) -> None:  # noqa: B027 (most have nothing to look at)
         """Look whether it can and need be done.
 

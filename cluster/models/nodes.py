@@ -51,6 +51,7 @@ class Node(StatefulModel):
 
     SETTLED = (Status.ACTIVE, Status.WARNING, Status.ERROR)
     UNDER_WAY = (Status.CREATING, Status.UPDATING, Status.RECOVERING, Status.OPERATING, Status.DELETING)
+    CREATABLE = (Status.INIT, Status.CREATING, Status.ERROR)
     # Whoever holds its lock may find it left in the midst of what somebody else began.
     RECOVERABLE = (Status.INIT, Status.CREATING, Status.UPDATING, Status.RECOVERING, Status.OPERATING, *SETTLED)
 
@@ -102,7 +103,7 @@ class Node(StatefulModel):
         """Its server is no more; there is to be another one, of this generation."""
         self.generation, self.physical_id = generation, None
 
-    @transition(field=status, source=[Status.INIT, Status.CREATING, Status.ERROR], target=Status.CREATING)
+    @transition(field=status, source=CREATABLE, target=Status.CREATING)
     def begin_creation(self) -> None:
         """Its server is being created, perhaps anew, or by another process than before."""
         self.status_reason = "Creation in progress"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from django.db.models import Q
 
-from cluster.balancing.base import balancer
+from cluster.balancing.base import BalancingPoolNotFound, balancer
 from cluster.drivers.base import Checkpoint, CloudBusy, CloudError, proceed
 from cluster.models import Cluster, Node
 from cluster.models.balancing import LAST_PORT
@@ -107,7 +107,7 @@ class LoadBalancing(PolicyType):
                 )
 
     def take_out(self, nodes: Iterable[Node], checkpoint: Checkpoint = proceed) -> None:
-        """Have the pool hold none of their servers any more.
+        """Have the pool hold none of their servers any more. One that is gone holds none.
 
         All of them begin to leave before any is waited for.
 
@@ -121,6 +121,8 @@ class LoadBalancing(PolicyType):
                 for server in {server_of(node), pooled(node)} - {None}:
                     try:
                         load.remove_member(self.spec["pool"]["id"], str(server), self.time_for(node), checkpoint)
+                    except BalancingPoolNotFound:
+                        break
                     except CloudBusy as busy:
                         waiting.append(busy)
             if waiting:

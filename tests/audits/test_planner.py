@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import pytest
+from django.conf import settings
 from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from actions.proposals import ProposedAction, check_graph
 from audits.planner import plan_by_weight
 from audits.strategies.base import SolutionAction
+from watcher_site import plugins
 from watcher_site.refusals import Invalid
 
 TYPES = ["nop", "sleep", "migrate", "change_nova_service_state", "stop", "resize", "volume_migrate"]
@@ -41,6 +43,11 @@ def test_two_migrations_at_once_follow_the_change_of_the_service() -> None:
 def test_an_action_type_without_a_weight_is_refused_by_name() -> None:
     with pytest.raises(Invalid, match="Action type juggle has no weight"):
         plan_by_weight([SolutionAction("juggle", {})])
+
+
+@pytest.mark.parametrize("table", ["PLANNER_WEIGHTS", "PLANNER_PARALLELIZATION"])
+def test_each_built_in_action_type_has_its_place_in_the_tables(table: str) -> None:
+    assert set(plugins.load("ACTION_TYPES")) - set(getattr(settings, table)) == set()
 
 
 @override_settings(PLANNER_WEIGHTS={"nop": 1, "sleep": 2}, PLANNER_PARALLELIZATION={"nop": 3})

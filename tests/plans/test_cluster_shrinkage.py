@@ -7,11 +7,12 @@ from pytest_django import Settings
 
 from actions.models import Action
 from actions.proposals import ProposedAction
+from actions.types.clusters.cluster_delete import ClusterDelete
 from cluster.models import Cluster, Node, Server
 from plans.applier import Applier
 from plans.models import ActionPlan
 from plans.proposals import propose
-from tests.builders import make_cluster, make_member, make_node, make_policy
+from tests.builders import make_binding, make_cluster, make_member, make_node, make_policy
 from tests.plans.inline import InlineExecutor, run_waiting
 from tests.plans.test_retries import advance, come
 
@@ -352,6 +353,39 @@ def test_a_cluster_that_has_nodes_left_stays_and_says_which(settings: Settings) 
     words = f"Cluster {cluster.uuid} still has nodes: {cluster.members().get().name}"
     assert (action.state, action.outputs["error"]) == ("FAILED", words)
     assert (again(cluster).deleted_at, again(cluster).status) == (None, "WARNING")
+
+
+def test_a_cluster_that_is_being_deleted_wants_no_nodes(settings: Settings) -> None:
+    make_node()
+    cluster = make_cluster(status="INIT", desired_capacity=1)
+    run("CLUSTER_CREATE", cluster)
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
+    run("CLUSTER_DELETE", cluster)
+    assert again(cluster).desired_capacity == 0
+
+
+def test_a_cluster_is_deleted_also_where_its_status_came_to_say_something_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = make_cluster()
+    detach = ClusterDelete.detach_policies
+
+    def settled_meanwhile(self: ClusterDelete, standing: Cluster) -> None:
+        detach(self, standing)
+        Cluster.objects.update(status="ACTIVE")
+
+    monkeypatch.setattr(ClusterDelete, "detach_policies", settled_meanwhile)
+    assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
+    assert again(cluster).deleted_at
+
+
+def test_a_cluster_whose_pool_is_gone_is_deleted() -> None:
+    make_node()
+    cluster = make_cluster(status="INIT", desired_capacity=1)
+    run("CLUSTER_CREATE", cluster)
+    make_binding(cluster, "senlin.policy.loadbalance-1.3", {"pool": {"id": "nowhere"}})
+    assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
+    assert again(cluster).deleted_at
 
 
 # NODE_JOIN and NODE_LEAVE

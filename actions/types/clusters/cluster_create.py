@@ -6,24 +6,32 @@ from typing import Any
 from actions.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.growth import creations, decide_growth, write_new_nodes
-from cluster.models import Cluster
+from actions.types.clusters.shrinkage import find_done
+from cluster.models import Cluster, Node
 
 
 class ClusterCreate(ClusterAction):
-    """A cluster whose creation failed half-way has the nodes that came to be, and can be recovered or deleted."""
+    """A cluster whose creation failed half-way has the nodes that came to be, and can be recovered or deleted.
+
+    Where its plan is continued, members that never came to be are created, and so many new ones as are missing.
+    """
 
     name = "CLUSTER_CREATE"
     description = "Creating the nodes of a cluster"
     at_work = Cluster.Status.CREATING
 
     def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        decide_growth(data, cluster.desired_capacity)
+        members = cluster.members()
+        decide_growth(data, max(cluster.desired_capacity - members.count(), 0))
+        never_created = members.filter(physical_id=None, status__in=Node.CREATABLE).values_list("uuid", flat=True)
+        data["creation"]["nodes"] += map(str, never_created)
 
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        cluster.desired_capacity = write_new_nodes(cluster, data, self.left_out)
+        size = cluster.members().count()
+        cluster.desired_capacity = size + write_new_nodes(cluster, data, self.left_out)
 
     def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
         return creations(cluster, data)
 
     def complete(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        self.context.outputs["nodes_added"] = [str(one.target) for one in self.context.derived]
+        self.context.outputs["nodes_added"] = find_done(self.context.derived, "NODE_CREATE")

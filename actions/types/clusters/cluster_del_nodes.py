@@ -20,6 +20,7 @@ class ClusterDelNodes(ClusterAction):
     description = "Removing members from a cluster"
     schema = schema_of("nodes", nodes=NODES, destroy_after_deletion={"type": "boolean"})
     at_work = Cluster.Status.RESIZING
+    decides_once = True
 
     def prepare(self, cluster: Cluster, data: Data) -> None:
         for node in named_nodes(self):

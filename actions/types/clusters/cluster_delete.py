@@ -1,17 +1,18 @@
 """Delete a cluster with its nodes."""
 
 from collections.abc import Sequence
-from contextlib import suppress
+
+from django.db import transaction
 
 from actions.proposals import ProposedAction
 from actions.types.base import ActionFailed, Answer, Outcome, Recovery
 from actions.types.clusters.clusters import ClusterAction, Data, node_action
+from actions.types.clusters.health import settle
 from actions.types.clusters.shrinkage import find_members
 from cluster.models import Cluster
 from cluster.policies.base import PolicyRefused
 from cluster.policies.checking import load
 from watcher_site.plugins import load as installed
-from watcher_site.state import ConcurrentTransition
 
 SHOWN = 10
 
@@ -29,6 +30,10 @@ class ClusterDelete(ClusterAction):
     def require_fit(self, cluster: Cluster, data: Data) -> None:
         find_members(cluster, [str(one.target) for one in self.context.derived])
 
+    def apply(self, cluster: Cluster, data: Data) -> None:
+        """Have it want no nodes any more, and get none where it is not deleted in the end."""
+        cluster.desired_capacity = 0
+
     def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
         return [node_action("NODE_DELETE", node) for node in cluster.members()]
 
@@ -40,9 +45,28 @@ class ClusterDelete(ClusterAction):
             more = " and others" if len(left) > SHOWN else ""
             return Outcome(Answer.ERROR, f"Cluster {self.uuid} still has nodes: {', '.join(left[:SHOWN])}{more}")
         self.detach_policies(cluster)
-        with suppress(ConcurrentTransition):
-            cluster.remove()
+        self.remove(cluster)
         return Outcome(Answer.OK)
+
+    @transaction.atomic
+    def remove(self, cluster: Cluster) -> None:
+        """Delete its row, whatever the status has come to say meanwhile."""
+        standing = Cluster.objects.present().select_for_update(no_key=True).filter(pk=cluster.pk).first()
+        if standing is None:
+            return
+        if standing.status != self.at_work:
+            standing.begin(self.at_work, f"{self.description} in progress")
+            standing.save_state()
+        standing.remove()
+
+    def settle(self) -> None:
+        """One that stands still does not read ACTIVE: it wants no nodes, and may have some."""
+        left = self.find()
+        if left is not None and left.status == self.at_work:
+            settle(left, f"{self.name}: {{}}")
+            if left.status == Cluster.Status.ACTIVE:
+                left.settle(Cluster.Status.WARNING, f"{self.name}: the cluster was not deleted")
+            self.save(left)
 
     def detach_policies(self, cluster: Cluster) -> None:
         """Raises: `ActionFailed`, if one of them refuses."""

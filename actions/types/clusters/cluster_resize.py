@@ -32,6 +32,7 @@ class ClusterResize(ClusterAction):
         strict={"type": "boolean"},
     )
     at_work = Cluster.Status.RESIZING
+    decides_once = True
 
     def prepare(self, cluster: Cluster, data: Data) -> None:
         """Decide by how many, which the policies then know."""

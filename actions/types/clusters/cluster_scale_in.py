@@ -19,6 +19,7 @@ class ClusterScaleIn(ClusterAction):
     description = "Removing nodes from a cluster"
     schema = schema_of(count={"type": "integer", "minimum": 1, "maximum": MOST_NODES})
     at_work = Cluster.Status.RESIZING
+    decides_once = True
 
     def decide(self, cluster: Cluster, data: Data) -> None:
         decide_shrinkage(cluster, data, min(self.input_parameters.get("count", 1), cluster.members().count()))

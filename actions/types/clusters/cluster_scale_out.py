@@ -7,6 +7,7 @@ from actions.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.growth import bounds_of, creations, decide_growth, require_size, write_new_nodes
 from actions.types.clusters.nodes import schema_of
+from actions.types.clusters.shrinkage import find_done
 from cluster.models import Cluster
 from cluster.sizes import MOST_NODES
 
@@ -18,6 +19,7 @@ class ClusterScaleOut(ClusterAction):
     description = "Adding nodes to a cluster"
     schema = schema_of(count={"type": "integer", "minimum": 1, "maximum": MOST_NODES})
     at_work = Cluster.Status.RESIZING
+    decides_once = True
 
     def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
         count = data.get("creation", {}).get("count") or self.input_parameters.get("count", 1)
@@ -33,4 +35,4 @@ class ClusterScaleOut(ClusterAction):
         return creations(cluster, data)
 
     def complete(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        self.context.outputs["nodes_added"] = [str(one.target) for one in self.context.derived]
+        self.context.outputs["nodes_added"] = find_done(self.context.derived, "NODE_CREATE")

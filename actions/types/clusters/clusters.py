@@ -34,6 +34,8 @@ from watcher_site.state import ConcurrentTransition
 
 BEGUN = "begun"
 """The key in an action's data that says that the cluster's row knows of it."""
+DECISION = (DECIDED, "creation", "deletion", "placement")
+"""The keys in an action's data of which nodes come and go, and where they are to be."""
 
 
 class ClusterAction(ActionType, ABC):
@@ -42,6 +44,8 @@ class ClusterAction(ActionType, ABC):
     schema = schema_of()
     at_work: ClassVar[Cluster.Status | None] = None
     """What the cluster's status is meanwhile; without it, that stays as it is."""
+    decides_once: ClassVar[bool] = False
+    """Whether a plan that continues its own has it end what it began, as it was decided, and decide nothing anew."""
 
     # What each of them is about.
 
@@ -103,6 +107,12 @@ class ClusterAction(ActionType, ABC):
         if found is None:
             raise ActionFailed(self.gone)
         return found
+
+    @classmethod
+    def data_anew(cls, proposed: Data, kept: Data) -> Data:
+        if not (cls.decides_once and kept.get(BEGUN)):
+            return proposed
+        return {name: value for name, value in kept.items() if name in DECISION}
 
     def pre_condition(self) -> None:
         if self.find() is None:

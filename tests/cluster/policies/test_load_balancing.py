@@ -7,9 +7,10 @@ import pytest
 from django.utils import timezone
 
 from cluster.drivers.base import CloudBusy, cloud
-from cluster.models import BalancingMember, Cluster, ComputeNode, Draining, Node, Server
+from cluster.models import BalancingMember, BalancingPool, Cluster, ComputeNode, Draining, Node, Server
 from cluster.policies.base import PolicyRefused, When
 from cluster.policies.checking import load
+from cluster.policies.load_balancing import POOLED
 from tests.builders import make_balancing_pool, make_binding, make_node, make_server
 from tests.cluster.policies.asking import ask
 from tests.cluster.policies.placed import cluster_on
@@ -189,6 +190,14 @@ def test_what_the_load_balancer_refuses_is_refused(cluster: Cluster) -> None:
     policy = load(bind(cluster, pool={"id": "nowhere"}))
     with pytest.raises(PolicyRefused, match="Load-balancer pool nowhere not found"):
         policy.attach(cluster)
+
+
+def test_a_pool_that_is_gone_holds_none_of_the_servers(cluster: Cluster) -> None:
+    policy = load(bind(cluster))
+    policy.attach(cluster)
+    BalancingPool.objects.all().delete()
+    policy.detach(cluster)
+    assert not Node.objects.filter(data__has_key=POOLED).exists()
 
 
 def test_when_plans_are_made_it_is_not_asked(cluster: Cluster) -> None:
