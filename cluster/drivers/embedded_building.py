@@ -16,7 +16,7 @@ from cluster.drivers.base import (
     OperationFailed,
     proceed,
 )
-from cluster.drivers.ownership import OWNER, may_undo
+from cluster.drivers.ownership import OWNER, may_end, may_undo
 from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import require_free, require_never_run, require_place, require_status
 from cluster.drivers.scheduler import choose
@@ -41,43 +41,42 @@ class EmbeddedBuilding(Cloud, ABC):
         """Write the end of an operation, if it is still the one that began."""
 
     def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
-        try:
-            self.begin_build(server, host)
-        except NoValidHost as nowhere:
-            self.bury(server, nowhere, State.PENDING if settings.USE_PENDING_STATE else State.ERROR)
-            raise
+        if nowhere := self.begin_build(server, host):
+            raise nowhere
         try:
             pass_time(checkpoint)
         except OperationFailed as failure:
-            self.bury(server, failure, State.ERROR)
+            self.fail_build(server, failure)
             raise
         self.finish(server, SPAWNING, state=State.ACTIVE, launched_at=timezone.now(), fault=None)
 
     @transaction.atomic
-    def begin_build(self, server: str, host: str | None) -> None:
-        """Give a server that never ran its room on a node, or take up what an earlier attempt left."""
+    def begin_build(self, server: str, host: str | None) -> NoValidHost | None:
+        """Give a server that never ran its room on a node, or take up what an earlier attempt left.
+
+        Where there is no room it returns why. That is written under the same lock: nobody else builds it in between.
+        """
         row = self.lock(server)
         if row.task_state != SPAWNING or not may_undo(row):
             require_free(row)
         require_never_run(row)
         if row.node_id is None:
-            row.node = choose(row, host, row.pinned_az or None)
+            try:
+                row.node = choose(row, host, row.pinned_az or None)
+            except NoValidHost as nowhere:
+                bury(row, nowhere, State.PENDING if settings.USE_PENDING_STATE else State.ERROR)
+                return nowhere
         row.state, row.task_state, row.operation_owner = State.BUILDING, SPAWNING, OWNER.get()
         row.save_changes(["node", "state", "task_state", "operation_owner"])
+        return None
 
     @transaction.atomic
-    def bury(self, server: str, problem: CloudError, state: State) -> None:
-        """Have a server that could not be built take no room, and say why (Nova's ``_bury_in_cell0``)."""
+    def fail_build(self, server: str, problem: OperationFailed) -> None:
+        """Write that a build failed, if it is still the one that began, on a server that has not run."""
         row = self.lock(server)
-        if not may_undo(row):
+        if row.state != State.BUILDING or row.task_state != SPAWNING or not may_end(row):
             raise OperationFailed(f"Instance {server} was taken out of its operation {SPAWNING}")
-        row.node, row.task_state, row.operation_owner = None, None, ""
-        # Who is PENDING already, and finds no host again, stays what it is, and is no news.
-        is_news = row.state != state
-        row.state, row.fault = state, make_fault(str(problem))
-        row.save_changes(["node", "state", "task_state", "operation_owner", "fault"])
-        if is_news and state == State.PENDING:
-            transaction.on_commit(partial(server_pending.send, sender=Server, server=str(row.uuid)))
+        bury(row, problem, State.ERROR)
 
     @transaction.atomic
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
@@ -93,6 +92,17 @@ class EmbeddedBuilding(Cloud, ABC):
         elif reason:
             row.fault = make_fault(reason)
         row.save_changes(["state", "task_state", "operation_owner", "destination", "new_flavor", "fault"])
+
+
+def bury(row: Server, problem: CloudError, state: State) -> None:
+    """Have a server, locked, that could not be built take no room, and say why (Nova's ``_bury_in_cell0``)."""
+    row.node, row.task_state, row.operation_owner = None, None, ""
+    # Who is PENDING already, and finds no host again, stays what it is, and is no news.
+    is_news = row.state != state
+    row.state, row.fault = state, make_fault(str(problem))
+    row.save_changes(["node", "state", "task_state", "operation_owner", "fault"])
+    if is_news and state == State.PENDING:
+        transaction.on_commit(partial(server_pending.send, sender=Server, server=str(row.uuid)))
 
 
 def make_fault(reason: str) -> dict[str, Any]:

@@ -1,13 +1,18 @@
 """Servers of the embedded cloud that were asked for: they get a node, or are PENDING, or in ERROR."""
 
+from typing import Any
+
 import pytest
 from pytest_django import Settings
 
+from cluster.drivers import embedded_building
 from cluster.drivers.base import CloudBusy, NoValidHost, OperationFailed, OperationRefused, cloud
 from cluster.drivers.ownership import acting_for
+from cluster.drivers.scheduler import choose
 from cluster.models import Server
 from cluster.signals import server_pending
 from tests.builders import make_node, make_server
+from tests.interleaving import Rival
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +74,54 @@ def test_a_server_whose_building_fails_otherwise_is_in_error_whatever_the_settin
     with pytest.raises(OperationFailed):
         build(server)
     assert (again(server).state, again(server).node) == ("error", None)
+
+
+def test_a_build_that_fails_leaves_alone_what_was_reset_meanwhile(settings: Settings) -> None:
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1.0
+    node, server = make_node(), make_request()
+    with pytest.raises(OperationFailed, match="was taken out of its operation spawning"):
+        cloud().build_server(str(server.uuid), lambda: cloud().reset_state(str(server.uuid), "active"))
+    assert (again(server).state, again(server).node) == ("active", node)
+
+
+def test_a_build_that_fails_leaves_alone_what_its_successor_goes_on_with(settings: Settings) -> None:
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1.0
+    node, server = make_node(), make_request()
+
+    def let_the_successor_begin() -> None:
+        with acting_for("action", 2), pytest.raises(Killed):
+            cloud().build_server(str(server.uuid), die)
+
+    with acting_for("action", 1), pytest.raises(OperationFailed, match="was taken out of its operation spawning"):
+        cloud().build_server(str(server.uuid), let_the_successor_begin)
+    assert (again(server).state, again(server).node, again(server).task_state) == ("building", node, "spawning")
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_who_builds_a_server_just_when_another_finds_no_host_for_it_keeps_it_built(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.USE_PENDING_STATE = True
+    server = make_request()
+
+    def build_where_there_is_room() -> None:
+        make_node()
+        build(server)
+
+    rival = Rival(build_where_there_is_room)
+
+    def find_none(*arguments: Any) -> Any:
+        try:
+            return choose(*arguments)
+        finally:
+            rival.let_in()
+
+    monkeypatch.setattr(embedded_building, "choose", find_none)
+    with pytest.raises(NoValidHost):
+        build(server)
+    rival.result()
+    assert (again(server).state, again(server).node is None) == ("active", False)
 
 
 def test_a_server_that_becomes_pending_is_told_of_once_after_the_commit(
