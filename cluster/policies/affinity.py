@@ -41,7 +41,7 @@ class Affinity(PolicyType):
     name = "senlin.policy.affinity-1.0"
     description = "How the nodes of a cluster are spread over hosts."
     priority = 310
-    targets = {When.BEFORE: frozenset({"CLUSTER_SCALE_OUT", "CLUSTER_RESIZE", "NODE_CREATE"})}
+    targets = {When.BEFORE: frozenset({"CLUSTER_SCALE_OUT", "CLUSTER_RESIZE", "CLUSTER_RECOVER", "NODE_CREATE"})}
     schema = {
         "type": "object",
         "properties": {

@@ -11,7 +11,7 @@ from cluster.policies.changes import find_change, find_named
 
 MOST_WEIGHT = 10_000
 USUAL_WEIGHT = 100
-SIZED = frozenset({"CLUSTER_SCALE_OUT", "CLUSTER_SCALE_IN", "CLUSTER_RESIZE", "NODE_CREATE"})
+SIZED = frozenset({"CLUSTER_SCALE_OUT", "CLUSTER_SCALE_IN", "CLUSTER_RESIZE", "CLUSTER_RECOVER", "NODE_CREATE"})
 INFEASIBLE = "There is no feasible plan to handle all nodes"
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from actions.models import Action
+from actions.skipping import skip_actions
 from cluster.balancing.base import balancer
 from cluster.models import Cluster, Flavor, Node, Profile, Server
 from cluster.policies.batch import Batch
@@ -142,6 +143,31 @@ def test_the_pool_of_a_cluster_has_the_servers_that_took_the_place_of_others(clu
     pooled = {str(member.server) for member in balancer().members("web")}
     assert pooled == set(map(str, Server.objects.present().values_list("uuid", flat=True)))
     assert len(pooled) == 4
+
+
+def test_in_a_plan_to_look_at_a_step_begins_after_the_pause_too(cluster: Cluster, large: Profile) -> None:
+    in_steps(cluster, max_batch_size=2, pause_time=3600)
+    asked = update_cluster(cluster, {"profile": "large"}, asked=Asked(plan_only=True))
+    plan = ActionPlan.objects.get(uuid=asked.action_plan)
+    assert plan.actions.filter(action_type="NODE_UPDATE").count() == 2
+    plan.launch()
+    run_what_can_begin()
+    assert flavors() == ["large", "large", "small", "small"]
+    Action.objects.update(due_time=None)
+    run_waiting()
+    assert (ActionPlan.objects.get(pk=plan.pk).state, flavors()) == ("SUCCEEDED", ["large"] * 4)
+
+
+def test_in_a_plan_to_look_at_what_is_left_out_of_the_first_step_stays(cluster: Cluster, large: Profile) -> None:
+    in_steps(cluster, max_batch_size=2, pause_time=3600)
+    asked = update_cluster(cluster, {"profile": "large"}, asked=Asked(plan_only=True))
+    plan = ActionPlan.objects.get(uuid=asked.action_plan)
+    skip_actions(plan, plan.actions.filter(action_type="NODE_UPDATE").values_list("uuid", flat=True), "alice", "")
+    plan.launch()
+    run_what_can_begin()
+    Action.objects.update(due_time=None)
+    run_waiting()
+    assert (ActionPlan.objects.get(pk=plan.pk).state, flavors()) == ("SUCCEEDED", ["small", "small", "large", "large"])
 
 
 def test_in_a_plan_to_look_at_each_step_waits_for_the_one_before(cluster: Cluster, large: Profile) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from actions.models import Action
-from cluster.models import Node, Server
+from cluster.models import Cluster, Node, Server
 from tests.builders import make_binding, make_cluster
 from tests.cluster.policies.placed import cluster_on, hosts_in
 from tests.plans.test_cluster_growth import again, run
@@ -18,6 +18,24 @@ def test_new_servers_are_in_their_zones_and_on_their_hosts() -> None:
     make_binding(cluster, "senlin.policy.affinity-1.0")
     assert run("CLUSTER_SCALE_OUT", cluster, count=3).state == "SUCCEEDED"
     assert set(Server.objects.values_list("node__hostname", flat=True)) == {"az1-1", "az1-2", "az2-3"}
+
+
+def test_nodes_that_a_recovery_creates_are_in_their_zones_and_on_their_hosts() -> None:
+    az1, *_ = hosts_in("az1", "az1", "az2", "az3")
+    cluster = cluster_on(az1)
+    Cluster.objects.update(desired_capacity=3)
+    make_binding(cluster, "senlin.policy.zone_placement-1.0", {"zones": [{"name": "az1"}, {"name": "az2"}]})
+    make_binding(cluster, "senlin.policy.affinity-1.0")
+    assert run("CLUSTER_RECOVER", cluster, check_capacity=True).state == "SUCCEEDED"
+    assert set(Server.objects.values_list("node__hostname", flat=True)) == {"az1-1", "az1-2", "az2-3"}
+
+
+@pytest.mark.parametrize("inputs", [{}, {"check_capacity": True}])
+def test_a_recovery_that_creates_no_node_needs_no_place(inputs: dict[str, bool]) -> None:
+    cluster = cluster_on(*hosts_in("az1"))
+    Cluster.objects.update(desired_capacity=1 if inputs else 2)
+    make_binding(cluster, "senlin.policy.affinity-1.0")
+    assert run("CLUSTER_RECOVER", cluster, **inputs).state == "SUCCEEDED"
 
 
 def test_a_plan_that_is_not_feasible_fails_and_creates_nothing() -> None:

@@ -32,6 +32,12 @@ class ClusterRecover(ClusterAction):
     def looks_first(self) -> bool:
         return bool(self.input_parameters.get("check"))
 
+    def prepare(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        """Decide how many nodes come, which the policies then place."""
+        missing = cluster.desired_capacity - cluster.members().count()
+        if self.input_parameters.get("check_capacity") and missing > 0:
+            data.setdefault("creation", {"count": missing})
+
     def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
         recovered = data.get("health", {}).get("recover_action")
         operation = self.input_parameters.get("operation") or recovered or Operation.RECREATE
@@ -43,9 +49,8 @@ class ClusterRecover(ClusterAction):
             "operation": operation,
             "nodes": [str(uuid) for uuid in broken.values_list("uuid", flat=True)],
         }
-        missing = cluster.desired_capacity - members.count()
-        if self.input_parameters.get("check_capacity") and missing > 0:
-            decide_growth(data, missing)
+        if "creation" in data:
+            decide_growth(data, data["creation"]["count"])
 
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
         if "creation" not in data:

@@ -53,11 +53,14 @@ class ClusterUpdate(ClusterAction):
             cluster.profile = find_profile(self.new_profile, lock=True)
 
     def plan(self) -> Sequence[ProposedAction]:
+        """Plan all steps, or, where a pause is made between them, the first: the others follow when they are due."""
         cluster = self.cluster()
         data = self.decision(cluster)
         planned: list[ProposedAction] = []
         before: list[UUID] = []
-        for step in steps_of(data):
+        # What is planned can not be told to begin a while after its parents have ended: `go_on` derives it then.
+        steps = steps_of(data)[: 1 if pause_of(data) else None]
+        for step in steps:
             actions = self.updates(step, parents=before)
             planned += actions
             before = [action.uuid for action in actions] or before
@@ -77,7 +80,7 @@ class ClusterUpdate(ClusterAction):
         """Begin the next step after its pause, which holds no worker. A step that failed is the last."""
         derived = self.context.derived
         done = {str(one.target) for one in derived}
-        pause = self.context.data.get("update", {}).get("pause_time", 0)
+        pause = pause_of(self.context.data)
         if all(one.state in GOOD_ENDS for one in derived):
             for step in steps_of(self.context.data):
                 if not done.intersection(step) and (actions := self.updates(step, delay=pause)):
@@ -92,3 +95,8 @@ class ClusterUpdate(ClusterAction):
 def steps_of(data: dict[str, Any]) -> list[list[str]]:
     """Return which nodes get the new profile in which step."""
     return [list(step) for step in data.get("update", {}).get("plan", [])]
+
+
+def pause_of(data: dict[str, Any]) -> int:
+    """Return for how many seconds it is waited between two steps."""
+    return int(data.get("update", {}).get("pause_time", 0))
