@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.db.models import QuerySet
+
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explain
-from cluster.models import Cluster, Node, Profile
+from cluster.models import Cluster, Node, Profile, Server
 from cluster.profiles import lock
 from plans.models import ActionPlan
 from plans.proposals import propose
@@ -21,7 +23,7 @@ from watcher_site.calling import CallingContext
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.schemas import find_violation
 
-Target = Cluster | Node
+Target = Cluster | Node | Server
 SHOWN = 3
 
 
@@ -82,15 +84,20 @@ def bound_with(thing: Any) -> list[UUID]:
 
 def require_free(action_type: str, thing: Target, others: Iterable[UUID] = ()) -> None:
     """Raise `Conflict`, naming the actions, where something that was asked for is still to be done, or being done."""
-    under_way = ActionPlan.objects.present().filter(state__in=[ActionPlan.State.PENDING, *ActionPlan.RUNNING])
-    # Of what another action derived, that one tells.
-    asked_for = Action.objects.unfinished().filter(action_plan__in=under_way, derived_from=None)
-    found = asked_for.filter(target__in=[str(uuid) for uuid in (thing.uuid, *others)]).order_by("pk")
+    found = asked_for([thing.uuid, *others]).order_by("pk")
     if in_the_way := [str(uuid) for uuid in found.values_list("uuid", flat=True)[:SHOWN]]:
         raise Conflict(
             f"The {action_type} action for target {thing.uuid} conflicts with the following action(s): "
             f"{', '.join(in_the_way)}"
         )
+
+
+def asked_for(things: Iterable[UUID]) -> QuerySet[Action]:
+    """Return what was asked for to be done to these, and is still to be done, or being done."""
+    under_way = ActionPlan.objects.present().filter(state__in=[ActionPlan.State.PENDING, *ActionPlan.RUNNING])
+    # Of what another action derived, that one tells.
+    actions: QuerySet[Action] = Action.objects.unfinished().filter(action_plan__in=under_way, derived_from=None)
+    return actions.filter(target__in=[str(uuid) for uuid in things])
 
 
 def parameters_of(action_type: str, thing: Target, inputs: Mapping[str, Any]) -> dict[str, Any]:

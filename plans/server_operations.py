@@ -10,11 +10,13 @@ from cluster.drivers.rules import REBUILT
 from cluster.models import Server
 from cluster.servers import forget_unplaced, request_server
 from plans.models import ActionPlan
+from plans.operations import asked_for, require_free
 from plans.proposals import propose
 from watcher_site.calling import CallingContext
 from watcher_site.refusals import Conflict, NotFound
 
 State = Server.State
+DELETE = "delete_server"
 RESETTABLE = (State.ACTIVE.value, State.ERROR.value)
 
 
@@ -31,10 +33,20 @@ def create_server(attributes: Mapping[str, Any], project_id: str, caller: Callin
     return server
 
 
+@transaction.atomic
 def delete_server(server: Server, caller: CallingContext) -> None:
-    """Have a server deleted: one that is nowhere is gone when this returns. Raises: `NotFound`."""
-    if not forget_unplaced(server):
-        operate("delete_server", server, caller)
+    """Have a server deleted, whatever else is to be done to it: one that is nowhere is gone when this returns.
+
+    Whoever asks again, while that is still to be done, asks for nothing new. Raises: `NotFound`.
+    """
+    if not forget_unplaced(server) and not is_to_be_deleted(server):
+        operate(DELETE, server, caller)
+
+
+def is_to_be_deleted(server: Server) -> bool:
+    """Say whether it will be deleted in any case: not only while others need its room, in a plan that goes on."""
+    deletions = asked_for([server.uuid]).filter(action_type=DELETE, input_parameters__needed_for__isnull=True)
+    return deletions.exclude(action_plan__state=ActionPlan.State.CANCELLING).exists()
 
 
 @transaction.atomic
@@ -43,13 +55,14 @@ def rebuild_server(server: Server, image: str | None, caller: CallingContext) ->
 
     Raises:
         NotFound: it was deleted meanwhile.
-        Conflict: something else is under way on it, or its state is none to be rebuilt from.
+        Conflict: something else is under way on it, or was asked for, or its state is none to be rebuilt from.
     """
     standing = lock(server)
     if standing.task_state:
         refuse("rebuild", standing, "task_state", standing.task_state)
     if standing.has_run and standing.state not in REBUILT:
         refuse("rebuild", standing, "vm_state", standing.state)
+    require_free("rebuild", standing)
     parameters = {"image": image} if image else {}
     return operate("rebuild", standing, caller, **parameters)
 

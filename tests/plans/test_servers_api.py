@@ -1,13 +1,17 @@
 """Servers through the API: who sees which, what is asked for, and what becomes of it."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from actions.models import Action
+from actions.proposals import ProposedAction
 from cluster.models import Server
+from plans.models import ActionPlan
+from plans.proposals import propose
 from tests.api import Caller, fault
 from tests.builders import make_flavor, make_node, make_server
 from tests.plans.inline import run_waiting
@@ -243,7 +247,65 @@ def test_a_server_that_runs_is_deleted_by_an_action(api: Caller) -> None:
     assert api.get(path(server)).status_code == 404
 
 
+def plan_of(server: Server, kind: str, state: str = "PENDING", **parameters: Any) -> ActionPlan:
+    """Make a plan of one action on a server."""
+    action = ProposedAction(kind, {"resource_id": str(server.uuid), **parameters})
+    made = propose([action])
+    ActionPlan.objects.filter(pk=made.pk).update(state=state)
+    return made
+
+
+def test_who_deletes_a_server_twice_has_it_deleted_once(api: Caller) -> None:
+    server = make_server(node=make_node())
+    assert [api.delete(path(server)).status_code for _ in range(2)] == [204, 204]
+    assert Action.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "parameters"), [("CANCELLING", {}), ("RECOMMENDED", {}), ("ONGOING", {"needed_for": [str(UUID(int=1))]})]
+)
+def test_a_deletion_that_may_not_come_about_is_asked_for_again(
+    api: Caller, state: str, parameters: dict[str, Any]
+) -> None:
+    server = make_server(node=make_node())
+    plan_of(server, "delete_server", state, **parameters)
+    assert api.delete(path(server)).status_code == 204
+    assert Action.objects.count() == 2
+
+
+@pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
+def test_a_server_is_deleted_and_reset_whatever_else_waits(api: Caller, state: str) -> None:
+    server = make_server(node=make_node())
+    plan_of(server, "rebuild", state)
+    assert api.post(f"{path(server)}/action", {"os-resetState": {"state": "error"}}).status_code == 202
+    assert api.delete(path(server)).status_code == 204
+    assert Action.objects.count() == 3
+
+
 # Actions
+
+
+def test_a_server_that_is_to_be_rebuilt_is_not_rebuilt_twice(api: Caller) -> None:
+    server = make_server(node=make_node())
+    assert api.post(f"{path(server)}/action", {"rebuild": {}}).status_code == 202
+    answer = api.post(f"{path(server)}/action", {"rebuild": {}})
+    first = Action.objects.get()
+    assert (answer.status_code, str(first.uuid) in fault(answer)) == (409, True), fault(answer)
+    run_waiting()
+    assert api.post(f"{path(server)}/action", {"rebuild": {}}).status_code == 202
+
+
+@pytest.mark.parametrize("kind", ["build", "rebuild", "delete_server"])
+def test_a_server_that_something_is_still_to_be_done_to_is_not_rebuilt(api: Caller, kind: str) -> None:
+    server = make_server(node=make_node())
+    plan_of(server, kind, "ONGOING")
+    assert api.post(f"{path(server)}/action", {"rebuild": {}}).status_code == 409
+
+
+def test_what_is_only_recommended_is_in_the_way_of_no_rebuild(api: Caller) -> None:
+    server = make_server(node=make_node())
+    plan_of(server, "rebuild", "RECOMMENDED")
+    assert api.post(f"{path(server)}/action", {"rebuild": {}}).status_code == 202
 
 
 def test_a_server_that_waits_is_built_by_a_rebuild(api: Caller) -> None:
