@@ -15,6 +15,10 @@ from watcher_site.refusals import Conflict, Invalid
 
 LONGEST_TIMEOUT = 2**31 - 1
 CHANGEABLE = ("name", "profile", "timeout", "metadata")
+# What changes how many nodes there are: a cluster whose creation waits would be created beside it.
+OF_CREATED = frozenset(
+    {"CLUSTER_SCALE_OUT", "CLUSTER_SCALE_IN", "CLUSTER_RESIZE", "CLUSTER_ADD_NODES", "CLUSTER_DEL_NODES"}
+)
 
 
 @transaction.atomic
@@ -129,7 +133,10 @@ def operate(action_type: str, cluster: Cluster, asked: Asked, **inputs: Any) -> 
         NotFound: it was deleted meanwhile.
         Conflict: another operation on it, or on one of its nodes, waits or runs; or it may not be done.
     """
-    return plan_cluster_action(action_type, hold(action_type, cluster, asked), asked, **inputs)
+    standing = hold(action_type, cluster, asked)
+    if standing.status == Cluster.Status.INIT and action_type in OF_CREATED:
+        raise Conflict(f"Cluster {cluster.uuid} has not been created yet: start the plan that creates its nodes.")
+    return plan_cluster_action(action_type, standing, asked, **inputs)
 
 
 def require_sizes(bounds: Bounds, wanted: int) -> None:

@@ -186,3 +186,11 @@ def attempt(to: Any, kind: str, server: Server) -> str | None:
     except CloudError as refusal:
         return str(refusal)
     return None
+
+
+def test_a_server_that_is_rebuilt_from_another_image_says_so() -> None:
+    server = make_server(node=make_node(), image="debian")
+    cloud().rebuild_server(str(server.uuid), "cirros")
+    assert Server.objects.get().image == "cirros"
+    cloud().rebuild_server(str(server.uuid))
+    assert Server.objects.get().image == "cirros"

@@ -69,6 +69,7 @@ def addresses(plan: ActionPlan) -> list[str]:
     lists = (
         "home",
         "audits:list",
+        "audits:waiting",
         "plans:list",
         "actions:list",
         "cluster:nodes",
@@ -100,6 +101,8 @@ def test_every_control_has_a_name_and_no_page_is_wider_than_the_screen(addresses
 
 def test_actions_are_selected_and_skipped_by_keyboard_alone(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
+    # A page behind another has no focus to show.
+    page.bring_to_front()
     page.get_by_label("Select all").focus()
     page.keyboard.press("Space")
     expect(page.get_by_role("button", name="Skip 11 selected")).to_be_enabled()

@@ -399,3 +399,11 @@ def test_a_list_of_members_takes_one_query_whatever_its_length(
     api.get("/goals")
     with django_assert_num_queries(1):
         assert len(api.get("/nodes/detail?cluster=web&limit=1000").json()["nodes"]) == count
+
+
+@pytest.mark.parametrize("operation", ["scale_out", "scale_in"])
+def test_a_cluster_whose_creation_waits_does_not_change_its_size(api: Caller, operation: str) -> None:
+    cluster = make_cluster(status="INIT", desired_capacity=1)
+    answer = api.post(f"/clusters/{cluster.uuid}/{operation}", {})
+    assert (answer.status_code, "has not been created yet" in fault(answer)) == (409, True)
+    assert not Action.objects.exists()
