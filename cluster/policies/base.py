@@ -96,7 +96,10 @@ class PolicyType(ABC):
         """
 
     def post_op(self, check: PolicyCheck) -> None:  # noqa: B027
-        """Do what is due once the action has succeeded. Raises: as `pre_op`."""
+        """Do what is due once the action has succeeded; one that does not decide, also where only some of it did.
+
+        Raises: as `pre_op`.
+        """
 
     def attach(self, cluster: Cluster) -> None:  # noqa: B027
         """Do what is due when a cluster gets it. May be asked twice. Raises: `PolicyRefused`."""

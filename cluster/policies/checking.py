@@ -28,6 +28,7 @@ def check_policies(
     *,
     node: Node | None = None,
     deciding_only: bool = False,
+    acting_only: bool = False,
     left_out: Collection[str] = (),
     checkpoint: Checkpoint = proceed,
 ) -> Data:
@@ -40,6 +41,7 @@ def check_policies(
         save: is given the data after each policy, before the next is asked: whoever goes on after a crash asks those
             that are left.
         deciding_only: leave out policies that do something to the cloud.
+        acting_only: leave out all others.
         left_out, checkpoint: as they have them.
 
     Raises:
@@ -58,7 +60,8 @@ def check_policies(
             policy.require_still(check)
     for policy, check in due:
         asked, uuid = decided.setdefault(ASKED, {}).setdefault(when.value, []), str(check.binding.uuid)
-        if uuid in asked or (policy.decides and is_decided) or (deciding_only and not policy.decides):
+        left_out_now = is_decided or acting_only if policy.decides else deciding_only
+        if uuid in asked or left_out_now:
             continue
         with refusing(check, save):
             policy.pre_op(check) if when is When.BEFORE else policy.post_op(check)

@@ -37,7 +37,7 @@ class LoadBalancing(PolicyType):
         ),
         When.AFTER: frozenset(
             {"CLUSTER_SCALE_OUT", "CLUSTER_ADD_NODES", "CLUSTER_RESIZE", "CLUSTER_RECOVER", "CLUSTER_UPDATE"}
-            | {"NODE_CREATE", "NODE_JOIN", "NODE_RECOVER", "NODE_UPDATE"}
+            | {"CLUSTER_CHECK", "NODE_CREATE", "NODE_JOIN", "NODE_RECOVER", "NODE_UPDATE"}
         ),
     }
     schema = {

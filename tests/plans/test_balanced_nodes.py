@@ -6,12 +6,15 @@ import pytest
 
 from actions.models import Action
 from cluster.balancing.embedded import EmbeddedBalancer
-from cluster.models import BalancingMember, BalancingPool, Cluster, Node
+from cluster.models import BalancingMember, BalancingPool, Cluster, ComputeNode, Node
 from cluster.policies.checking import load
+from plans.applier import Applier
+from plans.models import ActionPlan
 from plans.node_operations import delete_node
 from tests.builders import make_balancing_pool, make_binding, make_node
 from tests.cluster.policies.placed import cluster_on
-from tests.plans.inline import run_waiting
+from tests.plans.clusters import proposed
+from tests.plans.inline import InlineExecutor, run_waiting
 from tests.plans.test_cluster_growth import run
 
 pytestmark = pytest.mark.django_db
@@ -46,14 +49,49 @@ def test_a_node_is_deleted_when_its_connections_have_ended(cluster: Cluster, mon
     assert left.server.uuid == cluster.members().get().physical_id
 
 
-def test_a_node_whose_pool_is_gone_is_not_deleted(cluster: Cluster) -> None:
+def test_a_node_whose_pool_is_gone_is_deleted_all_the_same(cluster: Cluster) -> None:
     BalancingPool.objects.all().soft_delete()
     delete_node(cluster.members().get(index=1))
     run_waiting()
-    assert "Load-balancer pool web not found" in str(Action.objects.get().status_message)
-    assert Node.objects.present().count() == 2
+    assert Action.objects.get().state == "SUCCEEDED"
+    assert Node.objects.present().count() == 1
 
 
 def test_new_nodes_are_put_in(cluster: Cluster) -> None:
     assert run("CLUSTER_SCALE_OUT", cluster, count=2).state == "SUCCEEDED"
     assert BalancingMember.objects.count() == 4
+
+
+def test_those_that_came_are_put_in_also_where_another_one_did_not(cluster: Cluster) -> None:
+    ComputeNode.objects.update(vcpus=3, vcpu_ratio=1)
+    assert run("CLUSTER_SCALE_OUT", cluster, count=2).state == "FAILED"
+    [came] = cluster.members().filter(index__gt=2, status="ACTIVE")
+    assert BalancingMember.objects.filter(server__uuid=came.physical_id, weight=1).exists()
+    assert BalancingMember.objects.count() == 3
+
+
+def test_a_scaling_of_which_a_part_failed_begins_no_cooldown(cluster: Cluster) -> None:
+    spec = {"event": "CLUSTER_SCALE_OUT", "adjustment": {"cooldown": 60}}
+    binding = make_binding(cluster, "senlin.policy.scaling-1.0", spec)
+    ComputeNode.objects.update(vcpus=3, vcpu_ratio=1)
+    assert run("CLUSTER_SCALE_OUT", cluster, count=2).state == "FAILED"
+    binding.refresh_from_db()
+    assert binding.last_op is None
+
+
+def test_a_check_puts_back_those_that_run_and_were_about_to_leave(cluster: Cluster) -> None:
+    BalancingMember.objects.update(connections=5)
+    scaling = proposed("CLUSTER_SCALE_IN", cluster)
+    applier = Applier(InlineExecutor())
+    for _ in range(5):
+        applier.advance()
+        applier.collect(0)
+    assert BalancingMember.objects.filter(weight=0).count() == 1
+    ActionPlan.objects.get(pk=scaling.pk).abandon("alice")
+    applier.look()
+    applier.advance()
+    applier.collect(0)
+    applier.stop()
+    assert ActionPlan.objects.get(pk=scaling.pk).state == "CANCELLED"
+    assert run("CLUSTER_CHECK", cluster).state == "SUCCEEDED"
+    assert list(BalancingMember.objects.values_list("weight", flat=True)) == [1, 1]

@@ -4,7 +4,7 @@ import pytest
 
 from actions.models import Action
 from cluster.models import Cluster, Node, Server
-from tests.builders import make_binding, make_cluster
+from tests.builders import make_binding, make_cluster, make_node
 from tests.cluster.policies.placed import cluster_on, hosts_in
 from tests.plans.test_cluster_growth import again, run
 
@@ -21,7 +21,8 @@ def test_new_servers_are_in_their_zones_and_on_their_hosts() -> None:
 
 
 def test_nodes_that_a_recovery_creates_are_in_their_zones_and_on_their_hosts() -> None:
-    az1, *_ = hosts_in("az1", "az1", "az2", "az3")
+    az1, *_ = hosts_in("az1", "az1", "az2")
+    make_node("roomy", zone="az3", vcpus=100, memory=10**6, disk=10**4)
     cluster = cluster_on(az1)
     Cluster.objects.update(desired_capacity=3)
     make_binding(cluster, "senlin.policy.zone_placement-1.0", {"zones": [{"name": "az1"}, {"name": "az2"}]})

@@ -185,9 +185,9 @@ class ClusterAction(ActionType, ABC):
             return Outcome(Answer.OK)
         data = dict(self.context.data)
         self.complete(cluster, data)
-        failed = [one for one in self.context.derived if one.state in (Action.State.FAILED, Action.State.CANCELLED)]
-        if not failed:
-            self.context.save_data(ask_policies(self, When.AFTER, cluster, data))
+        failed = any(one.state in (Action.State.FAILED, Action.State.CANCELLED) for one in self.context.derived)
+        # What acts on the cloud is due for those that came to be, too.
+        self.context.save_data(ask_policies(self, When.AFTER, cluster, data, acting_only=failed))
         self.settle()
         return Outcome(Answer.OK)
 

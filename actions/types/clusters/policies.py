@@ -19,6 +19,7 @@ def ask_policies(
     *,
     node: Node | None = None,
     deciding_only: bool = False,
+    acting_only: bool = False,
     left_out: Collection[str] = (),
 ) -> Data:
     """Ask those that have not been asked yet, and return the action's data with their decisions, saved after each.
@@ -36,6 +37,7 @@ def ask_policies(
             *(when, cluster, action.name, inputs, data, context.save_data),
             node=node,
             deciding_only=deciding_only,
+            acting_only=acting_only,
             left_out=left_out,
             checkpoint=context.checkpoint,
         )

@@ -82,7 +82,11 @@ def test_when_it_is_detached_all_are_taken_out_and_others_stay(
 
 
 @pytest.mark.parametrize(
-    "action_type", ["CLUSTER_SCALE_OUT", "CLUSTER_ADD_NODES", "CLUSTER_RESIZE", "CLUSTER_RECOVER", "CLUSTER_UPDATE"]
+    "action_type",
+    [
+        *("CLUSTER_SCALE_OUT", "CLUSTER_ADD_NODES", "CLUSTER_RESIZE"),
+        *("CLUSTER_RECOVER", "CLUSTER_UPDATE", "CLUSTER_CHECK"),
+    ],
 )
 def test_after_growing_those_that_are_active_are_put_in(cluster: Cluster, action_type: str) -> None:
     bind(cluster, *servers(cluster, 1))
