@@ -15,6 +15,7 @@ PAGES = {
     "actions": "actions:detail",
     "clusters": "clusters:detail",
     "nodes": "cluster:member",
+    "servers": "cluster:server",
     "profiles": "cluster:profile",
     "policies": "cluster:policy",
 }

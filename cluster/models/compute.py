@@ -73,8 +73,9 @@ class ComputeNode(Record):
 
     class Meta:
         ordering = ["hostname"]
-        # What the console's list is sorted and filtered by.
+        # What the console's list is sorted and filtered by; servers are asked for by their host, deleted ones as well.
         indexes = [
+            models.Index("hostname", "id", name="compute_node_any_hostname"),
             models.Index("zone", "id", name="compute_node_zone"),
             models.Index("state", "status", "id", name="compute_node_state"),
             models.Index("status", "id", name="compute_node_status"),
@@ -245,6 +246,7 @@ class Server(Record):
             models.Index("disk", "id", name="server_disk"),
             models.Index("task_state", "id", name="server_task_state"),
             models.Index("project_id", "id", name="server_project_id"),
+            models.Index("flavor", "id", name="server_flavor"),
             models.Index("created_at", "id", name="server_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="server_updated_at"),
         ]

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.api import Caller
-from tests.builders import make_plan
+from tests.builders import make_plan, make_server
 
 pytestmark = pytest.mark.django_db
 
@@ -21,12 +21,18 @@ def test_the_root_ignores_version_headers(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "extra"), [("1.0", set()), ("1.3", {"data_model"}), ("1.4", {"data_model", "webhooks"})]
+    ("version", "extra"),
+    [
+        ("1.0", set()),
+        ("1.3", {"data_model"}),
+        ("1.7", {"data_model", "webhooks"}),
+        ("1.8", {"data_model", "webhooks", "servers"}),
+    ],
 )
 def test_version_1_lists_the_collections_that_it_has(cloud_admin: User, version: str, extra: set[str]) -> None:
     answer = Caller(cloud_admin, version).get("/").json()
     assert {"audits", "action_plans", "services"} < answer.keys()
-    assert answer.keys() & {"data_model", "webhooks"} == extra
+    assert answer.keys() & {"data_model", "webhooks", "servers"} == extra
 
 
 def test_version_1_needs_a_login(client: Client) -> None:
@@ -42,6 +48,12 @@ def test_a_browser_that_follows_a_bookmark_comes_to_the_page(client: Client) -> 
     plan = make_plan()
     answer = client.get(f"/action_plans/{plan.uuid}", headers={"Accept": "text/html"})
     assert (answer.status_code, answer["Location"]) == (302, f"/console/plans/{plan.uuid}/")
+
+
+def test_a_browser_that_follows_the_bookmark_of_a_server_comes_to_its_page(client: Client) -> None:
+    server = make_server()
+    answer = client.get(f"/servers/{server.uuid}", headers={"Accept": "text/html"})
+    assert (answer.status_code, answer["Location"]) == (302, f"/console/servers/{server.uuid}/")
 
 
 def test_a_client_that_follows_a_bookmark_comes_to_the_object(api: Caller) -> None:

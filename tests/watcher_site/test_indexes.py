@@ -1,5 +1,6 @@
 """Every sort that the API or the console offers on a column of its own is served by an index, in both directions."""
 
+import re
 from typing import Any
 
 import pytest
@@ -15,11 +16,13 @@ from actions.views import ActionList
 from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
 from audits.views import AuditList
 from cluster.api import ProfileView
+from cluster.models import Server
 from cluster.policies_api import PolicyView
 from plans.api import ActionPlanView
 from plans.clusters_api import ClusterView
 from plans.models import ActionPlan
 from plans.nodes_api import NodeView
+from plans.servers_api import ServerView
 from plans.views import ActionPlanList
 from watcher_site.api.paging import Page, SortKey
 from watcher_site.api.services import ServiceView
@@ -37,6 +40,7 @@ VIEWS = [
     PolicyView,
     ProfileView,
     ScoringEngineView,
+    ServerView,
     ServiceView,
     StrategyView,
 ]
@@ -123,6 +127,12 @@ def test_a_choice_of_the_console_is_found_by_an_index(page: Any, name: str) -> N
     column = page.filterset_class.base_filters[name].field_name
     first = [index.expressions[0] for index in page.model._meta.indexes]
     assert column in {expression.name for expression in first if isinstance(expression, F)}
+
+
+@pytest.mark.parametrize("column", ["name", "state", "project_id", "flavor", "node__hostname"])
+def test_servers_that_are_asked_for_by_what_they_are_are_found_by_an_index(column: str) -> None:
+    plan = explain(Server.objects.order_by().filter(**{column: "x"}))
+    assert re.search(rf"Index Cond: .*\b{column.rpartition('__')[2]}\b", plan), plan
 
 
 def test_the_plans_that_continue_one_are_found_by_an_index_deleted_or_not() -> None:

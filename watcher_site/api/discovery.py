@@ -22,6 +22,7 @@ COLLECTIONS: dict[str, versions.Version] = {
     "services": (1, 0),
     "data_model": (1, 3),
     "webhooks": (1, 4),
+    "servers": (1, 8),
     "profiles": (1, 12),
     "nodes": (1, 12),
     "policies": (1, 12),
