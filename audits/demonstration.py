@@ -9,7 +9,7 @@ from django.db import transaction
 
 from audits.audit_templates import create_audit_template
 from audits.creation import create_audit
-from audits.demonstration_cluster import delete_clusters, make_cluster, servers_of_nodes
+from audits.demonstration_cluster import delete_clusters, make_cluster, servers_of_nodes, strange_clusters
 from audits.engine import DecisionEngine
 from audits.models import Audit, AuditTemplate
 from cluster.json_lines import parse
@@ -90,7 +90,8 @@ def read() -> dict[str, Any]:
 
 
 def strangers(document: dict[str, Any]) -> Iterator[str]:
-    """Yield what of the cloud neither the demonstration nor a cluster brought, were it deleted since."""
+    """Yield what the demonstration did not bring: clusters and nodes, and of the cloud also what was deleted since."""
+    yield from strange_clusters()
     made = servers_of_nodes()
     for collection, model in KINDS.items():
         own = {UUID(item["uuid"]) for item in document[collection]} | made

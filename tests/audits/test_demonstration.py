@@ -15,6 +15,7 @@ from cluster.models import (
     ComputeNode,
     Flavor,
     HostAggregate,
+    Node,
     Policy,
     PolicyBinding,
     Pool,
@@ -22,9 +23,10 @@ from cluster.models import (
     StorageNode,
     Volume,
 )
+from plans.cluster_operations import create_cluster, delete_cluster
 from plans.cluster_resizing import scale_out
 from plans.models import ActionPlan
-from tests.builders import make_node
+from tests.builders import make_cluster, make_member, make_node, make_profile
 from tests.plans.inline import run_waiting
 from watcher_site.models import Service
 
@@ -207,3 +209,40 @@ def test_its_cluster_can_grow_and_is_as_it_was_when_loaded_again() -> None:
     load("--again")
     assert (Cluster.objects.present().get().members().count(), Server.objects.present().count()) == (4, 40)
     assert Policy.objects.count() == 1
+
+
+def test_clusters_that_people_made_are_never_deleted() -> None:
+    load()
+    ours = make_cluster("shop of ours", size=1)
+    with pytest.raises(CommandError, match="holds cluster shop of ours, which is none of the demonstration's"):
+        load("--again")
+    assert list(Cluster.objects.present().values_list("name", flat=True)) == ["shop of ours", "web"]
+    assert ours.members().count() == 1
+
+
+def test_nodes_that_people_made_are_never_deleted() -> None:
+    load()
+    make_member("node of ours")
+    with pytest.raises(CommandError, match="holds node node of ours, which is none of the demonstration's"):
+        load("--again")
+    assert Node.objects.present().count() == 5
+
+
+def test_its_nodes_that_left_their_cluster_and_its_cluster_of_another_name_are_its_own() -> None:
+    load()
+    Cluster.objects.update(name="shop")
+    Node.objects.filter(index=1).update(cluster=None, index=-1)
+    load("--again")
+    assert [cluster.name for cluster in Cluster.objects.present()] == ["web"]
+    assert Node.objects.present().count() == 4
+
+
+def test_a_cluster_that_people_deleted_is_no_hindrance() -> None:
+    load()
+    make_profile("ours")
+    create_cluster("ours", "ours", desired_capacity=1)
+    run_waiting()
+    delete_cluster(Cluster.objects.get(name="ours"), force=True)
+    run_waiting()
+    load("--again")
+    assert [cluster.name for cluster in Cluster.objects.present()] == ["web"]
