@@ -43,7 +43,8 @@ class Overview(Page, TemplateView):
 
 
 def of_plans() -> dict[str, Any]:
-    plans = ActionPlan.objects.present().with_progress().select_related("audit", "strategy").order_by("-pk")
+    listed = ActionPlan.objects.present().with_progress().with_operation()
+    plans = listed.select_related("audit", "strategy").order_by("-pk")
     return {
         "plan_counts": by_state(ActionPlan.objects.present()),
         "to_decide": plans.filter(state=ActionPlan.State.RECOMMENDED)[:SHOWN],

@@ -5,8 +5,9 @@ from typing import Any, Self
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, OuterRef, Q, Subquery
-from django.db.models.functions import Coalesce, Now
+from django.db.models import Case, Count, OuterRef, Q, Subquery, TextField, Value, When
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce, Concat, Now, Trim
 from django.utils import timezone
 
 from actions.models import Action
@@ -69,6 +70,16 @@ class ActionPlanQuerySet(RecordQuerySet):
             finished_actions=number(Q(state__in=Action.CARRIED_OUT)),
             skipped_actions=number(Q(state=Action.State.SKIPPED)),
         )
+
+    def with_operation(self) -> Self:
+        """Add to each plan that no audit proposed what a person asked for: ``operation``, a type and a name.
+
+        That is the first action that no other derived.
+        """
+        asked_for = Action.objects.present().filter(action_plan=OuterRef("pk"), derived_from=None).order_by("pk")
+        name = Coalesce(KeyTextTransform("resource_name", "input_parameters"), Value(""), output_field=TextField())
+        words = asked_for.values(words=Trim(Concat("action_type", Value(" "), name, output_field=TextField())))[:1]
+        return self.annotate(operation=Case(When(audit=None, then=Subquery(words)), output_field=TextField()))
 
     def adopt(self, applier: Service) -> bool:
         """Take over the one plan that this queryset holds if it is free, and say whether this applier was first.

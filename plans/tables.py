@@ -31,9 +31,17 @@ class PlanStateColumn(StateColumn):
         return format_html('{}<br><span class="secondary">{} {}</span>', badge, what, until(opening))
 
 
+class PlanColumn(UUIDColumn):
+    """The plan, and what it was asked for, where no audit proposed it."""
+
+    def render(self, value: Any, record: Any = None) -> SafeString:
+        link, operation = super().render(value), getattr(record, "operation", None)
+        return format_html('{}<br><span class="secondary">{}</span>', link, operation) if operation else link
+
+
 class ActionPlanTable(tables.Table):
     state = PlanStateColumn()
-    uuid = UUIDColumn("plans:detail", verbose_name="plan", orderable=False)
+    uuid = PlanColumn("plans:detail", verbose_name="plan", orderable=False)
     audit = NameColumn(
         accessor="audit__name",
         verbose_name="audit",

@@ -39,7 +39,8 @@ class ActionPlanList(ListPage):
     guidance = "An audit proposes a plan. Create an audit, and what it proposes appears here."
 
     def get_queryset(self) -> QuerySet[ActionPlan]:
-        return ActionPlan.objects.present().with_progress().select_related("audit", "strategy").order_by("-pk")
+        plans = ActionPlan.objects.present().with_progress().with_operation()
+        return plans.select_related("audit", "strategy").order_by("-pk")
 
 
 class ActionPlanPage(RecordPage):
@@ -52,7 +53,7 @@ class ActionPlanPage(RecordPage):
         return ["plans/_progress.html" if getattr(self.request, "htmx", False) else "plans/actionplan_detail.html"]
 
     def get_queryset(self) -> QuerySet[ActionPlan]:
-        return super().get_queryset().select_related("audit__goal", "strategy", "continues")
+        return super().get_queryset().with_operation().select_related("audit__goal", "strategy", "continues")
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         plan: ActionPlan = self.object

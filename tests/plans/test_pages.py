@@ -12,8 +12,10 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from actions.models import Action, ActionEvent
+from actions.proposals import ProposedAction
 from plans.models import ActionPlan
-from tests.builders import make_audit, make_plan, make_strategy
+from plans.proposals import propose
+from tests.builders import make_audit, make_cluster, make_plan, make_strategy
 from watcher_site.models import Service
 
 
@@ -315,3 +317,11 @@ def test_how_long_an_action_sleeps_is_shown_in_seconds(administrator: Client) ->
     plan.actions.update(action_type="sleep", input_parameters={"duration": 25})
     (cell,) = re.findall(r"<div>([^<]*)<span class=\"manner\">([^<]*)<", page(administrator, plan))
     assert (cell[0].strip(), cell[1]) == ("", "25 s")
+
+
+def test_a_plan_that_no_audit_proposed_says_what_it_was_asked_for(administrator: Client) -> None:
+    cluster = make_cluster("shop")
+    inputs = {"resource_id": str(cluster.uuid), "resource_name": "shop"}
+    plan = propose([ProposedAction("CLUSTER_SCALE_OUT", inputs), ProposedAction("nop", {"message": "x"})])
+    for address in (reverse("plans:list"), reverse("home"), reverse("plans:detail", args=[plan.uuid])):
+        assert "CLUSTER_SCALE_OUT shop" in administrator.get(address).content.decode()
