@@ -35,12 +35,14 @@ def create_node(
         Invalid: the message names the field and the rule.
         Conflict: another operation on the cluster waits or runs, or it has as many nodes as it may.
     """
+    named = None if profile is None else profile_named(profile)  # Profiles are locked before clusters.
     joined = cluster_to_join(cluster, asked) if cluster else None
-    if profile is None and joined is None:
+    made_from = named or (joined.profile if joined else None)
+    if made_from is None:
         raise Invalid("profile: must be there, unless cluster is.")
     node = Node(
         name=checked_name(name),
-        profile=joined.profile if joined and profile is None else profile_named(str(profile)),
+        profile=made_from,
         role=checked_role(role),
         metadata=checked_metadata(metadata),
     )

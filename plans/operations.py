@@ -1,7 +1,7 @@
 """What people have done to clusters and nodes: each operation is a plan of one action.
 
 Of two who ask at once the second finds what the first asked for: whoever asks holds the row of the cluster, and then
-those of the nodes, until the plan is written.
+those of the nodes, until the plan is written. `cluster.models.locks` has the order of all rows that are locked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

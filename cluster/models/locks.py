@@ -1,4 +1,8 @@
-"""Locks on clusters and nodes: what keeps two actions from being done to one of them at the same time."""
+"""Locks on clusters and nodes: what keeps two actions from being done to one of them at the same time.
+
+Rows that one transaction locks are locked in one order, so that no two wait for each other: profiles and policies,
+then clusters, then nodes.
+"""
 
 from django.db import models
 from django.db.models import Q

@@ -104,5 +104,9 @@ class PolicyType(ABC):
     def attach(self, cluster: Cluster) -> None:  # noqa: B027
         """Do what is due when a cluster gets it. May be asked twice. Raises: `PolicyRefused`."""
 
+    def give_up_attaching(self, cluster: Cluster) -> None:
+        """Undo what an `attach` did that came to no good end. May be asked twice. Raises: `PolicyRefused`."""
+        self.detach(cluster)
+
     def detach(self, cluster: Cluster) -> None:  # noqa: B027
         """Do what is due when a cluster loses it. May be asked twice. Raises: `PolicyRefused`."""

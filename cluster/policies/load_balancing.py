@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from django.db.models import Q
 
-from cluster.balancing.base import BalancingPoolNotFound, balancer
-from cluster.drivers.base import Checkpoint, CloudBusy, CloudError, proceed
+from cluster.balancing.base import Balancer, BalancingPoolNotFound, balancer
+from cluster.drivers.base import Checkpoint, CloudBusy, CloudError, ServerNotFound, proceed
 from cluster.models import Cluster, Node
 from cluster.models.balancing import LAST_PORT
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
@@ -86,6 +86,10 @@ class LoadBalancing(PolicyType):
         """Take out all, and those whose nodes were deleted before."""
         self.take_out(cluster.nodes.filter(Q(deleted_at=None) | Q(data__has_key=POOLED)))
 
+    def give_up_attaching(self, cluster: Cluster) -> None:
+        """Take out at once those that were put in, and leave those that were in it before."""
+        self.take_out(cluster.nodes.filter(data__has_key=POOLED), seconds_to_end=0)
+
     def put_in(self, nodes: Iterable[Node], checkpoint: Checkpoint = proceed) -> None:
         """Have the pool hold the servers of those that are ACTIVE, and none that one of these had before."""
         pool, load = self.spec["pool"], balancer()
@@ -97,19 +101,28 @@ class LoadBalancing(PolicyType):
                     load.remove_member(pool["id"], former, checkpoint=checkpoint)
             entering = [node for node in standing if is_serving(node) and server_of(node) not in serving]
             note(entering, {node.pk: {"server": server_of(node)} for node in entering})
-            for node in entering:
-                load.add_member(
-                    pool["id"],
-                    str(node.physical_id),
-                    pool["protocol_port"],
-                    subnet=pool.get("subnet"),
-                    checkpoint=checkpoint,
-                )
+            gone = [node for node in entering if not self.add(load, node, checkpoint)]
+        note(gone, {})
 
-    def take_out(self, nodes: Iterable[Node], checkpoint: Checkpoint = proceed) -> None:
+    def add(self, load: Balancer, node: Node, checkpoint: Checkpoint) -> bool:
+        """Have the pool hold the server of a node, and say whether there is one."""
+        pool = self.spec["pool"]
+        where = (pool["id"], str(node.physical_id), pool["protocol_port"])
+        try:
+            load.add_member(*where, subnet=pool.get("subnet"), checkpoint=checkpoint)
+        except ServerNotFound:
+            return False
+        return True
+
+    def take_out(
+        self, nodes: Iterable[Node], checkpoint: Checkpoint = proceed, seconds_to_end: int | None = None
+    ) -> None:
         """Have the pool hold none of their servers any more. One that is gone holds none.
 
         All of them begin to leave before any is waited for.
+
+        Args:
+            seconds_to_end: how long their connections may last, where that is not as the policy says.
 
         Raises:
             CloudBusy: some still have connections, and time to end them.
@@ -118,9 +131,10 @@ class LoadBalancing(PolicyType):
         with refusing():
             load = balancer()
             for node in leaving:
+                grace = self.time_for(node) if seconds_to_end is None else seconds_to_end
                 for server in {server_of(node), pooled(node)} - {None}:
                     try:
-                        load.remove_member(self.spec["pool"]["id"], str(server), self.time_for(node), checkpoint)
+                        load.remove_member(self.spec["pool"]["id"], str(server), grace, checkpoint)
                     except BalancingPoolNotFound:
                         break
                     except CloudBusy as busy:

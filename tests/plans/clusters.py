@@ -1,7 +1,10 @@
 """Clusters on the embedded cloud, and actions that are done to them to their end."""
 
+import pytest
+
 from actions.models import Action
 from actions.proposals import ProposedAction
+from actions.types.clusters.clusters import ClusterAction
 from cluster.models import Cluster, Node, Server
 from plans.models import ActionPlan
 from plans.proposals import propose
@@ -32,6 +35,17 @@ def create_cluster(size: int, name: str = "a cluster", **columns: object) -> Clu
 
 def again(cluster: Cluster) -> Cluster:
     return Cluster.objects.get(pk=cluster.pk)
+
+
+def write_before_the_lock(monkeypatch: pytest.MonkeyPatch, **columns: object) -> None:
+    """Have somebody else write into the rows of clusters when an action has read its one, and not locked it yet."""
+    lock = ClusterAction.lock
+
+    def lock_late(action: ClusterAction, cluster: Cluster) -> str | None:
+        Cluster.objects.update(**columns)
+        return lock(action, cluster)
+
+    monkeypatch.setattr(ClusterAction, "lock", lock_late)
 
 
 def statuses(cluster: Cluster) -> list[str]:

@@ -1,11 +1,16 @@
 """Clusters are created and grow: by actions that derive those of their nodes."""
 
+from typing import Any
+
 import pytest
 
 from actions.models import Action
-from cluster.models import Node, Server
+from actions.types.base import ActionType
+from actions.types.clusters import clusters
+from cluster.models import Cluster, Node, Server
+from cluster.policies.base import When
 from tests.builders import make_cluster, make_node
-from tests.plans.clusters import again, run
+from tests.plans.clusters import again, run, write_before_the_lock
 
 pytestmark = pytest.mark.django_db
 
@@ -45,3 +50,27 @@ def test_a_creation_that_finds_no_room_leaves_a_cluster_that_says_how_many_nodes
     assert standing.status == "ERROR"
     assert standing.status_reason == "CLUSTER_CREATE: number of active nodes is 0, below min_size (1)"
     assert cluster.members().filter(status="ERROR").count() == 2
+
+
+def test_what_was_written_of_a_cluster_before_the_lock_was_taken_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_node()
+    cluster = make_cluster(size=1)
+    write_before_the_lock(monkeypatch, name="renamed", next_index=7, max_size=5)
+    assert run("CLUSTER_SCALE_OUT", cluster).state == "SUCCEEDED"
+    standing = again(cluster)
+    assert (standing.name, standing.next_index, standing.max_size) == ("renamed", 8, 5)
+
+
+def test_what_is_written_of_a_cluster_while_its_policies_are_asked_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_node()
+    cluster = make_cluster(size=1)
+    ask = clusters.ask_policies
+
+    def ask_long(action: ActionType, when: When, *arguments: Any, **options: Any) -> Any:
+        if when == When.BEFORE:
+            Cluster.objects.update(metadata={"owner": "alice"})
+        return ask(action, when, *arguments, **options)
+
+    monkeypatch.setattr(clusters, "ask_policies", ask_long)
+    assert run("CLUSTER_SCALE_OUT", cluster).state == "SUCCEEDED"
+    assert again(cluster).metadata == {"owner": "alice"}

@@ -10,7 +10,7 @@ from actions.types.clusters.cluster_attach_policy import ClusterAttachPolicy
 from cluster.models import Cluster, Policy, PolicyBinding
 from plans.models import ActionPlan
 from tests.builders import make_cluster, make_policy
-from tests.plans.clusters import again, origin, proposed, run
+from tests.plans.clusters import again, origin, proposed, run, write_before_the_lock
 from tests.plans.inline import run_waiting
 from tests.plans.kills import kill_at_every_statement
 from tests.plans.recording_policy import Recording, Several
@@ -168,6 +168,14 @@ def test_two_that_attach_one_policy_attach_it_once(cluster: Cluster, policy: Pol
     assert len(bindings()) == 1
 
 
+def test_what_was_written_of_the_cluster_before_the_lock_was_taken_stays(
+    cluster: Cluster, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_before_the_lock(monkeypatch, name="renamed", desired_capacity=4)
+    assert attach(cluster, policy).state == "SUCCEEDED"
+    assert (again(cluster).name, again(cluster).desired_capacity) == ("renamed", 4)
+
+
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_cluster_has_a_policy_once_whenever_its_applier_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +212,7 @@ def attaching_now(cluster: Cluster, policy: Policy) -> Callable[[], bool]:
         action = make("CLUSTER_ATTACH_POLICY", inputs, ActionContext())
         assert isinstance(action, ClusterAttachPolicy)
         try:
-            action.begin(again(cluster), {})
+            action.begin({})
         except ActionFailed:
             return False
         return True

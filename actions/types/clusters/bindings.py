@@ -33,15 +33,15 @@ class PolicyAction(ClusterAction, ABC):
         return dict(self.context.data)
 
     def execute(self) -> Outcome:
-        cluster = self.cluster()
-        if in_the_way := self.lock(cluster):
+        if in_the_way := self.lock(self.cluster()):
             return Outcome(Answer.RETRY, in_the_way)
         if not self.context.data.get(BEGUN):
+            cluster = self.cluster()  # Before the lock it was somebody else's to change.
             try:
                 self.reach_out(cluster, self.policy())
             except PolicyRefused as refusal:
                 raise ActionFailed(f"Policy check failure: {refusal}") from refusal
-            self.begin(cluster, self.decision(cluster))
+            self.begin(self.decision(cluster))
         return DONE
 
     @property

@@ -4,12 +4,15 @@ from typing import Any
 
 from actions.types.base import UUID_SCHEMA, ActionFailed
 from actions.types.clusters.bindings import BOUND, PolicyAction, type_of
+from actions.types.clusters.clusters import BEGUN
 from actions.types.clusters.nodes import schema_of
 from cluster.models import Cluster, Policy, PolicyBinding
-from cluster.policies.base import PolicyType
+from cluster.policies.base import PolicyRefused, PolicyType
 from cluster.policy_records import lock_policy
 
 ATTACHED = "Policy already attached."
+REACHED_OUT = "reached_out"
+"""The key in an action's data that says that the policy may have done something in the cloud."""
 
 
 class ClusterAttachPolicy(PolicyAction):
@@ -23,13 +26,22 @@ class ClusterAttachPolicy(PolicyAction):
         policy_type = type_of(policy)
         if not self.find_binding(cluster):
             require_single(cluster, policy, policy_type)
-            policy_type(policy.spec).attach(cluster)
+            if self.is_enabled:
+                self.context.save_data({**self.context.data, REACHED_OUT: True})
+                policy_type(policy.spec).attach(cluster)
+
+    @property
+    def is_enabled(self) -> bool:
+        return bool(self.input_parameters.get("enabled", True))
+
+    def hold(self) -> None:
+        """Have the policy not be deleted meanwhile."""
+        lock_policy(self.policy())
 
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        # It is not deleted meanwhile; and of two who attach at once, the second sees what the first did.
-        policy = lock_policy(self.policy())
+        # Of two who attach at once, the second sees what the first did.
+        policy = self.policy()
         policy_type = type_of(policy)
-        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
         if self.find_binding(cluster):
             self.context.outputs["reason"] = ATTACHED
             return
@@ -38,8 +50,19 @@ class ClusterAttachPolicy(PolicyAction):
             cluster=cluster,
             policy=policy,
             priority=self.input_parameters.get("priority", policy_type.priority),
-            enabled=self.input_parameters.get("enabled", True),
+            enabled=self.is_enabled,
         )
+
+    def post_condition(self) -> None:
+        """Where the policy was refused half-way, or put off once too often, nothing of it is left."""
+        cluster, data = self.find(), self.context.data
+        if cluster is None or not data.get(REACHED_OUT) or data.get(BEGUN) or self.find_binding(cluster):
+            return
+        policy = self.policy()
+        try:
+            type_of(policy)(policy.spec).give_up_attaching(cluster)
+        except PolicyRefused as refusal:
+            raise ActionFailed(f"Policy check failure: {refusal}") from refusal
 
 
 def require_single(cluster: Cluster, policy: Policy, policy_type: type[PolicyType]) -> None:

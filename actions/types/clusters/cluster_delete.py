@@ -45,13 +45,13 @@ class ClusterDelete(ClusterAction):
             more = " and others" if len(left) > SHOWN else ""
             return Outcome(Answer.ERROR, f"Cluster {self.uuid} still has nodes: {', '.join(left[:SHOWN])}{more}")
         self.detach_policies(cluster)
-        self.remove(cluster)
+        self.remove()
         return Outcome(Answer.OK)
 
     @transaction.atomic
-    def remove(self, cluster: Cluster) -> None:
+    def remove(self) -> None:
         """Delete its row, whatever the status has come to say meanwhile."""
-        standing = Cluster.objects.present().select_for_update(no_key=True).filter(pk=cluster.pk).first()
+        standing = self.find(lock=True)
         if standing is None:
             return
         if standing.status != self.at_work:

@@ -46,11 +46,15 @@ class ClusterUpdate(ClusterAction):
             members = [str(uuid) for uuid in cluster.members().values_list("uuid", flat=True)]
             data.setdefault("update", {"pause_time": 0, "plan": [members] if members else []})
 
+    def hold(self) -> None:
+        if self.new_profile:
+            find_profile(self.new_profile, lock=True)
+
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
         for name in PROPERTIES:
             setattr(cluster, name, self.input_parameters.get(name, getattr(cluster, name)))
         if self.new_profile:
-            cluster.profile = find_profile(self.new_profile, lock=True)
+            cluster.profile = find_profile(self.new_profile)
 
     def plan(self) -> Sequence[ProposedAction]:
         """Plan all steps, or, where a pause is made between them, the first: the others follow when they are due."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from actions.types.base import UUID_SCHEMA
-from actions.types.clusters.bindings import BOUND, PolicyAction
+from actions.types.clusters.bindings import BOUND, PolicyAction, type_of
 from actions.types.clusters.nodes import schema_of
 from cluster.models import Cluster, Policy
 
@@ -14,7 +14,9 @@ class ClusterUpdatePolicy(PolicyAction):
     schema = schema_of("policy_id", policy_id=UUID_SCHEMA, **BOUND)
 
     def reach_out(self, cluster: Cluster, policy: Policy) -> None:
-        """It stays attached: nothing is due."""
+        """What is due when a cluster gets a policy is due when this is first heeded."""
+        if self.input_parameters.get("enabled") and not self.binding(cluster).enabled:
+            type_of(policy)(policy.spec).attach(cluster)
 
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
         binding = self.binding(cluster)

@@ -71,8 +71,17 @@ class ClusterAction(ActionType, ABC):
             ActionFailed: it does not, and why.
         """
 
+    def hold(self) -> None:
+        """Lock what else must stay as it is while `apply` writes: rows that are locked before a cluster's.
+
+        Raises:
+            ActionFailed: it is not there any more.
+        """
+
     def apply(self, cluster: Cluster, data: Data) -> None:
-        """Write what is so from the beginning, in one transaction with the cluster's row, which is saved thereafter.
+        """Write what is so from the beginning, in one transaction with the cluster's row.
+
+        That is locked, and saved thereafter.
 
         Called again after a crash: not where it came to its end.
 
@@ -97,13 +106,14 @@ class ClusterAction(ActionType, ABC):
     def gone(self) -> str:
         return f"Cluster {self.uuid} not found"
 
-    def find(self) -> Cluster | None:
-        """Return the cluster as it is now, unless it was deleted: one query each time."""
-        return Cluster.objects.present().select_related("profile").filter(uuid=self.uuid).first()
+    def find(self, *, lock: bool = False) -> Cluster | None:
+        """Return the cluster as it is now, locked if that is asked for, unless it was deleted: one query each time."""
+        clusters = Cluster.objects.present().select_related("profile").filter(uuid=self.uuid)
+        return (clusters.select_for_update(no_key=True, of=("self",)) if lock else clusters).first()
 
-    def cluster(self) -> Cluster:
-        """Return the cluster as it is now. Raises: `ActionFailed`, where it was deleted."""
-        found = self.find()
+    def cluster(self, *, lock: bool = False) -> Cluster:
+        """Return the cluster, as `find` does. Raises: `ActionFailed`, where it was deleted."""
+        found = self.find(lock=lock)
         if found is None:
             raise ActionFailed(self.gone)
         return found
@@ -130,14 +140,14 @@ class ClusterAction(ActionType, ABC):
         return self.derive(cluster, self.decision(cluster))
 
     def execute(self) -> Outcome:
-        cluster = self.cluster()
-        if in_the_way := self.lock(cluster):
+        if in_the_way := self.lock(self.cluster()):
             return Outcome(Answer.RETRY, in_the_way)
+        cluster = self.cluster()  # Before the lock it was somebody else's to change.
         data = self.decision(cluster)
         planned = self.context.derived
         if not data.get(BEGUN):
             self.require_fit(cluster, data)
-            self.begin(cluster, ask_policies(self, When.BEFORE, cluster, data, left_out=self.left_out))
+            self.begin(ask_policies(self, When.BEFORE, cluster, data, left_out=self.left_out))
         derived = () if planned else self.derive(cluster, data)
         delay = data.get("deletion", {}).get("grace_period", 0)
         return Outcome(Answer.WAIT, derived=derived, delay=delay) if planned or derived else self.go_on()
@@ -166,8 +176,10 @@ class ClusterAction(ActionType, ABC):
         return data
 
     @transaction.atomic
-    def begin(self, cluster: Cluster, data: Data) -> None:
-        """Write that it is at work."""
+    def begin(self, data: Data) -> None:
+        """Write that it is at work. Raises: `ActionFailed`, as `apply`, or where the cluster was deleted."""
+        self.hold()
+        cluster = self.cluster(lock=True)
         if self.at_work:
             cluster.begin(self.at_work, f"{self.description} in progress")
         self.apply(cluster, data)
