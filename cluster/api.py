@@ -71,7 +71,7 @@ class NodeReading(ResourceView):
     }
 
     def filter_name(self, queryset: QuerySet[Node], value: str) -> QuerySet[Node]:
-        return queryset.filter(name=value)
+        return queryset.filter(name__iexact=value)
 
     def filter_status(self, queryset: QuerySet[Node], value: list[str]) -> QuerySet[Node]:
         if unknown := [status for status in value if status not in Node.Status.values]:

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from cluster.api import CLUSTERS
 from cluster.models import Cluster, Node, PolicyBinding
+from cluster.models.profiles import names_among
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid
@@ -89,7 +90,7 @@ class ClusterReading(ResourceView):
         return only_one(clusters.named(identifier), identifier)
 
     def filter_name(self, queryset: QuerySet[Cluster], value: list[str]) -> QuerySet[Cluster]:
-        return queryset.filter(name__in=value)
+        return queryset.filter(names_among(value))
 
     def filter_status(self, queryset: QuerySet[Cluster], value: list[str]) -> QuerySet[Cluster]:
         if unknown := [status for status in value if status not in Cluster.Status.values]:

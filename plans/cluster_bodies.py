@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from cluster.models.clusters import UNLIMITED
+from cluster.models.policies import LAST_PRIORITY
 from cluster.models.profiles import NAME_LENGTH
 from cluster.sizes import MOST_NODES, AdjustmentType
 from plans.operations_api import OperationSerializer, OptionsSerializer
@@ -83,7 +84,9 @@ class ActionsSerializer(serializers.Serializer[Any]):
 
 class AttachmentSerializer(OptionsSerializer):
     policy = serializers.CharField(max_length=NAME_LENGTH, help_text="its UUID or its name")
-    priority = serializers.IntegerField(required=False, min_value=0, max_value=1000, help_text="left out: its type's")
+    priority = serializers.IntegerField(
+        required=False, min_value=0, max_value=LAST_PRIORITY, help_text="left out: its type's"
+    )
     enabled = serializers.BooleanField(required=False)
 
     argument = "policy"

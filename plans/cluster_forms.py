@@ -6,6 +6,7 @@ from django import forms
 
 from cluster.models import Cluster, Policy, Profile
 from cluster.models.clusters import UNLIMITED
+from cluster.models.policies import LAST_PRIORITY
 from cluster.models.profiles import NAME_LENGTH
 from cluster.sizes import MOST_NODES, AdjustmentType
 
@@ -160,7 +161,7 @@ class AttachForm(OperationForm):
     priority = forms.IntegerField(
         required=False,
         min_value=0,
-        max_value=1000,
+        max_value=LAST_PRIORITY,
         help_text="The smaller, the earlier it is asked. Left empty: that of its type.",
     )
 

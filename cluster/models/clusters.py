@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 from django.db import models
+from django.db.models.functions import Upper
 from django.utils import timezone
 from django_fsm import RETURN_VALUE, FSMField, transition
 
@@ -80,6 +81,7 @@ class Cluster(StatefulModel):
         permissions = [("operate_cluster", "Can resize, check and recover cluster, and change its nodes")]
         indexes = [
             models.Index("name", "id", name="cluster_name"),
+            models.Index(Upper("name"), "id", name="cluster_any_case_name"),
             models.Index("status", "id", name="cluster_status"),
             models.Index("created_at", "id", name="cluster_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="cluster_updated_at"),

@@ -4,6 +4,7 @@ from typing import Self
 from uuid import UUID
 
 from django.db import models
+from django.db.models.functions import Upper
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
@@ -85,6 +86,7 @@ class Node(StatefulModel):
         permissions = [("check_node", "Can check node"), ("recover_node", "Can recover node")]
         indexes = [
             models.Index("name", "id", name="node_name"),
+            models.Index(Upper("name"), "id", name="node_any_case_name"),
             models.Index("status", "id", name="node_status"),
             models.Index("cluster", "index", "id", name="node_cluster"),
             models.Index("created_at", "id", name="node_created_at"),

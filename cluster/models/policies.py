@@ -10,6 +10,8 @@ from cluster.models.clusters import Cluster
 from cluster.models.profiles import NAME_LENGTH, find_named
 from watcher_site.records import NullsFirst, Record, RecordQuerySet
 
+LAST_PRIORITY = 1000
+
 
 class PolicyQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:

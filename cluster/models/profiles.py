@@ -1,5 +1,6 @@
 """What clusters are made of: profiles that describe servers."""
 
+from collections.abc import Collection
 from typing import Any, Self
 from uuid import UUID
 
@@ -21,6 +22,11 @@ def find_named(records: Any, identifier: str) -> Any:
         return records.filter(uuid=UUID(identifier))
     except ValueError:
         return records.filter(name__iexact=identifier)
+
+
+def names_among(names: Collection[str]) -> Q:
+    """Say that a record has one of these names, whatever the letter case."""
+    return Q(*(Q(name__iexact=name) for name in names), _connector=Q.OR)
 
 
 class ProfileQuerySet(RecordQuerySet):

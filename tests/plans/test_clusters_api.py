@@ -407,3 +407,32 @@ def test_a_cluster_whose_creation_waits_does_not_change_its_size(api: Caller, op
     answer = api.post(f"/clusters/{cluster.uuid}/{operation}", {})
     assert (answer.status_code, "has not been created yet" in fault(answer)) == (409, True)
     assert not Action.objects.exists()
+
+
+@pytest.mark.parametrize("asked", ["name=web", "name=WEB", "name=none&name=Web"])
+def test_clusters_are_found_by_their_names_whatever_the_letter_case(api: Caller, asked: str) -> None:
+    make_cluster("Web")
+    make_cluster("web 2")
+    assert [row["name"] for row in api.get(f"/clusters?{asked}").json()["clusters"]] == ["Web"]
+
+
+def test_nodes_are_found_by_their_names_whatever_the_letter_case(api: Caller) -> None:
+    make_member("Web-1")
+    assert [row["name"] for row in api.get("/nodes?name=web-1").json()["nodes"]] == ["Web-1"]
+
+
+@pytest.mark.parametrize(("priority", "status"), [(1000, 202), (1001, 400), (-1, 400)])
+def test_a_priority_has_one_bound_when_a_policy_is_attached_and_when_it_is_changed(
+    api: Caller, priority: int, status: int
+) -> None:
+    policy = make_policy("grow", "senlin.policy.scaling-1.0", spec={"event": "CLUSTER_SCALE_OUT"})
+    PolicyBinding.objects.create(cluster=make_cluster("web"), policy=policy, priority=1)
+    make_cluster("shop")
+    patch = [{"op": "replace", "path": "/priority", "value": priority}]
+    for answer in (
+        api.post("/clusters/shop/policies", {"policy": "grow", "priority": priority}),
+        api.patch("/clusters/web/policies/grow", patch),
+    ):
+        assert answer.status_code == status, answer.content
+        if status == 400:
+            assert "priority" in fault(answer)

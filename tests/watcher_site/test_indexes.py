@@ -66,6 +66,17 @@ def test_a_sort_is_read_from_an_index(view: type[ActionView], column: str, desce
     assert "Sort" not in plan
 
 
+@pytest.mark.parametrize("view", [ClusterView, NodeView, PolicyView, ProfileView], ids=lambda view: view.policy)
+def test_a_name_is_found_by_an_index_whatever_the_letter_case(view: type[Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    asked = ["a", "b"] if "name" in view.repeatable else "a"
+    found = view().filter_name(view.model.objects.present().order_by(), asked)
+    plan = found.explain()
+    assert "upper((name)::text) = 'A'::text" in plan
+    assert "Index Cond" in plan
+
+
 LISTS = [
     ActionList,
     ActionPlanList,

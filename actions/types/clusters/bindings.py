@@ -6,11 +6,12 @@ from typing import Any
 from actions.types.base import DONE, ActionFailed, Answer, Outcome
 from actions.types.clusters.clusters import BEGUN, ClusterAction
 from cluster.models import Cluster, Policy, PolicyBinding
+from cluster.models.policies import LAST_PRIORITY
 from cluster.policies.base import PolicyRefused, PolicyType
 from watcher_site import plugins
 
 BOUND = {
-    "priority": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
+    "priority": {"type": "integer", "minimum": 0, "maximum": LAST_PRIORITY},
     "enabled": {"type": "boolean"},
 }
 
