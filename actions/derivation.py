@@ -53,13 +53,14 @@ def waiting_for(number: int) -> str:
     return f"Action waits for {'the action' if number == 1 else f'{number} actions'} that it derived."
 
 
-def turn_round(action: Action, delay: float) -> None:
-    """Have an action wait for those that were planned, which waited for it until now, in one statement.
-
-    With a ``delay``, in seconds, these do not begin before it is over.
-    """
+def turn_round(action: Action) -> None:
+    """Have an action wait for those that were planned, which waited for it until now, in one statement."""
     planned = ActionParent.objects.filter(parent=action, child__derived_from=action)
     planned.update(child=F("parent"), parent=F("child"))
+
+
+def put_off(action: Action, delay: float) -> None:
+    """Have those that were planned not begin before a delay, in seconds, is over. The caller holds the plan's row."""
     if delay:
         action.derived.pending().update(due_time=timezone.now() + timedelta(seconds=delay))
 
@@ -95,5 +96,8 @@ class Derivation(PhaseRecord):
         # The rows come before the lock of the plan, which is then held for a moment only.
         write_actions(self.action.action_plan_id, derived, self.action)
         if turns:
-            turn_round(self.action, self.outcome.delay)
+            turn_round(self.action)
         self.write(phase, hold=True, guards=guards)
+        # Who signals or cancels actions locks the plan before their rows, too.
+        if turns:
+            put_off(self.action, self.outcome.delay)

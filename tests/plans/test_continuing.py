@@ -185,7 +185,7 @@ def test_what_was_planned_and_not_done_is_planned_anew() -> None:
 
 def test_so_it_is_where_the_action_waited_for_it() -> None:
     plan = planned_and_ended({"a": "FAILED", "y": "FAILED", "b": "FAILED"}, has_derived=True)
-    turn_round(action(plan, "a"), 0)
+    turn_round(action(plan, "a"))
     follower = continue_plan(plan)
     assert graph_of(follower) == {"a": set(), "y": {"a"}, "b": {"a"}}
     assert not action(follower, "a").has_derived
@@ -193,7 +193,7 @@ def test_so_it_is_where_the_action_waited_for_it() -> None:
 
 def test_what_was_derived_beside_it_stays_out() -> None:
     plan = planned_and_ended({"a": "FAILED", "x": "FAILED"}, has_derived=True)
-    turn_round(action(plan, "a"), 0)
+    turn_round(action(plan, "a"))
     write_actions(plan.pk, [ProposedAction("nop", {"message": "more"})], derived_from=action(plan, "a"))
     plan.actions.filter(input_parameters__message="more").update(state="FAILED")
     assert graph_of(continue_plan(plan)) == {"a": set(), "x": {"a"}}

@@ -6,6 +6,7 @@ from actions import derivation, execution, skipping
 from actions.models import Action
 from actions.signalling import signal_action
 from actions.skipping import restore_action, skip_action
+from actions.types.base import Answer, Outcome
 from plans.leases import PlanLease
 from plans.models import ActionPlan
 from tests.builders import action
@@ -44,10 +45,11 @@ def test_where_a_plan_is_cancelled_while_the_edges_turn_they_stay_as_they_were(
     assert set(states(plan).values()) == {"CANCELLED"}
 
 
+@pytest.mark.parametrize("delay", [0, 3600])
 def test_where_a_planned_action_is_cancelled_while_the_edges_turn_nothing_waits_for_it(
-    monkeypatch: pytest.MonkeyPatch, applier: Service
+    monkeypatch: pytest.MonkeyPatch, applier: Service, delay: int
 ) -> None:
-    asked = behave(monkeypatch, a=waits)
+    asked = behave(monkeypatch, a=lambda _: Outcome(Answer.WAIT, delay=delay))
     plan = running(applier)
     x = action(plan, "x").uuid
     person = Rival(lambda: signal_action(x, Action.Signal.CANCEL, "alice"))
