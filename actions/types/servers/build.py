@@ -25,13 +25,10 @@ class Build(ServerAction):
         return DONE
 
     def build(self) -> None:
-        cloud().build_server(self.server)
+        cloud().build_server(self.server, self.context.checkpoint)
 
     def foresee(self) -> Outcome:
         return self.execute()
-
-    def abort(self) -> bool:
-        return False
 
     def recover(self) -> Recovery:
         """Whatever was begun is gone on with, by the same work alone."""

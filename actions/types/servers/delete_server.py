@@ -25,14 +25,11 @@ class DeleteServer(ServerAction):
 
     def execute(self) -> Outcome:
         with suppress(ServerNotFound):
-            cloud().delete_server(self.server)
+            cloud().delete_server(self.server, self.context.checkpoint)
         return DONE
 
     def foresee(self) -> Outcome:
         return self.execute()
-
-    def abort(self) -> bool:
-        return False
 
     def recover(self) -> Recovery:
         return Recovery.AGAIN if self.find() else Recovery.DONE

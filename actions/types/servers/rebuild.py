@@ -38,9 +38,10 @@ class Rebuild(Build):
 
     def build(self) -> None:
         if self.is_to_be_built():
-            cloud().build_server(self.server, host=self.input_parameters.get("destination_node"))
+            host = self.input_parameters.get("destination_node")
+            cloud().build_server(self.server, self.context.checkpoint, host)
         else:
-            cloud().rebuild_server(self.server, self.input_parameters.get("image"))
+            cloud().rebuild_server(self.server, self.input_parameters.get("image"), self.context.checkpoint)
 
     def is_to_be_built(self) -> bool:
         """Say whether it had never run when this action first looked: from then on that is settled."""

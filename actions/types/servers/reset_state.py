@@ -42,9 +42,6 @@ class ResetState(ServerAction):
     def foresee(self) -> Outcome:
         return self.execute()
 
-    def abort(self) -> bool:
-        return False
-
     def recover(self) -> Recovery:
         found = self.find()
         is_done = found is None or found.status == STATES[self.input_parameters["state"]]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from actions.types.base import UUID_SCHEMA, ActionSkipException, ActionType
+from actions.types.base import UUID_SCHEMA, ActionSkipException, ActionType, Recovery
 from cluster.drivers.base import CloudServer, ServerNotFound, cloud
 
 NEEDED_FOR = {
@@ -49,6 +49,12 @@ class ServerAction(ActionType, ABC):
         if found is None:
             raise ActionSkipException(self.gone)
         return found
+
+    def abort(self) -> bool:
+        """Go on with what was begun, to its end: no cloud takes it back, and half of it is of use to nobody."""
+        if self.recover() is Recovery.AGAIN:
+            self.execute()
+        return False
 
 
 def require_need(input_parameters: Mapping[str, Any]) -> None:

@@ -141,6 +141,64 @@ def test_a_deletion_that_came_to_its_end_is_done() -> None:
     assert action("delete_server", GONE).recover() is Recovery.DONE
 
 
+class Stopped(BaseException):
+    pass
+
+
+def stop() -> None:
+    raise Stopped
+
+
+def proceed() -> None:
+    """Nothing is in the way."""
+
+
+def interrupted(kind: str) -> tuple[Server, ActionContext]:
+    """Begin with a server, stop in the middle of it, and return what the action had kept."""
+    node = make_node()
+    server = make_server(node=node, state="error") if kind == "rebuild" else waiting()
+    if kind == "delete_server":
+        server = make_server("old", node=node)
+    checkpoints, data = iter([stop]), dict[str, Any]()
+    context = ActionContext(checkpoint=lambda: next(checkpoints, proceed)(), data=data, keep_data=data.update)
+    with acting_for("action", 1), pytest.raises(Stopped):
+        action(kind, server, context).execute()
+    assert again(server).task_state
+    return server, context
+
+
+INTERRUPTED = pytest.mark.parametrize(
+    ("kind", "state_then"), [("build", "active"), ("rebuild", "active"), ("delete_server", None)]
+)
+
+
+def state(server: Server) -> str | None:
+    return Server.objects.present().filter(pk=server.pk, task_state=None).values_list("state", flat=True).first()
+
+
+@INTERRUPTED
+def test_what_is_aborted_comes_to_its_end(kind: str, state_then: str | None) -> None:
+    server, context = interrupted(kind)
+    with acting_for("action", 1):
+        assert action(kind, server, context).abort() is False
+    assert state(server) == state_then
+
+
+@INTERRUPTED
+def test_what_was_interrupted_is_taken_up_by_the_next(kind: str, state_then: str | None) -> None:
+    server, context = interrupted(kind)
+    with acting_for("action", 2):
+        taken_up = action(kind, server, ActionContext(data=context.data))
+        assert taken_up.recover() is Recovery.AGAIN
+        taken_up.execute()
+    assert state(server) == state_then
+
+
+def test_a_build_that_finds_no_host_when_it_is_aborted_tells_so() -> None:
+    with pytest.raises(NoValidHost):
+        action("build", waiting()).abort()
+
+
 @pytest.mark.parametrize("kind", ["migrate", "stop", "delete_server"])
 def test_what_makes_room_is_skipped_when_nobody_waits_for_it_any_more(kind: str) -> None:
     node = make_node("here")
