@@ -104,11 +104,23 @@ def place(
         if hostname is not None and hostname not in hosts:
             raise Misfit([*entry.path, "node"], f"there is no compute node {hostname}.")
         places[entry.path] = after = None if hostname is None else hosts[hostname]
+        require_sense(entry, after)
         if after is not before:
             if entry.row.destination_id:
                 raise Misfit([*entry.path, "node"], f"{entry.row.name} is being migrated.")
             entry.changed.add("node")
     return places
+
+
+def require_sense(entry: Entry, node: ComputeNode | None) -> None:
+    """Raise `Misfit` where a server waits for room that it has, or has had: nobody would ever build it."""
+    if entry.row.state != Server.State.PENDING:
+        return
+    path = [*entry.path, "state" if "state" in entry.item else "node"]
+    if node:
+        raise Misfit(path, f"a server that is pending is on no node, and {entry.row.name} is on {node.hostname}.")
+    if entry.row.launched_at:
+        raise Misfit(path, f"a server that is pending has never run, and {entry.row.name} has.")
 
 
 def check_room(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from cluster.models import ComputeNode, Server
 from tests.builders import make_node, make_server
@@ -94,6 +95,34 @@ def test_a_server_may_be_on_a_node_that_was_there_before(file: Path) -> None:
 def test_a_server_without_node_is_scheduled_nowhere(file: Path) -> None:
     load(file, servers=[{**SERVER, "node": None}])
     assert Server.objects.get().node is None
+
+
+def test_a_server_that_waits_for_room_is_on_no_node(file: Path) -> None:
+    load(file, servers=[{**SERVER, "node": None, "state": "pending"}])
+    assert Server.objects.waiting().get().name == "web-1"
+
+
+@pytest.mark.parametrize("asked", [{"state": "pending"}, {"state": "pending", "node": "compute1"}])
+def test_a_server_that_is_on_a_node_cannot_wait_for_room(file: Path, asked: dict[str, str]) -> None:
+    make_server("web-1", make_node("compute1"))
+    told = r"servers\[0\]\.state: a server that is pending is on no node, and web-1 is on compute1\."
+    with pytest.raises(CommandError, match=told):
+        load(file, servers=[{"name": "web-1", "vcpus": 2, "memory": 2048, "disk": 20, **asked}])
+    assert Server.objects.get().state == "active"
+
+
+def test_a_server_that_waits_for_room_is_put_on_no_node(file: Path) -> None:
+    make_server("web-1", node=None, state="pending")
+    with pytest.raises(CommandError, match=r"servers\[0\]\.node: a server that is pending is on no node"):
+        load(file)
+
+
+def test_a_server_that_has_run_cannot_wait_for_room(file: Path) -> None:
+    make_server("web-1", node=None, state="error", launched_at=timezone.now())
+    with pytest.raises(
+        CommandError, match=r"servers\[0\]\.state: a server that is pending has never run, and web-1 has"
+    ):
+        load(file, servers=[{**SERVER, "node": None, "state": "pending"}])
 
 
 def test_a_node_is_renamed_by_its_uuid(file: Path) -> None:
@@ -183,6 +212,10 @@ SMALL = '{"name": "web-1", "vcpus": 1, "memory": 1, "disk": 1, "node": "compute1
             servers(SMALL.replace('"disk": 1', '"disk": 1, "state": "happy"')),
             "4: servers[0].state: 'happy' is not one of ['active', 'building', 'paused', 'suspended', 'stopped', "
             "'rescued', 'resized', 'shelved', 'error', 'pending'].",
+        ),
+        (
+            servers(SMALL.replace('"disk": 1', '"disk": 1,\n"state": "pending"')),
+            "5: servers[0].state: a server that is pending is on no node, and web-1 is on compute1.",
         ),
         (
             servers(SMALL.replace('"disk": 1', '"disk": 1, "uuid": "x"')),
