@@ -8,11 +8,12 @@ from pytest_django import Settings
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.clusters.cluster_delete import ClusterDelete
-from cluster.models import Cluster, Node, Server
+from cluster.models import BalancingPool, Cluster, Node, Server
+from cluster.policies.checking import load
 from plans.applier import Applier
 from plans.models import ActionPlan
 from plans.proposals import propose
-from tests.builders import make_binding, make_cluster, make_member, make_node, make_policy
+from tests.builders import make_balancing_pool, make_binding, make_cluster, make_member, make_node, make_policy
 from tests.plans.inline import InlineExecutor, run_waiting
 from tests.plans.test_retries import advance, come
 
@@ -383,7 +384,9 @@ def test_a_cluster_whose_pool_is_gone_is_deleted() -> None:
     make_node()
     cluster = make_cluster(status="INIT", desired_capacity=1)
     run("CLUSTER_CREATE", cluster)
-    make_binding(cluster, "senlin.policy.loadbalance-1.3", {"pool": {"id": "nowhere"}})
+    make_balancing_pool("web")
+    load(make_binding(cluster, "senlin.policy.loadbalance-1.3", {"pool": {"id": "web"}})).attach(cluster)
+    BalancingPool.objects.all().soft_delete()
     assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
     assert again(cluster).deleted_at
 
