@@ -82,7 +82,7 @@ class ServerAnswerSerializer(serializers.Serializer[Any]):
 
 class ServerView(ServerReading):
     bodies = {"create": NewServerSerializer, "act": ServerActionSerializer}
-    answers = {"act": (202, ServerAnswerSerializer)}
+    answers = {"create": (202, ServerSerializer), "act": (202, ServerAnswerSerializer)}
     permissions_required = {"act": "cluster.change_server"}
 
     def create(self, request: Request) -> Response:

@@ -171,5 +171,5 @@ def test_the_data_model_costs_the_same_queries_whatever_its_size(
     node = make_node()
     for number in range(count):
         make_server(f"web-{number}", node)
-    with django_assert_num_queries(10):  # rights, and the whole cluster
+    with django_assert_num_queries(11):  # rights, and the whole cluster
         assert len(api.get("/data_model").json()["context"]) == count

@@ -72,6 +72,8 @@ BODIES: dict[str, Any] = {
     "/v1/clusters/{identifier}/resize": {"adjustment_type": "CHANGE_IN_PERCENTAGE", "number": 50, "min_step": 2},
     "/v1/clusters/{identifier}/actions": {"check": {}},
     "/v1/clusters/{identifier}/policies": {"policy": "a policy"},
+    "/v1/servers": {"server": {"name": "web", "flavorRef": "small", "metadata": {"role": "web"}}},
+    "/v1/servers/{identifier}/action": {"rebuild": {"imageRef": None}},
     "/v1/nodes/{identifier}": [{"op": "replace", "path": "/tainted", "value": True}],
     "/v1/profiles/{identifier}": [{"op": "replace", "path": "/metadata", "value": {"team": "shop"}}],
     "/v1/audit_templates/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],
@@ -102,7 +104,7 @@ def one_connection() -> Iterator[None]:
 def rows() -> dict[str, str]:
     """Something of everything, and what each collection's object is called."""
     synchronize()
-    make_server(node=make_node())
+    server = make_server(node=make_node())
     audit = make_audit("nightly", audit_type="EVENT")
     plan = make_plan({"a": [], "b": ["a"]}, audit=audit, strategy=audit.strategy, global_efficacy=[])
     template = AuditTemplate.objects.create(name="a template", goal=audit.goal, strategy=audit.strategy)
@@ -123,6 +125,7 @@ def rows() -> dict[str, str]:
         "profiles": str(make_profile().uuid),
         "nodes": str(make_member().uuid),
         "clusters": str(make_cluster("web", size=2).uuid),
+        "servers": str(server.uuid),
     }
 
 
