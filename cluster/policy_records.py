@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.template.defaultfilters import pluralize
 
 from cluster.models import Policy, PolicyBinding
+from cluster.named_records import lock, save
 from cluster.policies.base import PolicyType
 from cluster.profiles import checked_name
 from watcher_site import plugins
-from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.refusals import Conflict, Invalid
 from watcher_site.schemas import find_violation
 from watcher_site.storable import require_storable
 
@@ -64,7 +65,7 @@ def change_policy(policy: Policy, changes: Mapping[str, Any]) -> Policy:
         Conflict: another policy has the name.
         NotFound: it was deleted meanwhile.
     """
-    locked = lock_policy(policy)
+    locked = lock(policy)
     if strays := changes.keys() - {"name"}:
         raise Invalid(f"{min(strays)}: cannot be changed; the name can.")
     if "name" in changes:
@@ -81,28 +82,7 @@ def delete_policy(policy: Policy) -> None:
         Conflict: clusters have it.
         NotFound: somebody else deleted it.
     """
-    locked = lock_policy(policy)
+    locked = lock(policy)
     if number := PolicyBinding.objects.present().filter(policy=locked).count():
         raise Conflict(f"Policy {policy.uuid} is in use by {number} cluster{pluralize(number)}.")
     Policy.objects.filter(pk=locked.pk).soft_delete()
-
-
-def lock_policy(policy: Policy) -> Policy:
-    """Return a policy as it is in the table now, locked until the transaction ends: who attaches it locks it, too.
-
-    Raises:
-        NotFound: it was deleted meanwhile.
-    """
-    locked: Policy | None = Policy.objects.present().select_for_update(no_key=True).filter(pk=policy.pk).first()
-    if locked is None:
-        raise NotFound(f"Policy {policy.uuid} could not be found")
-    return locked
-
-
-def save(policy: Policy, fields: list[str] | None = None) -> None:
-    """Save it as a new row, or just some fields of it. The database decides whose a name is."""
-    try:
-        with transaction.atomic():
-            policy.save() if fields is None else policy.save_changes(fields)
-    except IntegrityError as error:
-        raise Conflict(f"name: another policy is called {policy.name}.") from error

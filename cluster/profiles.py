@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Q
 from django.template.defaultfilters import pluralize
 
 from cluster.models import Cluster, Flavor, Node, Profile
 from cluster.models.profiles import NAME_LENGTH
-from watcher_site.refusals import Conflict, Invalid, NotFound
+from cluster.named_records import lock, save
+from watcher_site.refusals import Conflict, Invalid
 from watcher_site.schemas import Draft202012Validator, find_violation
 from watcher_site.storable import require_storable
 
@@ -81,27 +82,6 @@ def delete_profile(profile: Profile) -> None:
         if number := kind.objects.present().filter(profile=locked).count():
             raise Conflict(f"Profile {profile.uuid} is in use by {number} {word}{pluralize(number)}.")
     Profile.objects.filter(pk=locked.pk).soft_delete()
-
-
-def lock(profile: Profile) -> Profile:
-    """Return a profile as it is in the table now, locked until the transaction ends.
-
-    Raises:
-        NotFound: it was deleted meanwhile.
-    """
-    locked: Profile | None = Profile.objects.present().select_for_update(no_key=True).filter(pk=profile.pk).first()
-    if locked is None:
-        raise NotFound(f"Profile {profile.uuid} could not be found")
-    return locked
-
-
-def save(profile: Profile, fields: list[str] | None = None) -> None:
-    """Save it as a new row, or just some fields of it. The database decides whose a name is."""
-    try:
-        with transaction.atomic():
-            profile.save() if fields is None else profile.save_changes(fields)
-    except IntegrityError as error:
-        raise Conflict(f"name: another profile is called {profile.name}.") from error
 
 
 def checked_name(name: Any) -> str:

@@ -15,7 +15,7 @@ from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explain
 from cluster.models import Cluster, Node, Profile, Server
-from cluster.profiles import lock
+from cluster.named_records import lock
 from plans.models import ActionPlan
 from plans.proposals import propose
 from watcher_site import plugins

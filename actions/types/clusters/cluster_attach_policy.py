@@ -7,8 +7,8 @@ from actions.types.clusters.bindings import BOUND, PolicyAction, type_of
 from actions.types.clusters.clusters import BEGUN
 from actions.types.clusters.nodes import schema_of
 from cluster.models import Cluster, Policy, PolicyBinding
+from cluster.named_records import lock
 from cluster.policies.base import PolicyRefused, PolicyType
-from cluster.policy_records import lock_policy
 
 ATTACHED = "Policy already attached."
 REACHED_OUT = "reached_out"
@@ -36,7 +36,7 @@ class ClusterAttachPolicy(PolicyAction):
 
     def hold(self) -> None:
         """Have the policy not be deleted meanwhile."""
-        lock_policy(self.policy())
+        lock(self.policy())
 
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
         # Of two who attach at once, the second sees what the first did.

@@ -1,0 +1,36 @@
+"""What profiles and policies share: rows that nobody deletes meanwhile, and names that no two of a kind have."""
+
+from typing import TypeVar
+
+from django.db import IntegrityError, transaction
+
+from cluster.models import Policy, Profile
+from watcher_site.refusals import Conflict, NotFound
+
+Named = TypeVar("Named", Policy, Profile)
+
+
+def lock(record: Named) -> Named:
+    """Return a record as it is in the table now, locked until the transaction ends.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+    """
+    standing = type(record).objects.present().select_for_update(no_key=True)
+    locked: Named | None = standing.filter(pk=record.pk).first()
+    if locked is None:
+        raise NotFound(f"{record._meta.object_name} {record.uuid} could not be found")
+    return locked
+
+
+def save(record: Named, fields: list[str] | None = None) -> None:
+    """Save it as a new row, or just some fields of it. The database decides whose a name is.
+
+    Raises:
+        Conflict: another of its kind has the name.
+    """
+    try:
+        with transaction.atomic():
+            record.save() if fields is None else record.save_changes(fields)
+    except IntegrityError as error:
+        raise Conflict(f"name: another {record._meta.verbose_name} is called {record.name}.") from error
