@@ -8,6 +8,7 @@ from cluster.models.metrics import Sample
 from cluster.models.nodes import Node
 from cluster.models.policies import Policy, PolicyBinding
 from cluster.models.profiles import Profile
+from cluster.models.stacks import Stack, StackResource, StackStatus
 from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
 from cluster.models.synchronization import Synchronization
 
@@ -28,6 +29,9 @@ __all__ = [
     "Profile",
     "Sample",
     "Server",
+    "Stack",
+    "StackResource",
+    "StackStatus",
     "StorageNode",
     "Synchronization",
     "Volume",

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce, Greatest
 
+from watcher_site.messages import STATUS_MESSAGE_LENGTH
 from watcher_site.records import NullsFirst, Record, RecordQuerySet
 
 DEFAULT_ZONE = "nova"
@@ -229,6 +230,12 @@ class Server(Record):
     user_id = models.CharField(max_length=255, default="", blank=True, help_text="of whoever asked for it")
     launched_at = models.DateTimeField(null=True, editable=False, help_text="when it first ran, where that is known")
     fault = models.JSONField(null=True, editable=False, help_text="why it is in ERROR or PENDING, as Nova tells it")
+    unhealthy_reason = models.CharField(
+        max_length=STATUS_MESSAGE_LENGTH,
+        null=True,
+        editable=False,
+        help_text="why a person says that it is unhealthy; null: nobody does",
+    )
     locked = models.BooleanField(default=False)
     pinned_az = models.CharField(max_length=255, default="", blank=True)
     flavor_extra_specs = models.JSONField(default=dict, blank=True)
@@ -237,7 +244,10 @@ class Server(Record):
 
     class Meta:
         ordering = ["name", "pk"]
-        permissions = [("reset_server", "Can reset the state of server")]
+        permissions = [
+            ("reset_server", "Can reset the state of server"),
+            ("mark_server", "Can mark server unhealthy"),
+        ]
         indexes = [
             models.Index("name", "id", name="server_name"),
             models.Index("state", "id", name="server_state"),

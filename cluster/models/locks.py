@@ -1,7 +1,7 @@
-"""Locks on clusters and nodes: what keeps two actions from being done to one of them at the same time.
+"""Locks on clusters, nodes, stacks and their resources: what keeps two actions from being done to one of them at once.
 
 Rows that one transaction locks are locked in one order, so that no two wait for each other: profiles and policies,
-then clusters, then nodes.
+then clusters, then nodes, then stacks, the root first, then resources.
 """
 
 from django.db import models
@@ -9,26 +9,38 @@ from django.db.models import Q
 
 from cluster.models.clusters import Cluster
 from cluster.models.nodes import Node
+from cluster.models.stacks import Stack, StackResource
+
+THINGS = ("cluster", "node", "stack", "resource")
+
+
+def of_one_thing() -> Q:
+    """Return the condition that a lock is on one thing, and on nothing else."""
+    return Q.create([Q(**{f"{name}__isnull": name != one for name in THINGS}) for one in THINGS], connector=Q.OR)
 
 
 class Lock(models.Model):
-    """An action's hold on a cluster or on a node, alone, or shared with others that share it.
+    """An action's hold on a cluster, a node, a stack or a resource, alone, or shared with others that share it.
 
     A lock ends with its action: `actions.types.clusters.locking` decides whose still counts.
     """
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, null=True, related_name="locks")
     node = models.ForeignKey(Node, models.CASCADE, null=True, related_name="locks")
+    stack = models.ForeignKey(Stack, models.CASCADE, null=True, related_name="locks")
+    resource = models.ForeignKey(StackResource, models.CASCADE, null=True, related_name="locks")
     action = models.UUIDField()
     is_exclusive = models.BooleanField()
     taken_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=Q(cluster=None) ^ Q(node=None), name="lock_of_one_thing"),
+            models.CheckConstraint(condition=of_one_thing(), name="lock_of_one_thing"),
             models.UniqueConstraint("cluster", "action", name="lock_of_cluster"),
             models.UniqueConstraint("node", "action", name="lock_of_node"),
+            models.UniqueConstraint("stack", "action", name="lock_of_stack"),
+            models.UniqueConstraint("resource", "action", name="lock_of_resource"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.cluster or self.node} by action {self.action}"
+        return f"{self.cluster or self.node or self.stack or self.resource} by action {self.action}"

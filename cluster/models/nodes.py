@@ -83,7 +83,11 @@ class Node(StatefulModel):
 
     class Meta:
         ordering = ["name", "pk"]
-        permissions = [("check_node", "Can check node"), ("recover_node", "Can recover node")]
+        permissions = [
+            ("check_node", "Can check node"),
+            ("recover_node", "Can recover node"),
+            ("mark_node", "Can mark node unhealthy"),
+        ]
         indexes = [
             models.Index("name", "id", name="node_name"),
             models.Index(Upper("name"), "id", name="node_any_case_name"),

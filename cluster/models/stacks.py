@@ -1,0 +1,286 @@
+"""Stacks: named trees of resources, as OpenStack's orchestration service knows them.
+
+A stack holds resources. A scaling group, and a stack within a stack, is a resource that has a stack of its own, which
+holds what is in it: so the members of a group are resources as others are.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Self
+from uuid import UUID
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+from django_fsm import RETURN_VALUE, FSMField, transition
+
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+from watcher_site.records import NullsFirst, RecordQuerySet
+from watcher_site.state import ConcurrentTransition, StatefulModel
+
+NAME_LENGTH = 255
+MARKED = "state changed by resource_mark_unhealthy api"
+"""The reason where a person gives none, in the words that Heat's clients know."""
+
+
+class Verb(StrEnum):
+    """What is done to a stack or a resource: the first part of its status."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+
+class StackStatus(models.TextChoices):
+    """What was done to it last, and what came of that."""
+
+    INIT_COMPLETE = "INIT_COMPLETE"
+    CREATE_IN_PROGRESS = "CREATE_IN_PROGRESS"
+    CREATE_COMPLETE = "CREATE_COMPLETE"
+    CREATE_FAILED = "CREATE_FAILED"
+    UPDATE_IN_PROGRESS = "UPDATE_IN_PROGRESS"
+    UPDATE_COMPLETE = "UPDATE_COMPLETE"
+    UPDATE_FAILED = "UPDATE_FAILED"
+    DELETE_IN_PROGRESS = "DELETE_IN_PROGRESS"
+    DELETE_FAILED = "DELETE_FAILED"
+    CHECK_COMPLETE = "CHECK_COMPLETE"
+    CHECK_FAILED = "CHECK_FAILED"
+
+
+IN_PROGRESS = (StackStatus.CREATE_IN_PROGRESS, StackStatus.UPDATE_IN_PROGRESS, StackStatus.DELETE_IN_PROGRESS)
+FAILED = (
+    StackStatus.CREATE_FAILED,
+    StackStatus.UPDATE_FAILED,
+    StackStatus.DELETE_FAILED,
+    StackStatus.CHECK_FAILED,
+)
+DELETING = (StackStatus.DELETE_IN_PROGRESS, StackStatus.DELETE_FAILED)
+MARKABLE = tuple(status for status in StackStatus if status not in DELETING)
+
+
+class StackPart(StatefulModel):
+    """What stacks and their resources share: a status with its reason, which work and people change.
+
+    All changes but a person's mark are written by actions that hold the lock of the root stack.
+    """
+
+    guard_fields = ["status"]
+    transition_fields = ["status", "status_reason"]
+
+    name = models.CharField(max_length=NAME_LENGTH)
+    status = FSMField(
+        max_length=20, choices=StackStatus, default=StackStatus.INIT_COMPLETE, protected=True, editable=False
+    )
+    status_reason = models.CharField(max_length=STATUS_MESSAGE_LENGTH, default="", editable=False)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def verb(self) -> str:
+        """What was done to it last: INIT, CREATE, UPDATE, DELETE or CHECK."""
+        return self.status.partition("_")[0]
+
+    @property
+    def is_failed(self) -> bool:
+        return self.status in FAILED
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a person says that it is unhealthy."""
+        return bool(self.status == StackStatus.CHECK_FAILED)
+
+    @transition(field=status, source="*", target=RETURN_VALUE(*IN_PROGRESS))
+    def begin(self, verb: Verb) -> str:
+        """An action that holds the lock is at work on it, perhaps after another process was."""
+        self.status_reason = f"{verb} started"
+        return StackStatus(f"{verb}_IN_PROGRESS")
+
+    @transition(
+        field=status,
+        source=[StackStatus.CREATE_IN_PROGRESS, StackStatus.UPDATE_IN_PROGRESS],
+        target=RETURN_VALUE(StackStatus.CREATE_COMPLETE, StackStatus.UPDATE_COMPLETE),
+    )
+    def finish(self) -> str:
+        """What was done to it came to a good end; a deletion ends with `remove`."""
+        self.status_reason = f"{self.verb} completed successfully"
+        return StackStatus(f"{self.verb}_COMPLETE")
+
+    @transition(
+        field=status,
+        source=IN_PROGRESS,
+        target=RETURN_VALUE(StackStatus.CREATE_FAILED, StackStatus.UPDATE_FAILED, StackStatus.DELETE_FAILED),
+    )
+    def fail(self, reason: str) -> str:
+        """What was done to it came to a bad end."""
+        self.status_reason = cut(reason)
+        return StackStatus(f"{self.verb}_FAILED")
+
+    @transition(field=status, source=MARKABLE, target=StackStatus.CHECK_FAILED)
+    def mark_unhealthy(self, reason: str = "") -> None:
+        """A person says that it is unhealthy, perhaps once more, with another reason (seed 1).
+
+        The caller holds its row, and has looked that no operation has its lock.
+        """
+        self.status_reason = cut(reason or MARKED)
+
+    @transition(field=status, source=StackStatus.CHECK_FAILED, target=StackStatus.CHECK_COMPLETE)
+    def mark_healthy(self, reason: str = "") -> None:
+        """A person takes back that it is unhealthy."""
+        self.status_reason = cut(reason or MARKED)
+
+    def remove(self) -> None:
+        """Delete the row of what is gone from the cloud.
+
+        Raises:
+            ConcurrentTransition: it is not being deleted, or is deleted already.
+        """
+        now = timezone.now()
+        standing = type(self)._default_manager.filter(
+            pk=self.pk, deleted_at=None, status=StackStatus.DELETE_IN_PROGRESS
+        )
+        if not standing.update(deleted_at=now, updated_at=now):
+            raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
+
+
+class StackQuerySet(RecordQuerySet):
+    def roots(self) -> Self:
+        """Leave out the stacks within stacks."""
+        return self.filter(root=None)
+
+    def tree(self, root: "Stack") -> Self:
+        """Leave a root stack and all that is in it, at any depth."""
+        return self.filter(Q(pk=root.pk) | Q(root=root.pk))
+
+
+class Stack(StackPart):
+    """A named tree of resources; or, with ``parent_resource``, what is in one of these."""
+
+    transition_fields = [*StackPart.transition_fields, "template", "revision", "name"]
+
+    project_id = models.CharField(max_length=255, default="", blank=True)
+    user_id = models.CharField(max_length=255, default="", blank=True, help_text="of whoever asked for it")
+    template = models.JSONField(default=dict, help_text="what its resources are to be, or are being made")
+    revision = models.PositiveIntegerField(
+        default=0, editable=False, help_text="how many operations on it began: what was planned before fits no more"
+    )
+    root = models.ForeignKey(
+        "self", models.CASCADE, null=True, editable=False, related_name="descendants", help_text="null: it is one"
+    )
+    parent_resource = models.ForeignKey(
+        "StackResource", models.CASCADE, null=True, editable=False, related_name="nested_stacks"
+    )
+
+    objects = StackQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "pk"]
+        permissions = [("mark_stack", "Can mark stack and its resources unhealthy")]
+        indexes = [
+            models.Index("name", "id", name="stack_name"),
+            models.Index("status", "id", name="stack_status"),
+            models.Index("project_id", "id", name="stack_project_id"),
+            models.Index("created_at", "id", name="stack_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="stack_updated_at"),
+        ]
+        constraints = [
+            models.UniqueConstraint("project_id", "name", condition=Q(deleted_at=None), name="stack_name_in_project"),
+            models.CheckConstraint(
+                condition=Q(root=None, parent_resource=None) | Q(root__isnull=False, parent_resource__isnull=False),
+                name="stack_root_or_nested",
+            ),
+        ]
+
+    @property
+    def root_key(self) -> int:
+        """The primary key of the root of its tree, whose lock is that of the whole tree."""
+        return self.root_id or self.pk
+
+
+class StackResourceQuerySet(RecordQuerySet):
+    def tree(self, root: Stack) -> Self:
+        """Leave the resources of a root stack, and of all that is in it, at any depth."""
+        return self.filter(Q(stack=root.pk) | Q(stack__root=root.pk))
+
+    def failed_first(self) -> Self:
+        """Put them in the order in which members of a group go, or are replaced (seed 1).
+
+        Those that failed first, then the oldest, then by name.
+        """
+        is_well = models.Case(models.When(status__in=FAILED, then=1), default=2, output_field=models.IntegerField())
+        return self.order_by(is_well, F("made_at").asc(nulls_first=True), "name")
+
+
+class StackResource(StackPart):
+    """One thing of a stack, and what there is for it in the cloud.
+
+    What takes its place keeps its name and this row: it is of the next generation.
+    """
+
+    class Type(models.TextChoices):
+        SERVER = "server"
+        SCALING_GROUP = "scaling_group"
+        STACK = "stack"
+
+    NESTING = (Type.SCALING_GROUP, Type.STACK)
+
+    transition_fields = [
+        *StackPart.transition_fields,
+        *("physical_id", "former_physical_id", "generation", "made_at", "properties", "depends_on"),
+    ]
+
+    stack = models.ForeignKey(Stack, models.CASCADE, related_name="resources")
+    type = models.CharField(max_length=20, choices=Type)
+    properties = models.JSONField(default=dict, help_text="as the template had them when it was last made or changed")
+    depends_on = models.JSONField(default=list, help_text="the names of the resources that come before it")
+    physical_id = models.CharField(
+        max_length=255, null=True, editable=False, help_text="the UUID of its server, or of the stack within"
+    )
+    former_physical_id = models.CharField(
+        max_length=255, null=True, editable=False, help_text="of what it took the place of, until that is deleted"
+    )
+    generation = models.PositiveIntegerField(default=0, editable=False, help_text="how often it was replaced")
+    made_at = models.DateTimeField(null=True, editable=False, help_text="when what there is for it was created")
+
+    objects = StackResourceQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "pk"]
+        indexes = [
+            models.Index("stack", "name", "id", name="stack_resource_stack"),
+            models.Index("name", "id", name="stack_resource_name"),
+            models.Index("status", "id", name="stack_resource_status"),
+            models.Index("physical_id", "id", name="stack_resource_physical_id"),
+        ]
+        constraints = [
+            models.UniqueConstraint("stack", "name", condition=Q(deleted_at=None), name="stack_resource_once"),
+        ]
+
+    @property
+    def is_nesting(self) -> bool:
+        """Whether there is a stack within."""
+        return self.type in self.NESTING
+
+    @property
+    def reference_id(self) -> str:
+        """What other parts of a template know it by: Heat's reference id."""
+        return f"{self.stack.name}-{self.name}"
+
+    def token(self, generation: int) -> str:
+        """What its server of a generation is created with: there is one of each."""
+        return f"{self.uuid}/{generation}"
+
+    def receive(self, physical_id: str | UUID, generation: int, now: datetime | None = None) -> None:
+        """There is something new for it in the cloud, of this generation. What was there before is to be deleted."""
+        if self.physical_id not in (None, str(physical_id)):
+            self.former_physical_id = self.physical_id
+        self.physical_id, self.generation, self.made_at = str(physical_id), generation, now or timezone.now()
+
+
+def lock_in_order(stacks: Any, resources: Any) -> tuple[list[Stack], list[StackResource]]:
+    """Lock rows until the transaction ends: stacks before resources, each by their keys, so that no two wait."""
+    held = list(stacks.select_for_update(no_key=True).order_by("pk"))
+    return held, list(resources.select_for_update(no_key=True).order_by("pk"))
