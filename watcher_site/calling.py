@@ -4,7 +4,9 @@ It may hold secrets, and is encrypted with keys that follow from ``SECRET_KEY`` 
 """
 
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -32,6 +34,30 @@ class CallingContext(dict[str, Any]):
 def caller_of(request: HttpRequest | Any) -> CallingContext:
     """Return the calling context of a request, of the API or of the console."""
     return CallingContext(user=request.user.get_username(), request_id=get_contextvars().get("request_id"))
+
+
+acting: ContextVar[Callable[[], CallingContext] | None] = ContextVar("acting", default=None)
+
+
+@contextmanager
+def on_behalf_of(find: Callable[[], CallingContext] | None) -> Iterator[None]:
+    """Have what this thread does now be done for a person, or with None for nobody, as what a service does.
+
+    Args:
+        find: returns who it is. It is asked when that matters, since who sent a request is found out while it is
+            answered.
+    """
+    token = acting.set(find)
+    try:
+        yield
+    finally:
+        acting.reset(token)
+
+
+def current_caller() -> CallingContext | None:
+    """Return for whom this thread does something just now: None in what no person asked for."""
+    find = acting.get()
+    return find() if find else None
 
 
 def seal(context: Mapping[str, Any]) -> str:

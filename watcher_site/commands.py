@@ -2,12 +2,13 @@
 
 import getpass
 import sys
+from functools import partial
 from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError
 
-from watcher_site.calling import CallingContext
+from watcher_site.calling import CallingContext, on_behalf_of
 from watcher_site.command_line import BAD_INPUT, OUT_OF_ORDER, one_line
 from watcher_site.refusals import Refused
 
@@ -39,6 +40,8 @@ class Command(BaseCommand):
 
     # What the one line begins with. Nothing, where a file and a line in front let an editor jump there.
     refusal_prefix = "CommandError: "
+    # Whether it does what a person asks for, and history tells of it; else it is a service, and nobody's deed.
+    acts_for_person = True
     _called_from_command_line: bool  # Django sets it.
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
@@ -57,8 +60,10 @@ class Command(BaseCommand):
             sys.exit(BAD_INPUT)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
+        person = options.get("person") or operator()
         try:
-            return super().execute(*args, **options)
+            with on_behalf_of(partial(caller, person) if self.acts_for_person else None):
+                return super().execute(*args, **options)
         except Refused as refusal:
             if self._called_from_command_line and not options["traceback"]:
                 self.stderr.write(f"{self.refusal_prefix}{one_line(refusal)}")

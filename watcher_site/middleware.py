@@ -1,6 +1,7 @@
 """What every request passes through, API and console alike."""
 
 from collections.abc import Callable
+from functools import partial
 from uuid import uuid4
 
 from csp.constants import HEADER
@@ -8,9 +9,14 @@ from csp.middleware import CSPMiddleware
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from structlog.contextvars import bound_contextvars
 
+from watcher_site.calling import caller_of, on_behalf_of
+
 
 class RequestId:
-    """Give every request an id, name it in each log line and answer with it, as OpenStack clients show it."""
+    """Give every request an id, name it in each log line and answer with it, as OpenStack clients show it.
+
+    What is done in a request is done for the person who sent it (`watcher_site.calling.on_behalf_of`).
+    """
 
     header = "x-openstack-request-id"
 
@@ -19,7 +25,7 @@ class RequestId:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request_id = f"req-{uuid4()}"
-        with bound_contextvars(request_id=request_id):
+        with bound_contextvars(request_id=request_id), on_behalf_of(partial(caller_of, request)):
             response = self.get_response(request)
         response[self.header] = request_id
         return response

@@ -10,6 +10,7 @@ from watcher_site import commands
 
 class Command(commands.Command):
     help = "Answer audits with action plans, until SIGTERM or SIGINT; the audit that runs then is finished first."
+    acts_for_person = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

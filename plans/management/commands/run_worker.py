@@ -16,6 +16,7 @@ from watcher_site.refusals import Invalid
 
 class Command(commands.Command):
     help = "Execute the actions that appliers send over the broker, until SIGTERM or SIGINT."
+    acts_for_person = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -107,16 +107,3 @@ class Service(models.Model):
     def retire(self) -> None:
         """Leave cleanly: whatever still points at this row is without an owner from now on."""
         type(self).objects.filter(pk=self.pk).soft_delete()
-
-
-class ProjectMember(models.Model):
-    """That a person belongs to a project, by the id that the cloud has for it."""
-
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="project_memberships")
-    project_id = models.CharField(max_length=255)
-
-    class Meta:
-        constraints = [models.UniqueConstraint("user", "project_id", name="project_member")]
-
-    def __str__(self) -> str:
-        return f"{self.user} in {self.project_id}"

@@ -1,0 +1,130 @@
+"""Who did what, and when: the one door through which deeds are written into history.
+
+Whoever changes something for a person calls `record` in the transaction of the change: what is rolled back was never
+done. Refusals are recorded when their change is rolled back (`watcher_site.refused_deeds`).
+"""
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Any
+from uuid import UUID
+
+from watcher_site.calling import CallingContext, current_caller
+from watcher_site.messages import cut
+from watcher_site.models import HistoryEntry
+from watcher_site.models.history import TEXT_LENGTH
+from watcher_site.statements import insert
+from watcher_site.storable import make_storable
+
+SUCCESS, REFUSED = HistoryEntry.Outcome.SUCCESS, HistoryEntry.Outcome.REFUSED
+# What is longer is told by its beginning: history says what was done, not all that was ever stored.
+LONGEST_VALUE = 255
+MOST_VALUES = 50
+
+Details = Mapping[str, Any]
+
+
+def record(
+    deed: str,
+    thing: Any = None,
+    *,
+    caller: CallingContext | None = None,
+    outcome: str = SUCCESS,
+    message: str | None = None,
+    within: Any = None,
+    details: Details | None = None,
+) -> HistoryEntry | None:
+    """Write down what a person did to one thing, in the transaction that is open; return it.
+
+    Nothing is written, and None returned, for what no person asked for: neither a request nor a command.
+
+    Args:
+        deed: ``<object>.<verb>``, such as ``action_plan.start``.
+        thing: the object, if it is a row: its UUID and its name are kept.
+        caller: who, if it is somebody else than whose request or command it is.
+        message: in words, such as a reason that was given, or why it was refused.
+        within: the row that holds the object, such as the plan of an action: its page tells of it, too.
+        details: names and values to be read by everybody who may see history: never a secret.
+    """
+    entry = describe(deed, thing, caller=caller, outcome=outcome, message=message, within=within, details=details)
+    insert([entry] if entry else [])
+    return entry
+
+
+def record_many(deed: str, things: Iterable[Any], **options: Any) -> list[HistoryEntry]:
+    """Write down what a person did to several things at once, in one statement. ``options`` are those of `record`."""
+    who = options.pop("caller", None) or current_caller()
+    entries = [entry for thing in things if (entry := describe(deed, thing, caller=who, **options))] if who else []
+    HistoryEntry.objects.bulk_create(entries, batch_size=500)
+    return entries
+
+
+def entries_of(deed: str, thing: Any, **options: Any) -> list[HistoryEntry]:
+    """Return what `record` would write, none or one: for `StatefulModel.save_state`, which writes it with the change.
+
+    ``options`` are those of `record`.
+    """
+    entry = describe(deed, thing, **options)
+    return [entry] if entry else []
+
+
+def describe(
+    deed: str,
+    thing: Any = None,
+    *,
+    caller: CallingContext | None = None,
+    outcome: str = SUCCESS,
+    message: str | None = None,
+    within: Any = None,
+    details: Details | None = None,
+) -> HistoryEntry | None:
+    who = current_caller() if caller is None else caller
+    if who is None:
+        return None
+    return HistoryEntry(
+        user=text(who.get("user")),
+        project_id=text(who.get("project")),
+        request_id=text(who.get("request_id")),
+        deed=deed,
+        outcome=outcome,
+        object_type=deed.partition(".")[0],
+        object_uuid=uuid_of(thing),
+        object_name=text(name_of(thing)),
+        within=uuid_of(within),
+        message=cut(make_storable(message or ""), TEXT_LENGTH),
+        details={name: brief(value) for name, value in (details or {}).items()},
+    )
+
+
+def uuid_of(thing: Any) -> UUID | None:
+    return getattr(thing, "uuid", None)
+
+
+def name_of(thing: Any) -> str:
+    """Return what people call a thing: of one that has no name, nothing; a text stands for itself."""
+    if isinstance(thing, str):
+        return thing
+    return getattr(thing, "name", None) or getattr(thing, "username", None) or ""
+
+
+def text(value: Any) -> str:
+    return make_storable(str(value or ""))[:TEXT_LENGTH]
+
+
+def brief(value: Any, depth: int = 4) -> Any:
+    """Return a value as JSON has it, with what is long cut short and what is nested deep left out."""
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and isfinite(value)):
+        return value
+    if isinstance(value, Mapping | list | tuple | set | frozenset) and not depth:
+        return "…"
+    if isinstance(value, Mapping):
+        pairs = list(value.items())[:MOST_VALUES]
+        return {text(name): brief(one, depth - 1) for name, one in pairs}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [brief(one, depth - 1) for one in list(value)[:MOST_VALUES]]
+    return cut(make_storable(str(value)), LONGEST_VALUE)
+
+
+def differences(before: Details, after: Details) -> dict[str, Any]:
+    """Return for each name whose value is another afterwards what it was and what it is: details of a change."""
+    return {name: {"from": before.get(name), "to": after[name]} for name in after if after[name] != before.get(name)}

@@ -1,0 +1,70 @@
+"""Who did what, to what, and when: rows that are only ever added, and removed when they are old enough."""
+
+from typing import Any, Self
+from uuid import UUID, uuid4
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+TEXT_LENGTH = 255
+DEED_LENGTH = 63
+
+
+class HistoryQuerySet(models.QuerySet[Any]):
+    def present(self) -> Self:
+        """Leave all: what was done is never taken back."""
+        return self.all()
+
+    def about(self, thing: UUID) -> Self:
+        """Leave what was done to a thing, and to what it holds, as a plan holds actions."""
+        return self.filter(Q(object_uuid=thing) | Q(within=thing))
+
+
+class HistoryEntry(models.Model):
+    """One deed of a person, or one that they were refused.
+
+    Names are kept as they were: the person and the thing may be gone. ``deed`` is ``<object>.<verb>``, such as
+    ``action_plan.start``; ``within`` is what holds the object, such as the plan of an action.
+    """
+
+    class Outcome(models.TextChoices):
+        SUCCESS = "success"
+        REFUSED = "refused"
+
+    uuid = models.UUIDField(default=uuid4, unique=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    user = models.CharField(max_length=TEXT_LENGTH, default="")
+    project_id = models.CharField(max_length=TEXT_LENGTH, default="")
+    request_id = models.CharField(max_length=TEXT_LENGTH, default="")
+    deed = models.CharField(max_length=DEED_LENGTH)
+    outcome = models.CharField(max_length=15, choices=Outcome, default=Outcome.SUCCESS)
+    object_type = models.CharField(max_length=DEED_LENGTH)
+    object_uuid = models.UUIDField(null=True)
+    object_name = models.CharField(max_length=TEXT_LENGTH, default="")
+    within = models.UUIDField(null=True)
+    message = models.CharField(max_length=TEXT_LENGTH, default="")
+    details = models.JSONField(default=dict)
+
+    objects = HistoryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "history entry"
+        verbose_name_plural = "history entries"
+        default_permissions = ("view",)
+        indexes = [
+            # What a list can be narrowed to, each with the order of all lists.
+            models.Index("created_at", "id", name="history_created_at"),
+            models.Index("user", "id", name="history_user"),
+            models.Index("project_id", "id", name="history_project"),
+            models.Index("request_id", "id", name="history_request"),
+            models.Index("deed", "id", name="history_deed"),
+            models.Index("outcome", "id", name="history_outcome"),
+            models.Index("object_type", "id", name="history_object_type"),
+            models.Index("object_name", "id", name="history_object_name"),
+            models.Index("object_uuid", "id", name="history_object"),
+            models.Index("within", "id", name="history_within", condition=Q(within__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.deed} by {self.user}"
