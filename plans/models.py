@@ -8,7 +8,7 @@ from django.utils import timezone
 from django_fsm import FSMField, transition
 
 from plans.querysets import ActionPlanQuerySet
-from plans.schedules import Hours, Schedule, read_window, read_zone
+from plans.schedules import Hours, Schedule
 from plans.summaries import summarize
 from watcher_site.calling import CallingContext, seal
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
@@ -16,6 +16,7 @@ from watcher_site.models import Service
 from watcher_site.records import NullsFirst
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.state import StatefulModel
+from watcher_site.wall_clock import read_window, read_zone
 
 
 class ActionPlan(StatefulModel):

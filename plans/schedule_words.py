@@ -4,22 +4,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from plans.models import ActionPlan
-from plans.windows import WEEKDAYS
 from watcher_site.templatetags.console import at_place, until
+from watcher_site.wall_clock import in_words
 
 
 def window_in_words(plan: ActionPlan) -> str:
     """Return a maintenance window by its hours, its days and its zone; nothing, where there is none."""
-    if not plan.window:
-        return ""
-    window = plan.window
-    days = window["weekdays"]
-    parts = [f"{window['opens']}–{window['closes']}"]  # noqa: RUF001 (a dash between times)
-    parts += [day.title() for day in days] if len(days) < len(WEEKDAYS) else ["every day"]
-    for name, word in (("first_day", "from"), ("last_day", "until")):
-        if window[name]:
-            parts.append(f"{word} {window[name]}")
-    return f"{', '.join(parts)} ({plan.zone})"
+    return in_words(plan.window, plan.zone)
 
 
 def waiting_in_words(plan: ActionPlan) -> SafeString | str:

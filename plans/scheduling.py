@@ -8,9 +8,10 @@ from django.utils import timezone
 
 from plans.models import ActionPlan
 from plans.querysets import ActionPlanQuerySet
-from plans.schedules import Schedule, read_start, read_window, read_zone, written
+from plans.schedules import Schedule
 from watcher_site.calling import CallingContext
 from watcher_site.refusals import Conflict, Invalid
+from watcher_site.wall_clock import read_moment, read_window, read_zone, written
 
 WISHES = ("start_at", "zone", "window")
 COLUMNS = (*WISHES, "opens_at", "closes_at")
@@ -25,7 +26,7 @@ def schedule(
     The plan's row is locked, as by whatever begins: what is outside of the new hours has begun before, or does not.
 
     Args:
-        wishes: any of `WISHES`, as `plans.schedules` reads them; None takes one back, and what is left out stays.
+        wishes: any of `WISHES`, as `watcher_site.wall_clock` reads them; None takes one back; what is left out stays.
         caller: on whose behalf it is started.
 
     Raises:
@@ -56,7 +57,7 @@ def apply(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
     now = timezone.now()
     zone = read_zone(wishes.get("zone", plan.zone) or "UTC")
     window = read_window(wishes.get("window", plan.window), zone)
-    start_at = read_start(wishes["start_at"], zone, now) if "start_at" in wishes else plan.start_at
+    start_at = read_moment("start_at", wishes["start_at"], zone, now) if "start_at" in wishes else plan.start_at
     hours = Schedule(start_at, window).hours(now)
     if hours is None:
         raise Invalid("window.last_day: the window is over before anything of the plan could begin.")

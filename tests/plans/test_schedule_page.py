@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from plans.models import ActionPlan
-from plans.windows import WEEKDAYS
 from tests.builders import make_plan
+from watcher_site.windows import WEEKDAYS
 
 BERLIN = {"zone": "Europe/Berlin"}
 NIGHTS = {"opens": "22:00", "closes": "04:00"}

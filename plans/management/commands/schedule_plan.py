@@ -6,12 +6,12 @@ from uuid import UUID
 from django.core.management import CommandParser
 
 from plans.models import ActionPlan
-from plans.schedules import WINDOW
 from plans.scheduling import schedule
-from plans.windows import WEEKDAYS
 from watcher_site import commands
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.state import TransitionNotAllowed
+from watcher_site.wall_clock import WINDOW
+from watcher_site.windows import WEEKDAYS
 
 # What was said by which option.
 OPTIONS = {

@@ -1,0 +1,29 @@
+"""Windows in bodies and answers of the API."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from watcher_site.windows import WEEKDAYS
+
+
+class WindowSerializer(serializers.Serializer[Any]):
+    """What the OpenAPI document says of a window; `watcher_site.wall_clock.read_window` reads it."""
+
+    opens = serializers.RegexField("^[0-2][0-9]:[0-5][0-9]$", help_text="such as 22:00, by the clock of the zone")
+    closes = serializers.RegexField("^[0-2][0-9]:[0-5][0-9]$", help_text="on the next day, where it is not later")
+    weekdays = serializers.ListField(
+        child=serializers.ChoiceField(WEEKDAYS),
+        required=False,
+        allow_null=True,
+        allow_empty=False,
+        help_text="on which it opens; every day, if left out",
+    )
+    first_day = serializers.DateField(required=False, allow_null=True, help_text="on which it may open")
+    last_day = serializers.DateField(required=False, allow_null=True, help_text="on which it may open")
+
+
+@extend_schema_field(WindowSerializer(allow_null=True))
+class WindowField(serializers.JSONField):
+    """A window as it was sent: to whoever reads it, each of its mistakes is worth words of its own."""
