@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from actions.locking import find_holders, take_lock
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.base import ActionContext, Answer, Outcome, make
-from actions.types.clusters.locking import find_holders, take_lock
 from cluster.models import Cluster, Lock, Node, Server
 from cluster.policies.base import PolicyCheck, PolicyType, When
 from plans.models import ActionPlan

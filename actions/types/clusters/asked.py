@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from actions.locking import take_locks
 from actions.models import Action
 from actions.types.base import DONE, Answer, Outcome
 from actions.types.clusters.health import settle
-from actions.types.clusters.locking import take_locks
 from actions.types.clusters.policies import Data, ask_policies
 from cluster.models import Cluster, Node
 from cluster.policies.base import When

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from actions.locking import take_all
 from actions.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction, Data, node_action
 from actions.types.clusters.growth import bounds_of, require_size
 from actions.types.clusters.joining import require_orphan
-from actions.types.clusters.locking import take_all
 from actions.types.clusters.named import NODES, named_nodes
 from actions.types.clusters.nodes import schema_of
 from actions.types.clusters.shrinkage import find_done

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from django.db import transaction
 
+from actions.locking import take_locks
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.base import (
@@ -24,7 +25,6 @@ from actions.types.base import (
     Recovery,
 )
 from actions.types.clusters.health import settle
-from actions.types.clusters.locking import take_locks
 from actions.types.clusters.nodes import schema_of
 from actions.types.clusters.policies import Data, ask_policies
 from cluster.models import Cluster, Node

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from actions.locking import has_lock
 from actions.types.base import UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome
 from actions.types.clusters import asked
-from actions.types.clusters.locking import has_lock
 from cluster.drivers.base import CloudServer, NewServer, ServerNotFound, cloud
 from cluster.models import Cluster, Node
 from watcher_site.state import ConcurrentTransition, TransitionNotAllowed

@@ -1,4 +1,4 @@
-"""Locks on clusters and nodes: held by actions that a person or an audit asked for, until they have ended.
+"""Locks on clusters, nodes, stacks and resources: held by actions that were asked for, until they have ended.
 
 Nothing gives a lock back: one whose action has ended, or is no more, does not count, and whoever comes next clears it
 away. So a process may die at any line. An action whose worker died is recovered by another, and has its locks still.
@@ -10,18 +10,28 @@ from uuid import UUID
 from django.db import transaction
 
 from actions.models import Action
-from cluster.models import Cluster, Lock, Node
+from cluster.models import Cluster, Lock, Node, Stack, StackResource
+
+Lockable = Cluster | Node | Stack | StackResource
 
 
-def find_holders(thing: Cluster | Node) -> list[UUID]:
-    """Return the actions that hold a cluster or a node now, the oldest first."""
-    unfinished = Action.objects.unfinished().filter(uuid__in=thing.locks.values("action"))
+def find_holders(thing: Lockable, *, alone: bool = False) -> list[UUID]:
+    """Return the actions that hold something now, the oldest first.
+
+    Args:
+        alone: whether only such as share it with none are meant.
+
+    Whoever must not be overtaken by `take_lock` locks the row of the thing before: of a stack's resource that of the
+    root stack, too.
+    """
+    locks = thing.locks.filter(is_exclusive=True) if alone else thing.locks
+    unfinished = Action.objects.unfinished().filter(uuid__in=locks.values("action"))
     return list(unfinished.order_by("pk").values_list("uuid", flat=True))
 
 
 @transaction.atomic
-def take_lock(thing: Cluster | Node, action: str, *, exclusive: bool = True) -> UUID | None:
-    """Have an action hold a cluster or a node, alone or shared, and return nothing; else return who is in the way.
+def take_lock(thing: Lockable, action: str, *, exclusive: bool = True) -> UUID | None:
+    """Have an action hold something, alone or shared, and return nothing; else return who is in the way.
 
     An action that has the lock may ask for it again.
     """
@@ -35,10 +45,11 @@ def take_lock(thing: Cluster | Node, action: str, *, exclusive: bool = True) -> 
     return in_the_way
 
 
-def take_locks(action: str, wanted: Sequence[tuple[Cluster | Node, bool]]) -> str | None:
+def take_locks(action: str, wanted: Sequence[tuple[Lockable, bool]]) -> str | None:
     """Have an action hold all of these, alone where that is true, and return nothing; else none, and return why.
 
-    Clusters come before nodes: so no two wait for each other.
+    They come in the order of `cluster.models.locks`, so that no two wait for each other: clusters before nodes, the
+    root stack before its resources.
     """
     with transaction.atomic():
         for thing, exclusive in wanted:
@@ -66,12 +77,12 @@ def take_all(action: str, cluster: Cluster, uuids: Sequence[str]) -> str | None:
     return None
 
 
-def refusal(thing: Cluster | Node, holder: UUID) -> str:
+def refusal(thing: Lockable, holder: UUID) -> str:
     """Return what is said of a lock that another action has."""
-    return f"Failed in locking {thing._meta.model_name} {thing.uuid}: action {holder} is at work on it"
+    return f"Failed in locking {thing._meta.verbose_name} {thing.uuid}: action {holder} is at work on it"
 
 
-def has_lock(node: Node, action: str) -> bool:
-    """Return whether an action, that has not ended, holds a node."""
-    held: bool = node.locks.filter(action=action).exists()
+def has_lock(thing: Lockable, action: str) -> bool:
+    """Return whether an action, that has not ended, holds something."""
+    held: bool = thing.locks.filter(action=action).exists()
     return held
