@@ -12,6 +12,7 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from watcher_site.api.mounts.faults import find_fault
 from watcher_site.api.versions import Version, text
 from watcher_site.refusals import Refused
 
@@ -61,30 +62,43 @@ def flat(detail: Any, field: str = "") -> str:
     return f"Invalid input for field/attribute {field}. {detail}" if field else str(detail)
 
 
+def body_for(path: str, code: int, message: str, problem: Exception | None = None) -> dict[str, Any]:
+    """Return the error body that those expect who asked for this path."""
+    fault = find_fault(path)
+    return fault(code, message, problem) if fault else body(code, message)
+
+
 def answer_problem(problem: Exception, context: dict[str, Any]) -> Response | None:
     """Answer an exception, or leave it to the site's 500: REST framework's exception handler."""
     set_rollback()
+    if isinstance(problem, exceptions.APIException) and problem.status_code == status.HTTP_401_UNAUTHORIZED:
+        message = "The request you have made requires authentication."
+        return Response(unauthorized(message), problem.status_code, headers=headers_of(problem))
+    found = describe(problem)
+    if found is None:
+        return None
+    code, message = found
+    return Response(body_for(context["request"].path, code, message, problem), code, headers=headers_of(problem))
+
+
+def describe(problem: Exception) -> tuple[int, str] | None:
+    """Return the status and the words that an exception is answered with; None where it is a fault of our own."""
     if isinstance(problem, exceptions.APIException):
-        return answer_api_exception(problem)
+        return problem.status_code, flat(problem.detail)
     if isinstance(problem, Refused):
-        return Response(body(problem.status, str(problem)), problem.status)
+        return problem.status, str(problem)
     if isinstance(problem, ConcurrentTransition):
-        return Response(body(409, "The state was changed by someone else at the same time."), 409)
+        return 409, "The state was changed by someone else at the same time."
     if isinstance(problem, TransitionNotAllowed):
-        return Response(body(409, f"State transition not allowed: {problem}"), 409)
+        return 409, f"State transition not allowed: {problem}"
     if isinstance(problem, (Http404, ObjectDoesNotExist)):
-        return Response(body(404, str(problem) or "Not found."), 404)
+        return 404, str(problem) or "Not found."
     return None
 
 
-def answer_api_exception(problem: exceptions.APIException) -> Response:
-    headers = {}
-    if header := getattr(problem, "auth_header", None):
-        headers["WWW-Authenticate"] = header
-    if problem.status_code == status.HTTP_401_UNAUTHORIZED:
-        message = "The request you have made requires authentication."
-        return Response(unauthorized(message), problem.status_code, headers=headers)
-    return Response(body(problem.status_code, flat(problem.detail)), problem.status_code, headers=headers)
+def headers_of(problem: Exception) -> dict[str, str]:
+    header = getattr(problem, "auth_header", None)
+    return {"WWW-Authenticate": header} if header else {}
 
 
 # What Django answers where no view does: pages for the console, the error body for everybody else.
@@ -93,7 +107,7 @@ def answer_api_exception(problem: exceptions.APIException) -> Response:
 def outside_views(request: HttpRequest, code: int, message: str) -> HttpResponse:
     if request.path.startswith("/console"):
         return render(request, f"{code}.html", {"message": message}, status=code)
-    return HttpResponse(orjson.dumps(body(code, message)), "application/json", status=code)
+    return HttpResponse(orjson.dumps(body_for(request.path, code, message)), "application/json", status=code)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
