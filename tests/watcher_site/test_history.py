@@ -34,9 +34,9 @@ def test_what_no_person_asked_for_is_nobodys_deed() -> None:
 
 
 def test_a_deed_that_is_rolled_back_was_never_done() -> None:
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
+    with transaction.atomic():
         record("user.disable", caller=ROSA)
-        _ = 1 / 0
+        transaction.set_rollback(True)
     assert not HistoryEntry.objects.exists()
 
 
