@@ -9,6 +9,7 @@ from django.utils import timezone
 from actions.models import Action, ActionParent
 from actions.proposals import check_cycles, check_edge
 from actions.skipping import locked
+from watcher_site.history import record
 from watcher_site.refusals import Conflict, Invalid
 
 FIELD = "depends_on"
@@ -41,6 +42,7 @@ def change_dependencies(uuid: UUID, edit: Callable[[Sequence[UUID]], Iterable[UU
     now = timezone.now()
     Action.objects.filter(pk=action.pk).update(updated_at=now)
     type(plan).objects.filter(pk=plan.pk).update(updated_at=now)
+    record("action.update", action, within=plan, details={FIELD: {"from": list(standing), "to": list(wanted)}})
     return action
 
 

@@ -15,6 +15,7 @@ from actions.dependents import bound_to, end_dependents
 from actions.models import Action, ActionEvent
 from actions.skipping import locked
 from actions.statuses import shown
+from watcher_site.history import record
 from watcher_site.messages import cut
 from watcher_site.refusals import Conflict, Invalid
 
@@ -65,6 +66,7 @@ def signal_action(uuid: UUID | str, signal: Action.Signal, by: str) -> Action:
     check(action, signal, plan.state == plan.State.CANCELLING)
     write(action, signal, by)
     plan.note_signal()
+    record("action.signal", action, within=plan, details={"signal": signal})
     return action
 
 

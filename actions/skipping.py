@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action
 from actions.planned import check_origins, restore_planned, skip_planned
+from watcher_site.history import entries_of, record_many
 from watcher_site.messages import STATUS_MESSAGE_LENGTH
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.state import ConcurrentTransition
@@ -43,7 +44,7 @@ def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
     action = locked(uuid)
     check_skip(action)
     action.skip(by, words(action, reason))
-    action.save_state()
+    action.save_state(*entries_of("action.skip", action, message=action.reason, within=action.action_plan))
     skip_planned([action])
     return action
 
@@ -64,6 +65,7 @@ def skip_actions(plan: Model, uuids: Iterable[UUID | str], by: str, reason: str 
         naming(action, check_skip)
         action.skip(by, words(action, reason))
     change_together(found, Action.State.PENDING)
+    record_many("action.skip", found, message=found[0].reason if found else None, within=plan)
     return len(found) + skip_planned(found)
 
 
@@ -82,6 +84,7 @@ def restore_actions(plan: Model, uuids: Iterable[UUID | str]) -> int:
         naming(action, check_restore)
         action.restore()
     change_together(chosen, Action.State.SKIPPED)
+    record_many("action.restore", chosen, within=plan)
     number = len(chosen) + restore_planned(chosen)
     check_origins(found)
     return number
@@ -103,7 +106,7 @@ def restore_action(uuid: UUID | str) -> Action:
         check_origins([action])
     check_restore(action)
     action.restore()
-    action.save_state()
+    action.save_state(*entries_of("action.restore", action, within=action.action_plan))
     restore_planned([action])
     return action
 
@@ -121,7 +124,7 @@ def change_reason(uuid: UUID | str, reason: str | None) -> Action:
     if action.state != Action.State.SKIPPED:
         raise Conflict("status_message update only allowed when action state is SKIPPED")
     action.comment(words(action, reason))
-    action.save_state()
+    action.save_state(*entries_of("action.update", action, message=action.reason, within=action.action_plan))
     return action
 
 

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from audits.audit_templates import change_audit_template, create_audit_template
+from audits.audit_templates import change_audit_template, create_audit_template, delete_audit_template
 from audits.changes import change_audit
 from audits.creation import create_audit
 from audits.models import Audit, AuditTemplate, Goal, ScoringEngine, Strategy
@@ -118,8 +118,7 @@ class AuditTemplateView(UuidMarker, NamedLookup, AimFilters, ResourceView):
         return Response(self.show(template))
 
     def destroy(self, request: Request, identifier: str) -> Response:
-        template = self.get_object(request, identifier)
-        AuditTemplate.objects.filter(pk=template.pk).soft_delete()
+        delete_audit_template(self.get_object(request, identifier))
         return Response(status=204)
 
 

@@ -1,6 +1,6 @@
 """How audit templates are made and changed: the one door for the API, the console and the commands."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -10,6 +10,7 @@ from audits.lookups import goal_named, strategy_named
 from audits.models import NAME_LENGTH, AuditTemplate
 from audits.parameters import complete_for
 from audits.scope import check_scope
+from watcher_site.history import differences, record
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.storable import require_storable
 
@@ -44,7 +45,8 @@ def create_audit_template(
             "default_parameters": default_parameters,
         },
     )
-    save_named(template, "An audit_template")
+    aims = {"goal": template.goal.name, "strategy": template.strategy and template.strategy.name}
+    save_named(template, "An audit_template", "audit_template.create", aims)
     return template
 
 
@@ -68,9 +70,29 @@ def change_audit_template(template: AuditTemplate, changes: Mapping[str, Any]) -
             "Updating goal or strategy on a template that has default_parameters requires providing updated "
             "default_parameters in the same request"
         )
+    before = shown(locked, changes)
     apply(locked, changes)
-    save_named(locked, "An audit_template", [*FIELDS])
+    details = differences(before, shown(locked, changes))
+    save_named(locked, "An audit_template", "audit_template.update", details, [*FIELDS])
     return locked
+
+
+def shown(template: AuditTemplate, names: Iterable[str]) -> dict[str, Any]:
+    """Return these attributes as people read them."""
+    values = {name: getattr(template, name, None) for name in names}
+    return {name: getattr(value, "name", value) for name, value in values.items()}
+
+
+@transaction.atomic
+def delete_audit_template(template: AuditTemplate) -> None:
+    """Delete a template. Audits that were made of it stay.
+
+    Raises:
+        NotFound: somebody else deleted it.
+    """
+    if not AuditTemplate.objects.filter(pk=template.pk).soft_delete():
+        raise NotFound(f"AuditTemplate {template.uuid} could not be found")
+    record("audit_template.delete", template)
 
 
 def apply(template: AuditTemplate, changes: Mapping[str, Any]) -> None:

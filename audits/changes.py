@@ -1,5 +1,6 @@
 """A person changes an audit: its state, its name, what a later run will use (`watcher-api` section 11)."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from audits.creation import check_times, checked_name, merge_parameters, save_na
 from audits.models import Audit, is_continuous, is_event
 from audits.schedule import check_period, read_interval, read_time
 from watcher_site.api.patches import Step, apply_patch, cannot_apply
+from watcher_site.history import differences, entries_of
 from watcher_site.refusals import Invalid, NotFound
 from watcher_site.state import TransitionNotAllowed
 
@@ -40,7 +42,7 @@ def change_audit(audit: Audit, patch: list[Step]) -> None:
         change_state(audit, patch, patched.get("state"))
     changes = {name: patched.get(name) for name in CHANGEABLE if patched.get(name) != before[name]}
     if changes:
-        write(audit, changes, timezone.now())
+        write(audit, changes, timezone.now(), differences(before, changes))
 
 
 def lock(audit: Audit) -> Audit:
@@ -71,14 +73,14 @@ def change_state(audit: Audit, patch: list[Step], asked: Any) -> None:
         raise cannot_apply(patch, f"State transition not allowed: ({before} -> {asked})") from None
 
 
-def write(audit: Audit, changes: dict[str, Any], now: datetime) -> None:
+def write(audit: Audit, changes: dict[str, Any], now: datetime, details: Mapping[str, Any]) -> None:
     for name, value in changes.items():
         setattr(audit, name, checked(audit, name, value, now))
     fields = [*changes]
     if not changes.keys().isdisjoint({"interval", *TIMES}):
         reschedule(audit, changes, now)
         fields.append("next_run_time")
-    save_named(audit, "An audit", fields)
+    save_named(audit, "An audit", "audit.update", details, fields)
 
 
 def checked(audit: Audit, name: str, value: Any, now: datetime) -> Any:
@@ -133,4 +135,4 @@ def trigger_audit(audit: Audit) -> None:
         audit.trigger(timezone.now())
     except TransitionNotAllowed:
         raise Invalid(f"Audit state {audit.state} is disallowed.") from None
-    audit.save_state()
+    audit.save_state(*entries_of("audit.trigger", audit))

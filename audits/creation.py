@@ -16,6 +16,7 @@ from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
 from audits.parameters import complete_for
 from audits.schedule import Schedule, check_period, read_interval, read_time
 from audits.scope import check_scope
+from watcher_site import history
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.storable import require_storable
 
@@ -70,7 +71,7 @@ def create_audit(
         end_time=schedule.end_time,
         next_run_time=first_run(schedule, now) if audit_type == Audit.Type.CONTINUOUS else None,
     )
-    save_named(audit, "An audit")
+    save_named(audit, "An audit", "audit.create", {"goal": aim.name, "strategy": way and way.name})
     return audit
 
 
@@ -152,8 +153,8 @@ def merge_parameters(
     return complete_for(strategy, {**inherited, **(parameters or {})})
 
 
-def save_named(record: Any, kind: str, fields: list[str] | None = None) -> None:
-    """Save an audit or a template: as a new row, or just some fields of it.
+def save_named(record: Any, kind: str, deed: str, details: Mapping[str, Any], fields: list[str] | None = None) -> None:
+    """Save an audit or a template: as a new row, or just some fields of it. History tells the deed.
 
     Raises:
         Conflict: another one has its name. The database decides, so that of two at once one is refused.
@@ -161,6 +162,7 @@ def save_named(record: Any, kind: str, fields: list[str] | None = None) -> None:
     try:
         with transaction.atomic():
             record.save() if fields is None else record.save_changes(fields)
+            history.record(deed, record, details=details)
     except IntegrityError as error:
         others = type(record).objects.present().filter(name__iexact=record.name).exclude(pk=record.pk)
         if not others.exists():

@@ -1,10 +1,12 @@
 """What profiles and policies share: rows that nobody deletes meanwhile, and names that no two of a kind have."""
 
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
 
 from cluster.models import Policy, Profile
+from watcher_site import history
 from watcher_site.refusals import Conflict, NotFound
 
 Named = TypeVar("Named", Policy, Profile)
@@ -23,8 +25,11 @@ def lock(record: Named) -> Named:
     return locked
 
 
-def save(record: Named, fields: list[str] | None = None) -> None:
+def save(record: Named, fields: Sequence[str] | None = None, details: Mapping[str, Any] | None = None) -> None:
     """Save it as a new row, or just some fields of it. The database decides whose a name is.
+
+    Args:
+        details: what history tells of it.
 
     Raises:
         Conflict: another of its kind has the name.
@@ -32,5 +37,7 @@ def save(record: Named, fields: list[str] | None = None) -> None:
     try:
         with transaction.atomic():
             record.save() if fields is None else record.save_changes(fields)
+            verb = "create" if fields is None else "update"
+            history.record(f"{record._meta.model_name}.{verb}", record, details=details)
     except IntegrityError as error:
         raise Conflict(f"name: another {record._meta.verbose_name} is called {record.name}.") from error

@@ -11,6 +11,7 @@ from cluster.named_records import lock, save
 from cluster.policies.base import PolicyType
 from cluster.profiles import checked_name
 from watcher_site import plugins
+from watcher_site.history import differences, record
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.schemas import find_violation
 from watcher_site.storable import require_storable
@@ -29,7 +30,7 @@ def create_policy(name: str, type: str, spec: Any = None) -> Policy:
     """
     checked = check_spec(type, spec)
     policy = Policy(name=checked_name(name), type=type, spec=checked)
-    save(policy)
+    save(policy, details={"type": type, "spec": checked})
     return policy
 
 
@@ -69,8 +70,8 @@ def change_policy(policy: Policy, changes: Mapping[str, Any]) -> Policy:
     if strays := changes.keys() - {"name"}:
         raise Invalid(f"{min(strays)}: cannot be changed; the name can.")
     if "name" in changes:
-        locked.name = checked_name(changes["name"])
-        save(locked, ["name"])
+        before, locked.name = locked.name, checked_name(changes["name"])
+        save(locked, ["name"], differences({"name": before}, {"name": locked.name}))
     return locked
 
 
@@ -86,3 +87,4 @@ def delete_policy(policy: Policy) -> None:
     if number := PolicyBinding.objects.present().filter(policy=locked).count():
         raise Conflict(f"Policy {policy.uuid} is in use by {number} cluster{pluralize(number)}.")
     Policy.objects.filter(pk=locked.pk).soft_delete()
+    record("policy.delete", locked)

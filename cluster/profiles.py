@@ -10,6 +10,7 @@ from django.template.defaultfilters import pluralize
 from cluster.models import Cluster, Flavor, Node, Profile
 from cluster.models.profiles import NAME_LENGTH
 from cluster.named_records import lock, save
+from watcher_site.history import differences, record
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.schemas import Draft202012Validator, find_violation
 from watcher_site.storable import require_storable
@@ -45,7 +46,7 @@ def create_profile(name: str, spec: Any, metadata: Any = None) -> Profile:
         Conflict: another profile has the name.
     """
     profile = Profile(name=checked_name(name), spec=checked_spec(spec), metadata=checked_metadata(metadata))
-    save(profile)
+    save(profile, details={"spec": profile.spec})
     return profile
 
 
@@ -59,13 +60,14 @@ def change_profile(profile: Profile, changes: Mapping[str, Any]) -> Profile:
         NotFound: it was deleted meanwhile.
     """
     locked = lock(profile)
+    before = {name: getattr(locked, name) for name in CHANGEABLE}
     if strays := changes.keys() - set(CHANGEABLE):
         raise Invalid(f"{min(strays)}: cannot be changed; {' and '.join(CHANGEABLE)} can.")
     if "name" in changes:
         locked.name = checked_name(changes["name"])
     if "metadata" in changes:
         locked.metadata = checked_metadata(changes["metadata"])
-    save(locked, list(changes))
+    save(locked, list(changes), differences(before, {name: getattr(locked, name) for name in changes}))
     return locked
 
 
@@ -82,6 +84,7 @@ def delete_profile(profile: Profile) -> None:
         if number := kind.objects.present().filter(profile=locked).count():
             raise Conflict(f"Profile {profile.uuid} is in use by {number} {word}{pluralize(number)}.")
     Profile.objects.filter(pk=locked.pk).soft_delete()
+    record("profile.delete", locked)
 
 
 def checked_name(name: Any) -> str:

@@ -16,6 +16,7 @@ from actions.proposals import BATCH, ProposedAction
 from plans.models import ActionPlan
 from plans.proposals import propose
 from watcher_site import plugins
+from watcher_site.history import record
 from watcher_site.refusals import Conflict
 
 # Where thousands wait for thousands by way of one that succeeded, each of them would wait for each of the others.
@@ -51,6 +52,7 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
         on_failure=standing.on_failure,
     )
     skip_anew(dict(zip([one.uuid for one in proposed], actions, strict=True)))
+    record("action_plan.continue", standing, details={"action_plan": continuation.uuid})
     return continuation
 
 

@@ -11,6 +11,7 @@ from plans.querysets import ActionPlanQuerySet
 from plans.schedules import Hours, Schedule
 from plans.summaries import summarize
 from watcher_site.calling import CallingContext, seal
+from watcher_site.history import differences, entries_of, record
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.records import NullsFirst
@@ -221,7 +222,7 @@ class ActionPlan(StatefulModel):
         """
         self.start()
         self.context = seal(caller) if caller else None
-        self.save_state()
+        self.save_state(*entries_of("action_plan.start", self))
 
     @transaction.atomic
     def abandon(self, by: str) -> None:
@@ -243,6 +244,7 @@ class ActionPlan(StatefulModel):
             self.cancel(summarize(self.actions.all(), self.actions.count_states(), message) or message)
             self.save_state()
             self.actions.cancel_pending(f"Action was cancelled with its action plan by {by}.")
+        record("action_plan.cancel", self)
 
     @transaction.atomic
     def choose_on_failure(self, value: str) -> None:
@@ -259,6 +261,7 @@ class ActionPlan(StatefulModel):
         if not prunable.update(on_failure=value, updated_at=timezone.now()):
             standing = type(self).objects.get(pk=self.pk)
             raise Conflict(f"on_failure update not allowed for actionplan state: {standing.state}")
+        record("action_plan.update", self, details=differences({"on_failure": self.on_failure}, {"on_failure": value}))
         self.on_failure = value
 
     @transaction.atomic
@@ -273,6 +276,7 @@ class ActionPlan(StatefulModel):
         if not deleted:
             raise self.undeletable()
         self.actions.all().soft_delete()
+        record("action_plan.delete", self)
 
 
 class EfficacyIndicator(models.Model):

@@ -20,11 +20,13 @@ from plans.models import ActionPlan
 from plans.proposals import propose
 from watcher_site import plugins
 from watcher_site.calling import CallingContext
+from watcher_site.history import record
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.schemas import find_violation
 
 Target = Cluster | Node | Server
 SHOWN = 3
+NAMES = ("resource_id", "resource_name")
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,9 @@ def decide(action: Any) -> list[ProposedAction]:
 def written(action: ProposedAction, others: Sequence[ProposedAction], thing: Target, asked: Asked) -> Operation:
     """Write the plan of an action and of others beside it, and start it unless it is to be looked at."""
     made = propose([action, *others])
+    kind, _, verb = action.action_type.lower().partition("_")
+    inputs = {name: value for name, value in action.input_parameters.items() if name not in NAMES}
+    record(f"{kind}.{verb}", thing, details={"action_plan": made.uuid, "plan_only": asked.plan_only, **inputs})
     if not asked.plan_only:
         made.launch(asked.caller)
     return Operation(action.uuid, made.uuid, thing.uuid)

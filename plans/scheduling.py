@@ -10,6 +10,7 @@ from plans.models import ActionPlan
 from plans.querysets import ActionPlanQuerySet
 from plans.schedules import Schedule
 from watcher_site.calling import CallingContext
+from watcher_site.history import differences, record
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.wall_clock import read_moment, read_window, read_zone, written
 
@@ -38,11 +39,17 @@ def schedule(
     standing = ActionPlan.objects.locked().find(plan.uuid)
     if not start:
         check(standing, wishes)
+    before = hours_of(standing)
     apply(standing, wishes)
     standing.save_changes(COLUMNS)
+    record("action_plan.schedule", standing, details=differences(before, hours_of(standing)))
     if start:
         standing.launch(caller)
     return standing
+
+
+def hours_of(plan: ActionPlan) -> dict[str, Any]:
+    return {name: getattr(plan, name) for name in WISHES}
 
 
 def check(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:

@@ -13,10 +13,17 @@ from plans.models import ActionPlan
 from plans.operations import asked_for, require_free
 from plans.proposals import propose
 from watcher_site.calling import CallingContext
+from watcher_site.history import record
 from watcher_site.refusals import Conflict, NotFound
 
 State = Server.State
 DELETE = "delete_server"
+DEEDS = {
+    "build": "server.create",
+    DELETE: "server.delete",
+    "rebuild": "server.rebuild",
+    "reset_state": "server.reset_state",
+}
 RESETTABLE = (State.ACTIVE.value, State.ERROR.value)
 
 
@@ -39,7 +46,9 @@ def delete_server(server: Server, caller: CallingContext) -> None:
 
     Whoever asks again, while that is still to be done, asks for nothing new. Raises: `NotFound`.
     """
-    if not forget_unplaced(server) and not is_to_be_deleted(server):
+    if forget_unplaced(server):
+        record("server.delete", server)
+    elif not is_to_be_deleted(server):
         operate(DELETE, server, caller)
 
 
@@ -96,5 +105,6 @@ def refuse(verb: str, server: Server, field: str, value: str) -> None:
 def operate(action_type: str, server: Server, caller: CallingContext, **parameters: Any) -> ActionPlan:
     action = ProposedAction(action_type, {"resource_id": str(server.uuid), "resource_name": server.name, **parameters})
     made = propose([action])
+    record(DEEDS[action_type], server, details={"action_plan": made.uuid, **parameters})
     made.launch(caller)
     return made

@@ -6,6 +6,7 @@ from django.db.models import F
 from actions.models import Action
 from actions.signalling import signal_actions
 from plans.models import ActionPlan
+from watcher_site.history import record
 from watcher_site.refusals import Conflict
 from watcher_site.state import TransitionNotAllowed
 
@@ -44,6 +45,7 @@ def wait_or_go_on(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
     if standing.is_suspended != suspends:
         rows.update(suspended_by=by if suspends else None)
     rows.update(signals=F("signals") + 1)
+    record("action_plan.signal", standing, details={"signal": signal})
 
 
 def unexpected(plan: ActionPlan, expected: frozenset[ActionPlan.State]) -> Conflict:

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.crypto import get_random_string
 
+from watcher_site.history import record
 from watcher_site.projects import add_member
 from watcher_site.refusals import Conflict, Invalid, NotFound
 
@@ -55,6 +56,7 @@ def create_user(name: str, password: str, source: str, group: str, projects: Ite
     user.groups.add(rights)
     for project in projects:
         add_member(name, project)
+    record("user.create", user, details={"group": group})
     return user
 
 

@@ -3,7 +3,9 @@
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.db import transaction
 
+from watcher_site.history import record
 from watcher_site.models import ProjectMember
 from watcher_site.refusals import Invalid, NotFound
 from watcher_site.storable import require_storable
@@ -16,6 +18,7 @@ def projects_of(user: Any) -> frozenset[str]:
     return frozenset(ProjectMember.objects.filter(user=user.pk).values_list("project_id", flat=True))
 
 
+@transaction.atomic
 def add_member(name: str, project: str) -> bool:
     """Make a person a member of a project, and say whether they were none before.
 
@@ -25,9 +28,12 @@ def add_member(name: str, project: str) -> bool:
     """
     checked_project(project)
     _, is_new = ProjectMember.objects.get_or_create(user=find_user(name), project_id=project)
+    if is_new:
+        record("project.add_member", project, details={"user": name})
     return is_new
 
 
+@transaction.atomic
 def remove_member(name: str, project: str) -> None:
     """Have a person be a member of a project no more.
 
@@ -37,6 +43,7 @@ def remove_member(name: str, project: str) -> None:
     removed, _ = ProjectMember.objects.filter(user=find_user(name), project_id=project).delete()
     if not removed:
         raise NotFound(f"project: {name} is no member of {project}.")
+    record("project.remove_member", project, details={"user": name})
 
 
 def checked_project(project: str) -> str:

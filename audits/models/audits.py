@@ -3,13 +3,14 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import models
+from django.db import models, transaction
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
 from audits.models.catalogue import Goal, Named, Strategy, unique_name
 from audits.querysets import AuditQuerySet
 from audits.schedule import INTERVAL_LENGTH, Schedule
+from watcher_site.history import entries_of, record
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.records import NullsFirst
@@ -154,7 +155,7 @@ class Audit(StatefulModel, Named):
             TransitionNotAllowed, ConcurrentTransition: it is, or has just become, final or suspended.
         """
         self.cancel("Audit was canceled by user")
-        self.save_state()
+        self.save_state(*entries_of("audit.cancel", self))
 
     def suspend_series(self) -> None:
         """Suspend it for a person.
@@ -163,7 +164,7 @@ class Audit(StatefulModel, Named):
             TransitionNotAllowed, ConcurrentTransition: it is no series, or not, or no longer, ONGOING.
         """
         self.suspend("Audit was suspended by user")
-        self.save_state()
+        self.save_state(*entries_of("audit.suspend", self))
 
     def resume_series(self) -> None:
         """Let it go on for a person.
@@ -173,7 +174,7 @@ class Audit(StatefulModel, Named):
             Invalid: no run would come before its end.
         """
         self.resume(timezone.now())
-        self.save_state()
+        self.save_state(*entries_of("audit.resume", self))
 
     def end_run(self, now: datetime, message: str | None = None) -> None:
         """One run ended, with a plan or with a message why there is none; what it missed meanwhile is left out."""
@@ -209,6 +210,7 @@ class Audit(StatefulModel, Named):
     def run_in_words(self) -> str:
         return f"The run of {self.next_run_time:%Y-%m-%d %H:%M:%S} UTC" if self.next_run_time else "The run"
 
+    @transaction.atomic
     def remove(self) -> None:
         """Delete it, so that it can still be looked back on until it is purged. Its plans stay.
 
@@ -218,3 +220,4 @@ class Audit(StatefulModel, Named):
         """
         if not type(self).objects.filter(pk=self.pk, state__in=self.DELETABLE).soft_delete():
             raise self.undeletable()
+        record("audit.delete", self)

@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db import transaction
 
 from cluster.json_lines import Misfit, NotJSON, line_of, parse
 from cluster.loading import Report, load_topology
 from watcher_site import commands
+from watcher_site.history import record
 from watcher_site.refusals import Invalid
 
 # Larger than a cloud of a hundred thousand servers.
@@ -23,11 +25,18 @@ def load_file(path: Path) -> Report:
     text = ""
     try:
         text, document = parse(read(path))
-        return load_topology(document)
+        return load(path, document)
     except NotJSON as problem:
         raise Invalid(f"{path}:{problem.line}: {problem}") from problem
     except Misfit as problem:
         raise Invalid(f"{path}:{line_of(text, problem.path)}: {problem}") from problem
+
+
+@transaction.atomic
+def load(path: Path, document: Any) -> Report:
+    report = load_topology(document)
+    record("topology.load", path.name, details={"created": report.created, "changed": report.changed})
+    return report
 
 
 def read(path: Path) -> bytes:

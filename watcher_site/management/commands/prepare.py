@@ -7,9 +7,11 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.db import transaction
 from django.utils.module_loading import import_string
 
 from watcher_site.commands import Command as BaseCommand
+from watcher_site.history import record
 from watcher_site.people import choose_password, require_sound
 from watcher_site.preparing import one_at_a_time, require_free_port
 
@@ -39,7 +41,8 @@ def ensure_admin() -> list[str]:
     if settings.ADMIN_PASSWORD:
         require_sound(settings.ADMIN_PASSWORD, user(username=ADMIN), VARIABLE)
     password = settings.ADMIN_PASSWORD or choose_password()
-    user.objects.create_superuser(ADMIN, password=password)
+    with transaction.atomic():
+        record("user.create", user.objects.create_superuser(ADMIN, password=password))
     if settings.ADMIN_PASSWORD:
         return [f"user {ADMIN}, with the password in {VARIABLE}", change]
     return [f"user {ADMIN}, password {password} (shown this once)", change]

@@ -1,0 +1,78 @@
+"""History tells of what people do to plans and their actions, in the transaction of the change."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from plans.cluster_resizing import scale_out
+from plans.models import ActionPlan
+from plans.operations import Asked
+from tests.api import Caller
+from tests.builders import make_plan
+from tests.plans.clusters import make_cluster
+from watcher_site.calling import CallingContext, on_behalf_of
+from watcher_site.models import HistoryEntry
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def plan() -> ActionPlan:
+    return make_plan({"a": [], "b": []})
+
+
+@pytest.fixture
+def api(cloud_admin: User) -> Caller:
+    return Caller(cloud_admin, "latest")
+
+
+def deeds() -> list[tuple[str, str]]:
+    return list(HistoryEntry.objects.order_by("pk").values_list("user", "deed"))
+
+
+def test_each_skipped_action_tells_who_skipped_it_and_why_and_so_does_its_plan(api: Caller, plan: ActionPlan) -> None:
+    uuids = [str(action.uuid) for action in plan.actions.order_by("pk")]
+    response = api.post(f"/action_plans/{plan.uuid}/skip", {"actions": uuids, "reason": "Not before Sunday"})
+    found = HistoryEntry.objects.about(plan.uuid).order_by("pk")
+    assert [str(entry.object_uuid) for entry in found] == uuids
+    assert {(entry.user, entry.deed, entry.message) for entry in found} == {
+        ("alice", "action.skip", "Not before Sunday")
+    }
+    assert {entry.request_id for entry in found} == {response["x-openstack-request-id"]}
+
+
+def test_a_plan_tells_who_scheduled_started_and_cancelled_it(api: Caller, plan: ActionPlan) -> None:
+    api.post(f"/action_plans/{plan.uuid}/start", {"start_at": "2100-01-01T00:00"})
+    api.post(f"/action_plans/{plan.uuid}/signal", {"signal": "CANCEL"})
+    assert deeds() == [
+        ("alice", "action_plan.schedule"),
+        ("alice", "action_plan.start"),
+        ("alice", "action_plan.cancel"),
+    ]
+
+
+def test_a_start_that_someone_else_was_before_leaves_no_trace_of_a_start(plan: ActionPlan) -> None:
+    slow = ActionPlan.objects.get(pk=plan.pk)
+    plan.launch()
+    with on_behalf_of(lambda: CallingContext(user="rosa")), pytest.raises(Exception, match="no longer"):
+        slow.launch()
+    assert deeds() == []
+
+
+def test_what_is_done_in_the_console_is_told_as_what_is_done_by_the_api(cloud_admin: User, plan: ActionPlan) -> None:
+    client = Client()
+    client.force_login(cloud_admin)
+    action = plan.actions.first()
+    client.post(reverse("plans:skip", args=[plan.uuid]), {"only": str(action.uuid), "confirmed": "1", "reason": ""})
+    client.post(reverse("plans:restore", args=[plan.uuid]), {"only": str(action.uuid)})
+    assert deeds() == [("alice", "action.skip"), ("alice", "action.restore")]
+
+
+def test_an_operation_on_a_cluster_tells_its_plan_and_what_was_asked_for() -> None:
+    cluster = make_cluster(name="web")
+    with on_behalf_of(lambda: CallingContext(user="rosa")):
+        operation = scale_out(cluster, count=2, asked=Asked(plan_only=True))
+    entry = HistoryEntry.objects.get()
+    assert (entry.deed, entry.object_name, entry.object_uuid) == ("cluster.scale_out", "web", cluster.uuid)
+    assert entry.details == {"action_plan": str(operation.action_plan), "plan_only": True, "count": 2}
