@@ -33,6 +33,11 @@ def record_node(host: str, **columns: Any) -> None:
     ComputeNode.objects.present().filter(hostname=host).update(**columns, updated_at=timezone.now())
 
 
+def record_server_well(server: str) -> None:
+    """Forget that a person says that a server is unhealthy: it was made anew, or is told to be well."""
+    Server.objects.filter(uuid=server).exclude(unhealthy_reason=None).update(unhealthy_reason=None)
+
+
 def record_server_gone(server: str) -> None:
     Server.objects.filter(uuid=server).soft_delete()
 

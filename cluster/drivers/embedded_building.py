@@ -48,7 +48,8 @@ class EmbeddedBuilding(Cloud, ABC):
         except OperationFailed as failure:
             self.fail_build(server, failure)
             raise
-        self.finish(server, SPAWNING, state=State.ACTIVE, launched_at=timezone.now(), fault=None)
+        after = {"launched_at": timezone.now(), "fault": None, "unhealthy_reason": None}
+        self.finish(server, SPAWNING, state=State.ACTIVE, **after)
 
     @transaction.atomic
     def begin_build(self, server: str, host: str | None) -> NoValidHost | None:
@@ -88,10 +89,11 @@ class EmbeddedBuilding(Cloud, ABC):
         row.state, row.task_state, row.operation_owner = State(state), None, ""
         row.destination, row.new_flavor = None, None
         if state == State.ACTIVE:
-            row.fault = None
+            row.fault, row.unhealthy_reason = None, None
         elif reason:
             row.fault = make_fault(reason)
-        row.save_changes(["state", "task_state", "operation_owner", "destination", "new_flavor", "fault"])
+        changed = ("state", "task_state", "operation_owner", "destination", "new_flavor", "fault", "unhealthy_reason")
+        row.save_changes(changed)
 
 
 def bury(row: Server, problem: CloudError, state: State) -> None:

@@ -36,7 +36,8 @@ class EmbeddedRepairs(Cloud, ABC):
     def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
         row = self.begin_repair(server, REBUILDING, require_rebuild)
         self.work(server, checkpoint)
-        self.finish(server, REBUILDING, state=state_after_rebuild(row), image=image or row.image)
+        after = {"state": state_after_rebuild(row), "image": image or row.image, "unhealthy_reason": None}
+        self.finish(server, REBUILDING, **after)
 
     @transaction.atomic
     def begin_repair(self, server: str, task_state: str, require: Callable[[Server], ComputeNode]) -> Server:

@@ -6,10 +6,11 @@ from uuid import UUID
 from django.db import models
 from django.db.models.functions import Upper
 from django.utils import timezone
-from django_fsm import FSMField, transition
+from django_fsm import RETURN_VALUE, FSMField, transition
 
 from cluster.models.clusters import Cluster
 from cluster.models.profiles import NAME_LENGTH, Profile
+from cluster.models.stacks import MARKED
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.records import NullsFirst, RecordQuerySet
 from watcher_site.state import ConcurrentTransition, StatefulModel
@@ -59,7 +60,7 @@ class Node(StatefulModel):
     guard_fields = ["status"]
     transition_fields = [
         *("status", "status_reason", "physical_id", "generation", "init_at", "cluster", "index"),
-        *("profile", "name", "role", "metadata", "tainted", "data"),
+        *("profile", "name", "role", "metadata", "tainted", "data", "unhealthy_reason"),
     ]
 
     name = models.CharField(max_length=NAME_LENGTH)
@@ -74,6 +75,12 @@ class Node(StatefulModel):
     data = models.JSONField(default=dict, editable=False, help_text="what policies decided about it")
     status = FSMField(max_length=20, choices=Status, default=Status.INIT, protected=True, editable=False)
     status_reason = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False)
+    unhealthy_reason = models.CharField(
+        max_length=STATUS_MESSAGE_LENGTH,
+        null=True,
+        editable=False,
+        help_text="why a person says that it is unhealthy, whatever its server seems to be; null: nobody does",
+    )
     init_at = models.DateTimeField(null=True, editable=False, help_text="when its creation first began")
     # Of a server that may be in no table of ours yet, or no more.
     physical_id = models.UUIDField(null=True, editable=False, help_text="the UUID of its server")
@@ -107,7 +114,7 @@ class Node(StatefulModel):
 
     def expect(self, generation: int) -> None:
         """Its server is no more; there is to be another one, of this generation."""
-        self.generation, self.physical_id = generation, None
+        self.generation, self.physical_id, self.unhealthy_reason = generation, None, None
 
     @transition(field=status, source=CREATABLE, target=Status.CREATING)
     def begin_creation(self) -> None:
@@ -134,7 +141,7 @@ class Node(StatefulModel):
 
     @transition(field=status, source=Status.RECOVERING, target=Status.ACTIVE)
     def finish_recovery(self, server: str) -> None:
-        self.status_reason, self.physical_id = "Recovery succeeded", UUID(server)
+        self.status_reason, self.physical_id, self.unhealthy_reason = "Recovery succeeded", UUID(server), None
 
     @transition(field=status, source=[Status.UPDATING, *SETTLED], target=Status.UPDATING)
     def begin_update(self) -> None:
@@ -156,6 +163,17 @@ class Node(StatefulModel):
     @transition(field=status, source=SETTLED, target=Status.ERROR)
     def find_broken(self, reason: str) -> None:
         self.status_reason = cut(f"Check: Node is not ACTIVE. {reason}")
+
+    @transition(field=status, source=SETTLED, target=Status.ERROR)
+    def mark_unhealthy(self, reason: str = "") -> None:
+        """A person says that it is unhealthy, perhaps once more: so it is, until it is recovered (seed 1)."""
+        self.unhealthy_reason = self.status_reason = cut(reason or MARKED)
+
+    @transition(field=status, source=Status.ERROR, target=RETURN_VALUE(Status.ACTIVE, Status.ERROR))
+    def mark_healthy(self, reason: str = "") -> str:
+        """A person takes that back. One without a server stays in ERROR; what else is wrong, a check finds."""
+        self.unhealthy_reason, self.status_reason = None, cut(reason or MARKED)
+        return self.Status.ACTIVE if self.physical_id else self.Status.ERROR
 
     def remove(self) -> None:
         """Delete the row of a node that has no server any more.

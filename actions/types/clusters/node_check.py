@@ -42,7 +42,9 @@ class NodeCheck(NodeAction):
 
 
 def find_problem(node: Node) -> str | None:
-    """Return what is wrong with the server of a node, if anything is."""
+    """Return what is wrong with the server of a node, if anything is: what a person says of it comes first."""
+    if node.unhealthy_reason is not None:
+        return f"It was marked unhealthy: {node.unhealthy_reason}"
     if node.physical_id is None:
         return "It has no server."
     try:

@@ -22,11 +22,11 @@ from cluster.drivers.openstack.failures import judge_failure, read_fault
 from cluster.drivers.openstack.items import GIVEN_UP
 from cluster.drivers.openstack.servers import WAITING, OpenStackServers
 from cluster.drivers.openstack.waiting import wait_until
-from cluster.recording import record_server_gone
+from cluster.recording import record_server_gone, record_server_well
 
 # Under which a server's metadata holds the token that it was created with.
 TOKEN = "watcher_token"  # noqa: S105 (no secret)
-BUILDING, BROKEN = "BUILD", "ERROR"
+BUILDING, RUNNING, BROKEN = "BUILD", "ACTIVE", "ERROR"
 GONE = {"DELETED", "SOFT_DELETED"}
 
 
@@ -62,7 +62,8 @@ class OpenStackLifecycle(OpenStackServers, ABC):
             mark = {GIVEN_UP: "true"}
             self.access.ask(lambda cloud: cloud.compute.set_server_metadata(server, **mark), ServerNotFound(server))
         self.access.ask(lambda cloud: cloud.compute.reset_server_state(server, state), ServerNotFound(server))
-        self.find_server(server)
+        if self.find_server(server).status == RUNNING:
+            record_server_well(server)
 
     def find_created(self, name: str, token: str) -> CloudServer | None:
         found = self.look_for(name, token)

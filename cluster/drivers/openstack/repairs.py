@@ -11,6 +11,7 @@ from cluster.drivers.openstack.failures import find_reason, judge_failure
 from cluster.drivers.openstack.marks import is_marked
 from cluster.drivers.openstack.servers import OpenStackServers, require_free
 from cluster.models import Server
+from cluster.recording import record_server_well
 
 RUNNING, STOPPED, BROKEN = "ACTIVE", "SHUTOFF", "ERROR"
 
@@ -32,6 +33,7 @@ class OpenStackRepairs(OpenStackServers, ABC):
             found, "rebuild", lambda cloud: cloud.compute.rebuild_server(server, wanted), what, checkpoint
         )
         self.require_success(after, what, RUNNING, STOPPED)
+        record_server_well(server)
 
     def find_built(self, server: str) -> Any:
         """Raises: `OperationRefused` where there is nothing yet that could be repaired: Nova calls it in conflict."""

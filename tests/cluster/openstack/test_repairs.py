@@ -1,8 +1,10 @@
 """Servers that Nova reboots and rebuilds for us, and what becomes of it when something goes wrong."""
 
+import io
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from cluster.drivers.base import CloudBusy, CloudError, NoValidHost, OperationRefused, ServerNotFound, cloud
 from cluster.drivers.ownership import acting_for
@@ -73,6 +75,26 @@ def test_a_server_is_rebuilt_from_the_image_that_is_asked_for_or_its_own(
     found = emulator.nova.servers[server]
     assert (found["image"], found["metadata"]) == ({"id": used}, {"watcher_token": "one"})
     assert emulator.nova.history[server][0]["action"] == "rebuild"
+
+
+def test_what_a_person_says_of_a_server_outlasts_all_readings_and_ends_with_a_rebuild(
+    emulator: Emulator, server: str
+) -> None:
+    Server.objects.filter(uuid=server).update(unhealthy_reason="slow")
+    call_command("sync_cluster", stdout=io.StringIO())
+    cloud().reboot_server(server)
+    assert Server.objects.get(uuid=server).unhealthy_reason == "slow"
+    cloud().rebuild_server(server)
+    assert Server.objects.get(uuid=server).unhealthy_reason is None
+
+
+@pytest.mark.parametrize(("state", "reason"), [("error", "slow"), ("active", None)])
+def test_a_server_that_is_reset_to_active_is_said_to_be_well(
+    emulator: Emulator, server: str, state: str, reason: str | None
+) -> None:
+    Server.objects.filter(uuid=server).update(unhealthy_reason="slow")
+    cloud().reset_state(server, state)
+    assert Server.objects.get(uuid=server).unhealthy_reason == reason
 
 
 def test_a_stopped_server_that_is_rebuilt_stays_stopped(emulator: Emulator, server: str) -> None:

@@ -1,0 +1,235 @@
+"""A person says that something is unhealthy, or takes it back: the one door of API, mounts, console and commands.
+
+What it leads to, others do: what is marked is replaced by the next operation that looks for such (seed 1). A mark is
+written under the locks of rows that those take, too, who begin such an operation: the two never interleave. Nobody
+waits for an operation to end: the lock that an action holds is a refusal.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from actions.models import Action
+from actions.types.clusters.health import settle
+from cluster.models import Cluster, Lock, Node, Server, Stack, StackResource
+from cluster.models.stacks import DELETING, MARKED, Verb
+from plans.operations import locked
+from watcher_site import history
+from watcher_site.calling import CallingContext
+from watcher_site.messages import STATUS_MESSAGE_LENGTH
+from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.storable import require_storable
+
+REASON = "resource_status_reason"
+Markable = Stack | StackResource | Server | Node
+# What an operation on a stack does; one on a single resource brings it up to date.
+VERBS = {"create_stack": Verb.CREATE, "delete_stack": Verb.DELETE}
+
+
+class ActionInProgress(Conflict):
+    """An operation has the lock of what is to be marked. Heat's clients know it by this name."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a person says of the health of something, and which thing holds that: for a server it may be another."""
+
+    object_type: str
+    object_id: UUID
+    object_name: str
+    unhealthy: bool
+    reason: str | None
+
+
+def find_mark(thing: Markable) -> Mark:
+    """Return what is said of something now. Raises: `Invalid`, where it cannot be told which thing is meant."""
+    holder: Any = find_holder(thing)
+    reason = holder.unhealthy_reason if isinstance(holder, Server | Node) else reason_of(holder)
+    name = "resource" if isinstance(holder, StackResource) else type(holder).__name__.lower()
+    return Mark(name, holder.uuid, holder.name, reason is not None, reason)
+
+
+def reason_of(part: Stack | StackResource) -> str | None:
+    return part.status_reason if part.is_marked else None
+
+
+def find_holder(thing: Markable) -> Markable:
+    """Return what holds the mark of something: for what is in a stack, or in a cluster, the resource or the node."""
+    if isinstance(thing, Stack):
+        return thing.parent_resource or thing
+    return (find_resource(thing) or find_node(thing) or thing) if isinstance(thing, Server) else thing
+
+
+def find_resource(server: Server) -> StackResource | None:
+    resources = StackResource.objects.present().filter(physical_id=str(server.uuid)).select_related("stack")
+    few: list[StackResource] = list(resources[:2])
+    if len(few) > 1:
+        raise Invalid(f"Multiple resources were found with the physical ID ({server.uuid}).")
+    return few[0] if few else None
+
+
+def find_node(server: Server) -> Node | None:
+    found: Node | None = Node.objects.present().filter(physical_id=server.uuid).first()
+    return found
+
+
+def mark(thing: Markable, unhealthy: bool, reason: str = "", caller: CallingContext | None = None) -> Mark:
+    """Have it written down that something is unhealthy, or is no longer said to be.
+
+    A server that belongs to a stack, or to a node, is not marked itself: that resource, or node, is; for a stack
+    within a stack it is the resource that holds it. What is being deleted stays as it is, and so does what is told to
+    be well and was not marked.
+
+    Raises:
+        Invalid: the reason breaks a rule, or it cannot be told which thing is meant.
+        NotFound: it was deleted meanwhile.
+        ActionInProgress: an operation has its lock.
+        Conflict: something else is under way on it.
+    """
+    checked = checked_reason(reason)
+    holder = find_holder(thing)
+    verbs: dict[type[Any], Callable[..., bool]] = {
+        Stack: mark_stack,
+        StackResource: mark_resource,
+        Server: mark_server,
+        Node: mark_node,
+    }
+    verbs[type(holder)](holder, unhealthy, checked, caller)
+    return find_mark(type(holder).objects.get(pk=holder.pk))
+
+
+def checked_reason(reason: Any) -> str:
+    """Return a reason as it is stored; none, where it is left out. Raises: `Invalid`."""
+    if reason is None:
+        return ""
+    if not isinstance(reason, str):
+        raise Invalid(f"{REASON}: must be a text.")
+    require_storable(REASON, reason)
+    if len(reason) > STATUS_MESSAGE_LENGTH:
+        raise Invalid(f"{REASON}: must not be longer than {STATUS_MESSAGE_LENGTH} characters.")
+    return reason.strip()
+
+
+# Stacks and their resources
+
+
+@transaction.atomic
+def mark_stack(stack: Stack, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
+    """Mark a root stack: an operation on any of its resources writes its status in the end, and is in the way."""
+    root = hold_root(stack)
+    require_free(Lock.objects.filter(stack=root), root)
+    return change(root, "stack", unhealthy, reason, caller, root)
+
+
+@transaction.atomic
+def mark_resource(resource: StackResource, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
+    root = hold_root(resource.stack)
+    standing = next(iter(locked(StackResource, [resource.pk])), None)
+    if standing is None:
+        raise NotFound(f"The Resource ({resource.name}) could not be found in Stack {resource.stack.name}.")
+    within = Q(stack=root) | Q(resource__in=lineage(standing))
+    require_free(Lock.objects.filter(within, is_exclusive=True), standing.stack)
+    return change(standing, "resource", unhealthy, reason, caller, root)
+
+
+def hold_root(stack: Stack) -> Stack:
+    """Return the root of a tree, locked: so do those who take its lock, or that of a resource in it."""
+    root: Stack | None = next(iter(locked(Stack, [stack.root_key])), None)
+    if root is None:
+        raise NotFound(f"The Stack ({stack.name}) could not be found.")
+    return root
+
+
+def lineage(resource: StackResource) -> list[int]:
+    """Return the keys of a resource and of those that it is in: a stack within a stack is one."""
+    keys, stack = [resource.pk], resource.stack
+    while stack.parent_resource is not None:
+        keys.append(stack.parent_resource.pk)
+        stack = stack.parent_resource.stack
+    return keys
+
+
+def require_free(locks: Any, stack: Stack) -> None:
+    """Raise `ActionInProgress`, in Heat's words, where an action that has not ended holds one of these locks."""
+    holders = Action.objects.unfinished().filter(uuid__in=locks.values("action"))
+    if holder := holders.order_by("pk").first():
+        verb = VERBS.get(holder.action_type, Verb.UPDATE)
+        raise ActionInProgress(f"Stack {stack.name} already has an action ({verb}) in progress.")
+
+
+def change(
+    part: Stack | StackResource, kind: str, unhealthy: bool, reason: str, caller: CallingContext | None, root: Stack
+) -> bool:
+    """Write the mark, unless there is nothing to be written, and say which it was."""
+    if part.status in DELETING if unhealthy else not part.is_marked:
+        return False
+    transition = part.mark_unhealthy if unhealthy else part.mark_healthy
+    transition(reason)
+    part.save_state()
+    write_history(kind, part, unhealthy, reason, caller, root)
+    return True
+
+
+def write_history(
+    kind: str, thing: Markable, unhealthy: bool, reason: str, caller: CallingContext | None, within: Any = None
+) -> None:
+    history.record(f"{kind}.{'mark' if unhealthy else 'clear'}", thing, caller=caller, message=reason, within=within)
+
+
+# Nodes and servers
+
+
+@transaction.atomic
+def mark_node(node: Node, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
+    """Mark a node: it is in ERROR then, so that it is recovered, or goes, first; its cluster's status says so, too."""
+    clusters = locked(Cluster, [node.cluster_id] if node.cluster_id else [])
+    standing = next(iter(locked(Node, [node.pk])), None)
+    if standing is None:
+        raise NotFound(f"Node {node.uuid} could not be found")
+    if standing.cluster_id != node.cluster_id:
+        raise Conflict(f"Node {node.uuid} has just joined or left a cluster.")
+    held = Lock.objects.filter(Q(node=standing) | Q(cluster__in=clusters, is_exclusive=True))
+    require_idle(Action.objects.unfinished().filter(uuid__in=held.values("action")), standing)
+    if not unhealthy and standing.unhealthy_reason is None:
+        return False
+    if standing.status not in Node.SETTLED:
+        raise Conflict(f"Node {standing.uuid} is {standing.status}: it can be marked when it is settled.")
+    transition = standing.mark_unhealthy if unhealthy else standing.mark_healthy
+    transition(reason)
+    standing.save_state()
+    for cluster in clusters:
+        if cluster.status in Cluster.SETTLED:
+            settle(cluster, f"Node {standing.name} was marked: {{}}" if unhealthy else "A mark was cleared: {}")
+            cluster.save_state()
+    write_history("node", standing, unhealthy, reason, caller, next(iter(clusters), None))
+    return True
+
+
+@transaction.atomic
+def mark_server(server: Server, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
+    standing = next(iter(locked(Server, [server.pk])), None)
+    if standing is None:
+        raise NotFound(f"Server {server.uuid} could not be found")
+    if standing.task_state:
+        verb = "mark unhealthy" if unhealthy else "mark healthy"
+        raise Conflict(f"Cannot '{verb}' instance {standing.uuid} while it is in task_state {standing.task_state}")
+    begun = Action.objects.filter(state__in=Action.BEGUN)
+    require_idle(begun.filter(target=str(standing.uuid)), standing)
+    if not unhealthy and standing.unhealthy_reason is None:
+        return False
+    standing.unhealthy_reason = (reason or MARKED) if unhealthy else None
+    standing.save_changes(["unhealthy_reason"])
+    write_history("server", standing, unhealthy, reason, caller)
+    return True
+
+
+def require_idle(actions: Any, thing: Node | Server) -> None:
+    if holder := actions.order_by("pk").first():
+        raise Conflict(
+            f"{type(thing).__name__} {thing.uuid} cannot be marked: action {holder.uuid} ({holder.action_type}) is at"
+            " work on it."
+        )
