@@ -66,6 +66,8 @@ class Action(StatefulModel):
     BEGUN = UNDER_WAY | {State.SUSPENDED}
     FINAL = CARRIED_OUT | {State.SKIPPED, State.CANCELLED}
 
+    notified_as = "action"
+
     # A worker whose lease ran out was given an older attempt, or is no longer the owner, and can no longer write.
     guard_fields = ["state", "attempt", "owner"]
     transition_fields = [

@@ -14,6 +14,7 @@ from actions.leases import Lease
 from actions.models import Action, ActionEvent
 from actions.types.base import OWN_EXCEPTIONS, ActionSkipException, Interruption, explain
 from watcher_site.messages import cut
+from watcher_site.notifications import faults
 from watcher_site.statements import Bound, insert
 from watcher_site.worker import LOST_DATABASE
 
@@ -68,6 +69,8 @@ class PhaseRecord:
         except BaseException as problem:
             self.tell(phase, problem)
             self.finish(phase, Result.ERROR, explain(problem))
+            # What comes after it, such as a look at what is left, may fail as well.
+            self.action.fault = self.action.fault or faults.describe(problem, explain(problem))
             return problem
         self.finish(phase, Result.SUCCESS)
         return None

@@ -11,6 +11,8 @@ from uuid import UUID, uuid4
 from django.utils import timezone
 
 from actions.models import Action, ActionParent
+from watcher_site.notifications.kinds import CREATE
+from watcher_site.notifications.outbox import announce
 from watcher_site.refusals import Invalid
 
 # Rows an INSERT: few statements for a large plan, and none too large for the database.
@@ -119,6 +121,7 @@ def write_actions(plan_pk: int, proposed: Sequence[ProposedAction], derived_from
     for generation in generations(proposed):
         Action.objects.bulk_create([rows[uuid] for uuid in generation], batch_size=BATCH)
     ActionParent.objects.bulk_create(edges, batch_size=BATCH)
+    announce(Action.notified_as, [CREATE], [row.pk for row in rows.values()])
 
 
 def generations(proposed: Sequence[ProposedAction]) -> Iterator[list[UUID]]:

@@ -33,7 +33,7 @@ class Signalled(PhaseRecord, ABC):
         action = Action.objects.get(pk=self.action.pk)
         if action.values_read != self.action.values_read:
             raise ConcurrentTransition(f"Action {action.uuid} is no longer as this worker left it.")
-        action.outputs = self.action.outputs
+        action.outputs, action.fault = self.action.outputs, self.action.fault
         self.action = self.phase.action = self.checkpoint.action = action
         return action
 

@@ -14,6 +14,7 @@ from audits.measurements import measure
 from audits.models import Audit
 from audits.models import Strategy as StrategyRow
 from audits.narrowing import narrow
+from audits.notifications import PLANNER_PHASE, STRATEGY_PHASE, tell, telling
 from audits.occupied import mark_occupied
 from audits.parameters import complete
 from audits.planner import PLANNERS
@@ -25,6 +26,7 @@ from cluster.synchronizing import synchronize
 from plans.models import ActionPlan, EfficacyIndicator
 from plans.proposals import propose
 from watcher_site.calling import CallingContext
+from watcher_site.notifications.kinds import Event
 from watcher_site.plugins import load
 from watcher_site.refusals import Invalid
 from watcher_site.state import ConcurrentTransition
@@ -48,9 +50,12 @@ def answer(audit: Audit) -> None:
     strategy = choose(audit)
     parameters = complete(strategy.schema, audit.parameters)
     strategy.check(parameters)
-    cluster = see(audit, strategy.models(parameters))
-    cluster.measurements = measure(strategy.readings(parameters), cluster)
-    plan = conclude(audit, strategy, parameters, strategy.solve(cluster, parameters))
+    with telling(audit, STRATEGY_PHASE):
+        cluster = see(audit, strategy.models(parameters))
+        cluster.measurements = measure(strategy.readings(parameters), cluster)
+        solution = strategy.solve(cluster, parameters)
+    with telling(audit, PLANNER_PHASE, ends=False):
+        plan = conclude(audit, strategy, parameters, solution)
     log.info("audit answered", action_plan=str(plan.uuid), state=plan.state)
 
 
@@ -146,8 +151,6 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
     row = StrategyRow.objects.present().filter(name=strategy.name).select_for_update(no_key=True).first()
     # Then the guarded write: whoever cancels the run from here on comes too late, and whoever did before wins.
     own = hold(audit)
-    own.end_run(timezone.now())
-    own.save_state()
     plan = propose(
         actions,
         audit_id=audit.pk,
@@ -164,6 +167,9 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
         ],
         global_efficacy=goal.global_efficacy(solution.indicators),
     )
+    tell(own, Event(f"{PLANNER_PHASE}.end"))
+    own.end_run(timezone.now())
+    own.save_state()
     supersede_older(plan, audit, strategy, parameters)
     if audit.auto_trigger and actions:
         plan.launch(CallingContext(audit=str(audit.uuid)))

@@ -17,6 +17,8 @@ from audits.parameters import complete_for
 from audits.schedule import Schedule, check_period, read_interval, read_time
 from audits.scope import check_scope
 from watcher_site import history
+from watcher_site.notifications.kinds import CREATE, UPDATE
+from watcher_site.notifications.outbox import announce
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.storable import require_storable
 
@@ -163,6 +165,8 @@ def save_named(record: Any, kind: str, deed: str, details: Mapping[str, Any], fi
         with transaction.atomic():
             record.save() if fields is None else record.save_changes(fields)
             history.record(deed, record, details=details)
+            if isinstance(record, Audit):
+                announce(Audit.notified_as, [CREATE if fields is None else UPDATE], [record.pk])
     except IntegrityError as error:
         others = type(record).objects.present().filter(name__iexact=record.name).exclude(pk=record.pk)
         if not others.exists():

@@ -13,10 +13,12 @@ from actions.signalled import CANCELLED
 from actions.surrender import give_up
 from plans.executors import Beginning, Executor, Report
 from plans.models import ActionPlan
+from plans.notifications import CANCEL_START
 from plans.runs import PlanRun
 from plans.scheduling import open_again
 from plans.settlement import STUCK, settle
 from watcher_site.models import Service
+from watcher_site.notifications.outbox import announce
 from watcher_site.state import ConcurrentTransition
 from watcher_site.worker import LOST_DATABASE, Worker
 
@@ -136,6 +138,7 @@ class Applier(Worker):
         Who signals actions of the plan locks many of its rows as well: the plan's row comes first for both.
         """
         ActionPlan.objects.locked().filter(pk=run.plan_pk).first()
+        announce(ActionPlan.notified_as, [CANCEL_START], [run.plan_pk])
         return run.actions.abort_waiting(), run.actions.cancel_pending(CANCELLED)
 
     def adopt(self) -> None:

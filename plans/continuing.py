@@ -17,6 +17,7 @@ from plans.models import ActionPlan
 from plans.proposals import propose
 from watcher_site import plugins
 from watcher_site.history import record
+from watcher_site.notifications.outbox import announce_changes
 from watcher_site.refusals import Conflict
 
 # Where thousands wait for thousands by way of one that succeeded, each of them would wait for each of the others.
@@ -88,6 +89,9 @@ def skip_anew(sources: Mapping[UUID, Action]) -> None:
         source = skipped[action.uuid]
         action.skip(source.skipped_by, source.reason)
     Action.objects.bulk_update(actions, ["state", "skipped_by", "reason", "status_message"], batch_size=BATCH)
+    announce_changes(
+        Action.notified_as, [(action.pk, Action.State.PENDING) for action in actions], Action.State.SKIPPED
+    )
     skip_planned(actions)
 
 

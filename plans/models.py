@@ -52,6 +52,8 @@ class ActionPlan(StatefulModel):
     # It ended before all of it was done.
     CONTINUABLE = frozenset({State.FAILED, State.CANCELLED})
 
+    notified_as = "action_plan"
+
     # An applier whose lease ran out no longer owns the plan, and can no longer write.
     guard_fields = ["state", "applier"]
     transition_fields = ["state", "status_message", "applier", "hostname", "context"]

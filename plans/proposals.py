@@ -7,6 +7,8 @@ from django.db import transaction
 
 from actions.proposals import BATCH, ProposedAction, check_graph, write_actions
 from plans.models import ActionPlan, EfficacyIndicator
+from watcher_site.notifications.kinds import CREATE
+from watcher_site.notifications.outbox import announce
 
 
 @transaction.atomic
@@ -39,6 +41,7 @@ def propose(
     if not actions:
         plan.succeed("There was nothing to do.")
     plan.save()
+    announce(ActionPlan.notified_as, [CREATE], [plan.pk])
     write_actions(plan.pk, actions)
     for indicator in indicators:
         indicator.action_plan = plan

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from plans.summaries import summarize
+from watcher_site.notifications import faults
 
 State = Action.State
 STUCK = "Action was cancelled: its parents wait for each other."
@@ -31,6 +32,8 @@ def settle(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> 
         plan.fail("One or more actions could not begin: their parents wait for each other.")
     else:
         plan.succeed(summarize(plan.actions.all(), counts))
+    if plan.state == ActionPlan.State.FAILED:
+        plan.fault = faults.make("ActionPlanFailed", plan.status_message or "", __name__, settle.__name__)
     plan.save_state()
 
 

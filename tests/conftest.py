@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from math import inf
 
 import hypothesis
 import pytest
@@ -15,6 +16,7 @@ from tests.api import Caller
 from tests.broker import broker_answers
 from tests.chaos.broker import is_installed
 from tests.clearing import keep_aside, wait_for_no_disk
+from watcher_site.notifications.listeners import listeners
 
 # A busy machine draws slowly: that says nothing about the code.
 hypothesis.settings.register_profile("suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -73,6 +75,14 @@ def no_heart_beats_on() -> Iterator[None]:
     before = threading.enumerate()
     yield
     assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat" and thread not in before]
+
+
+@pytest.fixture(autouse=True)
+def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has looked into the table of subscriptions does not look again: no test counts that query."""
+    monkeypatch.setattr("watcher_site.notifications.listeners.SECONDS", inf)
+    monkeypatch.setattr(listeners, "patterns", frozenset())
+    monkeypatch.setattr(listeners, "looked_at", 0)
 
 
 @pytest.fixture

@@ -77,6 +77,11 @@ def is_broker_address(text: str) -> bool:
         return False
 
 
+def is_transport_address(text: str) -> bool:
+    """Say whether it is an address as oslo.messaging has them; several brokers of a cluster are parted by commas."""
+    return bool(re.fullmatch(r"(rabbit|kafka)://[^\s/]+(/[^\s]*)?", text))
+
+
 def read_queue(name: str, default: str) -> str:
     queue: str = read(env.str, name, default)
     require_queue(name, queue)

@@ -19,6 +19,7 @@ from csp.constants import NONCE, NONE, SELF
 from watcher_site.environment import (
     env,
     is_broker_address,
+    is_transport_address,
     is_web_address,
     read,
     read_choice,
@@ -228,6 +229,22 @@ CELERY_RESEND = read_number("WATCHER_CELERY_RESEND", 60, least=0.1, most=86_400)
 # How many actions a worker executes at once, each in a process of its own, and out of which queues.
 WORKER_PROCESSES = read_whole("WATCHER_WORKER_PROCESSES", 4, least=1, most=1000)
 WORKER_QUEUES = read_list("WATCHER_WORKER_QUEUES")
+# The broker that notifications go to, its topics, and the least priority that is sent; without an address, none are.
+NOTIFICATION_URL = read(env.str, "WATCHER_NOTIFICATION_URL", "")
+if NOTIFICATION_URL and not is_transport_address(NOTIFICATION_URL):
+    refuse("WATCHER_NOTIFICATION_URL", "must be rabbit://user:password@host:port/virtual-host.")
+if NOTIFICATION_URL and not find_spec("oslo_messaging"):
+    refuse("WATCHER_NOTIFICATION_URL", "needs the package oslo.messaging, which the extra [openstack] brings.")
+NOTIFICATION_TOPICS = read_list("WATCHER_NOTIFICATION_TOPICS", ["notifications"])
+if not NOTIFICATION_TOPICS or not all(re.fullmatch(r"[A-Za-z0-9_.-]{1,200}", name) for name in NOTIFICATION_TOPICS):
+    refuse("WATCHER_NOTIFICATION_TOPICS", "must be names of letters, digits, and _.- only.")
+NOTIFICATION_LEVEL = read_choice("WATCHER_NOTIFICATION_LEVEL", "info", ["info", "warning", "error", ""])
+# The kinds of objects that notifications tell of.
+NOTIFICATION_KINDS = [
+    "actions.notifications.ActionNotifications",
+    "plans.notifications.ActionPlanNotifications",
+    "audits.notifications.AuditNotifications",
+]
 # Nova's [DEFAULT] use_pending_state (seed 2).
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)
 # Whether the plans that make room for such servers start by themselves.

@@ -7,6 +7,7 @@ from django.db.models import Model
 from django.utils import timezone
 from django_fsm import ConcurrentTransition, ConcurrentTransitionMixin, TransitionNotAllowed
 
+from watcher_site.notifications import outbox
 from watcher_site.records import Record
 from watcher_site.refusals import Invalid, NotFound, Refused
 from watcher_site.statements import Bound, Change, write_together
@@ -21,6 +22,12 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
     raises `ConcurrentTransition`: someone else was first. After that, after a rollback or an error, drop the instance
     and get it again: memory is ahead of the table.
     """
+
+    notified_as: ClassVar[str | None] = None
+    """The kind of notifications that tell of its objects, if any do."""
+
+    fault: Mapping[str, Any] | None = None
+    """What went wrong while this instance was worked at, as notifications tell it (`faults.describe`)."""
 
     guard_fields: ClassVar[list[str]] = ["state"]
     transition_fields: ClassVar[list[str]] = ["state", "status_message"]
@@ -53,7 +60,8 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         """
         self.updated_at = timezone.now()
         change = Change(self, [*self.touched_fields, "updated_at"], {**self.values_read, **(guards or {})}, condition)
-        if not (write_together(change, records) if records else change.write()):
+        told = outbox.of_change(self, self.values_read["state"])
+        if not (write_together(change, records, told) if records or told else change.write()):
             raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
         self._update_initial_state()
 

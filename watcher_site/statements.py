@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, models, transaction
 from django.db.models.expressions import Expression
@@ -164,7 +164,20 @@ def comparable(value: Any) -> Any:
     return connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
 
 
-def write_together(change: Change, records: Sequence[models.Model]) -> bool:
+class Announced(Protocol):
+    """What is to be told of a changed row to those who listen, written with it."""
+
+    def parts(self, changed: str | None = None, keys: Sequence[int] = ()) -> tuple[list[str], str, list[Any]]:
+        """Return the tables that an INSERT reads from, the INSERT, and the values of both.
+
+        Without the name of a table of ``changed`` rows these are the rows with these keys.
+        """
+
+    def write(self, keys: Sequence[int]) -> None:
+        """Write what is to be told of the rows with these keys, in the transaction that is open."""
+
+
+def write_together(change: Change, records: Sequence[models.Model] = (), announced: Announced | None = None) -> bool:
     """Write a change and, if it was to be written, the new and changed rows of another model, in one commit.
 
     New rows get their primary keys. On PostgreSQL it is a single statement: each more would take another round trip,
@@ -172,23 +185,32 @@ def write_together(change: Change, records: Sequence[models.Model]) -> bool:
     """
     new, ended = [record for record in records if not record.pk], [record for record in records if record.pk]
     changes = [change, *(Change(record, record_fields(type(record))) for record in ended)]
-    if connection.vendor == "postgresql" and new:
-        return write_in_one_statement(changes, new)
+    if connection.vendor == "postgresql" and (new or announced):
+        return write_in_one_statement(changes, new, announced)
     with transaction.atomic():
         if not change.write():
             return False
         for other in changes[1:]:
             other.write()
         insert(new)
+        if announced:
+            announced.write([change.row.pk])
     return True
 
 
-def write_in_one_statement(changes: Sequence[Change], new: Sequence[models.Model]) -> bool:
-    parts = [f"changed AS ({changes[0].sql} RETURNING 1)"]
+def write_in_one_statement(
+    changes: Sequence[Change], new: Sequence[models.Model], announced: Announced | None
+) -> bool:
+    parts = [f"changed AS ({changes[0].sql} RETURNING {'*' if announced else '1'})"]
     for place, change in enumerate(changes[1:]):
         parts.append(f"ended{place} AS ({change.sql} AND EXISTS (SELECT 1 FROM changed))")  # noqa: S608
-    params = [param for change in changes for param in change.params] + values_of(new)
-    return give_keys(new, f"WITH {', '.join(parts)} {compose_insert(type(new[0]), len(new), 'changed')}", params)
+    params = [param for change in changes for param in change.params]
+    if announced:
+        source, telling, values = announced.parts("changed")
+        parts += [*source, f"announced AS ({telling})"]
+        params += values
+    last = compose_insert(type(new[0]), len(new), "changed") if new else "SELECT 1 FROM changed"
+    return give_keys(new, f"WITH {', '.join(parts)} {last}", [*params, *values_of(new)])
 
 
 def insert(rows: Sequence[models.Model]) -> None:

@@ -48,6 +48,8 @@ class Audit(StatefulModel, Named):
     DELETABLE = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SUSPENDED})
     FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
 
+    notified_as = "audit"
+
     # A decision engine whose lease ran out no longer owns the audit, and can no longer write.
     guard_fields = ["state", "decision_engine"]
     transition_fields = ["state", "status_message", "decision_engine", "next_run_time"]

@@ -1,5 +1,14 @@
 from watcher_site.models.history import HistoryEntry
+from watcher_site.models.notifications import Delivery, Notification, Subscription
 from watcher_site.models.projects import ProjectMember
 from watcher_site.models.services import Service, ServiceQuerySet
 
-__all__ = ["HistoryEntry", "ProjectMember", "Service", "ServiceQuerySet"]
+__all__ = [
+    "Delivery",
+    "HistoryEntry",
+    "Notification",
+    "ProjectMember",
+    "Service",
+    "ServiceQuerySet",
+    "Subscription",
+]

@@ -1,0 +1,96 @@
+"""What notifications tell of audits: events, payloads and versions of ``watcher-notifications``."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import JSONObject
+
+from audits.models import Audit
+from plans.notifications import AUDIT, STRATEGY, describe_strategy, terse_audit
+from watcher_site.notifications import faults
+from watcher_site.notifications.kinds import ERROR, Event, Kind
+from watcher_site.notifications.outbox import announce
+from watcher_site.notifications.payloads import TIMES, fault, identifier, state_update, structure, times, versioned
+from watcher_site.refusals import Refused
+from watcher_site.worker import LOST_DATABASE
+
+STRATEGY_PHASE, PLANNER_PHASE = "strategy", "planner"
+GOAL = ("uuid", "name", "display_name", "efficacy_specification", *TIMES)
+PAYLOADS = {
+    "create": "AuditCreatePayload",
+    "update": "AuditUpdatePayload",
+    "delete": "AuditDeletePayload",
+    "strategy": "AuditActionPayload",
+    "planner": "AuditActionPayload",
+}
+
+
+class AuditNotifications(Kind):
+    name = "audit"
+
+    @property
+    def model(self) -> type[Audit]:
+        return Audit
+
+    def snapshot(self) -> Mapping[str, Any]:
+        return {
+            **{name: name for name in AUDIT},
+            "goal_uuid": "goal__uuid",
+            "strategy_uuid": "strategy__uuid",
+            "goal": JSONObject(**{name: f"goal__{name}" for name in GOAL}),
+            "strategy": JSONObject(**{name: f"strategy__{name}" for name in STRATEGY}),
+        }
+
+    def payload(self, notification: Any) -> dict[str, Any]:
+        what, _, phase = notification.event_type.removeprefix("audit.").partition(".")
+        data = describe(notification.snapshot)
+        if what == "update":
+            data["state_update"] = state_update("AuditStateUpdatePayload", notification)
+        if phase:
+            data["fault"] = fault(notification)
+        return versioned(PAYLOADS[what], "1.2", data)
+
+
+def describe(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an audit as all its payloads have them."""
+    goal = structure(snapshot["goal"])
+    data = {
+        "uuid": identifier(goal["uuid"]),
+        "name": goal["name"],
+        "display_name": goal["display_name"],
+        "efficacy_specification": structure(goal["efficacy_specification"]),
+        **times(goal),
+    }
+    return {
+        **terse_audit(snapshot),
+        "goal": versioned("GoalPayload", "1.0", data),
+        "strategy": describe_strategy(structure(snapshot["strategy"])),
+    }
+
+
+@contextmanager
+def telling(audit: Audit, phase: str, ends: bool = True) -> Iterator[None]:
+    """Tell of the beginning and the end of a part of an audit's run, or of the error that it ends with.
+
+    Args:
+        ends: whether the end is told here, and not in the transaction that it comes with.
+    """
+    tell(audit, Event(f"{phase}.start"))
+    try:
+        yield
+    except LOST_DATABASE:
+        raise
+    except Exception as problem:
+        message = str(problem) if isinstance(problem, Refused) else type(problem).__name__
+        tell(audit, Event(f"{phase}.error", ERROR, faults.describe(problem, message)))
+        raise
+    if ends:
+        tell(audit, Event(f"{phase}.end"))
+
+
+def tell(audit: Audit, event: Event) -> None:
+    """Write one event of an audit into the outbox, where somebody listens."""
+    with transaction.atomic():
+        announce(AuditNotifications.name, [event], [audit.pk])

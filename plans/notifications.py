@@ -1,0 +1,125 @@
+"""What notifications tell of action plans: events, payloads and versions of ``watcher-notifications``."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models.functions import JSONObject
+
+from actions.notifications import terse_plan
+from plans.models import ActionPlan
+from watcher_site.notifications.kinds import ERROR, UPDATE, Event, Kind
+from watcher_site.notifications.payloads import (
+    TIMES,
+    fault,
+    identifier,
+    moment,
+    state_update,
+    structure,
+    times,
+    versioned,
+)
+
+State = ActionPlan.State
+EXECUTION, CANCEL = "execution", "cancel"
+# What an applier is told to have begun, or to have ended, by the plan's old and new state, behind the update.
+AFTER = {
+    (State.PENDING, State.ONGOING): ((EXECUTION, "start"),),
+    (State.ONGOING, State.SUCCEEDED): ((EXECUTION, "end"),),
+    (State.ONGOING, State.FAILED): ((EXECUTION, "error"),),
+    (State.CANCELLING, State.CANCELLED): ((CANCEL, "end"),),
+    (State.CANCELLING, State.FAILED): ((CANCEL, "error"),),
+    # Nothing was left to cancel.
+    (State.CANCELLING, State.SUCCEEDED): ((EXECUTION, "end"), (CANCEL, "end")),
+}
+CANCEL_START = Event("cancel.start")
+PAYLOADS = {
+    "create": "ActionPlanCreatePayload",
+    "update": "ActionPlanUpdatePayload",
+    "delete": "ActionPlanDeletePayload",
+    "execution": "ActionPlanActionPayload",
+    "cancel": "ActionPlanCancelPayload",
+}
+AUDIT = (
+    *("uuid", "name", "audit_type", "state", "parameters", "interval", "scope", "auto_trigger", "next_run_time"),
+    *("status_message", *TIMES),
+)
+STRATEGY = ("uuid", "name", "display_name", "parameters_spec", *TIMES)
+
+
+class ActionPlanNotifications(Kind):
+    name = "action_plan"
+
+    @property
+    def model(self) -> type[ActionPlan]:
+        return ActionPlan
+
+    def snapshot(self) -> Mapping[str, Any]:
+        audit = {name: f"audit__{name}" for name in AUDIT}
+        references = {"goal_uuid": "audit__goal__uuid", "strategy_uuid": "audit__strategy__uuid"}
+        own = ("uuid", "state", "global_efficacy", "status_message", *TIMES)
+        return {
+            **{name: name for name in own},
+            "audit_uuid": "audit__uuid",
+            "strategy_uuid": "strategy__uuid",
+            "audit": JSONObject(**audit, **references),
+            "strategy": JSONObject(**{name: f"strategy__{name}" for name in STRATEGY}),
+        }
+
+    def between(self, old_state: str, state: str, fault: Mapping[str, Any] | None = None) -> Sequence[Event]:
+        told = AFTER.get((State(old_state), State(state)), ())
+        return (UPDATE, *(phase_event(*names, fault) for names in told))
+
+    def payload(self, notification: Any) -> dict[str, Any]:
+        what, _, phase = notification.event_type.removeprefix("action_plan.").partition(".")
+        data = describe(notification.snapshot)
+        if what == "update":
+            data["state_update"] = state_update("ActionPlanStateUpdatePayload", notification)
+        if phase:
+            data["fault"] = fault(notification)
+        return versioned(PAYLOADS[what], "1.2", data)
+
+
+def phase_event(action: str, phase: str, fault: Mapping[str, Any] | None) -> Event:
+    return Event(f"{action}.{phase}", ERROR, fault) if phase == "error" else Event(f"{action}.{phase}")
+
+
+def describe(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a plan as all its payloads have them; of one that no audit proposed ``audit`` is null."""
+    audit, strategy = structure(snapshot["audit"]), structure(snapshot["strategy"])
+    return {
+        **terse_plan(snapshot),
+        "audit": versioned("TerseAuditPayload", "1.3", terse_audit(audit)) if audit["uuid"] else None,
+        "strategy": describe_strategy(strategy),
+    }
+
+
+def terse_audit(audit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an audit without what it refers to."""
+    return {
+        "uuid": identifier(audit["uuid"]),
+        "name": audit["name"],
+        "audit_type": audit["audit_type"],
+        "state": audit["state"],
+        "parameters": structure(audit["parameters"]),
+        "interval": audit["interval"],
+        "scope": structure(audit["scope"]),
+        "goal_uuid": identifier(audit["goal_uuid"]),
+        "strategy_uuid": identifier(audit["strategy_uuid"]),
+        "auto_trigger": bool(audit["auto_trigger"]),
+        "next_run_time": moment(audit["next_run_time"]),
+        "status_message": audit["status_message"],
+        **times(audit),
+    }
+
+
+def describe_strategy(strategy: Mapping[str, Any]) -> dict[str, Any] | None:
+    if not strategy["uuid"]:
+        return None
+    data = {
+        "uuid": identifier(strategy["uuid"]),
+        "name": strategy["name"],
+        "display_name": strategy["display_name"],
+        "parameters_spec": structure(strategy["parameters_spec"]),
+        **times(strategy),
+    }
+    return versioned("StrategyPayload", "1.0", data)

@@ -1,0 +1,55 @@
+"""What is told of an audit: that it is made, answered, fails, is changed and deleted."""
+
+import pytest
+
+from audits.creation import create_audit
+from audits.engine import DecisionEngine
+from audits.models import Audit
+from tests.builders import make_audit, make_node, make_strategy
+from tests.watcher_site.notifications.outbox import data, listen, payloads, told
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_oneshot_audit_tells_of_each_part_of_its_run_and_of_the_plan_within_it() -> None:
+    listen()
+    make_node()
+    make_strategy()
+    audit = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy", name="look")
+    DecisionEngine().work()
+    assert [one for one in told() if one != "action.create"] == [
+        "audit.create",
+        "audit.update",
+        "audit.strategy.start",
+        "audit.strategy.end",
+        "audit.planner.start",
+        "action_plan.create",
+        "audit.planner.end",
+        "audit.update",
+    ]
+    created = data(payloads("audit.create")[0])
+    assert created["uuid"] == str(audit.uuid)
+    assert (created["name"], created["state"], created["auto_trigger"]) == ("look", "PENDING", False)
+    assert data(created["goal"])["uuid"] == created["goal_uuid"]
+    assert data(created["strategy"])["uuid"] == created["strategy_uuid"]
+    assert data(payloads("audit.strategy.start")[0])["state"] == "ONGOING"
+    update = data(payloads("audit.update")[-1])
+    assert data(update["state_update"]) == {"old_state": "ONGOING", "state": "SUCCEEDED", "status_message": None}
+
+
+def test_a_strategy_that_cannot_be_answered_tells_why() -> None:
+    listen("*.error")
+    make_strategy()
+    make_audit(state=Audit.State.PENDING)
+    DecisionEngine().work()
+    (error,) = payloads("audit.strategy.error")
+    assert error["watcher_object.name"] == "AuditActionPayload"
+    fault = data(data(error)["fault"])
+    assert fault["exception"] == "Invalid"
+    assert fault["exception_message"] == "The cluster state is not defined"
+
+
+def test_a_deleted_audit_tells_so() -> None:
+    listen()
+    make_audit(state=Audit.State.SUCCEEDED).remove()
+    assert told() == ["audit.update", "audit.delete"]

@@ -1,0 +1,33 @@
+"""What stands in the outbox, as receivers will read it."""
+
+from typing import Any
+
+from watcher_site.models import Notification, Subscription
+from watcher_site.notifications.listeners import listeners
+from watcher_site.notifications.outbox import kind_named
+
+
+def listen(*event_types: str, **columns: Any) -> Subscription:
+    """Have somebody listen, from now on, to events of these types, or to all."""
+    columns = {"name": "audience", "url": "http://127.0.0.1:8102/", "secret": "", **columns}
+    subscription: Subscription = Subscription.objects.create(event_types=list(event_types or ["*"]), **columns)
+    listeners.forget()
+    return subscription
+
+
+def told(*kinds: str) -> list[str]:
+    """Return the types of the events that were told, in their order: of all objects, or of some kinds."""
+    found = Notification.objects.filter(kind__in=kinds) if kinds else Notification.objects.all()
+    return list(found.order_by("pk").values_list("event_type", flat=True))
+
+
+def payloads(event_type: str) -> list[dict[str, Any]]:
+    """Return what the events of a type say."""
+    found = Notification.objects.filter(event_type=event_type).order_by("pk")
+    return [kind_named(notification.kind).payload(notification) for notification in found]
+
+
+def data(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a versioned object."""
+    fields: dict[str, Any] = payload["watcher_object.data"]
+    return fields

@@ -1,0 +1,176 @@
+"""Notifications: the outbox that changes write to, who is told of them, and what is still to be delivered to whom."""
+
+from datetime import datetime
+from typing import Any, Self
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from watcher_site.messages import STATUS_MESSAGE_LENGTH
+from watcher_site.models.services import Service
+from watcher_site.records import NullsFirst, Record, RecordQuerySet
+
+NAME_LENGTH = 255
+URL_LENGTH = 2000
+TYPE_LENGTH = 63
+
+
+class NotificationQuerySet(models.QuerySet[Any]):
+    def undispatched(self) -> Self:
+        """Leave those of which no relay has found out yet who is to be told."""
+        return self.filter(is_dispatched=False).order_by("pk")
+
+    def settled(self) -> Self:
+        """Leave those that nobody waits for any more."""
+        return self.filter(~Exists(Delivery.objects.filter(notification=OuterRef("pk"))), is_dispatched=True)
+
+
+class Notification(models.Model):
+    """One event of one object, written in the transaction of the change that it tells of: the outbox.
+
+    Of each object the primary keys rise in the order of its changes: whoever changes its row locks it first.
+    """
+
+    # Nobody looks for one by this: an index would only cost whoever changes something.
+    uuid = models.UUIDField(default=uuid4, editable=False)
+    kind = models.CharField(max_length=TYPE_LENGTH, help_text="of the object, which the payload is made by")
+    event_type = models.CharField(max_length=TYPE_LENGTH)
+    priority = models.CharField(max_length=7)
+    object_uuid = models.UUIDField()
+    old_state = models.CharField(max_length=20, null=True, help_text="null where the state is as it was")
+    snapshot = models.JSONField(help_text="the object as the change left it")
+    fault = models.JSONField(null=True, help_text="what went wrong, in events that tell of an error")
+    host = models.CharField(max_length=NAME_LENGTH)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    is_dispatched = models.BooleanField(default=False)
+
+    objects = NotificationQuerySet.as_manager()
+
+    class Meta:
+        default_permissions = ("view",)
+        indexes = [
+            # A relay looks for what is new.
+            models.Index("id", name="notification_undispatched", condition=Q(is_dispatched=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_type} of {self.object_uuid}"
+
+
+class SubscriptionQuerySet(RecordQuerySet):
+    def enabled(self) -> Self:
+        return self.present().filter(enabled=True)
+
+
+class Subscription(Record):
+    """A receiver of notifications over HTTP."""
+
+    name = models.CharField(max_length=NAME_LENGTH)
+    url = models.CharField(max_length=URL_LENGTH)
+    secret = models.TextField(editable=False, help_text="what its notifications are signed with, sealed")
+    event_types = models.JSONField(default=list, help_text="patterns such as action.* or *.error")
+    enabled = models.BooleanField(default=True)
+    # What a relay found out. Whoever changes a subscription leaves these as they are.
+    failures = models.PositiveIntegerField(default=0, editable=False, help_text="times in a row it did not answer")
+    due_time = models.DateTimeField(null=True, editable=False, help_text="before which nothing is sent to it")
+    last_success = models.DateTimeField(null=True, editable=False)
+    problem = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False)
+
+    objects = SubscriptionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("name", condition=Q(deleted_at=None), name="subscription_name"),
+        ]
+        indexes = [
+            models.Index("name", "id", name="subscription_name_sort"),
+            models.Index("enabled", "id", name="subscription_enabled"),
+            models.Index("created_at", "id", name="subscription_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="subscription_updated_at"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DeliveryQuerySet(RecordQuerySet):
+    def present(self) -> Self:
+        """Leave all: what was delivered has no row."""
+        return self.all()
+
+    def pending(self) -> Self:
+        return self.filter(state=self.model.State.PENDING)
+
+    def undelivered(self) -> Self:
+        """Leave the dead letters: what was given up, until a person has it sent again."""
+        return self.filter(state=self.model.State.UNDELIVERED)
+
+    def first_in_line(self) -> Self:
+        """Leave the first of each line: the others wait for it."""
+        before = type(self)(self.model).pending().filter(line=OuterRef("line"), pk__lt=OuterRef("pk"))
+        return self.pending().filter(~Exists(before))
+
+    def free(self) -> Self:
+        """Leave those that no living relay is sending."""
+        return self.exclude(relay__in=Service.objects.active().values("pk"))
+
+    def due(self, now: datetime) -> Self:
+        return self.filter(Q(due_time=None) | Q(due_time__lte=now))
+
+
+class Delivery(models.Model):
+    """What is still to be told to one receiver; the row goes when that is done."""
+
+    class State(models.TextChoices):
+        PENDING = "PENDING"
+        UNDELIVERED = "UNDELIVERED"
+
+    uuid = models.UUIDField(default=uuid4, unique=True, editable=False)
+    notification = models.ForeignKey(Notification, models.CASCADE, related_name="deliveries")
+    subscription = models.ForeignKey(
+        Subscription,
+        models.CASCADE,
+        null=True,
+        related_name="deliveries",
+        db_index=False,
+        help_text="null: the message broker",
+    )
+    line = models.UUIDField(editable=False, help_text="what one receiver is told of one object: one after the other")
+    state = models.CharField(max_length=15, choices=State, default=State.PENDING)
+    attempts = models.PositiveIntegerField(default=0)
+    due_time = models.DateTimeField(null=True, help_text="before which it is not tried again")
+    problem = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, help_text="why it was not delivered yet")
+    relay = models.ForeignKey(
+        Service,
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="deliveries",
+        db_constraint=False,
+        db_index=False,
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(null=True, editable=False)
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        default_permissions = ("view", "delete")
+        permissions = [("resend_delivery", "Can resend delivery")]
+        indexes = [
+            # A relay asks for the first of each line of a receiver, and then for those behind it.
+            models.Index("subscription", "id", name="delivery_pending", condition=Q(state="PENDING")),
+            models.Index("line", "id", name="delivery_line", condition=Q(state="PENDING")),
+            # Lists of what was given up.
+            models.Index("state", "id", name="delivery_state"),
+            models.Index("subscription", "state", "id", name="delivery_subscription"),
+            models.Index("created_at", "id", name="delivery_created_at"),
+            models.Index("attempts", "id", name="delivery_attempts"),
+            models.Index("relay", name="delivery_relay", condition=Q(relay__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.notification} to {self.subscription or 'the message broker'}"

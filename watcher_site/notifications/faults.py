@@ -1,0 +1,35 @@
+"""What went wrong, as ``ExceptionPayload`` has it: where, which exception, and what may be told of it."""
+
+from typing import Any
+
+from watcher_site.messages import cut
+from watcher_site.storable import make_storable
+
+
+def describe(problem: BaseException, message: str) -> dict[str, Any]:
+    """Return the fault of an event.
+
+    Args:
+        message: what people may be told: never a path, a query or a secret.
+    """
+    module, function = origin(problem)
+    return make(type(problem).__name__, message, module, function)
+
+
+def make(exception: str, message: str, module: str = "", function: str = "") -> dict[str, Any]:
+    return {
+        "module_name": module,
+        "function_name": function,
+        "exception": exception,
+        "exception_message": cut(make_storable(message)),
+    }
+
+
+def origin(problem: BaseException) -> tuple[str, str]:
+    """Return the names of the module and the function that raised it."""
+    trace = problem.__traceback__
+    if trace is None:
+        return "", ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_globals.get("__name__", ""), trace.tb_frame.f_code.co_name

@@ -1,0 +1,71 @@
+"""`Kind`: the objects of one model that notifications tell of, which events their changes are, and what these say."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from django.db.models import Model, QuerySet
+from django.db.models.functions import JSONObject
+
+INFO, WARNING, ERROR = "INFO", "WARN", "ERROR"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of an object: what it is called behind the name of the kind, such as ``execution.start``."""
+
+    name: str
+    priority: str = INFO
+    fault: Mapping[str, Any] | None = None
+    """What went wrong, in an event that tells of an error: see `faults.describe`."""
+
+
+UPDATE = Event("update")
+CREATE = Event("create")
+DELETE = Event("delete")
+
+
+class Kind(ABC):
+    """The objects of one model. Each kind stands in the settings table ``NOTIFICATION_KINDS``.
+
+    The database itself writes down what an object is like (`snapshot`), in the statement or the transaction that
+    changes it; the payload is made of that by a relay.
+    """
+
+    name: ClassVar[str]
+    """What event types begin with: ``action_plan``."""
+    publisher: ClassVar[str] = "infra-optim"
+    """Whose host the publisher id names."""
+
+    @property
+    @abstractmethod
+    def model(self) -> type[Model]:
+        """The model of these objects, which has a ``uuid``."""
+
+    @abstractmethod
+    def snapshot(self) -> Mapping[str, Any]:
+        """Return by name the expressions, in a query of `model`, of what payloads need: one JSON object for each."""
+
+    def events(self, instance: Any, old_state: str) -> Sequence[Event]:
+        """Return which events it is, in their order, that an instance is about to be written.
+
+        Args:
+            old_state: its state in the table until now.
+        """
+        return self.between(old_state, instance.state, instance.fault)
+
+    def between(self, old_state: str, state: str, fault: Mapping[str, Any] | None = None) -> Sequence[Event]:
+        """Return which events it is that an object in one state was changed, and is in this one now."""
+        return (UPDATE,)
+
+    @abstractmethod
+    def payload(self, notification: Any) -> dict[str, Any]:
+        """Return what a `Notification` of one of these objects says: names, versions and shapes as receivers know."""
+
+    @cached_property
+    def rows(self) -> QuerySet[Any]:
+        """The query that makes snapshots: primary key, UUID, snapshot."""
+        manager: Any = self.model._default_manager
+        return manager.order_by().values_list("pk", "uuid", JSONObject(**self.snapshot()))  # type: ignore[no-any-return]

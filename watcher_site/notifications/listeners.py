@@ -1,0 +1,79 @@
+"""Who listens: what nobody wants to hear of is not written down.
+
+A process looks into the table of subscriptions now and then, and not at each change. One that was made or changed
+is heeded by the process that did so at once, and by the others within `SECONDS`.
+"""
+
+from collections.abc import Iterable
+from fnmatch import translate
+from functools import lru_cache
+from math import inf
+from re import Pattern, compile
+from time import monotonic
+
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.db import transaction
+
+from watcher_site.models import Subscription
+from watcher_site.notifications.kinds import ERROR, INFO, WARNING
+
+SECONDS = 1.0
+# What is sent at each level.
+LEVELS = {"info": {INFO, WARNING, ERROR}, "warning": {WARNING, ERROR}, "error": {ERROR}, "": set()}
+
+
+@lru_cache(1000)
+def matcher(pattern: str) -> Pattern[str]:
+    return compile(translate(pattern))
+
+
+def matches(patterns: Iterable[str], event_type: str) -> bool:
+    """Say whether a subscription to these patterns is one to an event type; ``*`` stands for any letters."""
+    return any(matcher(pattern).match(event_type) for pattern in patterns)
+
+
+def broker_wants(priority: str) -> bool:
+    """Say whether notifications of a priority go to the message broker."""
+    return bool(settings.NOTIFICATION_URL) and priority in LEVELS[settings.NOTIFICATION_LEVEL]
+
+
+class Listeners:
+    """What this process knows of who listens."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Have the next change look into the table."""
+        self.looked_at, self.patterns = -inf, frozenset[str]()
+
+    def forget_on_commit(self) -> None:
+        """Look into the table now, and again when what this transaction changes is there for all."""
+        self.forget()
+        transaction.on_commit(self.forget)
+
+    def look(self) -> frozenset[str]:
+        if monotonic() - self.looked_at >= SECONDS:
+            found = Subscription.objects.enabled().values_list("event_types", flat=True)
+            self.patterns = frozenset(pattern for patterns in found for pattern in patterns)
+            self.looked_at = monotonic()
+        return self.patterns
+
+    @property
+    def any(self) -> bool:
+        """Whether somebody listens to something."""
+        return (bool(settings.NOTIFICATION_URL) and bool(settings.NOTIFICATION_LEVEL)) or bool(self.look())
+
+    def want(self, event_type: str, priority: str) -> bool:
+        return broker_wants(priority) or matches(self.look(), event_type)
+
+
+listeners = Listeners()
+
+
+def forget(**_: object) -> None:
+    listeners.forget()
+
+
+setting_changed.connect(forget)

@@ -1,0 +1,68 @@
+"""The shapes that receivers know: versioned objects, their times, and what changed of a state."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+TIMES = ("created_at", "updated_at", "deleted_at")
+
+
+def versioned(name: str, version: str, data: Mapping[str, Any], project: str = "watcher") -> dict[str, Any]:
+    """Wrap an object in its name and version, as those of OpenStack's notifications are."""
+    prefix = f"{project}_object"
+    return {
+        f"{prefix}.namespace": project,
+        f"{prefix}.name": name,
+        f"{prefix}.version": version,
+        f"{prefix}.data": dict(data),
+    }
+
+
+def moment(text: str | None) -> str | None:
+    """Return a time of a snapshot as payloads have it: in UTC, to the second."""
+    if text is None:
+        return None
+    read = datetime.fromisoformat(text)
+    return f"{read if read.tzinfo is None else read.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
+
+
+def identifier(text: str | None) -> str | None:
+    """Return a UUID of a snapshot, which SQLite writes without hyphens, as it goes out."""
+    return text and str(UUID(text))
+
+
+def structure(value: Any) -> Any:
+    """Return a JSON value of a snapshot, which SQLite writes as a text."""
+    return orjson.loads(value) if isinstance(value, str) else value
+
+
+def times(snapshot: Mapping[str, Any]) -> dict[str, str | None]:
+    return {name: moment(snapshot[name]) for name in TIMES}
+
+
+def state_update(name: str, notification: Any) -> dict[str, Any]:
+    """Return what became of the state: all null where the change left it as it was."""
+    old_state, now = notification.old_state, notification.snapshot
+    changed = old_state is not None and old_state != now["state"]
+    data = {
+        "old_state": old_state if changed else None,
+        "state": now["state"] if changed else None,
+        "status_message": now["status_message"] if changed else None,
+    }
+    return versioned(name, "1.1", data)
+
+
+def fault(notification: Any) -> dict[str, Any] | None:
+    """Return what went wrong, as far as it is known: where no exception is, the object's own message says it."""
+    if not notification.event_type.endswith(".error"):
+        return None
+    found = notification.fault or {
+        "module_name": "",
+        "function_name": "",
+        "exception": "Failure",
+        "exception_message": notification.snapshot["status_message"] or "",
+    }
+    return versioned("ExceptionPayload", "1.0", found)

@@ -1,0 +1,28 @@
+"""Changes of many rows at once, of models whose changes notifications tell of."""
+
+from typing import Any
+
+from django.db import transaction
+
+from watcher_site.notifications.kinds import DELETE
+from watcher_site.notifications.listeners import listeners
+from watcher_site.notifications.outbox import announce, announce_changes
+from watcher_site.records import RecordQuerySet
+
+
+class NotifiedQuerySet(RecordQuerySet):
+    """Where somebody listens, whatever sets ``updated_at`` is told of each row: a change that others can see."""
+
+    def update(self, **columns: Any) -> int:
+        if "updated_at" not in columns or not listeners.any:
+            return super().update(**columns)
+        with transaction.atomic():
+            # Locked, so that the old states are what the change finds, and the rows those that it changes.
+            rows = self.order_by("pk").select_for_update(no_key=True)
+            states = list(rows.values_list("pk", "state"))
+            keys = [key for key, _ in states]
+            number = super(NotifiedQuerySet, self.model.objects.filter(pk__in=keys)).update(**columns)
+            announce_changes(self.model.notified_as, states, columns.get("state"))
+            if columns.get("deleted_at"):
+                announce(self.model.notified_as, [DELETE], keys)
+        return number
