@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from watcher_site.messages import cut
 from watcher_site.models import Service
-from watcher_site.notifications.querysets import NotifiedQuerySet
+from watcher_site.notifications.querysets import NotifiesUpdates
+from watcher_site.records import RecordQuerySet
 from watcher_site.refusals import Invalid
 
 # The pending actions that wait for one, and those that wait for these. What waits for what it derived is not among
@@ -48,7 +49,7 @@ def living_workers() -> Any:
     return Service.objects.active().workers().values("pk")
 
 
-class ActionQuerySet(NotifiedQuerySet):
+class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
     def pending(self) -> Self:
         return self.present().filter(state=self.model.State.PENDING)
 

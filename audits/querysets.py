@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from watcher_site.messages import cut
 from watcher_site.models import Service
-from watcher_site.notifications.querysets import NotifiedQuerySet
+from watcher_site.notifications.querysets import NotifiesUpdates
 from watcher_site.records import RecordQuerySet
 from watcher_site.storable import judge_text
 
@@ -34,7 +34,7 @@ class NamedQuerySet(RecordQuerySet):
             return self.filter(name__iexact=identifier)
 
 
-class AuditQuerySet(NotifiedQuerySet, NamedQuerySet):
+class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
     def waiting(self, now: datetime) -> Self:
         """Leave those that a decision engine should run now.
 

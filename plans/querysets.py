@@ -13,11 +13,12 @@ from django.utils import timezone
 from actions.models import Action
 from watcher_site.messages import cut
 from watcher_site.models import Service
-from watcher_site.notifications.querysets import NotifiedQuerySet
+from watcher_site.notifications.querysets import NotifiesUpdates
+from watcher_site.records import RecordQuerySet
 from watcher_site.refusals import NotFound
 
 
-class ActionPlanQuerySet(NotifiedQuerySet):
+class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
     def find(self, uuid: UUID) -> Any:
         """Return the plan of this UUID.
 

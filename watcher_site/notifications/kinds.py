@@ -68,4 +68,4 @@ class Kind(ABC):
     def rows(self) -> QuerySet[Any]:
         """The query that makes snapshots: primary key, UUID, snapshot."""
         manager: Any = self.model._default_manager
-        return manager.order_by().values_list("pk", "uuid", JSONObject(**self.snapshot()))  # type: ignore[no-any-return]
+        return manager.order_by().values_list("pk", "uuid", JSONObject(**self.snapshot()))

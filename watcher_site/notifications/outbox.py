@@ -81,7 +81,7 @@ def snapshot_of(kind: str, changed: str | None = None) -> tuple[str, list[Any]]:
     """Return the text and the values of the query that makes snapshots: of the rows that are ``changed``, or of those
     of the table whose keys are put behind it.
     """
-    query = kind_named(kind).rows.all().query
+    query: Any = kind_named(kind).rows.all().query
     alias = query.get_initial_alias()
     if changed:
         # The rows of the statement stand in for those of the table, which it does not see changed yet.

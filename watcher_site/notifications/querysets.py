@@ -7,21 +7,21 @@ from django.db import transaction
 from watcher_site.notifications.kinds import DELETE
 from watcher_site.notifications.listeners import listeners
 from watcher_site.notifications.outbox import announce, announce_changes
-from watcher_site.records import RecordQuerySet
 
 
-class NotifiedQuerySet(RecordQuerySet):
-    """Where somebody listens, whatever sets ``updated_at`` is told of each row: a change that others can see."""
+class NotifiesUpdates:
+    """A part of querysets: where somebody listens, whatever sets ``updated_at``, and can be seen, is told of each row."""
 
-    def update(self, **columns: Any) -> int:
+    def update(self: Any, **columns: Any) -> int:
         if "updated_at" not in columns or not listeners.any:
-            return super().update(**columns)
+            return super().update(**columns)  # type: ignore[misc]
         with transaction.atomic():
             # Locked, so that the old states are what the change finds, and the rows those that it changes.
             rows = self.order_by("pk").select_for_update(no_key=True)
             states = list(rows.values_list("pk", "state"))
             keys = [key for key, _ in states]
-            number = super(NotifiedQuerySet, self.model.objects.filter(pk__in=keys)).update(**columns)
+            chosen = self.model.objects.filter(pk__in=keys)
+            number: int = super(NotifiesUpdates, chosen).update(**columns)  # type: ignore[misc]
             announce_changes(self.model.notified_as, states, columns.get("state"))
             if columns.get("deleted_at"):
                 announce(self.model.notified_as, [DELETE], keys)
