@@ -295,6 +295,13 @@ PLANNER_WEIGHTS = read_numbers(
         "CLUSTER_UPDATE_POLICY": 75,
         "CLUSTER_DETACH_POLICY": 74,
         "NODE_UPDATE": 73,
+        "create_stack": 86,
+        "update_stack": 85,
+        "delete_stack": 84,
+        "create_resource": 83,
+        "update_resource": 82,
+        "replace_resource": 81,
+        "delete_resource": 80,
     },
 )
 if len(set(PLANNER_WEIGHTS.values())) < len(PLANNER_WEIGHTS):
@@ -335,6 +342,13 @@ PLANNER_PARALLELIZATION = read_numbers(
         "CLUSTER_UPDATE_POLICY": 2,
         "CLUSTER_DETACH_POLICY": 2,
         "NODE_UPDATE": 2,
+        "create_stack": 2,
+        "update_stack": 2,
+        "delete_stack": 2,
+        "create_resource": 2,
+        "update_resource": 2,
+        "replace_resource": 2,
+        "delete_resource": 2,
     },
 )
 
@@ -375,6 +389,13 @@ ACTION_TYPES = read_list(
         "actions.types.clusters.cluster_attach_policy.ClusterAttachPolicy",
         "actions.types.clusters.cluster_detach_policy.ClusterDetachPolicy",
         "actions.types.clusters.cluster_update_policy.ClusterUpdatePolicy",
+        "actions.types.stacks.create_stack.CreateStack",
+        "actions.types.stacks.update_stack.UpdateStack",
+        "actions.types.stacks.delete_stack.DeleteStack",
+        "actions.types.stacks.create_resource.CreateResource",
+        "actions.types.stacks.update_resource.UpdateResource",
+        "actions.types.stacks.replace_resource.ReplaceResource",
+        "actions.types.stacks.delete_resource.DeleteResource",
     ],
 )
 POLICY_TYPES = read_list(

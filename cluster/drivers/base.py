@@ -118,6 +118,7 @@ class NewServer:
     """A server to be: ``flavor`` is an id or a name, ``zone`` and ``host`` say where it must be, if they say anything.
 
     ``token`` is what is the same in every process that asks for this one server, such as the UUID of what needs it.
+    ``project`` and ``user`` own it, where the cloud lets us say so: in OpenStack it belongs to whom we log in as.
     """
 
     name: str
@@ -127,6 +128,8 @@ class NewServer:
     metadata: Mapping[str, str] = field(default_factory=dict)
     zone: str | None = None
     host: str | None = None
+    project: str = ""
+    user: str = ""
 
 
 @dataclass(frozen=True)

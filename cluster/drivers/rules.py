@@ -52,6 +52,8 @@ def make_row(wanted: NewServer, flavor: Flavor) -> Server:
         metadata=dict(wanted.metadata),
         image=wanted.image or "",
         pinned_az=wanted.zone or "",
+        project_id=wanted.project,
+        user_id=wanted.user,
     )
 
 

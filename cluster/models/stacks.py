@@ -229,7 +229,7 @@ class StackResource(StackPart):
 
     transition_fields = [
         *StackPart.transition_fields,
-        *("physical_id", "former_physical_id", "generation", "made_at", "properties", "depends_on"),
+        *("physical_id", "former_physical_id", "generation", "made_at", "type", "properties", "depends_on"),
     ]
 
     stack = models.ForeignKey(Stack, models.CASCADE, related_name="resources")

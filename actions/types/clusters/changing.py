@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from actions.types.base import ActionFailed
+from actions.types.base import ActionFailed, ActionType
 from actions.types.clusters.nodes import NodeAction
 from actions.types.clusters.replacement import replace_server
 from cluster.drivers.base import cloud
@@ -47,7 +47,7 @@ def change_server(action: NodeAction, node: Node, profile: Profile, way: Way, ge
         resize(str(node.physical_id), profile.spec["flavor"], action)
 
 
-def resize(server: str, flavor: str, action: NodeAction) -> None:
+def resize(server: str, flavor: str, action: ActionType) -> None:
     """Resize a server, unless somebody who did so could not say it any more."""
     standing = cloud().reconcile(server, action.context.checkpoint)
     if standing.flavor != cloud().find_flavor(flavor).name:

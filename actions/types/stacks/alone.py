@@ -1,0 +1,95 @@
+"""What an action keeps to that replaces one resource, where no action on its stack derived it.
+
+It shares the lock of the root stack, and of the resources that it is within, with others that do so beside it, and has
+the resource for itself. In the end the stacks that it is in say how they are.
+"""
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from actions.locking import Lockable, take_locks
+from actions.types.base import ActionFailed, Answer, Outcome
+from actions.types.stacks.settling import begin, end_well
+from actions.types.stacks.stepping import CHANGE
+from cluster.models import Stack, StackResource, StackStatus
+from cluster.models.stacks import FAILED, Verb
+from cluster.stacks import rows
+from cluster.stacks.changes import decide_replacement
+from cluster.stacks.standing import StandingResource, StandingStack, read_tree
+
+if TYPE_CHECKING:
+    from actions.types.stacks.replace_resource import ReplaceResource
+
+
+def take_up(action: "ReplaceResource") -> Outcome | None:
+    """Take the locks, and decide, unless that was done; return what is in the way, if anything is.
+
+    Raises:
+        ActionFailed: the resource is being deleted, or is gone.
+    """
+    resource = action.resource()
+    above = holders(resource)
+    shared: list[tuple[Lockable, bool]] = [(thing, False) for thing in above]
+    if in_the_way := take_locks(action.context.action_uuid, [*shared, (resource, True)]):
+        return Outcome(Answer.RETRY, in_the_way)
+    if CHANGE not in action.context.data:
+        decide(action, action.resource())
+    return None
+
+
+def holders(resource: StackResource) -> list[Lockable]:
+    """Return the root stack, and then the resources that one is within, the outermost first."""
+    found: list[Lockable] = []
+    stack = resource.stack
+    while stack.parent_resource:
+        found.insert(0, stack.parent_resource)
+        stack = stack.parent_resource.stack
+    return [stack, *found]
+
+
+@transaction.atomic
+def decide(action: "ReplaceResource", resource: StackResource) -> None:
+    root = Stack.objects.present().select_for_update(no_key=True).filter(pk=resource.stack.root_key).first()
+    if root is None or resource.verb == Verb.DELETE:
+        raise ActionFailed(f"Resource {resource.name} is being deleted")
+    if resource.name not in resource.stack.template["resources"]:
+        raise ActionFailed(f"Resource {resource.name} is no longer in the template of its stack")
+    standing = next(one for one in everything(read_tree(root)) if one.uuid == str(resource.uuid))
+    decision = decide_replacement(standing, resource.stack.name, action.wanted(resource))
+    rows.write(root, decision)
+    action.context.save_data({**action.context.data, CHANGE: decision.changes[0].as_data()})
+
+
+def everything(stack: StandingStack) -> list[StandingResource]:
+    """Return all that is in a stack, at any depth."""
+    inner = [one for part in stack.resources for nested in part.within for one in everything(nested)]
+    return [*stack.resources, *inner]
+
+
+def settle_above(resource: StackResource | None) -> None:
+    """Have the stacks that a resource is in, and the resources that these are in, no longer say that they failed.
+
+    Only where all that is in them is well, and as their templates say: what a person marked stays marked.
+    """
+    while resource is not None:
+        stack = resource.stack
+        if not is_whole(stack):
+            return
+        for part in (stack, stack.parent_resource):
+            if part is not None and part.status in FAILED and part.status != StackStatus.CHECK_FAILED:
+                begin(part, Verb.UPDATE)
+                end_well(part)
+        resource = stack.parent_resource
+
+
+def is_whole(stack: Stack) -> bool:
+    """Say whether all that a stack is to have is there, and nothing else, and is well."""
+    parts = list(stack.resources.present())
+    wanted = stack.template["resources"]
+    return {part.name for part in parts} == set(wanted) and all(
+        part.status.endswith("_COMPLETE")
+        and part.status != StackStatus.INIT_COMPLETE
+        and part.properties == wanted[part.name]["properties"]
+        for part in parts
+    )

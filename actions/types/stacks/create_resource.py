@@ -1,0 +1,57 @@
+"""Make what a resource of a stack is to be for the first time."""
+
+from actions.types.base import ActionSkipException, Outcome
+from actions.types.stacks.nesting import begin_stack, end_stack
+from actions.types.stacks.resources import ResourceAction
+from actions.types.stacks.servers import delete_made, delete_server, make_server
+from cluster.models import StackResource, StackStatus
+from cluster.models.stacks import IN_PROGRESS, Verb
+
+
+class CreateResource(ResourceAction):
+    """Its server, or the stack within with all that is in it. The former has a token: there is one, and no other."""
+
+    name = "create_resource"
+    description = "Creating a resource of a stack"
+    verb = Verb.CREATE
+
+    def pre_condition(self) -> None:
+        super().pre_condition()
+        if self.status_before is None and self.resource().status not in (
+            StackStatus.INIT_COMPLETE,
+            StackStatus.CREATE_FAILED,
+        ):
+            raise ActionSkipException(f"Resource {self.uuid} was created already")
+
+    def begin_within(self, resource: StackResource) -> None:
+        if nested := self.change.nested:
+            begin_stack(nested, Verb.CREATE)
+            resource.receive(nested, self.change.generation)
+            resource.type = self.wanted(resource)["type"]
+            resource.save_state()
+
+    def act(self, resource: StackResource) -> Outcome:
+        change = self.change
+        if outcome := self.next_step([*change.steps, change.clearing], change.pause):
+            return outcome
+        if change.nested:
+            end_stack(change.nested, self.left_out)
+        elif resource.status in IN_PROGRESS:
+            server = make_server(resource, self.wanted(resource), change.generation, self.context.checkpoint)
+            resource.receive(server, change.generation)
+        return self.finish(resource)
+
+    def abort(self) -> bool:
+        resource = self.find()
+        if resource is None or resource.status not in IN_PROGRESS:
+            return False
+        if not self.change.nested:
+            delete_made(resource, self.change.generation)
+        return super().abort()
+
+    def revert(self) -> bool:
+        """Only a server goes: what is in a stack within was made by actions of its own, which are reverted as well."""
+        resource = self.find()
+        if resource is not None and not self.change.nested and resource.generation == self.change.generation:
+            delete_server(resource.physical_id)
+        return True

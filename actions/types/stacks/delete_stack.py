@@ -1,0 +1,30 @@
+"""Delete a stack with all that is in it."""
+
+from actions.types.base import Answer, Outcome
+from actions.types.stacks.nesting import remove
+from actions.types.stacks.settling import fail_under_way, listed
+from actions.types.stacks.stacks import StackAction
+from cluster.models import Stack
+from cluster.models.stacks import Verb
+from cluster.stacks.changes import decide_deletion
+from cluster.stacks.decisions import Decision
+from cluster.stacks.standing import StandingStack
+
+
+class DeleteStack(StackAction):
+    """Its resources first, each after all that depended on it, then itself. If any are left, it says which."""
+
+    name = "delete_stack"
+    description = "Deleting a stack and its resources"
+    verb = Verb.DELETE
+
+    def decide(self, stack: Stack, standing: StandingStack) -> Decision:
+        return decide_deletion(standing)
+
+    def complete(self, stack: Stack) -> Outcome:
+        if left := list(stack.resources.present().values_list("name", flat=True)):
+            reason = f"Stack {stack.name} still has resources: {listed(left)}"
+            fail_under_way(stack, reason)
+            return Outcome(Answer.ERROR, reason)
+        remove(stack)
+        return Outcome(Answer.OK)

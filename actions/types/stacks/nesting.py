@@ -1,0 +1,50 @@
+"""The stacks within resources: how they begin, and how they end."""
+
+from collections.abc import Sequence
+
+from actions.types.stacks.settling import begin, end_well, listed
+from cluster.models import Stack, StackResource
+from cluster.models.stacks import Verb
+
+
+def begin_stack(uuid: str, verb: Verb) -> None:
+    """Have a stack within a resource read as at work. Raises: `ActionFailed`, where something else is done to it."""
+    if stack := find_stack(uuid):
+        begin(stack, verb)
+
+
+def end_stack(uuid: str, left_out: Sequence[str]) -> None:
+    """Have a stack within a resource say that all came to a good end."""
+    if stack := find_stack(uuid):
+        end_well(stack, left_out)
+
+
+def find_stack(uuid: str) -> Stack | None:
+    found: Stack | None = Stack.objects.present().filter(uuid=uuid).first()
+    return found
+
+
+def stacks_within(resource: StackResource) -> list[Stack]:
+    """Return all stacks that are within a resource: its own, and such as were, or are to be, in the place of it."""
+    return list(resource.nested_stacks.present().order_by("pk"))
+
+
+def former_stacks(resource: StackResource) -> list[Stack]:
+    """Return those stacks within a resource that another one has taken the place of, or that never took it."""
+    return [stack for stack in stacks_within(resource) if str(stack.uuid) != resource.physical_id]
+
+
+def remove_empty(stacks: Sequence[Stack]) -> str | None:
+    """Delete the rows of stacks that nothing is in any more, and return what is in the way of that, if anything is."""
+    for stack in stacks:
+        if left := list(stack.resources.present().order_by("name").values_list("name", flat=True)):
+            return f"Stack {stack.name} still has resources: {listed(left)}"
+        remove(stack)
+    return None
+
+
+def remove(stack: Stack) -> None:
+    """Delete the row of a stack, whatever its status came to say."""
+    if stack.verb != Verb.DELETE or stack.is_failed:
+        begin(stack, Verb.DELETE)
+    stack.remove()

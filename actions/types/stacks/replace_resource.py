@@ -1,0 +1,106 @@
+"""Have something new take the place of what there is for a resource of a stack."""
+
+from actions.types.base import ActionFailed, ActionSkipException, Outcome
+from actions.types.clusters.nodes import schema_of
+from actions.types.stacks import alone
+from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
+from actions.types.stacks.resources import ResourceAction
+from actions.types.stacks.servers import delete_made, delete_server, make_server
+from actions.types.stacks.stepping import CHANGE
+from cluster.models import StackResource, StackStatus
+from cluster.models.stacks import IN_PROGRESS, Verb
+
+
+class ReplaceResource(ResourceAction):
+    """First the new is made, then the resource names it, then the former goes: so it is never without.
+
+    It keeps its name and its row. A marked resource whose replacement fails stays marked. Where no action on the
+    stack derived it, it takes locks, and decides by itself: `alone` has the order.
+    """
+
+    name = "replace_resource"
+    description = "Replacing a resource of a stack"
+    schema = schema_of(expected_status={"type": "string", "enum": StackStatus.values})
+    verb = Verb.UPDATE
+
+    def pre_condition(self) -> None:
+        resource = self.find()
+        if resource is None:
+            raise ActionSkipException(self.gone)
+        if self.status_before is not None:
+            return
+        if CHANGE in self.context.data and resource.generation >= self.change.generation:
+            raise ActionSkipException(f"Resource {self.uuid} was replaced already")
+        expected = self.input_parameters.get("expected_status")
+        if expected and resource.status != expected:
+            raise ActionSkipException(f"Resource {self.uuid} is {resource.status}, and no longer {expected}")
+
+    def execute(self) -> Outcome:
+        if not self.context.is_derived and (held := alone.take_up(self)):
+            return held
+        return super().execute()
+
+    def begin_within(self, resource: StackResource) -> None:
+        if self.change.nested:
+            begin_stack(self.change.nested, Verb.CREATE)
+
+    def act(self, resource: StackResource) -> Outcome:
+        change = self.change
+        if resource.generation < change.generation:
+            if outcome := self.next_step(change.steps, change.pause):
+                return outcome
+            self.take_place(resource)
+        if resource.former_physical_id:
+            delete_server(resource.former_physical_id)  # It is none, where a stack was within.
+        if outcome := self.next_step([*change.steps, change.clearing]):
+            return outcome
+        if left := remove_empty(former_stacks(resource)):
+            raise ActionFailed(left)
+        resource.former_physical_id = None
+        return self.finish(resource)
+
+    def take_place(self, resource: StackResource) -> None:
+        """Make the new one, and have the resource name it. Raises: `CloudError`."""
+        change = self.change
+        if change.nested:
+            end_stack(change.nested, self.left_out)
+            made = change.nested
+        else:
+            self.clear_before(resource)
+            made = make_server(resource, self.wanted(resource), change.generation, self.context.checkpoint)
+        resource.receive(made, change.generation)
+        resource.save_state()
+
+    def clear_before(self, resource: StackResource) -> None:
+        """Delete what earlier work left that failed, before nobody knows of it any more."""
+        delete_server(resource.former_physical_id)
+        if resource.physical_id is None:
+            delete_made(resource, resource.generation)
+
+    def fail(self, reason: str) -> None:
+        """Have a resource that was marked be so still, where nothing new took the place of what it is about."""
+        resource = self.find()
+        if resource is None or self.status_before is None or resource.status not in IN_PROGRESS:
+            return
+        super().fail(reason)
+        if self.status_before == StackStatus.CHECK_FAILED and resource.generation < self.change.generation:
+            failed = self.resource()
+            failed.mark_unhealthy(f"It was not replaced: {reason}")
+            failed.save_state()
+
+    def post_condition(self) -> None:
+        super().post_condition()
+        if not self.context.is_derived:
+            alone.settle_above(self.find())
+
+    def abort(self) -> bool:
+        """A new server goes again; where it took the place already, it is gone on with to the end."""
+        resource = self.find()
+        if resource is None or resource.status not in IN_PROGRESS:
+            return False
+        if not self.change.nested and resource.generation >= self.change.generation:
+            self.act(resource)
+            return False
+        if not self.change.nested:
+            delete_made(resource, self.change.generation)
+        return super().abort()

@@ -1,0 +1,141 @@
+"""What the actions on single resources of a stack share: the resource, its status, and when they may act at all."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.db import transaction
+
+from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery
+from actions.types.clusters.nodes import schema_of
+from actions.types.stacks.nesting import stacks_within
+from actions.types.stacks.settling import begin, end_well, fail_under_way
+from actions.types.stacks.stepping import CHANGE, Stepping
+from cluster.drivers.base import CloudBusy, CloudError
+from cluster.models import StackResource
+from cluster.models.stacks import IN_PROGRESS, Verb
+from cluster.stacks.decisions import Change
+
+Data = dict[str, Any]
+BEGUN = "begun"
+"""The key in an action's data of the status that the resource had before: it stands there once it has begun."""
+
+
+class ResourceAction(Stepping, ABC):
+    """An action on one resource, ``resource_id``. Its ``resource_name`` is there for people to read.
+
+    An action on the stack derives it, which has the lock, and has written what the resource is to be: that stands in
+    the template of its stack.
+    """
+
+    schema = schema_of()
+    verb: ClassVar[Verb]
+
+    @abstractmethod
+    def act(self, resource: StackResource) -> Outcome:
+        """Do it to a resource that reads as at work. May be called again where it was done, in part or wholly."""
+
+    @property
+    def uuid(self) -> str:
+        return str(self.input_parameters["resource_id"])
+
+    @property
+    def gone(self) -> str:
+        return f"Resource {self.uuid} not found"
+
+    @property
+    def change(self) -> Change:
+        """What was decided."""
+        return Change.read(self.context.data[CHANGE])
+
+    def find(self) -> StackResource | None:
+        """Return the resource as it is now, unless it was deleted: one query each time."""
+        resources = StackResource.objects.present().select_related("stack")
+        found: StackResource | None = resources.filter(uuid=self.uuid).first()
+        return found
+
+    def resource(self) -> StackResource:
+        """Return the resource as it is now. Raises: `ActionFailed`, where it was deleted."""
+        found = self.find()
+        if found is None:
+            raise ActionFailed(self.gone)
+        return found
+
+    def wanted(self, resource: StackResource) -> Mapping[str, Any]:
+        """Return what the template of its stack says of a resource."""
+        wanted: Mapping[str, Any] = resource.stack.template["resources"][resource.name]
+        return wanted
+
+    @property
+    def status_before(self) -> str | None:
+        """The status that the resource had before it began; nothing, if it has not begun."""
+        return self.context.data.get(BEGUN)
+
+    def pre_condition(self) -> None:
+        if CHANGE not in self.context.data:
+            raise ActionFailed("It is a part of what is done to a whole stack: ask for update_stack")
+        if self.find() is None:
+            raise ActionSkipException(self.gone)
+
+    def execute(self) -> Outcome:
+        resource = self.find()
+        if resource is None:
+            return DONE
+        if self.status_before is None:
+            self.begin(resource)
+        return self.go_on()
+
+    @transaction.atomic
+    def begin(self, resource: StackResource) -> None:
+        """Write that it is at work. Raises: `ActionFailed`, where something else is done to the resource."""
+        self.context.save_data({**self.context.data, BEGUN: resource.status})
+        begin(resource, self.verb)
+        self.begin_within(resource)
+
+    def begin_within(self, resource: StackResource) -> None:
+        """Write that it is at work on what is within, in the same transaction."""
+
+    def go_on(self) -> Outcome:
+        resource = self.find()
+        if resource is None:
+            return DONE
+        try:
+            return self.act(resource)
+        except CloudBusy:
+            raise
+        except (CloudError, ActionFailed) as problem:
+            self.fail(str(problem))
+            raise
+
+    def finish(self, resource: StackResource) -> Outcome:
+        """Write that the resource is as is wanted now, unless that was written already."""
+        if resource.status in IN_PROGRESS:
+            resource.type, resource.properties = self.wanted(resource)["type"], self.wanted(resource)["properties"]
+            end_well(resource, self.left_out if self.change.nested else ())
+        self.context.outputs.update(physical_id=resource.physical_id, generation=resource.generation)
+        return DONE
+
+    def break_off(self, reason: str) -> Outcome:
+        self.fail(reason)
+        return Outcome(DONE.answer, reason)
+
+    def fail(self, reason: str) -> None:
+        """Have the resource, and what is within, say that it failed, if they still read as at work."""
+        resource = self.find()
+        if resource is None or self.status_before is None:
+            return
+        for stack in stacks_within(resource):
+            fail_under_way(stack, reason)
+        fail_under_way(resource, reason)
+
+    def post_condition(self) -> None:
+        """A resource that still reads as at work was put off once too often, or something unforeseen came."""
+        self.fail(f"{self.verb} did not come to its end")
+
+    def abort(self) -> bool:
+        """What was derived has ended, and stays as it is."""
+        self.fail(f"{self.verb} was interrupted")
+        return True
+
+    def recover(self) -> Recovery:
+        return Recovery.AGAIN

@@ -1,0 +1,42 @@
+"""The servers of resources: what they are to be, and how they go."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from cluster.drivers.base import Checkpoint, NewServer, ServerNotFound, cloud
+from cluster.models import StackResource
+from cluster.stacks.names import server_name
+
+
+def make_server(resource: StackResource, wanted: Mapping[str, Any], generation: int, checkpoint: Checkpoint) -> str:
+    """Have the server of a generation be there, and return its UUID: there is one, however often this is asked for.
+
+    Raises:
+        CloudError: the cloud did not do it.
+    """
+    properties = wanted["properties"]
+    server = NewServer(
+        name=server_name(resource),
+        flavor=properties["flavor"],
+        token=resource.token(generation),
+        image=properties["image"],
+        metadata=properties["metadata"],
+        zone=properties["availability_zone"],
+        project=resource.stack.project_id,
+        user=resource.stack.user_id,
+    )
+    return cloud().create_server(server, checkpoint).uuid
+
+
+def delete_server(server: str | None) -> None:
+    """Delete a server, if it is there. Raises: `CloudError`."""
+    if server:
+        with suppress(ServerNotFound):
+            cloud().delete_server(server)
+
+
+def delete_made(resource: StackResource, generation: int) -> None:
+    """Delete the server of a generation, if it is there, whether or not anybody wrote down which one it is."""
+    found = cloud().find_created(server_name(resource), resource.token(generation))
+    delete_server(found.uuid if found else None)

@@ -1,0 +1,158 @@
+"""What the actions on a root stack share: the lock, the decision, the actions on its resources, what comes of them.
+
+Such an action decides first, and keeps that as its data. Then it begins: the rows of the stack and of all that is in
+it say what they are to be. The actions on its resources do it, and in the end the stack says what came of that.
+Whoever executes it again after a crash finds the decision, and does the same.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django.db import transaction
+
+from actions.locking import take_locks
+from actions.proposals import ProposedAction
+from actions.types.base import ActionFailed, ActionSkipException, Answer, Outcome, Recovery
+from actions.types.clusters.nodes import schema_of
+from actions.types.stacks.settling import end_well, fail_under_way, require_no_new_marks
+from actions.types.stacks.stepping import Stepping, propose_all
+from cluster.models import Stack
+from cluster.models.stacks import Verb
+from cluster.stacks import rows
+from cluster.stacks.decisions import Decision, Template
+from cluster.stacks.standing import StandingStack, read_tree
+
+Data = dict[str, Any]
+DECISION, REVISION, MARKS, BEGUN = "decision", "revision", "marks", "begun"
+"""The keys in an action's data: the decision, the revision of the stack then, what was marked then; it has begun."""
+CHANGED = "The stack was changed since this plan was made."
+
+
+class StackAction(Stepping, ABC):
+    """An action on one root stack, ``resource_id``. Its ``resource_name`` is there for people to read."""
+
+    schema = schema_of()
+    verb: ClassVar[Verb]
+
+    @abstractmethod
+    def decide(self, stack: Stack, standing: StandingStack) -> Decision:
+        """Return what is to be done to a stack that stands so."""
+
+    def template(self, stack: Stack) -> Template:
+        """Return what the stack is to be like from the beginning."""
+        return stack.template
+
+    def complete(self, stack: Stack) -> Outcome:
+        """Write that all has come to a good end. May be called twice."""
+        end_well(stack, self.left_out)
+        return Outcome(Answer.OK)
+
+    # What they share.
+
+    @property
+    def uuid(self) -> str:
+        return str(self.input_parameters["resource_id"])
+
+    def find(self, *, lock: bool = False) -> Stack | None:
+        """Return the stack as it is now, locked if that is asked for, unless it was deleted: one query each time."""
+        stacks = Stack.objects.present().roots().filter(uuid=self.uuid)
+        found: Stack | None = (stacks.select_for_update(no_key=True) if lock else stacks).first()
+        return found
+
+    def stack(self, *, lock: bool = False) -> Stack:
+        """Return the stack, as `find` does. Raises: `ActionFailed`, where it was deleted."""
+        found = self.find(lock=lock)
+        if found is None:
+            raise ActionFailed(self.gone)
+        return found
+
+    @property
+    def gone(self) -> str:
+        return f"Stack {self.uuid} not found"
+
+    @classmethod
+    def data_anew(cls, proposed: Data, kept: Data) -> Data:
+        """One that was planned to be looked at ends what it began; another decides anew by what stands then."""
+        if not (proposed and kept.get(BEGUN)):
+            return proposed
+        # What was replaced since its stack was marked is not marked once more.
+        return {**{name: kept[name] for name in (REVISION, MARKS)}, DECISION: {**kept[DECISION], "marked": []}}
+
+    def pre_condition(self) -> None:
+        if self.find() is None and not self.context.data.get(BEGUN):
+            raise ActionSkipException(self.gone)
+
+    def plan(self) -> Sequence[ProposedAction]:
+        """Decide now what is to be done when a person starts the plan, and return the actions that it will take.
+
+        Those without a ``derived_from`` are this action's own. Only the context's data is written.
+
+        Raises:
+            ActionFailed: the stack was deleted.
+        """
+        return propose_all(self.decision(self.stack()).changes)
+
+    def execute(self) -> Outcome:
+        if in_the_way := take_locks(self.context.action_uuid, [(self.stack(), True)]):
+            return Outcome(Answer.RETRY, in_the_way)
+        decision = self.decision(self.stack())  # Before the lock it was somebody else's to change.
+        if not self.context.data.get(BEGUN):
+            self.begin(decision)
+        return self.go_on()
+
+    def decision(self, stack: Stack) -> Decision:
+        """Return what is to be done, from the data of an earlier run, or decided now, and saved."""
+        data = self.context.data
+        if DECISION in data:
+            return Decision.read(data[DECISION])
+        standing = read_tree(stack)
+        decision = self.decide(stack, standing)
+        self.context.save_data(
+            {**data, DECISION: decision.as_data(), REVISION: stack.revision, MARKS: standing.all_marked}
+        )
+        return decision
+
+    @transaction.atomic
+    def begin(self, decision: Decision) -> None:
+        """Write that it is at work. Raises: `ActionFailed`, where the stack is no longer as it was decided on."""
+        stack, data = self.stack(lock=True), self.context.data
+        if stack.revision != data[REVISION]:
+            raise ActionFailed(CHANGED)
+        if self.verb != Verb.DELETE:
+            require_no_new_marks(stack, decision.changes, data[MARKS])
+        stack.template = self.template(stack)
+        stack.revision += 1
+        stack.begin(self.verb)
+        rows.write(stack, decision)
+        stack.save_state()
+        self.context.save_data({**data, BEGUN: True, REVISION: stack.revision})
+
+    def go_on(self) -> Outcome:
+        stack = self.find()
+        if stack is None:
+            return Outcome(Answer.OK)
+        changes = Decision.read(self.context.data[DECISION]).changes
+        return self.next_step([changes]) or self.complete(stack)
+
+    def break_off(self, reason: str) -> Outcome:
+        self.settle(reason)
+        return Outcome(Answer.OK, reason)
+
+    def settle(self, reason: str) -> None:
+        """Have a stack that still reads as at work say that it failed."""
+        stack = self.find()
+        if stack is not None and self.context.data.get(BEGUN):
+            fail_under_way(stack, reason)
+
+    def post_condition(self) -> None:
+        """A stack that still reads as at work was put off once too often, or something unforeseen came."""
+        self.settle(f"{self.verb} did not come to its end")
+
+    def abort(self) -> bool:
+        """What was derived has ended, and stays as it is."""
+        self.settle(f"{self.verb} was interrupted")
+        return True
+
+    def recover(self) -> Recovery:
+        return Recovery.AGAIN if self.find() else Recovery.DONE

@@ -1,0 +1,105 @@
+"""How an action on a stack, or on a resource with a stack within, derives the actions on what is in there.
+
+In a plan that starts at once each action derives those of its own next step when it is executed, and when that step
+has ended. In a plan to look at, all are planned beforehand, but for steps that are to begin after a pause, and for
+what goes when all else is done: these are derived when they are due.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from uuid import UUID
+
+from actions.models import Action
+from actions.proposals import ProposedAction
+from actions.types.base import ActionType, Answer, DerivedAction, Outcome
+from cluster.models import StackResource
+from cluster.stacks.decisions import Change
+
+State = Action.State
+CHANGE = "change"
+"""The key in an action's data of what it is to do, as `Change` has it."""
+MOST_EDGES = 10_000
+"""So many actions of one step may wait for others of the one before in a plan: of larger ones the later is derived."""
+BAD_ENDS = (State.FAILED, State.CANCELLED)
+
+
+class Stepping(ActionType, ABC):
+    """An action that has others done, step by step. What was not done because it was skipped stays as it is."""
+
+    @abstractmethod
+    def break_off(self, reason: str) -> Outcome:
+        """Write that it came to a bad end, and answer with the reason. May be called twice."""
+
+    def next_step(self, steps: Sequence[Sequence[Change]], pause: float = 0) -> Outcome | None:
+        """Return what is waited for, or what broke off; nothing, when all steps have ended well."""
+        if not any(steps):
+            return None
+        derived = self.context.derived
+        if any(one.state in BAD_ENDS for one in derived):
+            return self.break_off(find_reason(derived))
+        if any(one.state not in Action.FINAL for one in derived):
+            return Outcome(Answer.WAIT)
+        begun = {one.target for one in derived}
+        for number, step in enumerate(steps):
+            if step and not begun.intersection(change.uuid for change in step):
+                return Outcome(Answer.WAIT, derived=propose(step, delay=pause if number else 0))
+        return None
+
+    @property
+    def left_out(self) -> list[str]:
+        """The names of resources that people had left out of the plan, or that left themselves out."""
+        skipped = [one.target for one in self.context.derived if one.state == State.SKIPPED]
+        found = StackResource.objects.present().filter(uuid__in=skipped) if skipped else StackResource.objects.none()
+        return list(found.order_by("name").values_list("name", flat=True))
+
+
+def find_reason(derived: Sequence[DerivedAction]) -> str:
+    """Return the first reason why something derived came to no good end: that of its resource, where it has one."""
+    bad = [one for one in derived if one.state in BAD_ENDS]
+    rows = StackResource.objects.filter(uuid__in=[one.target for one in bad])
+    failed = {str(row.uuid): row for row in rows if row.is_failed}
+    for one in bad:
+        if row := failed.get(str(one.target)):
+            return f"Resource {row.name}: {row.status_reason}"
+    return f"{bad[0].action_type} {bad[0].name}: {bad[0].status_message}"
+
+
+def propose(changes: Sequence[Change], *, delay: float = 0, parents: Sequence[UUID] = ()) -> list[ProposedAction]:
+    """Return the actions of one step.
+
+    Args:
+        delay: for how many seconds they do not begin.
+        parents: actions of the step before that all of them wait for.
+    """
+    actions = {change.uuid: proposal(change, delay) for change in changes}
+    return [
+        ProposedAction(
+            **{**vars(actions[change.uuid]), "parents": [*parents, *(actions[uuid].uuid for uuid in change.after)]}
+        )
+        for change in changes
+    ]
+
+
+def proposal(change: Change, delay: float) -> ProposedAction:
+    inputs = {"resource_id": change.uuid, "resource_name": change.name}
+    return ProposedAction(f"{change.kind}_resource", inputs, delay=delay, data={CHANGE: change.as_data()})
+
+
+def propose_all(changes: Sequence[Change]) -> list[ProposedAction]:
+    """Return the actions of a plan to look at, and those that each of them is to derive, at any depth."""
+    return propose_steps([changes], 0)
+
+
+def propose_steps(steps: Sequence[Sequence[Change]], pause: float, origin: UUID | None = None) -> list[ProposedAction]:
+    """Return the actions of steps, as far as these can be planned: the others follow when they are due."""
+    found: list[ProposedAction] = []
+    before: list[ProposedAction] = []
+    for step in filter(None, steps):
+        if before and (pause or len(before) * len(step) > MOST_EDGES):
+            break
+        actions = propose(step, parents=[action.uuid for action in before])
+        before = [ProposedAction(**{**vars(action), "derived_from": origin}) for action in actions]
+        found += before
+        for action, change in zip(before, step, strict=True):
+            found += propose_steps(change.steps, change.pause, action.uuid)
+    return found

@@ -1,0 +1,51 @@
+"""Have a resource of a stack be as its template says, with what there is for it in the cloud."""
+
+from actions.types.base import Outcome
+from actions.types.clusters.changing import resize
+from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
+from actions.types.stacks.resources import ResourceAction
+from cluster.drivers.base import cloud
+from cluster.models import StackResource
+from cluster.models.stacks import IN_PROGRESS, Verb
+from cluster.stacks.servers import parts_differing
+
+
+class UpdateResource(ResourceAction):
+    """A server is resized or rebuilt; what is in a stack within is changed, replaced, made and deleted."""
+
+    name = "update_resource"
+    description = "Updating a resource of a stack"
+    verb = Verb.UPDATE
+
+    def begin_within(self, resource: StackResource) -> None:
+        if nested := self.change.nested:
+            begin_stack(nested, Verb.UPDATE)
+
+    def act(self, resource: StackResource) -> Outcome:
+        change = self.change
+        if outcome := self.next_step([*change.steps, change.clearing], change.pause):
+            return outcome
+        if change.nested:
+            end_stack(change.nested, self.left_out)
+            remove_empty(former_stacks(resource))
+        elif resource.status in IN_PROGRESS:
+            self.change_server(resource)
+        return self.finish(resource)
+
+    def change_server(self, resource: StackResource) -> None:
+        """Raises: `CloudError`."""
+        wanted, server = self.wanted(resource)["properties"], str(resource.physical_id)
+        differing = parts_differing(resource.properties, wanted)
+        if "image" in differing:
+            cloud().rebuild_server(server, wanted["image"], self.context.checkpoint)
+        if "flavor" in differing:
+            resize(server, wanted["flavor"], self)
+
+    def abort(self) -> bool:
+        """A server that is only being changed stays."""
+        resource = self.find()
+        if resource is None or resource.status not in IN_PROGRESS:
+            return False
+        if not self.change.nested:
+            cloud().reconcile(str(resource.physical_id))
+        return super().abort()

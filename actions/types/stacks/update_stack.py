@@ -1,0 +1,26 @@
+"""Have a stack be as its template says, or as another one does."""
+
+from actions.types.clusters.nodes import schema_of
+from actions.types.stacks.stacks import StackAction
+from cluster.models import Stack
+from cluster.models.stacks import Verb
+from cluster.stacks.changes import decide
+from cluster.stacks.decisions import Decision, Template
+from cluster.stacks.standing import StandingStack
+
+
+class UpdateStack(StackAction):
+    """What a person marked unhealthy, and what failed, is replaced; what is as it shall be stays untouched."""
+
+    name = "update_stack"
+    description = "Updating a stack"
+    schema = schema_of(template={"type": "object"})
+    verb = Verb.UPDATE
+
+    def decide(self, stack: Stack, standing: StandingStack) -> Decision:
+        return decide(standing, self.template(stack))
+
+    def template(self, stack: Stack) -> Template:
+        """Return the new template, if one was given, else that which the stack has."""
+        template: Template = self.input_parameters.get("template", stack.template)
+        return template

@@ -1,0 +1,27 @@
+"""How resources of a stack go: each after all that depended on it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from cluster.stacks.decisions import Change, Kind
+from cluster.stacks.graph import nearest, ordered, successors
+from cluster.stacks.standing import StandingResource, StandingStack
+
+
+def deletions(stacks: Iterable[StandingStack]) -> list[Change]:
+    """Return how all goes that is in stacks."""
+    return [change for stack in stacks for change in removals(stack, stack.resources, {})]
+
+
+def removals(
+    standing: StandingStack, going: Sequence[StandingResource], changed: Mapping[str, Change]
+) -> list[Change]:
+    """Return how some resources of a stack go, each after what is done to others that depended on it."""
+    by_name = {resource.name: deletion(resource) for resource in going}
+    everything = {**changed, **by_name}
+    dependents = successors({resource.name: resource.depends_on for resource in standing.resources})
+    return [change for change in ordered(everything, nearest(dependents, everything)) if change.name in by_name]
+
+
+def deletion(resource: StandingResource) -> Change:
+    step = deletions(resource.within)
+    return Change(Kind.DELETE, resource.uuid, resource.name, steps=[step] if step else [])

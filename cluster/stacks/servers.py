@@ -1,0 +1,16 @@
+"""How a server of a stack comes to be as another description has it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+PARTS = ("flavor", "image", "metadata", "availability_zone")
+
+
+def parts_differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return in which properties two descriptions of a server differ."""
+    return [part for part in PARTS if (before.get(part) or None) != (after.get(part) or None)]
+
+
+def is_changeable(differing: Sequence[str], after: Mapping[str, Any]) -> bool:
+    """Say whether a server can be changed so that it differs no more: by a resize alone, or by a rebuild alone."""
+    return differing in ([], ["flavor"]) or (differing == ["image"] and bool(after["image"]))

@@ -1,0 +1,149 @@
+"""What stands: a root stack with all that is in it, at any depth, read in as many queries for any number of resources.
+
+`cluster.stacks.changes` decides by this, and by nothing else, what is to be done.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from cluster.models import Server, Stack, StackResource, StackStatus
+from cluster.models.stacks import FAILED
+
+ILL = frozenset({Server.State.ERROR, Server.State.PENDING, Server.State.BUILDING})
+
+
+@dataclass(frozen=True)
+class StandingResource:
+    """A resource as its row, its server and the stacks within tell.
+
+    ``has_server``: what it names in the cloud is there; ``is_well``: that is not broken either. ``nested`` is the
+    stack within; ``strays`` are others that were, or were to be, in its place, and that nobody needs.
+    """
+
+    uuid: str
+    name: str
+    type: str
+    status: str
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    depends_on: Sequence[str] = ()
+    generation: int = 0
+    made_at: datetime | None = None
+    has_server: bool = False
+    is_well: bool = False
+    nested: "StandingStack | None" = None
+    strays: Sequence["StandingStack"] = ()
+
+    @property
+    def is_failed(self) -> bool:
+        return self.status in FAILED
+
+    @property
+    def is_marked(self) -> bool:
+        return self.status == StackStatus.CHECK_FAILED
+
+    @property
+    def is_made(self) -> bool:
+        """Whether it was ever begun to be made."""
+        return self.status != StackStatus.INIT_COMPLETE
+
+    @property
+    def all_marked(self) -> list[str]:
+        """As `StandingStack.all_marked`."""
+        of_parts = [uuid for stack in self.within for uuid in stack.all_marked]
+        return [self.uuid, *of_parts] if self.is_marked else of_parts
+
+    @property
+    def within(self) -> Sequence["StandingStack"]:
+        """All stacks that are within it, the strays as well."""
+        return [self.nested, *self.strays] if self.nested else self.strays
+
+    @property
+    def precedence(self) -> tuple[bool, float, str]:
+        """Where it stands among the members of a group that go, as `StackResourceQuerySet.failed_first` has it."""
+        return not self.is_failed, self.made_at.timestamp() if self.made_at else 0, self.name
+
+
+@dataclass(frozen=True)
+class StandingStack:
+    """A stack with its resources."""
+
+    uuid: str
+    name: str
+    status: str = StackStatus.CREATE_COMPLETE
+    resources: Sequence[StandingResource] = ()
+
+    @cached_property
+    def by_name(self) -> dict[str, StandingResource]:
+        return {resource.name: resource for resource in self.resources}
+
+    @property
+    def is_failed(self) -> bool:
+        return self.status in FAILED
+
+    @property
+    def is_marked(self) -> bool:
+        return self.status == StackStatus.CHECK_FAILED
+
+    @property
+    def all_marked(self) -> list[str]:
+        """The UUIDs of all that a person marked, of itself and of what is in it at any depth."""
+        of_parts = [uuid for part in self.resources for uuid in part.all_marked]
+        return [self.uuid, *of_parts] if self.is_marked else of_parts
+
+
+def read_tree(root: Stack) -> StandingStack:
+    """Return a root stack as it stands: three queries."""
+    stacks = list(Stack.objects.present().tree(root).order_by("pk"))
+    resources = list(StackResource.objects.present().tree(root).order_by("pk"))
+    return Reader(stacks, resources).stack(next(stack for stack in stacks if stack.pk == root.pk))
+
+
+class Reader:
+    """Puts rows together into a tree."""
+
+    def __init__(self, stacks: Sequence[Stack], resources: Sequence[StackResource]) -> None:
+        self.within: dict[int, list[Stack]] = defaultdict(list)
+        self.parts: dict[int, list[StackResource]] = defaultdict(list)
+        for stack in stacks:
+            if stack.parent_resource_id:
+                self.within[stack.parent_resource_id].append(stack)
+        for resource in resources:
+            self.parts[resource.stack_id].append(resource)
+        self.servers = states_of(resource.physical_id for resource in resources if not resource.is_nesting)
+
+    def stack(self, stack: Stack) -> StandingStack:
+        resources = [self.resource(resource) for resource in self.parts[stack.pk]]
+        return StandingStack(str(stack.uuid), stack.name, stack.status, resources)
+
+    def resource(self, row: StackResource) -> StandingResource:
+        state = self.servers.get(row.physical_id or "")
+        stacks = self.within[row.pk]
+        named = next((stack for stack in stacks if str(stack.uuid) == row.physical_id), None)
+        # One whose creation was skipped has not named its stack yet.
+        nested = named or (stacks[-1] if stacks and row.physical_id is None else None)
+        return StandingResource(
+            uuid=str(row.uuid),
+            name=row.name,
+            type=row.type,
+            status=row.status,
+            properties=row.properties,
+            depends_on=row.depends_on,
+            generation=row.generation,
+            made_at=row.made_at,
+            has_server=state is not None,
+            is_well=state is not None and state not in ILL,
+            nested=self.stack(nested) if nested else None,
+            strays=[self.stack(stack) for stack in stacks if stack is not nested],
+        )
+
+
+def states_of(servers: Any) -> dict[str, str]:
+    """Return the states of those of these servers that are there, by their UUIDs."""
+    uuids = {UUID(server) for server in servers if server}
+    present = Server.objects.present().filter(uuid__in=uuids).values_list("uuid", "state") if uuids else ()
+    return {str(uuid): state for uuid, state in present}
