@@ -1,20 +1,17 @@
 """What there is to read of ``/v1/servers``, and by whom: a person's own projects, or all."""
 
-from functools import cached_property
 from typing import Any
 
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast, JSONObject
 from rest_framework import serializers
-from rest_framework.request import Request
 
 from cluster import server_statuses
 from cluster.models import Server
 from watcher_site.api import versions
-from watcher_site.api.permissions import ModelPermission, denied, required
+from watcher_site.api.ownership import OwnedByProjects
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.views import ResourceView
-from watcher_site.projects import projects_of
 from watcher_site.refusals import Invalid
 
 # The versions that brought servers, and their waiting for room.
@@ -71,51 +68,24 @@ class ServerSerializer(ResourceSerializer):
         computed = ("links",)
 
 
-class ServerPermission(ModelPermission):
-    """Who has no right on servers may do the same with those of their own projects."""
-
-    def check(self, request: Request, view: Any) -> bool:
-        needed = required(request, view)
-        if request.user.has_perm(needed) or view.projects:
-            return True
-        raise denied(view)
-
-    def has_object_permission(self, request: Request, view: Any, obj: Any) -> bool:
-        """What is listed, or found, for a person without the right to see all is of their projects."""
-        needed = required(request, view)
-        project = obj["tenant_id"] if isinstance(obj, dict) else obj.project_id
-        if request.user.has_perm(needed) or project in view.projects:
-            return True
-        raise denied(view)
-
-
-class ServerReading(ResourceView):
+class ServerReading(OwnedByProjects, ResourceView):
     """Lists of servers, and single ones. What is done to them makes action plans, and has its place with these."""
 
     since = SERVERS
     serializer_class = ServerSerializer
-    permission_classes = [ServerPermission]
     model = Server
     title = "Server"
     policy = "server"
+    shown_project = "tenant_id"
+    project_argument = "server: project_id"
     identifiers = ("uuid",)
     filters = ["name", "status", "vm_state", "project_id", "host", "flavor"]
     repeatable = frozenset({"status", "vm_state"})
     sort_keys = {"id": "uuid", "name": "name", "created_at": "created_at", "updated_at": "updated_at"}
 
-    @cached_property
-    def projects(self) -> frozenset[str]:
-        return projects_of(self.request.user)
-
     @property
     def knows_pending(self) -> bool:
         return versions.used_by(self.request) >= PENDING
-
-    def get_queryset(self) -> QuerySet[Any]:
-        servers: QuerySet[Any] = super().get_queryset()
-        if self.request.user.has_perm(VIEW_ALL):
-            return servers
-        return servers.filter(project_id__in=self.projects)
 
     def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
         rows = super().read(queryset, detailed)

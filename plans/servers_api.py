@@ -88,21 +88,10 @@ class ServerView(ServerReading):
     def create(self, request: Request) -> Response:
         """Ask for a server: a host is found for it by an action."""
         attributes = checked_request(read_body(request, NewServerSerializer)["server"])
-        project = self.choose_project(request, attributes.get("project_id"))
+        project = self.choose_project(attributes.get("project_id"))
         server = create_server(attributes, project, caller_of(request))
         location = f"{self.host()}/v1/servers/{server.uuid}"
         return Response(self.show(server), 202, headers={"Location": location})
-
-    def choose_project(self, request: Request, wanted: str | None) -> str:
-        """Return whose the new server is: one of the person's own projects, or any for administrators."""
-        if request.user.has_perm("cluster.add_server"):
-            return next(iter(sorted(self.projects)), "") if wanted is None else wanted
-        if wanted is None and len(self.projects) == 1:
-            return next(iter(self.projects))
-        if wanted is None or wanted not in self.projects:
-            own = ", ".join(sorted(self.projects))
-            raise Invalid(f"server: project_id: must be one of your projects: {own}.")
-        return wanted
 
     def destroy(self, request: Request, identifier: str) -> Response:
         """Have a server deleted: one that waits for room is gone at once, others when an action has deleted them."""

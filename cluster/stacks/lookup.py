@@ -1,0 +1,102 @@
+"""Which stack, and which resource of a stack, is meant by what people call it."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from cluster.models import Stack, StackResource
+from watcher_site.refusals import Invalid, NotFound
+
+
+def stacks_called(stacks: QuerySet[Any], identifier: str) -> QuerySet[Any]:
+    """Leave the one stack, or none, that has this UUID, or else this name: one that stands before deleted ones.
+
+    Raises:
+        Invalid: several have the name.
+    """
+    uuid = read_identifier(identifier)
+    if uuid is not None and stacks.filter(uuid=uuid).exists():
+        return stacks.filter(uuid=uuid)
+    called = stacks.filter(name=identifier)
+    keys = two_keys(called.filter(deleted_at=None)) or two_keys(called)
+    if len(keys) > 1:
+        raise Invalid(f"Multiple stacks are called {identifier}. Name it by its id.")
+    return stacks.filter(pk__in=keys)
+
+
+def stacks_at(stacks: QuerySet[Any], name: str, identifier: str) -> QuerySet[Any]:
+    """Leave the stack that a path names by its name and by its UUID, or none where they do not fit each other."""
+    uuid = read_identifier(identifier)
+    return stacks.none() if uuid is None else stacks.filter(uuid=uuid, name=name)
+
+
+def find_stack(stacks: QuerySet[Any], identifier: str, name: str | None = None) -> Stack:
+    """Return the stack that is meant among these: by its UUID or name, or, where there is a ``name``, by both.
+
+    Raises:
+        Invalid: several have the name.
+        NotFound: there is none.
+    """
+    found = stacks_called(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
+    stack: Stack | None = found.first()
+    if stack is None:
+        raise NotFound(f"The Stack ({identifier}) could not be found.")
+    return stack
+
+
+def resources_called(stack: Stack, identifier: str) -> QuerySet[Any]:
+    """Leave the one resource of a stack, or none, that is meant, as OpenStack's orchestration service looks for it.
+
+    By its name; else by the id of what there is for it in the cloud; else by its reference id.
+
+    Raises:
+        Invalid: several have the physical id.
+    """
+    here = StackResource.objects.present().filter(stack=stack)
+    name = identifier.removeprefix(f"{stack.name}-")
+    candidates = list(here.filter(Q(name__in={identifier, name}) | Q(physical_id=identifier)).select_related("stack"))
+    named = [one.pk for one in candidates if one.name == identifier]
+    physical = [one.pk for one in candidates if one.physical_id == identifier]
+    referred = [one.pk for one in candidates if one.reference_id == identifier]
+    keys = named or physical or referred
+    if len(keys) > 1:
+        raise Invalid(f"Multiple resources were found with the physical ID ({identifier}).")
+    return here.filter(pk__in=keys)
+
+
+def find_resource(stack: Stack, identifier: str) -> StackResource:
+    """Return the resource of a stack that is meant, as `resources_called`.
+
+    Raises:
+        Invalid: several have the physical id.
+        NotFound: there is none.
+    """
+    found: StackResource | None = resources_called(stack, identifier).select_related("stack").first()
+    if found is None:
+        raise NotFound(f"The Resource ({identifier}) could not be found in Stack {stack.name}.")
+    return found
+
+
+def stacks_within(stack: Stack, depth: int) -> list[int]:
+    """Return the keys of a stack and of the stacks within it, so many levels down: one query."""
+    below: dict[int, list[int]] = {}
+    tree = Stack.objects.present().filter(root=stack.root_key)
+    for key, above in tree.values_list("pk", "parent_resource__stack"):
+        below.setdefault(above, []).append(key)
+    found = level = [stack.pk]
+    for _ in range(min(depth, len(below))):
+        level = [key for above in level for key in below.get(above, [])]
+        found = [*found, *level]
+    return found
+
+
+def two_keys(stacks: QuerySet[Any]) -> list[int]:
+    return list(stacks.order_by("pk").values_list("pk", flat=True)[:2])
+
+
+def read_identifier(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
