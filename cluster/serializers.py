@@ -67,6 +67,9 @@ class NodeSerializer(ResourceSerializer):
     tainted = serializers.BooleanField(help_text="it is the first to go when its cluster shrinks")
     data = serializers.DictField(help_text="what policies decided about it")  # type: ignore[assignment]
     status_reason = serializers.CharField(allow_null=True)
+    unhealthy_reason = serializers.CharField(
+        allow_null=True, help_text="why a person says that it is unhealthy; null: nobody does"
+    )
     metadata = serializers.DictField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)

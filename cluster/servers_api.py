@@ -14,8 +14,8 @@ from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid
 
-# The versions that brought servers, and their waiting for room.
-SERVERS, PENDING = (1, 8), (1, 10)
+# The versions that brought servers, their waiting for room, and what people say of their health.
+SERVERS, PENDING, MARKS = (1, 8), (1, 10), (1, 11)
 VIEW_ALL = "cluster.view_server"
 HOST = "OS-EXT-SRV-ATTR:host"
 FLAVOR = JSONObject(original_name="flavor", vcpus="vcpus", ram="memory", disk="disk")
@@ -34,6 +34,9 @@ class ServerSerializer(ResourceSerializer):
     image = serializers.CharField(help_text="the id of the image that it was built from")
     metadata = serializers.DictField()
     fault = serializers.DictField(allow_null=True, help_text="with status ERROR or DELETED: code, message and created")
+    unhealthy_reason = serializers.CharField(
+        allow_null=True, help_text="why a person says that it is unhealthy; null: nobody does, of the server itself"
+    )
     created = serializers.DateTimeField()
     updated = serializers.DateTimeField(allow_null=True)
     vars()["OS-EXT-STS:vm_state"] = serializers.ChoiceField(Server.State.choices)
@@ -45,6 +48,7 @@ class ServerSerializer(ResourceSerializer):
     class Meta:
         collection = "servers"
         short = ("id", "name", "links")
+        since = {"unhealthy_reason": MARKS}
         columns = {
             "id": "uuid",
             "status": server_statuses.shown(knows_pending=True),

@@ -8,6 +8,7 @@ from cluster.api import NodeReading
 from cluster.models.profiles import NAME_LENGTH
 from cluster.serializers import NodeSerializer
 from plans.cluster_bodies import RECOVERIES
+from plans.marks_api import Marking
 from plans.node_operations import (
     CHANGEABLE,
     ROLE_LENGTH,
@@ -56,12 +57,23 @@ class NodeRecoverySerializer(OptionsSerializer):
     check = serializers.BooleanField(required=False, help_text="whether its server is looked at first")
 
 
-class NodeView(Operating, NodeReading):
+OPERATIONS = {"create": NewNodeSerializer, "check": OptionsSerializer, "recover": NodeRecoverySerializer}
+
+
+class NodeView(Marking, Operating, NodeReading):
     operates_on = "node"
-    bodies = {"create": NewNodeSerializer, "check": OptionsSerializer, "recover": NodeRecoverySerializer}
+    bodies = {**OPERATIONS, **Marking.mark_bodies}
     arguments = {"partial_update": [PLAN_ONLY_PARAMETER], "destroy": [PLAN_ONLY_PARAMETER]}
-    answers = dict.fromkeys((*bodies, "partial_update", "destroy"), (202, NodeOperationSerializer))
-    permissions_required = {"check": "cluster.check_node", "recover": "cluster.recover_node"}
+    answers = {
+        **dict.fromkeys((*OPERATIONS, "partial_update", "destroy"), (202, NodeOperationSerializer)),
+        **Marking.mark_answers,
+    }
+    actions_since = Marking.mark_versions
+    permissions_required = {
+        "check": "cluster.check_node",
+        "recover": "cluster.recover_node",
+        "mark": "cluster.mark_node",
+    }
     example_step = {"op": "replace", "path": "/tainted", "value": True}
 
     def create(self, request: Request) -> Response:

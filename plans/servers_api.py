@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from cluster.models import Server
 from cluster.servers import checked_request
 from cluster.servers_api import ServerReading, ServerSerializer
+from plans.marks_api import Marking
 from plans.server_operations import RESETTABLE, create_server, delete_server, rebuild_server, reset_server
 from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import refuse_unknown
@@ -80,10 +81,11 @@ class ServerAnswerSerializer(serializers.Serializer[Any]):
     server = ServerSerializer()
 
 
-class ServerView(ServerReading):
-    bodies = {"create": NewServerSerializer, "act": ServerActionSerializer}
-    answers = {"create": (202, ServerSerializer), "act": (202, ServerAnswerSerializer)}
-    permissions_required = {"act": "cluster.change_server"}
+class ServerView(Marking, ServerReading):
+    bodies = {"create": NewServerSerializer, "act": ServerActionSerializer, **Marking.mark_bodies}
+    answers = {"create": (202, ServerSerializer), "act": (202, ServerAnswerSerializer), **Marking.mark_answers}
+    actions_since = Marking.mark_versions
+    permissions_required = {"act": "cluster.change_server", "mark": "cluster.mark_server"}
 
     def create(self, request: Request) -> Response:
         """Ask for a server: a host is found for it by an action."""

@@ -76,8 +76,10 @@ urlpatterns = [
     *read("nodes", NodeView, CHANGEABLE, post="create"),
     route(f"nodes/{IDENTIFIER}/check", NodeView, "nodes-check", post="check"),
     route(f"nodes/{IDENTIFIER}/recover", NodeView, "nodes-recover", post="recover"),
+    route(f"nodes/{IDENTIFIER}/health", NodeView, "nodes-health", get="show_health", patch="mark"),
     *read("servers", ServerView, {"delete": "destroy"}, post="create"),
     route(f"servers/{IDENTIFIER}/action", ServerView, "servers-action", post="act"),
+    route(f"servers/{IDENTIFIER}/health", ServerView, "servers-health", get="show_health", patch="mark"),
     route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
 ]

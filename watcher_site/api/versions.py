@@ -31,7 +31,10 @@ HISTORY: dict[Version, str] = {
     ),
     (1, 9): "Nothing yet: kept for the faults of events.",
     (1, 10): "Servers that wait for room are PENDING; before, they read ERROR.",
-    (1, 11): "Nothing yet: kept for stacks and resources.",
+    (1, 11): (
+        "`PATCH /v1/servers/{id}/health` says that a server is unhealthy, or takes that back, and servers have an"
+        " `unhealthy_reason`; nodes have both with 1.12."
+    ),
     EXTENDED: (
         "`POST /v1/action_plans/{uuid}/skip` and `/restore` skip a set of actions, or restore what a person skipped;"
         " `PATCH /v1/actions/{uuid}` restores one. Actions have the properties of the cluster service's actions"
