@@ -1,7 +1,7 @@
 """The site: the API at ``/`` and ``/v1``, the console under ``/console/``."""
 
 from django.templatetags.static import static
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
 from watcher_site import bookmarks
@@ -21,6 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", readyz),
     path("v1", VersionRoot.as_view()),
     path("v1/", VersionRoot.as_view()),
+    re_path(r"^orchestration(?:/|$)", include("plans.orchestration.urls")),
     path("v1/openapi.json", DocumentView.as_view(), name="openapi"),
     path("v1/docs/", DocumentationPage.as_view(), name="documentation"),
     path("console", RedirectView.as_view(pattern_name="home")),

@@ -1,6 +1,7 @@
 """The error bodies of other services: whose shape an answer has follows from the path that was asked for."""
 
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 
 Body = dict[str, Any]
@@ -27,7 +28,19 @@ def compute_fault(status: int, message: str, problem: Exception | None = None) -
     return {COMPUTE_NAMES.get(status, "computeFault"): {"code": status, "message": message}}
 
 
-FAULTS: Mapping[str, Fault] = {"compute": compute_fault}
+# What Heat calls a refusal of ours, by its class; others have the name of their status.
+ORCHESTRATION_NAMES = {"NotFound": "EntityNotFound", "ActionInProgress": "ActionInProgress"}
+
+
+def orchestration_fault(status: int, message: str, problem: Exception | None = None) -> Body:
+    """Return Heat's: the status in words, and the error with its type, of which no traceback is ever told."""
+    phrase = HTTPStatus(status).phrase
+    kind = ORCHESTRATION_NAMES.get(type(problem).__name__) or f"HTTP{phrase.replace(' ', '')}"
+    error = {"type": kind, "message": message, "traceback": None}
+    return {"code": status, "title": phrase, "explanation": message, "error": error}
+
+
+FAULTS: Mapping[str, Fault] = {"compute": compute_fault, "orchestration": orchestration_fault}
 
 
 def find_fault(path: str) -> Fault | None:

@@ -1,0 +1,81 @@
+"""``…/stacks/{name}/{id}/resources``: lists, single resources, and marks (seed 1)."""
+
+from typing import Any
+
+import orjson
+from django.db.models import QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cluster.models import StackResource
+from cluster.stacks.lookup import find_resource, stacks_within
+from plans.marking import mark
+from plans.marks_api import read_mark
+from plans.orchestration.shapes import TYPES, statuses_having
+from plans.orchestration.stacks_api import read_flag
+from plans.orchestration.views import OrchestrationView
+from watcher_site.calling import caller_of
+from watcher_site.refusals import Invalid
+
+FILTERS = ("name", "type", "status", "action", "physical_resource_id", "id", "uuid")
+# What Heat's clients read where there is nothing to be said.
+NULL = orjson.Fragment(b"null")
+
+
+class ResourceList(OrchestrationView):
+    def get(self, request: Request, project: str, name: str, identifier: str) -> Response:
+        query = request.query_params
+        if strays := sorted(set(query) - {"nested_depth", "with_detail", *FILTERS}):
+            raise Invalid(f"Invalid parameters {', '.join(strays)}")
+        read_flag("with_detail", query.get("with_detail", "false"))
+        depth = read_depth(query.get("nested_depth", "0"))
+        stack = self.find_stack(identifier, name)
+        known = with_stacks(StackResource.objects.present().filter(stack__in=stacks_within(stack, depth)))
+        every = list(known.order_by("stack__pk", "name", "pk"))
+        kept = [one for one in every if keeps(one, query)]
+        return Response({"resources": self.shapes.resources(kept, every)})
+
+
+class ResourceItem(OrchestrationView):
+    def get(self, request: Request, project: str, name: str, identifier: str, resource: str) -> Response:
+        found = find_resource(self.find_stack(identifier, name), resource)
+        beside = list(with_stacks(StackResource.objects.present().filter(stack=found.stack)))
+        [shape] = self.shapes.resources([one for one in beside if one.pk == found.pk], beside)
+        return Response({"resource": {**shape, "description": "", "attributes": {}}})
+
+    def patch(self, request: Request, project: str, name: str, identifier: str, resource: str) -> Response:
+        """Say that a resource is unhealthy, or take that back."""
+        unhealthy, reason = read_mark(request.data)
+        found = find_resource(self.find_stack(identifier, name), resource)
+        mark(found, unhealthy, reason, caller_of(request))
+        return Response(NULL)
+
+
+def with_stacks(resources: QuerySet[Any]) -> QuerySet[Any]:
+    return resources.select_related("stack__parent_resource__stack")
+
+
+def keeps(resource: StackResource, query: Any) -> bool:
+    """Say whether the filters of a query leave a resource: each may stand there several times."""
+    held = {
+        "name": [resource.name],
+        "type": [resource.type, TYPES[StackResource.Type(resource.type)]],
+        "physical_resource_id": [resource.physical_id],
+        "id": [str(resource.uuid)],
+        "uuid": [str(resource.uuid)],
+    }
+    statuses = [
+        statuses_having(part, query.getlist(name)) for part, name in enumerate(("action", "status")) if name in query
+    ]
+    return all(resource.status in wanted for wanted in statuses) and all(
+        set(values) & set(query.getlist(name)) for name, values in held.items() if name in query
+    )
+
+
+def read_depth(text: str) -> int:
+    """Raises: `Invalid`."""
+    if text.lower() in ("true", "false"):
+        return 1000 if text.lower() == "true" else 0
+    if not (text.isascii() and text.isdigit()):
+        raise Invalid(f'nested_depth: "{text}" is no number.')
+    return int(text[:9])

@@ -1,0 +1,21 @@
+"""The paths of the mount, as Heat's clients ask for them."""
+
+from django.urls import re_path
+
+from plans.orchestration.resources_api import ResourceItem, ResourceList
+from plans.orchestration.stacks_api import StackItem, StackList, StackLookup, StackTemplate
+from plans.orchestration.views import Versions
+
+STACKS = r"^v1/(?P<project>[^/]+)/stacks"
+NAME = r"/(?P<name>[^/]+)"
+STACK = rf"{STACKS}{NAME}/(?P<identifier>[^/]+)"
+
+urlpatterns = [
+    re_path(r"^(?:v1/?)?$", Versions.as_view()),
+    re_path(rf"{STACKS}(?:/detail)?/?$", StackList.as_view()),
+    re_path(rf"{STACKS}{NAME}(?P<rest>/(?:resources|template))?/?$", StackLookup.as_view()),
+    re_path(rf"{STACK}/?$", StackItem.as_view()),
+    re_path(rf"{STACK}/template/?$", StackTemplate.as_view()),
+    re_path(rf"{STACK}/resources/?$", ResourceList.as_view()),
+    re_path(rf"{STACK}/resources/(?P<resource>[^/]+)/?$", ResourceItem.as_view()),
+]

@@ -1,0 +1,73 @@
+"""What the mount shares: whose stacks a request may see, and where it is."""
+
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cluster.models import Stack
+from cluster.stacks.lookup import find_stack
+from plans.orchestration.shapes import Shapes
+from watcher_site.api.mounts.views import MountedView
+from watcher_site.projects import projects_of
+
+VIEW, MARK = "cluster.view_stack", "cluster.mark_stack"
+
+
+class Versions(MountedView):
+    """Which versions there are, for everybody: Heat answers so, too, where none was asked for."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+    def get(self, request: Request) -> Response:
+        own = f"{request.scheme}://{request.get_host()}/orchestration/v1/"
+        version = {"id": "v1.0", "status": "CURRENT", "links": [{"rel": "self", "href": own}]}
+        return Response({"versions": [version]}, 300)
+
+
+class OrchestrationView(MountedView):
+    """A view below ``/orchestration/v1/{project}``: members have what is of the project, others by their rights.
+
+    What is of no project is found in each by those who may see all.
+    """
+
+    needed = {"PATCH": MARK}
+    project: str
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        self.project = kwargs["project"]
+        needed = self.needed.get(request.method or "", VIEW)
+        if not request.user.has_perm(needed) and self.project not in self.projects:
+            raise PermissionDenied("You are not authorized to complete this action.")
+
+    @cached_property
+    def projects(self) -> frozenset[str]:
+        return projects_of(self.request.user)
+
+    @property
+    def sees_all(self) -> bool:
+        return bool(self.request.user.has_perm(VIEW))
+
+    @property
+    def shapes(self) -> Shapes:
+        # The path as it was sent: a project may have any letters.
+        sent = self.request.get_full_path().split("/")[3]
+        return Shapes(f"{self.request.scheme}://{self.request.get_host()}/orchestration/v1/{sent}")
+
+    @property
+    def own(self) -> Q:
+        """The condition of what is found in this project."""
+        return Q(project_id__in=[self.project, *([""] if self.sees_all else [])])
+
+    def stacks(self) -> QuerySet[Any]:
+        return Stack.objects.present().filter(self.own).select_related("parent_resource__stack")
+
+    def find_stack(self, identifier: str, name: str | None = None) -> Stack:
+        """Raises: `NotFound`."""
+        return find_stack(self.stacks(), identifier, name)
