@@ -6,9 +6,11 @@ from django.db.models import Prefetch, Q, QuerySet
 from django_tables2 import RequestConfig
 
 from cluster.filters import ComputeNodeFilters, PoolFilters, ServerFilters, VolumeFilters
+from cluster.marks import Mark, find_mark
 from cluster.models import ComputeNode, HostAggregate, Pool, Server, Volume, VolumeAttachment
 from cluster.tables import ComputeNodeTable, PoolTable, ServerTable, VolumeTable, gigabytes
 from watcher_site.pages import ListPage, RecordPage
+from watcher_site.refusals import Invalid
 
 AGGREGATES = Prefetch("aggregates", HostAggregate.objects.present())
 
@@ -79,7 +81,15 @@ class ServerPage(RecordPage):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         attached = volumes_in_full().filter(attachments__server=self.object, attachments__deleted_at=None)
         table = VolumeTable(attached, exclude=("servers",), orderable=False)
-        return super().get_context_data(table=table, **context)
+        return super().get_context_data(table=table, mark=mark_of(self.object), **context)
+
+
+def mark_of(server: Server) -> Mark | None:
+    """Return what is said of the health of a server: nothing, where it cannot be told what would hold that."""
+    try:
+        return find_mark(server)
+    except Invalid:
+        return None
 
 
 def volumes_in_full() -> QuerySet[Volume]:

@@ -6,15 +6,14 @@ waits for an operation to end: the lock that an action holds is a refusal.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
 
 from actions.models import Action
 from actions.types.clusters.health import settle
+from cluster.marks import Mark, Markable, find_holder, find_mark
 from cluster.models import Cluster, Lock, Node, Server, Stack, StackResource
 from cluster.models.stacks import DELETING, MARKED, Verb
 from plans.operations import locked
@@ -25,56 +24,12 @@ from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.storable import require_storable
 
 REASON = "resource_status_reason"
-Markable = Stack | StackResource | Server | Node
 # What an operation on a stack does; one on a single resource brings it up to date.
 VERBS = {"create_stack": Verb.CREATE, "delete_stack": Verb.DELETE}
 
 
 class ActionInProgress(Conflict):
     """An operation has the lock of what is to be marked. Heat's clients know it by this name."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """What a person says of the health of something, and which thing holds that: for a server it may be another."""
-
-    object_type: str
-    object_id: UUID
-    object_name: str
-    unhealthy: bool
-    reason: str | None
-
-
-def find_mark(thing: Markable) -> Mark:
-    """Return what is said of something now. Raises: `Invalid`, where it cannot be told which thing is meant."""
-    holder: Any = find_holder(thing)
-    reason = holder.unhealthy_reason if isinstance(holder, Server | Node) else reason_of(holder)
-    name = "resource" if isinstance(holder, StackResource) else type(holder).__name__.lower()
-    return Mark(name, holder.uuid, holder.name, reason is not None, reason)
-
-
-def reason_of(part: Stack | StackResource) -> str | None:
-    return part.status_reason if part.is_marked else None
-
-
-def find_holder(thing: Markable) -> Markable:
-    """Return what holds the mark of something: for what is in a stack, or in a cluster, the resource or the node."""
-    if isinstance(thing, Stack):
-        return thing.parent_resource or thing
-    return (find_resource(thing) or find_node(thing) or thing) if isinstance(thing, Server) else thing
-
-
-def find_resource(server: Server) -> StackResource | None:
-    resources = StackResource.objects.present().filter(physical_id=str(server.uuid)).select_related("stack")
-    few: list[StackResource] = list(resources[:2])
-    if len(few) > 1:
-        raise Invalid(f"Multiple resources were found with the physical ID ({server.uuid}).")
-    return few[0] if few else None
-
-
-def find_node(server: Server) -> Node | None:
-    found: Node | None = Node.objects.present().filter(physical_id=server.uuid).first()
-    return found
 
 
 def mark(thing: Markable, unhealthy: bool, reason: str = "", caller: CallingContext | None = None) -> Mark:

@@ -6,8 +6,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from cluster.marks import Mark, find_mark
 from cluster.models.stacks import MARKED
-from plans.marking import REASON, Mark, find_mark, mark
+from plans.marking import REASON, mark
 from watcher_site.api.versions import Version
 from watcher_site.calling import caller_of
 from watcher_site.messages import STATUS_MESSAGE_LENGTH

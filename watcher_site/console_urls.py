@@ -14,5 +14,6 @@ urlpatterns = [
     path("plans/", include("plans.urls")),
     path("actions/", include("actions.urls")),
     path("clusters/", include("plans.cluster_urls")),
+    path("marks/", include("plans.mark_urls")),
     path("", include("cluster.urls")),
 ]

@@ -112,6 +112,11 @@ class Node(StatefulModel):
         """What its server of this generation is created with."""
         return f"{self.uuid}/{self.generation}" if self.generation else str(self.uuid)
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether a person says that it is unhealthy."""
+        return self.unhealthy_reason is not None
+
     def expect(self, generation: int) -> None:
         """Its server is no more; there is to be another one, of this generation."""
         self.generation, self.physical_id, self.unhealthy_reason = generation, None, None

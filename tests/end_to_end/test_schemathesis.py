@@ -74,8 +74,6 @@ BODIES: dict[str, Any] = {
     "/v1/clusters/{identifier}/policies": {"policy": "a policy"},
     "/v1/servers": {"server": {"name": "web", "flavorRef": "small", "metadata": {"role": "web"}}},
     "/v1/servers/{identifier}/action": {"rebuild": {"imageRef": None}},
-    "/v1/servers/{identifier}/health": {"mark_unhealthy": True, "resource_status_reason": "slow"},
-    "/v1/nodes/{identifier}/health": {"mark_unhealthy": False},
     "/v1/nodes/{identifier}": [{"op": "replace", "path": "/tainted", "value": True}],
     "/v1/profiles/{identifier}": [{"op": "replace", "path": "/metadata", "value": {"team": "shop"}}],
     "/v1/audit_templates/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],

@@ -8,9 +8,10 @@ from actions.locking import take_lock
 from actions.models import Action
 from actions.types.base import ActionContext, make
 from cluster.drivers.base import cloud
+from cluster.marks import Mark
 from cluster.models import Cluster, Lock, Node, Server, Stack, StackResource
 from cluster.models.stacks import MARKED, Verb
-from plans.marking import ActionInProgress, Mark, mark
+from plans.marking import ActionInProgress, mark
 from plans.models import ActionPlan
 from tests.builders import make_cluster, make_member, make_node, make_server
 from watcher_site.models import HistoryEntry
