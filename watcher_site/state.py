@@ -60,7 +60,7 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         """
         self.updated_at = timezone.now()
         change = Change(self, [*self.touched_fields, "updated_at"], {**self.values_read, **(guards or {})}, condition)
-        told = outbox.of_change(self, self.values_read["state"])
+        told = outbox.of_change(self, self.values_read[self.guard_fields[0]])
         if not (write_together(change, records, told) if records or told else change.write()):
             raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
         self._update_initial_state()

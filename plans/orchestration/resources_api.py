@@ -57,7 +57,7 @@ def with_stacks(resources: QuerySet[Any]) -> QuerySet[Any]:
 
 def keeps(resource: StackResource, query: Any) -> bool:
     """Say whether the filters of a query leave a resource: each may stand there several times."""
-    held = {
+    held: dict[str, list[str | None]] = {
         "name": [resource.name],
         "type": [resource.type, TYPES[StackResource.Type(resource.type)]],
         "physical_resource_id": [resource.physical_id],
