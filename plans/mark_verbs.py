@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from cluster.models import Node, Server
+from cluster.models import Node, Server, Stack, StackResource
 from cluster.models.stacks import MARKED
 from plans.marking import REASON, mark
 from watcher_site.calling import caller_of
@@ -95,3 +95,32 @@ class MarkNode(MarkVerb):
 class ClearNode(ClearVerb):
     model, permission_required, page = Node, "cluster.mark_node", "cluster:member"
     consequence = "It is ACTIVE again, if it has a server. Have it checked to know whether that runs."
+
+
+class OfStack:
+    """Stacks have no pages of their own: people go back to where all begins."""
+
+    permission_required = "cluster.mark_stack"
+
+    def where_to(self, record: Any, done: bool) -> str:
+        return reverse("home")
+
+
+class MarkStack(OfStack, MarkVerb):
+    model = Stack
+    consequence = "All that is in it is replaced when it is next updated."
+
+
+class ClearStack(OfStack, ClearVerb):
+    model = Stack
+    consequence = "Nobody says any more that it is unhealthy as a whole."
+
+
+class MarkResource(OfStack, MarkVerb):
+    model = StackResource
+    consequence = "It is replaced when its stack is next updated, with all that is in it. It keeps its name."
+
+
+class ClearResource(OfStack, ClearVerb):
+    model = StackResource
+    consequence = "Nobody says any more that it is unhealthy."

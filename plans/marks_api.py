@@ -8,6 +8,7 @@ from rest_framework.response import Response
 
 from cluster.marks import Mark, find_mark
 from cluster.models.stacks import MARKED
+from cluster.stacks.lookup import find_resource
 from plans.marking import REASON, mark
 from watcher_site.api.versions import Version
 from watcher_site.calling import caller_of
@@ -79,14 +80,28 @@ class Marking:
     mark_answers = dict.fromkeys(("mark", "show_health"), (200, MarkSerializer))
     mark_versions = dict.fromkeys(("mark", "show_health"), MARKS)
 
-    def show_health(self: Any, request: Request, identifier: str) -> Response:
+    def show_health(self: Any, request: Request, identifier: str, **_: Any) -> Response:
         """Tell whether a person says that it is unhealthy."""
         self.require_version(request)
         return Response(describe(find_mark(self.get_object(request, identifier))))
 
-    def mark(self: Any, request: Request, identifier: str) -> Response:
+    def mark(self: Any, request: Request, identifier: str, **_: Any) -> Response:
         """Say that it is unhealthy, or take that back: what is, is replaced by the next operation that repairs."""
         self.require_version(request)
         unhealthy, reason = read_mark(request.data)
         thing = self.get_object(request, identifier)
         return Response(describe(mark(thing, unhealthy, reason, caller_of(request))))
+
+
+class ResourceMarking:
+    """The view of the resources of stacks, which are marked where they are read (seed 1)."""
+
+    def mark(self: Any, request: Request, identifier: str, stack_name: str = "", resource: str = "") -> Response:
+        """Say that a resource is unhealthy, or take that back: it is replaced by the next update of its stack
+
+        It is named by its name, its physical id or its reference id.
+        """
+        unhealthy, reason = read_mark(request.data)
+        found = find_resource(self.find_stack(request, stack_name, identifier), resource)
+        mark(found, unhealthy, reason, caller_of(request))
+        return Response(self.show(found))

@@ -78,6 +78,17 @@ def test_who_may_not_mark_has_no_button_and_reads_why(client: Client, reader: Us
     assert client.post(reverse("marks:mark-server", args=[server.uuid])).status_code == 403
 
 
+def test_stacks_and_their_resources_are_marked_and_cleared(browser: Client) -> None:
+    stack = Stack.objects.create(name="shop")
+    web = make_resource(stack, "web")
+    assert "Resource web is marked unhealthy." in send(browser, "mark-resource", web, reason="slow")
+    assert state(web) == ("CHECK_FAILED", "slow")
+    assert "Stack shop is marked unhealthy." in send(browser, "mark-stack", stack)
+    assert "Stack shop is no longer marked unhealthy." in send(browser, "clear-stack", stack)
+    assert "no longer marked" in send(browser, "clear-resource", web)
+    assert "Resource web is no longer marked unhealthy." in send(browser, "clear-resource", web)
+
+
 # The command
 
 
