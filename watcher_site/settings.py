@@ -239,6 +239,19 @@ NOTIFICATION_TOPICS = read_list("WATCHER_NOTIFICATION_TOPICS", ["notifications"]
 if not NOTIFICATION_TOPICS or not all(re.fullmatch(r"[A-Za-z0-9_.-]{1,200}", name) for name in NOTIFICATION_TOPICS):
     refuse("WATCHER_NOTIFICATION_TOPICS", "must be names of letters, digits, and _.- only.")
 NOTIFICATION_LEVEL = read_choice("WATCHER_NOTIFICATION_LEVEL", "info", ["info", "warning", "error", ""])
+# Whether notifications may be sent to addresses of this machine and of private networks.
+WEBHOOK_PRIVATE_ADDRESSES = read_switch("WATCHER_WEBHOOK_PRIVATE_ADDRESSES", False)
+# How long a receiver may take to answer, in seconds; how often a notification is tried before it is given up; the
+# first pause, which doubles each time, and the longest.
+WEBHOOK_TIMEOUT = read_number("WATCHER_WEBHOOK_TIMEOUT", 10, least=0.1, most=300)
+WEBHOOK_ATTEMPTS = read_whole("WATCHER_WEBHOOK_ATTEMPTS", 12, least=1, most=1000)
+WEBHOOK_PAUSE = read_number("WATCHER_WEBHOOK_PAUSE", 5, least=0, most=86_400)
+WEBHOOK_LONGEST_PAUSE = read_number("WATCHER_WEBHOOK_LONGEST_PAUSE", 3600, least=0, most=86_400)
+MOST_SUBSCRIPTIONS = read_whole("WATCHER_MOST_SUBSCRIPTIONS", 100, least=1, most=10_000)
+# How many requests or messages a relay sends to one receiver at once.
+RELAY_CONNECTIONS = read_whole("WATCHER_RELAY_CONNECTIONS", 4, least=1, most=100)
+# How long what was given up is kept, so that people can have it sent again.
+UNDELIVERED_DAYS = read_number("WATCHER_UNDELIVERED_DAYS", 30, least=0, most=36525)
 # The kinds of objects that notifications tell of.
 NOTIFICATION_KINDS = [
     "actions.notifications.ActionNotifications",

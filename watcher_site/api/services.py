@@ -12,7 +12,7 @@ from watcher_site.models import Service
 
 class ServiceSerializer(ResourceSerializer):
     id = serializers.IntegerField()
-    name = serializers.ChoiceField([Service.DECISION_ENGINE, Service.APPLIER, Service.WORKER])
+    name = serializers.ChoiceField([Service.DECISION_ENGINE, Service.APPLIER, Service.WORKER, Service.RELAY])
     host = serializers.CharField()
     status = serializers.ChoiceField(["ACTIVE", "FAILED"])
     links = links_field()

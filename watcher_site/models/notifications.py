@@ -5,10 +5,10 @@ from typing import Any, Self
 from uuid import uuid4
 
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
-from watcher_site.messages import STATUS_MESSAGE_LENGTH
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models.services import Service
 from watcher_site.records import NullsFirst, Record, RecordQuerySet
 
@@ -118,6 +118,24 @@ class DeliveryQuerySet(RecordQuerySet):
 
     def due(self, now: datetime) -> Self:
         return self.filter(Q(due_time=None) | Q(due_time__lte=now))
+
+    def put_off(self, problem: str, until: datetime) -> int:
+        """Have these tried again later, and say why."""
+        return self.write_attempt(problem, state=self.model.State.PENDING, due_time=until)
+
+    def give_up(self, problem: str) -> int:
+        """Make these dead letters, say why, and return how many they are."""
+        return self.write_attempt(problem, state=self.model.State.UNDELIVERED, due_time=None)
+
+    def write_attempt(self, problem: str, **columns: Any) -> int:
+        attempts = F("attempts") + 1
+        return self.update(problem=cut(problem), attempts=attempts, relay=None, updated_at=timezone.now(), **columns)
+
+    def resend(self) -> int:
+        """Have dead letters tried anew, and return how many they are."""
+        return self.undelivered().update(
+            attempts=0, due_time=None, updated_at=timezone.now(), state=self.model.State.PENDING
+        )
 
 
 class Delivery(models.Model):

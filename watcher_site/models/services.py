@@ -47,6 +47,7 @@ class Service(models.Model):
     DECISION_ENGINE = "watcher-decision-engine"
     APPLIER = "watcher-applier"
     WORKER = "watcher-worker"
+    RELAY = "watcher-relay"
 
     name = models.CharField(max_length=255)
     host = models.CharField(max_length=255)

@@ -1,0 +1,66 @@
+"""Notifications to relay, and a relay that does all its work in the test's own thread and transaction."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID, uuid4
+
+from watcher_site.models import Delivery, Notification, Subscription
+from watcher_site.notifications.listeners import listeners
+from watcher_site.notifications.relay import Relay
+from watcher_site.notifications.webhooks import make_secret, seal_secret
+
+STATE = {"uuid": str(uuid4()), "action_type": "nop", "input_parameters": {}, "state": "ONGOING", "parents": []}
+TIMES = {"created_at": "2026-11-20T23:35:00+00:00", "updated_at": None, "deleted_at": None}
+PLAN = {"uuid": str(uuid4()), "state": "ONGOING", "global_efficacy": [], "audit_uuid": None, "strategy_uuid": None}
+
+
+def subscribe_to(url: str, name: str = "receiver", **columns: Any) -> Subscription:
+    columns = {"event_types": ["*"], "secret": seal_secret(make_secret()), **columns}
+    subscription: Subscription = Subscription.objects.create(name=name, url=url, **columns)
+    listeners.forget()
+    return subscription
+
+
+def notify(of: UUID | None = None, event_type: str = "action.update", number: int = 1) -> list[Notification]:
+    """Write notifications of one action into the outbox."""
+    snapshot = {**STATE, "status_message": None, **TIMES, "plan": {**PLAN, "status_message": None, **TIMES}}
+    of = of or uuid4()
+    rows = [
+        Notification(
+            kind="action",
+            event_type=event_type,
+            priority="INFO",
+            object_uuid=of,
+            old_state="PENDING",
+            snapshot=snapshot | {"status_message": f"number {place}"},
+            host="ctrl-1",
+        )
+        for place in range(number)
+    ]
+    created: list[Notification] = Notification.objects.bulk_create(rows)
+    return created
+
+
+def relay(*, until_idle: bool = True) -> Relay:
+    """Run a relay, threads and all of its couriers joined, until nothing can be delivered for now."""
+    one = Relay("here")
+    try:
+        while True:
+            one.advance()
+            for courier in one.couriers.values():
+                if courier.thread:
+                    courier.thread.join()
+            if not until_idle or one.is_idle:
+                return one
+    finally:
+        one.stop()
+
+
+def numbers(events: Iterable[dict[str, Any]]) -> list[int]:
+    """Return which of the notifications that `notify` wrote these events are."""
+    return [int(event["data"]["watcher_object.data"]["status_message"].split()[1]) for event in events]
+
+
+def waiting() -> list[tuple[str, int]]:
+    """Return the state and the attempts of each delivery that there is."""
+    return list(Delivery.objects.order_by("pk").values_list("state", "attempts"))

@@ -1,0 +1,63 @@
+"""Notifications through RabbitMQ, heard by oslo.messaging's own listener."""
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from pytest_django import Settings
+
+from tests.broker import Way
+from tests.waiting import wait_for
+from tests.watcher_site.notifications.listener import TRANSPORT_URL, Endpoint, listening
+from tests.watcher_site.notifications.relaying import notify, relay, waiting
+from watcher_site.models import Notification
+from watcher_site.notifications.broker import BrokerReceiver
+from watcher_site.notifications.receivers import Unreachable
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.rabbitmq]
+
+
+@pytest.fixture
+def heard(settings: Settings) -> Iterator[Endpoint]:
+    settings.POLL_INTERVAL = 0
+    settings.NOTIFICATION_URL = TRANSPORT_URL
+    with listening() as (topic, endpoint):
+        settings.NOTIFICATION_TOPICS = [topic]
+        yield endpoint
+
+
+def test_a_listener_hears_what_receivers_of_watcher_know(heard: Endpoint) -> None:
+    of = uuid4()
+    notify(of, "action.execution.error")
+    Notification.objects.update(priority="ERROR")
+    notify(of, number=20)
+    relay()
+    wait_for(lambda: len(heard.heard["info"]) == 20 and heard.heard["error"])
+    told = [payload["watcher_object.data"]["status_message"] for _, _, payload, _ in heard.heard["info"]]
+    assert told == [f"number {place}" for place in range(20)]
+    publisher, event, payload, metadata = heard.heard["error"][0]
+    assert (publisher, event) == ("infra-optim:ctrl-1", "action.execution.error")
+    assert payload["watcher_object.name"] == "ActionExecutionPayload"
+    assert payload["watcher_object.version"] == "1.1"
+    assert metadata["message_id"] == str(Notification.objects.get(priority="ERROR").uuid)
+    assert waiting() == []
+
+
+def test_what_the_broker_does_not_take_waits_for_it(heard: Endpoint, settings: Settings) -> None:
+    way = Way()
+    settings.NOTIFICATION_URL = way.url.replace("amqp://", "rabbit://").removesuffix("/")
+    receiver = BrokerReceiver()
+    (first,) = notify(event_type="action.execution.start")
+    receiver.send(first)
+    way.cut()
+    with pytest.raises(Unreachable):
+        receiver.send(first)
+    relay(until_idle=False)
+    assert waiting() == [("PENDING", 0)]
+    way.restore()
+    receiver.send(first)
+    wait_for(lambda: len(heard.heard["info"]) == 2)
+    receiver.close()
+    relay()
+    wait_for(lambda: len(heard.heard["info"]) == 3)
+    assert waiting() == []

@@ -1,0 +1,64 @@
+"""Real ``manage.py relay_notifications`` processes, which are killed in the midst of their work."""
+
+import os
+import random
+import subprocess
+import sys
+from collections import defaultdict
+from uuid import uuid4
+
+import pytest
+from pytest_django import Settings
+
+from tests.end_to_end.test_applier_processes import ROOT, database_url, end_leases
+from tests.waiting import wait_for
+from tests.watcher_site.notifications.listener import TRANSPORT_URL, listening
+from tests.watcher_site.notifications.receiver import receiving
+from tests.watcher_site.notifications.relaying import notify, numbers, subscribe_to
+from watcher_site.models import Delivery, Service
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.postgresql,
+    pytest.mark.rabbitmq,
+    pytest.mark.django_db(transaction=True),
+]
+KILLS, OBJECTS, EACH = 3, 20, 10
+
+
+def start(topic: str) -> "subprocess.Popen[bytes]":
+    environment = {
+        "DATABASE_URL": database_url(),
+        "WATCHER_POLL_INTERVAL": "0.05",
+        "WATCHER_WEBHOOK_PRIVATE_ADDRESSES": "true",
+        "WATCHER_NOTIFICATION_URL": TRANSPORT_URL,
+        "WATCHER_NOTIFICATION_TOPICS": topic,
+    }
+    command = [sys.executable, "manage.py", "relay_notifications"]
+    return subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stderr=subprocess.DEVNULL)
+
+
+def test_a_relay_that_is_killed_again_and_again_loses_nothing_and_keeps_the_order(settings: Settings) -> None:
+    settings.NOTIFICATION_URL = TRANSPORT_URL
+    objects = [uuid4() for _ in range(OBJECTS)]
+    with receiving() as receiver, listening() as (topic, endpoint):
+        subscribe_to(receiver.url)
+        for of in objects:
+            notify(of, number=EACH)
+        for _ in range(KILLS):
+            relay = start(topic)
+            goal = len(receiver.asked) + random.randint(1, OBJECTS * EACH // (2 * KILLS))  # noqa: S311
+            wait_for(lambda goal=goal: len(receiver.asked) >= goal)
+            relay.kill()
+            relay.wait()
+            end_leases(list(Service.objects.values_list("pk", flat=True)))
+        relay = start(topic)
+        wait_for(lambda: not Delivery.objects.exists())
+        relay.terminate()
+        assert relay.wait(60) == 0
+        wait_for(lambda: len({told["message_id"] for *_, told in endpoint.heard["info"]}) == OBJECTS * EACH)
+    by_webhook: dict[str, list[int]] = defaultdict(list)
+    for event in receiver.taken:
+        by_webhook[event["subject"]] += numbers([event])
+    # What was sent and not yet written down when the relay was killed comes twice, in order again.
+    assert [list(dict.fromkeys(by_webhook[str(of)])) for of in objects] == [list(range(EACH))] * OBJECTS

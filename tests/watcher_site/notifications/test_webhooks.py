@@ -1,0 +1,162 @@
+"""Webhooks, by a relay with threads and a receiver over HTTP: in order, signed, again and again, and given up."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+from standardwebhooks import Webhook
+from standardwebhooks.webhooks import WebhookVerificationError
+
+from tests.watcher_site.notifications.receiver import Receiver, receiving
+from tests.watcher_site.notifications.relaying import notify, numbers, relay, subscribe_to, waiting
+from watcher_site.models import Delivery, Notification, Service, Subscription
+from watcher_site.notifications import lines
+from watcher_site.notifications.dispatching import dispatch
+from watcher_site.notifications.webhooks import unseal_secret
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+
+
+@pytest.fixture
+def receiver(settings: Settings) -> Iterator[Receiver]:
+    settings.WEBHOOK_PRIVATE_ADDRESSES = True
+    settings.WEBHOOK_PAUSE = settings.POLL_INTERVAL = 0
+    settings.WEBHOOK_TIMEOUT = 0.3
+    settings.WEBHOOK_ATTEMPTS = 3
+    with receiving() as one:
+        yield one
+
+
+def test_notifications_come_signed_in_the_order_of_each_object_and_leave_nothing_behind(receiver: Receiver) -> None:
+    subscription = subscribe_to(receiver.url)
+    first, second = uuid4(), uuid4()
+    for of in (first, second):
+        notify(of, number=3)
+    relay()
+    assert {of: numbers(one for one in receiver.taken if one["subject"] == str(of)) for of in (first, second)} == {
+        first: [0, 1, 2],
+        second: [0, 1, 2],
+    }
+    assert not Delivery.objects.exists()
+    assert Notification.objects.settled().count() == 6
+    assert Subscription.objects.get().last_success
+    headers, body = receiver.requests[0]
+    signature = Webhook(unseal_secret(subscription))
+    told = signature.verify(body, headers)
+    assert (told["specversion"], told["type"], told["source"]) == ("1.0", "action.update", "infra-optim:ctrl-1")
+    assert told["id"] == headers["webhook-id"]
+    assert headers["content-type"].startswith("application/cloudevents+json")
+    with pytest.raises(WebhookVerificationError):
+        signature.verify(body.replace(b"ONGOING", b"FAILED"), headers)
+
+
+def test_a_receiver_hears_only_what_it_subscribed_to_and_nothing_from_before(receiver: Receiver) -> None:
+    notify(event_type="action.execution.error")
+    subscribe_to(receiver.url, event_types=["*.error", "action_plan.*"])
+    notify(event_type="action.execution.error")
+    notify(event_type="action.update")
+    relay()
+    assert receiver.types() == ["action.execution.error"]
+
+
+def test_what_a_receiver_refuses_is_tried_again_and_given_up_and_the_rest_goes_on(receiver: Receiver) -> None:
+    subscribe_to(receiver.url)
+    bad, good = uuid4(), uuid4()
+    notify(bad, number=2)
+    notify(good)
+    receiver.answer = lambda event: 500 if event["subject"] == str(bad) and numbers([event]) == [0] else 204
+    relay()
+    assert numbers(event for event in receiver.asked if event["subject"] == str(bad)) == [0, 0, 0, 1]
+    assert [event["subject"] for event in receiver.taken] == [str(good), str(bad)]
+    assert waiting() == [("UNDELIVERED", 3)]
+    assert Delivery.objects.get().problem == "It answered 500 Internal Server Error."
+
+
+def test_a_dead_letter_that_is_sent_again_arrives(receiver: Receiver) -> None:
+    subscribe_to(receiver.url)
+    notify()
+    receiver.answer = lambda event: 400
+    relay()
+    receiver.answer = lambda event: 200
+    assert lines.resend() == 1
+    relay()
+    assert len(receiver.taken) == 1
+    assert waiting() == []
+
+
+def test_a_receiver_that_hangs_delays_no_other_and_what_waits_for_it_is_given_up_together(receiver: Receiver) -> None:
+    receiver.answer = lambda event: None
+    hanging = subscribe_to(receiver.url, "hangs")
+    with receiving() as other:
+        subscribe_to(other.url, "works")
+        for _ in range(5):
+            notify(number=2)
+        relay()
+        assert len(other.taken) == 10
+    assert receiver.taken == []
+    assert len(receiver.asked) <= 4 * 3
+    assert Delivery.objects.filter(subscription=hanging).undelivered().count() == 10
+    assert "did not answer within 0.3 seconds" in Subscription.objects.get(pk=hanging.pk).problem
+
+
+def test_a_receiver_that_restarts_gets_all_of_it(receiver: Receiver, settings: Settings) -> None:
+    settings.WEBHOOK_ATTEMPTS = 100
+    settings.WEBHOOK_PAUSE = 3600
+    subscribe_to(receiver.url)
+    of = uuid4()
+    notify(of, number=2)
+    receiver.stop()
+    relay()
+    assert waiting() == [("PENDING", 0)] * 2
+    assert Subscription.objects.get().failures == 1
+    receiver.start()
+    notify(of)
+    relay()
+    assert receiver.taken == []
+    Subscription.objects.update(due_time=timezone.now() - timedelta(seconds=1))
+    relay()
+    assert numbers(receiver.taken) == [0, 1, 0]
+    assert Subscription.objects.get().failures == 0
+
+
+def test_redirects_are_not_followed_and_a_pause_that_is_asked_for_is_kept(receiver: Receiver) -> None:
+    subscribe_to(receiver.url)
+    notify()
+    with receiving() as other:
+        receiver.headers = {"Location": other.url, "Retry-After": "600"}
+        receiver.answer = lambda event: 307
+        relay()
+        assert other.asked == []
+    assert waiting() == [("PENDING", 1)]
+    assert Delivery.objects.get().due_time > timezone.now() + timedelta(seconds=500)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{}/", "http://localhost:{}/", "http://[::ffff:127.0.0.1]:{}/"])
+def test_a_private_address_is_refused_at_each_delivery_whatever_it_was_when_it_was_made(
+    receiver: Receiver, settings: Settings, url: str
+) -> None:
+    settings.WEBHOOK_PRIVATE_ADDRESSES = False
+    settings.WEBHOOK_ATTEMPTS = 1
+    subscribe_to(url.format(receiver.port))
+    notify()
+    relay()
+    assert receiver.asked == []
+    assert "private address" in Delivery.objects.get().problem
+
+
+def test_relays_share_what_waits_and_take_over_what_another_left_behind(receiver: Receiver) -> None:
+    subscription = subscribe_to(receiver.url)
+    for _ in range(4):
+        notify(number=2)
+    dispatch()
+    one, other, third = (Service.register(Service.RELAY, host) for host in ("one", "other", "third"))
+    first = lines.take(subscription.pk, one, most=2)
+    second = lines.take(subscription.pk, other)
+    assert [len(line) for line in first + second] == [2, 2, 2, 2]
+    assert len({delivery.pk for line in first + second for delivery in line}) == 8
+    assert lines.take(subscription.pk, third) == []
+    one.retire()
+    assert lines.take(subscription.pk, third) == first

@@ -1,0 +1,21 @@
+"""``manage.py relay_notifications``: bring notifications to those who listen."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from watcher_site import commands
+from watcher_site.notifications.relay import Relay
+
+
+class Command(commands.Command):
+    help = "Bring notifications to the message broker and to webhooks, until SIGTERM or SIGINT."
+    acts_for_person = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--once", action="store_true", help="deliver what can be delivered now, then exit")
+
+    def handle(self, *args: Any, once: bool, **options: Any) -> None:
+        relay = Relay()
+        relay.stop_on_signals()
+        relay.run(once=once)

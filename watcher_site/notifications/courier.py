@@ -1,0 +1,174 @@
+"""A courier brings one receiver what waits for it, in a thread of its own: a slow one delays nobody else."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Event, Thread
+
+import structlog
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from watcher_site.models import Delivery, Service, Subscription
+from watcher_site.notifications import lines
+from watcher_site.notifications.receivers import Receiver, Undelivered, Unreachable
+from watcher_site.worker import LOST_DATABASE
+
+log = structlog.get_logger(__name__)
+# The longest pause before a broker that did not answer is tried again, in seconds.
+LONGEST_PAUSE = 30.0
+
+
+@dataclass
+class Outcome:
+    """How far a line came."""
+
+    delivered: list[Delivery] = field(default_factory=list)
+    left: list[Delivery] = field(default_factory=list)
+    refused: Undelivered | None = None
+    silence: Unreachable | None = None
+
+
+class Courier:
+    """What a relay has for one receiver: connections that are kept, and a thread while something waits."""
+
+    def __init__(
+        self,
+        subscription: Subscription | None,
+        receiver: Receiver,
+        relay: Service,
+        holds: Callable[[], bool],
+        wake: Event,
+    ) -> None:
+        self.subscription, self.receiver, self.relay, self.holds, self.wake = (
+            subscription,
+            receiver,
+            relay,
+            holds,
+            wake,
+        )
+        self.pool = ThreadPoolExecutor(settings.RELAY_CONNECTIONS, thread_name_prefix="courier")
+        self.log = log.bind(receiver=str(subscription or "broker"))
+        self.stopping = False
+        self.failures = 0
+        self.rests_until = 0.0
+        self.thread: Thread | None = None
+
+    @property
+    def key(self) -> int | None:
+        return self.subscription.pk if self.subscription else None
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.thread is not None and self.thread.is_alive()
+
+    @property
+    def is_free(self) -> bool:
+        return not self.is_at_work and time.monotonic() >= self.rests_until
+
+    def set_out(self) -> None:
+        """Begin to deliver what waits, in a thread that ends when nothing can be delivered any more."""
+        self.thread = Thread(target=self.run, name="courier", daemon=True)
+        self.thread.start()
+
+    def run(self) -> None:
+        try:
+            while not self.stopping and self.holds() and self.round():
+                pass
+        except LOST_DATABASE as problem:
+            self.log.warning("database lost", problem=str(problem))
+            self.rest(settings.POLL_INTERVAL)
+        except Exception:
+            # Whatever it is, others are told all the same; what this one had is let go of when it is taken again.
+            self.log.exception("courier broke off")
+            self.rest(LONGEST_PAUSE)
+        finally:
+            connection.close()
+            self.wake.set()
+
+    def round(self) -> bool:
+        """Deliver some lines, and say whether to go on at once."""
+        taken = lines.take(self.key, self.relay)
+        if not taken:
+            return False
+        outcomes = list(self.pool.map(self.walk, taken))
+        self.write(outcomes)
+        return not any(outcome.silence for outcome in outcomes)
+
+    def walk(self, line: Sequence[Delivery]) -> Outcome:
+        """Send what one line holds, one after the other, up to the first that does not get through."""
+        outcome = Outcome()
+        for place, delivery in enumerate(line):
+            if self.stopping or self.failed_meanwhile or not self.holds():
+                outcome.left = [*line[place:]]
+                break
+            try:
+                self.receiver.send(delivery.notification)
+            except (Undelivered, Unreachable) as problem:
+                outcome.left = [*line[place:]]
+                self.note(outcome, problem)
+                break
+            except Exception as problem:
+                # No fault of the receiver's: the next of the line must not wait for it for ever.
+                self.log.exception("notification could not be sent", notification=delivery.notification_id)
+                outcome.left = [*line[place:]]
+                outcome.refused = Undelivered(f"It could not be sent: {type(problem).__name__}.")
+                break
+            outcome.delivered.append(delivery)
+        return outcome
+
+    failed_meanwhile = False
+    """Whether the receiver fell silent in another thread: nobody else needs to wait for it now."""
+
+    def note(self, outcome: Outcome, problem: Exception) -> None:
+        if isinstance(problem, Unreachable):
+            outcome.silence, self.failed_meanwhile = problem, True
+        elif isinstance(problem, Undelivered):
+            outcome.refused = problem
+
+    def write(self, outcomes: Sequence[Outcome]) -> None:
+        """Write down what came of some lines."""
+        self.failed_meanwhile = False
+        delivered = [delivery for outcome in outcomes for delivery in outcome.delivered]
+        lines.remove(delivered)
+        for outcome in outcomes:
+            if outcome.refused and not lines.put_off(outcome.left[0], str(outcome.refused), outcome.refused.pause):
+                self.log.warning("notification given up", notification=str(outcome.left[0].notification))
+        lines.let_go([outcome.left[0] for outcome in outcomes if outcome.left], self.relay)
+        # What was left behind the first was nobody's: who has the first has the line.
+        silence = next((outcome.silence for outcome in outcomes if outcome.silence), None)
+        refused = next((outcome.refused for outcome in outcomes if outcome.refused), None)
+        if silence:
+            self.fall_silent(str(silence))
+        elif delivered:
+            self.failures = 0
+            if self.key is not None:
+                lines.note_success(self.key, timezone.now(), str(refused) if refused else None)
+        elif refused and self.key is not None:
+            lines.note_refusal(self.key, str(refused))
+
+    def fall_silent(self, problem: str) -> None:
+        self.failures += 1
+        if self.key is None:
+            # What waits for the broker is never given up.
+            self.rest(min(2.0 ** (self.failures - 1), LONGEST_PAUSE))
+            self.log.warning("broker does not answer", pause=self.rests_until - time.monotonic())
+            return
+        given_up = lines.note_silence(self.key, problem)
+        self.log.warning("receiver does not answer", problem=problem, given_up=given_up)
+
+    def rest(self, seconds: float) -> None:
+        self.rests_until = time.monotonic() + seconds
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self.stopping = True
+
+    def close(self, timeout: float) -> None:
+        """Wait so many seconds for what is being sent, and let go of the connections."""
+        if self.thread:
+            self.thread.join(timeout)
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        self.receiver.close()

@@ -1,0 +1,47 @@
+"""What goes out of a notification: the envelope of the message broker's, and CloudEvents for webhooks."""
+
+from typing import Any
+
+from cloudevents.core.bindings.http import HTTPMessage, to_structured_event
+from cloudevents.core.v1.event import CloudEvent
+
+from watcher_site.models import Notification
+from watcher_site.notifications.outbox import kind_named
+
+# The digits of the greatest key that a table can hold: so sequences are in order as texts, too.
+KEY_DIGITS = 19
+
+
+def publisher(notification: Notification) -> str:
+    return f"{kind_named(notification.kind).publisher}:{notification.host}"
+
+
+def payload(notification: Notification) -> dict[str, Any]:
+    return kind_named(notification.kind).payload(notification)
+
+
+def broker_message(notification: Notification) -> dict[str, Any]:
+    """Return the message as oslo.messaging's notifiers send it; it has the same id each time."""
+    return {
+        "message_id": str(notification.uuid),
+        "publisher_id": publisher(notification),
+        "event_type": notification.event_type,
+        "priority": notification.priority,
+        "payload": payload(notification),
+        "timestamp": f"{notification.created_at:%Y-%m-%d %H:%M:%S.%f}",
+    }
+
+
+def cloud_event(notification: Notification) -> HTTPMessage:
+    """Return headers and body of a CloudEvent 1.0 in structured mode; ``sequence`` rises with each of one object."""
+    attributes = {
+        "id": str(notification.uuid),
+        "source": publisher(notification),
+        "type": notification.event_type,
+        "subject": str(notification.object_uuid),
+        "time": notification.created_at,
+        "datacontenttype": "application/json",
+        "priority": notification.priority,
+        "sequence": f"{notification.pk:0{KEY_DIGITS}}",
+    }
+    return to_structured_event(CloudEvent(attributes, payload(notification)))

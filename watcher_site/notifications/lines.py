@@ -1,0 +1,105 @@
+"""Deliveries in the hands of a relay: lines, each of which tells one receiver of one object, in order."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from watcher_site.messages import cut
+from watcher_site.models import Delivery, Service, Subscription
+
+# Deliveries that a relay takes at once.
+BATCH = 500
+
+
+@transaction.atomic
+def take(subscription: int | None, relay: Service, most: int = BATCH) -> list[list[Delivery]]:
+    """Take lines of a receiver that no living relay has, and return each in its order.
+
+    Who has the first of a line has the line. Rows that another relay is about to take are passed over.
+    """
+    first = Delivery.objects.filter(subscription=subscription).first_in_line().free().due(timezone.now())
+    heads = dict(first.order_by("pk").select_for_update(skip_locked=True).values_list("line", "pk")[:most])
+    waiting = Delivery.objects.pending().filter(line__in=heads).select_related("notification").order_by("pk")
+    lines: dict[UUID, list[Delivery]] = {}
+    for delivery in waiting[: 2 * most] if heads else ():
+        lines.setdefault(delivery.line, []).append(delivery)
+    # Of very long lines there may be no room for all others.
+    Delivery.objects.filter(pk__in=[heads[key] for key in lines]).update(relay=relay)
+    return list(lines.values())
+
+
+def remove(delivered: Iterable[Delivery]) -> None:
+    """Remove what was delivered."""
+    Delivery.objects.filter(pk__in=[delivery.pk for delivery in delivered]).delete()
+
+
+def let_go(deliveries: Sequence[Delivery], relay: Service) -> None:
+    """Leave what was not delivered to whoever comes next."""
+    Delivery.objects.filter(pk__in=[delivery.pk for delivery in deliveries], relay=relay).update(relay=None)
+
+
+def pause_after(failures: int) -> timedelta:
+    """Return how long to wait after so many failures: twice as long each time, up to a limit."""
+    seconds = settings.WEBHOOK_PAUSE * 2 ** min(failures - 1, 30)
+    return timedelta(seconds=min(seconds, settings.WEBHOOK_LONGEST_PAUSE))
+
+
+def put_off(delivery: Delivery, problem: str, least: float = 0) -> bool:
+    """Write why a notification was refused and when to try it again, and say whether it is: else it is given up.
+
+    Args:
+        least: the shortest pause, in seconds, that the receiver asks for.
+    """
+    attempts, now = delivery.attempts + 1, timezone.now()
+    gives_up = attempts >= settings.WEBHOOK_ATTEMPTS
+    pause = max(pause_after(attempts), timedelta(seconds=least))
+    standing = Delivery.objects.pending().filter(pk=delivery.pk)
+    if gives_up:
+        standing.give_up(problem)
+    else:
+        standing.put_off(problem, now + pause)
+    return not gives_up
+
+
+def note_success(subscription: int, moment: datetime, problem: str | None = None) -> None:
+    """Write that a receiver took something, and why it refused another thing, if it did."""
+    Subscription.objects.filter(pk=subscription).update(
+        failures=0, due_time=None, last_success=moment, problem=problem and cut(problem)
+    )
+
+
+def note_refusal(subscription: int, problem: str) -> None:
+    Subscription.objects.filter(pk=subscription).update(problem=cut(problem))
+
+
+@transaction.atomic
+def note_silence(subscription: int, problem: str) -> int:
+    """Write that a receiver does not answer: nothing is sent to it for a while that grows.
+
+    When it did not answer so often as a notification is tried, all that waits for it is given up; returns how many
+    these are. What comes later is tried after the longest pause.
+    """
+    now = timezone.now()
+    standing = Subscription.objects.select_for_update(no_key=True).filter(pk=subscription)
+    for failures in standing.values_list("failures", flat=True):
+        standing.update(failures=failures + 1, due_time=now + pause_after(failures + 1), problem=cut(problem))
+        waiting = Delivery.objects.pending().filter(subscription=subscription)
+        return waiting.give_up(problem) if failures + 1 >= settings.WEBHOOK_ATTEMPTS else 0
+    return 0
+
+
+def resend(deliveries: Iterable[Delivery] | None = None) -> int:
+    """Have dead letters sent again, these or all, and return how many they are; what is not one stays as it is."""
+    chosen = Delivery.objects.undelivered()
+    if deliveries is not None:
+        chosen = chosen.filter(pk__in=[delivery.pk for delivery in deliveries])
+    with transaction.atomic():
+        receivers = set(chosen.exclude(subscription=None).values_list("subscription", flat=True))
+        number = chosen.resend()
+        # Who wants it now does not wait for the end of a pause.
+        Subscription.objects.filter(pk__in=receivers).update(failures=0, due_time=None)
+    return number

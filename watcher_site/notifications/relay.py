@@ -1,0 +1,120 @@
+"""The relay: brings what changes wrote into the outbox to those who listen: at least once, for each object in order.
+
+What it has in hand may be lost at any moment: another relay takes it up, and may send again what had come to its end.
+"""
+
+import time
+from threading import Event
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from watcher_site.models import Delivery, Service, Subscription
+from watcher_site.notifications.courier import Courier
+from watcher_site.notifications.dispatching import BATCH, dispatch
+from watcher_site.notifications.receivers import Receiver
+from watcher_site.notifications.webhooks import WebhookReceiver
+from watcher_site.refusals import Invalid
+from watcher_site.worker import Worker
+
+
+def make_broker() -> Receiver:
+    # Only where the extra [openstack] was installed.
+    from watcher_site.notifications.broker import BrokerReceiver
+
+    return BrokerReceiver()
+
+
+class Relay(Worker):
+    """One process's share of the deliveries: a thread for each receiver that something waits for."""
+
+    kind = Service.RELAY
+
+    def __init__(self, host: str | None = None) -> None:
+        self.couriers: dict[int | None, Courier] = {}
+        self.wake = Event()
+        self.dispatched = 0
+        self.looked = self.found = False
+        super().__init__(host)
+
+    @property
+    def is_idle(self) -> bool:
+        at_work = any(courier.is_at_work for courier in self.couriers.values())
+        return self.looked and not (self.found or self.dispatched or at_work)
+
+    def step(self) -> None:
+        self.looked = False
+        if self.heartbeat.lost:
+            self.renew()
+        self.dispatched = dispatch()
+        self.found = self.deliver()
+        self.looked = True
+
+    def deliver(self) -> bool:
+        """Send a courier to each receiver that something waits for, and say whether any set out."""
+        set_out = False
+        for key, subscription in self.waited_for().items():
+            courier = self.courier(key, subscription)
+            if courier is not None and courier.is_free and self.heartbeat.holds:
+                courier.set_out()
+                set_out = True
+        return set_out
+
+    def waited_for(self) -> dict[int | None, Subscription | None]:
+        """Return the receivers to whom something may be sent now, by their keys."""
+        now = timezone.now()
+        waiting = Delivery.objects.pending().due(now)
+        due = Subscription.objects.enabled().filter(Q(due_time=None) | Q(due_time__lte=now))
+        found = due.filter(Exists(waiting.filter(subscription=OuterRef("pk")).free()))
+        receivers: dict[int | None, Subscription | None] = {one.pk: one for one in found}
+        if settings.NOTIFICATION_URL and waiting.filter(subscription=None).exists():
+            receivers[None] = None
+        return receivers
+
+    def courier(self, key: int | None, subscription: Subscription | None) -> Courier | None:
+        """Return who goes to a receiver: another than before, if that was changed."""
+        known = self.couriers.get(key)
+        if known and (subscription is None or is_same(known.subscription, subscription)):
+            return known
+        if known:
+            if known.is_at_work:
+                return None
+            self.couriers.pop(key).stop()
+        try:
+            receiver = WebhookReceiver(subscription) if subscription else make_broker()
+        except Invalid as problem:
+            self.log.error("receiver cannot be told", receiver=str(subscription), reason=str(problem))
+            return None
+        self.couriers[key] = Courier(subscription, receiver, self.service, lambda: self.heartbeat.holds, self.wake)
+        return self.couriers[key]
+
+    def rest(self) -> None:
+        if self.dispatched < BATCH:
+            self.wake.wait(settings.POLL_INTERVAL)
+        self.wake.clear()
+
+    def await_database(self) -> None:
+        self.dispatched = 0
+        time.sleep(settings.POLL_INTERVAL)
+
+    def renew(self) -> None:
+        self.dismiss(0)
+        super().renew()
+
+    def dismiss(self, timeout: float) -> None:
+        """Have all couriers begin nothing more, and wait so many seconds for what they are sending."""
+        until = time.monotonic() + timeout
+        for courier in self.couriers.values():
+            courier.stop()
+        for courier in self.couriers.values():
+            courier.close(max(0.0, until - time.monotonic()))
+        self.couriers.clear()
+
+    def stop(self) -> None:
+        self.dismiss(2 * settings.WEBHOOK_TIMEOUT)
+        super().stop()
+
+
+def is_same(one: Subscription | None, other: Subscription) -> bool:
+    return one is not None and (one.url, one.secret) == (other.url, other.secret)

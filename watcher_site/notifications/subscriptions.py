@@ -1,0 +1,143 @@
+"""How subscriptions are made, changed and deleted: the one door for the API, the console and the commands."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from watcher_site.history import differences, record
+from watcher_site.models import Subscription
+from watcher_site.models.notifications import NAME_LENGTH
+from watcher_site.notifications.addresses import checked_url
+from watcher_site.notifications.listeners import listeners
+from watcher_site.notifications.webhooks import checked_secret, make_secret, seal_secret
+from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.storable import require_storable
+
+PATTERN = re.compile(r"[a-z0-9_.*-]{1,63}")
+MOST_PATTERNS = 50
+CHANGEABLE = ("name", "url", "event_types", "enabled")
+
+
+def subscribe(
+    name: str, url: str, event_types: Any = ("*",), secret: str | None = None, enabled: bool = True
+) -> tuple[Subscription, str]:
+    """Make a subscription, and return it with its secret, which is told this once only.
+
+    Args:
+        url: where notifications are sent to, each in a POST.
+        event_types: patterns, in which ``*`` stands for any letters.
+        secret: what notifications are signed with; made, where it is left out.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another subscription has the name, or there are too many.
+    """
+    chosen = make_secret() if secret is None else checked_secret(secret)
+    subscription = Subscription(
+        name=checked_name(name),
+        url=checked_url(url),
+        event_types=checked_event_types(event_types),
+        enabled=checked_switch(enabled),
+        secret=seal_secret(chosen),
+    )
+    with transaction.atomic():
+        if Subscription.objects.present().count() >= settings.MOST_SUBSCRIPTIONS:
+            raise Conflict(f"There are {settings.MOST_SUBSCRIPTIONS} subscriptions already: that is the most.")
+        save(subscription)
+        record("subscription.create", subscription, details=shown(subscription))
+        listeners.forget_on_commit()
+    return subscription, chosen
+
+
+@transaction.atomic
+def change_subscription(subscription: Subscription, changes: Mapping[str, Any]) -> Subscription:
+    """Change what is named of `CHANGEABLE` and ``secret``, and return the subscription as it is then.
+
+    One that is changed is tried at once, however long the pause was that its failures led to.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another subscription has the name.
+        NotFound: it was deleted meanwhile.
+    """
+    standing = lock(subscription)
+    before = shown(standing)
+    for name, value in changes.items():
+        setattr(standing, name, CHECKS[name](value))
+    standing.failures, standing.due_time = 0, None
+    save(standing, [*changes, "failures", "due_time"])
+    details = differences(before, shown(standing))
+    if "secret" in changes:
+        details["secret"] = "changed"  # noqa: S105 (that it was changed, and not what it is)
+    record("subscription.update", standing, details=details)
+    listeners.forget_on_commit()
+    return standing
+
+
+@transaction.atomic
+def unsubscribe(subscription: Subscription) -> None:
+    """Delete a subscription with what still waits for it.
+
+    Raises:
+        NotFound: someone else deleted it.
+    """
+    standing = lock(subscription)
+    Subscription.objects.filter(pk=standing.pk).soft_delete()
+    standing.deliveries.all().delete()
+    record("subscription.delete", standing)
+    listeners.forget_on_commit()
+
+
+def lock(subscription: Subscription) -> Subscription:
+    rows = Subscription.objects.present().select_for_update(no_key=True)
+    standing: Subscription | None = rows.filter(pk=subscription.pk).first()
+    if standing is None:
+        raise NotFound(f"Subscription {subscription.uuid} could not be found")
+    return standing
+
+
+def save(subscription: Subscription, fields: list[str] | None = None) -> None:
+    try:
+        with transaction.atomic():
+            subscription.save() if fields is None else subscription.save_changes(fields)
+    except IntegrityError as error:
+        raise Conflict(f"name: another subscription is called {subscription.name}.") from error
+
+
+def shown(subscription: Subscription) -> dict[str, Any]:
+    return {name: getattr(subscription, name) for name in CHANGEABLE}
+
+
+def checked_name(name: Any) -> str:
+    if not isinstance(name, str) or not 0 < len(name.strip()) <= NAME_LENGTH:
+        raise Invalid(f"name: must be a text of 1 to {NAME_LENGTH} characters.")
+    require_storable("name", name)
+    return name.strip()
+
+
+def checked_switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Invalid("enabled: must be true or false.")
+    return value
+
+
+def checked_event_types(patterns: Any) -> list[str]:
+    """Return the patterns of event types, each once."""
+    if not isinstance(patterns, list | tuple) or not 0 < len(patterns) <= MOST_PATTERNS:
+        raise Invalid(f"event_types: must be a list of 1 to {MOST_PATTERNS} patterns.")
+    for pattern in patterns:
+        if not isinstance(pattern, str) or not PATTERN.fullmatch(pattern):
+            raise Invalid("event_types: a pattern is an event type, in which * stands for any letters: action.*")
+    return list(dict.fromkeys(patterns))
+
+
+CHECKS = {
+    "name": checked_name,
+    "url": checked_url,
+    "event_types": checked_event_types,
+    "enabled": checked_switch,
+    "secret": lambda secret: seal_secret(checked_secret(secret)),
+}
