@@ -69,6 +69,7 @@ class ReplaceResource(ResourceAction):
             self.clear_before(resource)
             made = make_server(resource, self.wanted(resource), change.generation, self.context.checkpoint)
         resource.receive(made, change.generation)
+        resource.type = self.wanted(resource)["type"]
         resource.save_state()
 
     def clear_before(self, resource: StackResource) -> None:

@@ -7,6 +7,7 @@ from cluster.models.stacks import Verb
 from cluster.stacks.changes import decide
 from cluster.stacks.decisions import Decision, Template
 from cluster.stacks.standing import StandingStack
+from cluster.stacks.templates import normalise
 
 
 class UpdateStack(StackAction):
@@ -21,6 +22,6 @@ class UpdateStack(StackAction):
         return decide(standing, self.template(stack))
 
     def template(self, stack: Stack) -> Template:
-        """Return the new template, if one was given, else that which the stack has."""
-        template: Template = self.input_parameters.get("template", stack.template)
-        return template
+        """Return the new template, if one was given, else that which the stack has. Raises: `Invalid`."""
+        given = self.input_parameters.get("template")
+        return stack.template if given is None else normalise(given)
