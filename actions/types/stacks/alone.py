@@ -76,11 +76,18 @@ def settle_above(resource: StackResource | None) -> None:
         stack = resource.stack
         if not is_whole(stack):
             return
-        for part in (stack, stack.parent_resource):
-            if part is not None and part.status in FAILED and part.status != StackStatus.CHECK_FAILED:
-                begin(part, Verb.UPDATE)
-                end_well(part)
+        recover(stack)
         resource = stack.parent_resource
+        if resource is not None and resource.status in FAILED and not resource.is_marked:
+            # What is within is as that says, which is written of it when it is done.
+            resource.properties = resource.stack.template["resources"][resource.name]["properties"]
+            recover(resource)
+
+
+def recover(part: Stack | StackResource) -> None:
+    if part.status in FAILED and not part.is_marked:
+        begin(part, Verb.UPDATE)
+        end_well(part)
 
 
 def is_whole(stack: Stack) -> bool:
