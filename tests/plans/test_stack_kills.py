@@ -14,7 +14,7 @@ from tests.plans.stacks import create, group, inside, mark, part, proposed, serv
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 # Fewer would mean that the operation is not what was killed.
 AT_LEAST = 4
-STEP = 17
+STEP = 23
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_a_server_is_replaced_once_for_each_generation(
         mark(part(stack, "web"))
         return proposed("update_stack", stack)
 
-    number = kills(monkeypatch, make, 11)
+    number = kills(monkeypatch, make, 13)
     assert made_and_left() == (2 * number, number)
     for stack in Stack.objects.all():
         web = part(stack, "web")

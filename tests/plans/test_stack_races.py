@@ -12,7 +12,7 @@ from watcher_site.models import Service
 
 __all__ = ["appliers"]
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-ROUNDS = 8
+ROUNDS = 5
 
 
 @pytest.fixture(autouse=True)
