@@ -11,9 +11,9 @@ from cluster.clusters_api import BindingSerializer, only_one
 from cluster.models import Cluster, Policy, PolicyBinding
 from plans.cluster_bodies import AttachmentSerializer, ClusterOperationSerializer
 from plans.cluster_policies import attach_policy, detach_policy, update_policy
-from plans.operations_api import PLAN_ONLY_PARAMETER, Operating, changes_of, columns_of, read_flag
+from plans.operations_api import PLAN_ONLY_PARAMETER, Operating, changes_of, columns_of
 from watcher_site.api.bodies import read_body
-from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.paging import read_flag, refuse_unknown
 from watcher_site.api.patches import read_patch
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import NotFound

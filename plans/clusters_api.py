@@ -29,9 +29,9 @@ from plans.cluster_operations import (
 )
 from plans.cluster_resizing import add_nodes, del_nodes, resize, scale_in, scale_out
 from plans.operations import Operation
-from plans.operations_api import PLAN_ONLY_PARAMETER, Operating, OptionsSerializer, changes_of, columns_of, read_flag
+from plans.operations_api import PLAN_ONLY_PARAMETER, Operating, OptionsSerializer, changes_of, columns_of
 from watcher_site.api.bodies import read_attributes, read_body
-from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.paging import read_flag, refuse_unknown
 from watcher_site.api.patches import read_patch
 from watcher_site.refusals import Invalid
 

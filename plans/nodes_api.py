@@ -25,10 +25,9 @@ from plans.operations_api import (
     OptionsSerializer,
     changes_of,
     columns_of,
-    read_flag,
 )
 from watcher_site.api.bodies import read_body
-from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.paging import read_flag, refuse_unknown
 from watcher_site.api.patches import read_patch
 
 

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explain
-from cluster.models import Cluster, Node, Profile, Server
+from cluster.models import Cluster, Node, Profile, Server, Stack
 from cluster.named_records import lock
 from plans.models import ActionPlan
 from plans.proposals import propose
@@ -24,7 +24,7 @@ from watcher_site.history import record
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.schemas import find_violation
 
-Target = Cluster | Node | Server
+Target = Cluster | Node | Server | Stack
 SHOWN = 3
 NAMES = ("resource_id", "resource_name")
 
@@ -129,23 +129,34 @@ def plan_node_action(action_type: str, node: Node, asked: Asked, **inputs: Any) 
 
 
 def plan_cluster_action(action_type: str, cluster: Cluster, asked: Asked, **inputs: Any) -> Operation:
-    """Write the plan of one action on a cluster, and start it unless it is to be looked at.
+    """Write the plan of one action on a cluster, as `plan_action`."""
+    return plan_action(action_type, cluster, asked, timeout=cluster.timeout or None, **inputs)
 
-    In a plan to look at, the decision is made now, and its actions on nodes stand beside it. In one that starts, it is
+
+def plan_action(
+    action_type: str, thing: Target, asked: Asked, *, timeout: int | None = None, deed: str = "", **inputs: Any
+) -> Operation:
+    """Write the plan of one action that derives others, and start it unless it is to be looked at.
+
+    In a plan to look at, the decision is made now, and what it derives stands beside it. In one that starts, it is
     made when the action is executed; asked for it now is what would refuse it.
+
+    Args:
+        deed: what history calls it, where that does not follow from the type.
 
     Raises:
         Invalid: the message names the field and the rule.
         Conflict: a policy refuses, or it may not be done.
     """
-    parameters = parameters_of(action_type, cluster, inputs)
+    parameters = parameters_of(action_type, thing, inputs)
     context = ActionContext(str(uuid4()))
     derived = decide(installed(action_type)(parameters, context))
-    uuid, timeout = UUID(context.action_uuid), cluster.timeout or None
+    uuid = UUID(context.action_uuid)
     if not asked.plan_only:
-        return written(ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout), [], cluster, asked)
+        return written(ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout), [], thing, asked, deed)
     action = ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout, data=context.data)
-    return written(action, [replace(one, derived_from=uuid) for one in derived], cluster, asked)
+    others = [replace(one, derived_from=one.derived_from or uuid) for one in derived]
+    return written(action, others, thing, asked, deed)
 
 
 def decide(action: Any) -> list[ProposedAction]:
@@ -155,12 +166,14 @@ def decide(action: Any) -> list[ProposedAction]:
         raise Conflict(explain(refusal)) from refusal
 
 
-def written(action: ProposedAction, others: Sequence[ProposedAction], thing: Target, asked: Asked) -> Operation:
+def written(
+    action: ProposedAction, others: Sequence[ProposedAction], thing: Target, asked: Asked, deed: str = ""
+) -> Operation:
     """Write the plan of an action and of others beside it, and start it unless it is to be looked at."""
     made = propose([action, *others])
     kind, _, verb = action.action_type.lower().partition("_")
     inputs = {name: value for name, value in action.input_parameters.items() if name not in NAMES}
-    record(f"{kind}.{verb}", thing, details={"action_plan": made.uuid, "plan_only": asked.plan_only, **inputs})
+    record(deed or f"{kind}.{verb}", thing, details={"action_plan": made.uuid, "plan_only": asked.plan_only, **inputs})
     if not asked.plan_only:
         made.launch(asked.caller)
     return Operation(action.uuid, made.uuid, thing.uuid)

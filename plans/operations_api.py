@@ -16,7 +16,6 @@ from watcher_site.refusals import Invalid
 
 PLAN_ONLY = "whether the plan is only made, to look at it and to start it later"
 PLAN_ONLY_PARAMETER = OpenApiParameter("plan_only", bool, description=PLAN_ONLY)
-WORDS = {"true": True, "false": False}
 
 
 class OperationSerializer(serializers.Serializer[Any]):
@@ -70,18 +69,3 @@ def changes_of(before: dict[str, Any], patch: list[Step]) -> dict[str, Any]:
     if not changes:
         raise Invalid("Invalid input for field/attribute patch. It changes nothing.")
     return changes
-
-
-def read_flag(request: Request, name: str) -> bool:
-    """Return an argument of a query that is true or false; left out, it is false.
-
-    Raises:
-        Invalid: it is neither.
-    """
-    value = request.query_params.get(name, "false")
-    try:
-        return WORDS[value.lower()]
-    except KeyError:
-        raise Invalid(
-            f"Invalid input for field/attribute {name}. Value: '{value}'. It must be true or false."
-        ) from None

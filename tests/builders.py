@@ -18,6 +18,8 @@ from cluster.models import (
     Pool,
     Profile,
     Server,
+    Stack,
+    StackResource,
     StorageNode,
     Volume,
     VolumeAttachment,
@@ -116,6 +118,20 @@ def make_binding(cluster: Cluster, type: str, spec: Mapping[str, Any] | None = N
     policy = make_policy(f"{type} {Policy.objects.count()}", type, spec=spec or {})
     priority = plugins.load("POLICY_TYPES")[type].priority
     return PolicyBinding.objects.create(**{"cluster": cluster, "policy": policy, "priority": priority, **columns})
+
+
+def make_stack(name: str = "shop", holder: StackResource | None = None, **columns: Any) -> Stack:
+    """Make a stack, or, with a ``holder``, the one that is within this resource."""
+    columns = {"template": {"version": 1, "description": "", "resources": {}}, **columns}
+    if holder is None:
+        return Stack.objects.create(name=name, **columns)
+    stack = Stack.objects.create(name=name, root_id=holder.stack.root_key, parent_resource=holder, **columns)
+    StackResource.objects.filter(pk=holder.pk).update(physical_id=str(stack.uuid))
+    return stack
+
+
+def make_resource(stack: Stack, name: str = "web", **columns: Any) -> StackResource:
+    return StackResource.objects.create(stack=stack, name=name, **{"type": "server", **columns})
 
 
 def make_volume_type(name: str = "fast", **columns: Any) -> VolumeType:

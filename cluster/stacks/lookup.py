@@ -74,8 +74,13 @@ def find_resource(stack: Stack, identifier: str) -> StackResource:
     """
     found: StackResource | None = resources_called(stack, identifier).select_related("stack").first()
     if found is None:
-        raise NotFound(f"The Resource ({identifier}) could not be found in Stack {stack.name}.")
+        raise NotFound(missing_resource(stack, identifier))
     return found
+
+
+def missing_resource(stack: Stack, identifier: str) -> str:
+    """Return what is said of a resource that is not there, in the words that Heat's clients know."""
+    return f"The Resource ({identifier}) could not be found in Stack {stack.name}."
 
 
 def stacks_within(stack: Stack, depth: int) -> list[int]:

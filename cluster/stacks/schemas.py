@@ -1,5 +1,6 @@
 """What stands at each place of a stack's template, as JSON Schema; `cluster.stacks.templates` looks at the whole."""
 
+import re
 from typing import Any
 
 from cluster.models import StackResource
@@ -15,8 +16,9 @@ VERSION = 1
 # They stand in paths, where a first point would be lost.
 NAME = rf"^[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{NAME_LENGTH - 1}}}\Z"
 NAMES = f"1 to {NAME_LENGTH} letters, digits, _, - and ., and none of the last two at the beginning"
-STACK_NAME = rf"^[A-Za-z][A-Za-z0-9_.-]{{0,{NAME_LENGTH - 1}}}\Z"
+STACK_NAME = re.compile(rf"[A-Za-z][A-Za-z0-9_.-]{{0,{NAME_LENGTH - 1}}}")
 """As OpenStack's orchestration service has it."""
+STACK_NAMES = f"1 to {NAME_LENGTH} letters, digits, _, - and ., the first of them a letter"
 Type = StackResource.Type
 SIZE = {"type": "integer", "minimum": 0, "maximum": MOST_RESOURCES}
 

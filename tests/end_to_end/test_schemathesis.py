@@ -23,6 +23,7 @@ from schemathesis.specs.openapi.checks import (
 from actions.models import Action
 from audits.models import AuditTemplate
 from audits.plugins import synchronize
+from cluster.stacks.templates import normalise
 from plans.models import ActionPlan
 from tests.builders import (
     make_audit,
@@ -32,7 +33,9 @@ from tests.builders import (
     make_plan,
     make_policy,
     make_profile,
+    make_resource,
     make_server,
+    make_stack,
     make_strategy,
 )
 from watcher_site.api import versions
@@ -56,7 +59,14 @@ OPERATIONS = [
     for method in methods
 ]
 # Bodies that are accepted: those that are made up are almost always refused.
+TEMPLATE = {
+    "version": 1,
+    "description": "",
+    "resources": {"web": {"type": "server", "properties": {"flavor": "small"}}},
+}
 BODIES: dict[str, Any] = {
+    "/v1/stacks": {"name": "new", "template": TEMPLATE, "plan_only": True},
+    "/v1/stacks/{stack_name}/{identifier}": {"template": TEMPLATE},
     "/v1/audits": {"audit_type": "ONESHOT", "goal": "dummy", "strategy": "dummy", "parameters": {"para1": 2}},
     "/v1/audit_templates": {"name": "new", "goal": "dummy", "strategy": "dummy", "description": "😀"},
     "/v1/audits/{identifier}": [{"op": "replace", "path": "/state", "value": "CANCELLED"}],
@@ -80,6 +90,8 @@ BODIES: dict[str, Any] = {
     "/v1/action_plans/{identifier}": [{"op": "replace", "path": "/state", "value": "CANCELLED"}],
     "/v1/actions/{identifier}": [{"op": "replace", "path": "/state", "value": "SKIPPED"}],
 }
+# What else paths name.
+NAMES = {"stack_name": "shop", "resource": "web", "policy": "a policy"}
 # The same requests in each run: a fault that is found stays found.
 BOUNDS = settings(
     derandomize=True,
@@ -126,6 +138,7 @@ def rows() -> dict[str, str]:
         "nodes": str(make_member().uuid),
         "clusters": str(make_cluster("web", size=2).uuid),
         "servers": str(server.uuid),
+        "stacks": str(make_resource(make_stack("shop", template=normalise(TEMPLATE))).stack.uuid),
     }
 
 
@@ -146,12 +159,13 @@ def strategies(operation: Any, identifier: str) -> Iterator[tuple[Any, int]]:
 
     Most are for an object that is there: of those for one that is not, nearly all are answered alike.
     """
+    named = {"identifier": identifier, **{name: NAMES[name] for name in NAMES if f"{{{name}}}" in operation.path}}
     if operation.body and operation.path in BODIES:
-        yield operation.as_strategy(body=BODIES[operation.path], path_parameters={"identifier": identifier}), 10
+        yield operation.as_strategy(body=BODIES[operation.path], path_parameters=named), 10
     for mode in GenerationMode.POSITIVE, GenerationMode.NEGATIVE:
         yield operation.as_strategy(generation_mode=mode), 4 if operation.path_parameters else 10
         if operation.path_parameters:
-            yield operation.as_strategy(generation_mode=mode, path_parameters={"identifier": identifier}), 10
+            yield operation.as_strategy(generation_mode=mode, path_parameters=named), 10
 
 
 def ask(case: Any) -> None:

@@ -16,13 +16,14 @@ from actions.views import ActionList
 from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
 from audits.views import AuditList
 from cluster.api import ProfileView
-from cluster.models import Server
+from cluster.models import Server, Stack
 from cluster.policies_api import PolicyView
 from plans.api import ActionPlanView
 from plans.clusters_api import ClusterView
 from plans.models import ActionPlan
 from plans.nodes_api import NodeView
 from plans.servers_api import ServerView
+from plans.stacks_api import StackResourceView, StackView
 from plans.views import ActionPlanList
 from watcher_site.api.paging import Page, SortKey
 from watcher_site.api.services import ServiceView
@@ -42,6 +43,8 @@ VIEWS = [
     ScoringEngineView,
     ServerView,
     ServiceView,
+    StackResourceView,
+    StackView,
     StrategyView,
 ]
 # What is sorted by a column of another table is sorted by a join, or by what follows from several tables: no index
@@ -144,6 +147,12 @@ def test_a_choice_of_the_console_is_found_by_an_index(page: Any, name: str) -> N
 def test_servers_that_are_asked_for_by_what_they_are_are_found_by_an_index(column: str) -> None:
     plan = explain(Server.objects.order_by().filter(**{column: "x"}))
     assert re.search(rf"Index Cond: .*\b{column.rpartition('__')[2]}\b", plan), plan
+
+
+@pytest.mark.parametrize("column", ["name", "status", "project_id"])
+def test_stacks_that_are_asked_for_by_what_they_are_are_found_by_an_index(column: str) -> None:
+    plan = explain(Stack.objects.roots().order_by().filter(**{column: "x"}))
+    assert re.search(rf"Index Cond: .*\b{column}\b", plan), plan
 
 
 def test_the_plans_that_continue_one_are_found_by_an_index_deleted_or_not() -> None:

@@ -24,7 +24,7 @@ class Paths(EndpointEnumerator):
 
     def get_path_from_regex(self, path_regex: str) -> str:
         path = path_regex.removeprefix("^(?:v1/)?").removesuffix("/?$")
-        return "/v1/" + re.sub(r"\(\?P<identifier>.*\)\?(?=/|$)", "{identifier}", path)
+        return "/v1/" + re.sub(r"\(\?P<(\w+)>.*?\)(?:\(\?:\\\.json\)\?)?(?=/|$)", r"{\1}", path)
 
 
 def known(version: str) -> str:

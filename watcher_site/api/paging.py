@@ -9,10 +9,12 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import F, Model, Q, QuerySet
 from django.http import QueryDict
+from rest_framework.request import Request
 
 from watcher_site.refusals import Invalid, NotFound
 
 DIRECTIONS = ("asc", "desc")
+WORDS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,21 @@ def read_limit(value: str | None) -> int:
     if sign == "-" or limit == 0:
         raise Invalid("Limit must be positive")
     return min(limit, settings.API_MAX_LIMIT)
+
+
+def read_flag(request: Request, name: str) -> bool:
+    """Return an argument of a query that is true or false; left out, it is false.
+
+    Raises:
+        Invalid: it is neither.
+    """
+    value = request.query_params.get(name, "false")
+    try:
+        return WORDS[value.lower()]
+    except KeyError:
+        raise Invalid(
+            f"Invalid input for field/attribute {name}. Value: '{value}'. It must be true or false."
+        ) from None
 
 
 def read_uuid(value: str, field: str) -> UUID:

@@ -6,7 +6,15 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 
-VERBS = {"GET": "view", "HEAD": "view", "OPTIONS": "view", "POST": "add", "PATCH": "change", "DELETE": "delete"}
+VERBS = {
+    "GET": "view",
+    "HEAD": "view",
+    "OPTIONS": "view",
+    "POST": "add",
+    "PUT": "change",
+    "PATCH": "change",
+    "DELETE": "delete",
+}
 
 
 class ModelPermission(IsAuthenticated):

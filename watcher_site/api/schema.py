@@ -1,5 +1,6 @@
 """The OpenAPI description of each operation, from what its view and its serializers declare."""
 
+import re
 from typing import Any, Final
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -125,16 +126,13 @@ class ResourceSchema(AutoSchema):
         return [*self.path_parameters(), *self.header_parameters(), *self.query_parameters(), *response_headers()]
 
     def path_parameters(self) -> list[OpenApiParameter]:
-        if "{identifier}" not in self.path:
-            return []
         since = self.view.identifiers_since
         identifiers = [name for name in self.view.identifiers if self.version >= since.get(name, versions.MINIMUM)]
         kind = OpenApiTypes.UUID if identifiers == ["uuid"] else OpenApiTypes.STR
         words = " or ".join(identifiers)
         return [
             OpenApiParameter(name, kind, OpenApiParameter.PATH, description=words)
-            for name in ("identifier", "policy")
-            if f"{{{name}}}" in self.path
+            for name in re.findall(r"\{(\w+)\}", self.path)
         ]
 
     def header_parameters(self) -> list[OpenApiParameter]:

@@ -19,10 +19,14 @@ from plans.bindings_api import BindingView
 from plans.clusters_api import OPERATIONS, ClusterView
 from plans.nodes_api import NodeView
 from plans.servers_api import ServerView
+from plans.stacks_api import StackResourceView, StackView
 from watcher_site.api.services import ServiceView
 
 CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
 POLICY = r"(?P<policy>[^/]+?)(?:\.json)?"
+# Names of stacks and of their resources have points, and may end in .json.
+NAME = r"(?P<identifier>(?!detail/?$)[^/]+?)"
+STACK = r"stacks/(?P<stack_name>[^/]+?)/(?P<identifier>[^/]+?)"
 IDENTIFIER = r"(?P<identifier>(?!detail/?$)[^/]+?)(?:\.json)?"
 
 
@@ -80,6 +84,12 @@ urlpatterns = [
     *read("servers", ServerView, {"delete": "destroy"}, post="create"),
     route(f"servers/{IDENTIFIER}/action", ServerView, "servers-action", post="act"),
     route(f"servers/{IDENTIFIER}/health", ServerView, "servers-health", get="show_health", patch="mark"),
+    route(f"stacks/{NAME}", StackView, "stacks-item", get="look_up"),
+    route(STACK, StackView, "stacks-stack", get="retrieve", put="update", delete="destroy"),
+    route(f"{STACK}/template", StackView, "stacks-template", get="template"),
+    route(f"{STACK}/resources", StackResourceView, "stacks-resources", get="detailed_list"),
+    route(rf"{STACK}/resources/(?P<resource>[^/]+?)", StackResourceView, "stacks-resource", get="retrieve"),
+    *read("stacks", StackView, post="create")[1:],
     route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
 ]

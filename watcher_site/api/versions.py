@@ -32,7 +32,10 @@ HISTORY: dict[Version, str] = {
     (1, 9): "Nothing yet: kept for the faults of events.",
     (1, 10): "Servers that wait for room are PENDING; before, they read ERROR.",
     (1, 11): (
-        "`PATCH /v1/servers/{id}/health` says that a server is unhealthy, or takes that back, and servers have an"
+        "`/v1/stacks`: named trees of servers, of groups of them and of stacks within, created, updated and deleted by"
+        " plans as a template says; `/v1/stacks/{name}/{id}/resources` tell what is in them. People without rights on"
+        " all stacks see and handle those of their projects."
+        " `PATCH /v1/servers/{id}/health` says that a server is unhealthy, or takes that back, and servers have an"
         " `unhealthy_reason`; nodes have both with 1.12."
     ),
     EXTENDED: (

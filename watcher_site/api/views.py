@@ -148,9 +148,11 @@ class ResourceView(ViewSetMixin, VersionedView):
         collection = self.serializer_class.Meta.collection
         answer: dict[str, Any] = {collection: rows}
         if len(rows) == page.limit:
-            path = f"{self.host()}/v1/{collection}{'/detail' if detailed else ''}"
-            answer["next"] = page.next_link(path, rows[-1].get("uuid") or rows[-1]["id"])
+            answer["next"] = page.next_link(self.address_of_list(detailed), rows[-1].get("uuid") or rows[-1]["id"])
         return answer
+
+    def address_of_list(self, detailed: bool) -> str:
+        return f"{self.host()}/v1/{self.serializer_class.Meta.collection}{'/detail' if detailed else ''}"
 
     def place(self, page: Page) -> Sequence[Any] | None:
         if page.marker is None:
