@@ -15,11 +15,12 @@ from audits.models import Audit
 from audits.models import Strategy as StrategyRow
 from audits.narrowing import narrow
 from audits.notifications import PLANNER_PHASE, STRATEGY_PHASE, tell, telling
-from audits.occupied import mark_occupied
+from audits.occupied import find_occupied, mark_occupied
 from audits.parameters import complete
 from audits.planner import PLANNERS
-from audits.strategies.base import CLUSTERS, COMPUTE, STORAGE, Solution, Strategy
+from audits.strategies.base import CLUSTERS, COMPUTE, HEALTH, STORAGE, Solution, Strategy
 from cluster.drivers.base import CloudError
+from cluster.health_snapshot import load_health
 from cluster.member_snapshot import load_clusters
 from cluster.snapshot import ClusterSnapshot
 from cluster.synchronizing import synchronize
@@ -88,6 +89,8 @@ def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
     if CLUSTERS in models:
         cluster.clusters = load_clusters()
         mark_occupied(cluster.clusters)
+    if HEALTH in models:
+        cluster.health = load_health(find_occupied())
     return cluster
 
 

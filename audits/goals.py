@@ -187,6 +187,23 @@ CLUSTER_HEALTH = GoalDefinition(
     ),
 )
 
+STACK_HEALTH = GoalDefinition(
+    "stack_health",
+    "Stack Health",
+    (
+        count("unhealthy_resources_count", "How many resources, servers and nodes are not well."),
+        count("replaced_resources_count", "How many of them are to be replaced, rebuilt or recovered."),
+    ),
+    (
+        Ratio(
+            "replaced_resources_ratio",
+            "The share of what is not well that is to be put right.",
+            "replaced_resources_count",
+            "unhealthy_resources_count",
+        ),
+    ),
+)
+
 GOALS = {
     goal.name: goal
     for goal in (
@@ -199,6 +216,7 @@ GOALS = {
         GoalDefinition("noisy_neighbor", "Noisy Neighbor"),
         GoalDefinition("saving_energy", "Saving Energy"),
         SERVER_CONSOLIDATION,
+        STACK_HEALTH,
         GoalDefinition("thermal_optimization", "Thermal Optimization"),
         GoalDefinition("unclassified", "Unclassified"),
         WORKLOAD_BALANCING,

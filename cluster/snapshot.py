@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 from uuid import UUID
 
+from cluster.health_snapshot import HealthSnapshot
 from cluster.member_snapshot import NodeClusterSnapshot
 from cluster.models import ComputeNode, HostAggregate, Server
 from cluster.models.compute import DEFAULT_ZONE
@@ -123,6 +124,7 @@ class ClusterSnapshot:
     storage: StorageSnapshot = field(default_factory=StorageSnapshot)
     measurements: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     clusters: Sequence[NodeClusterSnapshot] = ()
+    health: HealthSnapshot = field(default_factory=HealthSnapshot)
     waiting: list[ServerSnapshot] = field(default_factory=list)
 
     def of_server(self, name: str, server: ServerSnapshot) -> float | None:

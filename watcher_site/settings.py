@@ -444,6 +444,7 @@ STRATEGIES = read_list(
         "audits.strategies.uniform_airflow.UniformAirflow",
         "audits.strategies.cluster_recovery.ClusterRecovery",
         "audits.strategies.make_room.MakeRoom",
+        "audits.strategies.replace_unhealthy.ReplaceUnhealthy",
     ],
 )
 SCORING_ENGINES = read_list(

@@ -14,7 +14,7 @@ from cluster.snapshot import ClusterSnapshot
 from watcher_site.refusals import Invalid
 
 # The cluster models that a strategy may need.
-COMPUTE, STORAGE, CLUSTERS = "compute", "storage", "clusters"
+COMPUTE, STORAGE, CLUSTERS, HEALTH = "compute", "storage", "clusters", "health"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,8 @@ class Strategy(ABC):
     def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the cluster models that it looks at, given these parameters. An audit fails where one is empty.
 
-        That there are no clusters of nodes is no failure: there is nothing to do then.
+        That there are no clusters of nodes, or that nothing was marked unhealthy, is no failure: there is nothing to
+        do then.
         """
         return (COMPUTE,)
 

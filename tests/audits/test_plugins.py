@@ -62,6 +62,7 @@ def test_all_goals_stand_in_a_migrated_database() -> None:
         "noisy_neighbor",
         "saving_energy",
         "server_consolidation",
+        "stack_health",
         "thermal_optimization",
         "unclassified",
         "workload_balancing",
@@ -76,6 +77,7 @@ def test_the_installed_strategies_stand_in_a_migrated_database_with_their_goals(
         "airflow_optimization": {"uniform_airflow"},
         "capacity": {"make_room"},
         "cluster_health": {"cluster_recovery"},
+        "stack_health": {"replace_unhealthy"},
         "cluster_maintaining": {"host_maintenance"},
         "dummy": {"dummy", "dummy_with_resize", "dummy_with_scorer"},
         "hardware_maintenance": {"zone_migration"},
@@ -228,4 +230,4 @@ def test_processes_that_synchronize_at_once_make_each_row_once() -> None:
     ScoringEngine.objects.all().delete()
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(synchronize_in_a_thread, range(8)))
-    assert (Goal.objects.count(), Strategy.objects.count(), ScoringEngine.objects.count()) == (12, 18, 4)
+    assert (Goal.objects.count(), Strategy.objects.count(), ScoringEngine.objects.count()) == (13, 19, 4)

@@ -1,0 +1,126 @@
+"""What people marked unhealthy is put right: resources of stacks, servers, and nodes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from audits.strategies.base import HEALTH, Solution, Strategy
+from cluster.health_snapshot import StackHealth, UnhealthyPart
+from cluster.models import Server, StackStatus
+from cluster.models.stacks import IN_PROGRESS
+from cluster.snapshot import ClusterSnapshot
+from watcher_site.refusals import Invalid
+
+CAN_BE_REBUILT = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})
+
+
+class ReplaceUnhealthy(Strategy):
+    """A mark leads to a plan to look at, prune and start (seed 1): one action for each thing that was marked.
+
+    A resource is replaced after those that it depends on. A stack that was marked itself is updated as a whole: then
+    all its resources are replaced. What something else is to be done to is left alone until the next time.
+    """
+
+    name = "replace_unhealthy"
+    display_name = "Replace what is unhealthy"
+    goal = "stack_health"
+    planner = "explicit"
+    distinguished_by = ("stacks",)
+    schema = {
+        "type": "object",
+        "properties": {
+            "stacks": {
+                "description": "UUIDs or names of the root stacks to look at; without it all, servers and nodes too",
+                "type": "array",
+                "items": {"type": "string", "minLength": 1},
+                "minItems": 1,
+                "uniqueItems": True,
+            },
+            "replace_failed": {
+                "description": "replace servers of stacks, too, that nobody marked, but that failed otherwise",
+                "type": "boolean",
+                "default": False,
+            },
+            "rebuild_servers": {
+                "description": "rebuild marked servers that belong to no stack: what is on their disks is lost",
+                "type": "boolean",
+                "default": True,
+            },
+            "recover_nodes": {
+                "description": "recover marked nodes, of clusters or alone",
+                "type": "boolean",
+                "default": True,
+            },
+        },
+    }
+
+    def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        return (HEALTH,)
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        solution, health = Solution(), cluster.health
+        wanted = parameters.get("stacks")
+        unhealthy = 0
+        for stack in choose(health.stacks, wanted):
+            unhealthy += put_right(solution, stack, parameters["replace_failed"])
+        if wanted is None and parameters["rebuild_servers"]:
+            unhealthy += len(health.servers)
+            rebuild(solution, health.servers)
+        if wanted is None and parameters["recover_nodes"]:
+            unhealthy += len(health.nodes)
+            act_on_each(solution, "NODE_RECOVER", health.nodes)
+        solution.indicators = {
+            "unhealthy_resources_count": unhealthy,
+            "replaced_resources_count": len(solution.actions),
+        }
+        return solution
+
+
+def choose(stacks: Sequence[StackHealth], wanted: Sequence[str] | None) -> Sequence[StackHealth]:
+    """Return those of these UUIDs or names, or all. Raises: `Invalid`, where there is none of one of them."""
+    if wanted is None:
+        return stacks
+    known = {identifier for stack in stacks for identifier in (str(stack.uuid), stack.name)}
+    if strays := [identifier for identifier in wanted if identifier not in known]:
+        raise Invalid(f"stacks: there is no stack {strays[0]}.")
+    return [stack for stack in stacks if {str(stack.uuid), stack.name}.intersection(wanted)]
+
+
+def put_right(solution: Solution, stack: StackHealth, replace_failed: bool) -> int:
+    """Add what is to be done about one stack, and return how much in it is not well."""
+    if stack.is_marked:
+        if not stack.is_occupied:
+            solution.add("update_stack", {"resource_name": stack.name}, resource_id=str(stack.uuid))
+        return 1
+    parts = [*stack.marked, *(stack.broken if replace_failed else ())]
+    if stack.status not in (*IN_PROGRESS, StackStatus.DELETE_FAILED):
+        replace([part for part in parts if not part.is_occupied], solution)
+    return len(parts)
+
+
+def replace(parts: Sequence[UnhealthyPart], solution: Solution) -> None:
+    """Add the replacement of each, after those of others that it depends on."""
+    waiting = {part.uuid: part for part in parts}
+    places: dict[UUID, int] = {}
+
+    def add(part: UnhealthyPart) -> None:
+        for uuid in part.depends_on:
+            if uuid in waiting:
+                add(waiting.pop(uuid))
+        after = [places[uuid] for uuid in part.depends_on if uuid in places]
+        inputs = {"resource_name": part.name, "expected_status": part.status}
+        places[part.uuid] = len(solution.actions)
+        solution.add("replace_resource", inputs, resource_id=str(part.uuid), after=after)
+
+    while waiting:
+        add(waiting.pop(next(iter(waiting))))
+
+
+def rebuild(solution: Solution, servers: Sequence[UnhealthyPart]) -> None:
+    act_on_each(solution, "rebuild", [server for server in servers if server.status in CAN_BE_REBUILT])
+
+
+def act_on_each(solution: Solution, action_type: str, parts: Sequence[UnhealthyPart]) -> None:
+    for part in parts:
+        if not part.is_occupied:
+            solution.add(action_type, {"resource_name": part.name}, resource_id=str(part.uuid))
