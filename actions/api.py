@@ -59,6 +59,7 @@ class ActionView(ActionLookup, ResourceView):
     bodies = {"signal": SignalSerializer}
     answers = {"signal": (202, ActionSerializer)}
     actions_since = {"partial_update": (1, 5), "signal": EXTENDED}
+    deeds_by_state = {"SKIPPED": "action.skip", "PENDING": "action.restore"}
     example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}
 
     def filter_action_plan_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:

@@ -129,6 +129,7 @@ class SkipAction(ReasonVerb):
 
 class ChangeReason(ReasonVerb):
     verb = "change the reason"
+    deed = "action.update"
     form_class = NewReasonForm
 
     def perform(self, record: Action) -> str:

@@ -9,11 +9,12 @@ from django.utils import timezone
 
 from audits.creation import check_times, checked_name, merge_parameters, save_named
 from audits.models import Audit, is_continuous, is_event
-from audits.schedule import check_period, read_interval, read_time
+from audits.schedule import check_period, read_interval
 from watcher_site.api.patches import Step, apply_patch, cannot_apply
 from watcher_site.history import differences, entries_of
-from watcher_site.refusals import Invalid, NotFound
+from watcher_site.refusals import Invalid, NotFound, WrongState
 from watcher_site.state import TransitionNotAllowed
+from watcher_site.times import read_time
 
 State = Audit.State
 # What else an audit has comes from its template, or belongs to the decision engine.
@@ -70,7 +71,7 @@ def change_state(audit: Audit, patch: list[Step], asked: Any) -> None:
         else:
             raise TransitionNotAllowed
     except TransitionNotAllowed:
-        raise cannot_apply(patch, f"State transition not allowed: ({before} -> {asked})") from None
+        raise cannot_apply(patch, f"State transition not allowed: ({before} -> {asked})", WrongState) from None
 
 
 def write(audit: Audit, changes: dict[str, Any], now: datetime, details: Mapping[str, Any]) -> None:
@@ -134,5 +135,5 @@ def trigger_audit(audit: Audit) -> None:
     try:
         audit.trigger(timezone.now())
     except TransitionNotAllowed:
-        raise Invalid(f"Audit state {audit.state} is disallowed.") from None
+        raise WrongState(f"Audit state {audit.state} is disallowed.") from None
     audit.save_state(*entries_of("audit.trigger", audit))

@@ -14,13 +14,14 @@ from django.utils import timezone
 from audits.lookups import goal_named, strategy_named
 from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
 from audits.parameters import complete_for
-from audits.schedule import Schedule, check_period, read_interval, read_time
+from audits.schedule import Schedule, check_period, read_interval
 from audits.scope import check_scope
 from watcher_site import history
 from watcher_site.notifications.kinds import CREATE, UPDATE
 from watcher_site.notifications.outbox import announce
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.storable import require_storable
+from watcher_site.times import read_time
 
 
 def create_audit(

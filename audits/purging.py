@@ -13,6 +13,8 @@ from actions.models import Action, ActionEvent, ActionParent
 from audits.models import Audit, AuditTemplate, Goal, Strategy
 from cluster.purging import refers, removable
 from plans.models import ActionPlan, EfficacyIndicator
+from watcher_site.models import HistoryEntry
+from watcher_site.models.history import HistoryQuerySet
 from watcher_site.refusals import Invalid
 
 # Plans, or other rows, a transaction: none holds its locks for long.
@@ -86,6 +88,10 @@ class Purge:
         """Return what goes of clusters: nothing, where one goal was named."""
         return removable(self.cutoff) if self.goal is None else {}
 
+    def history(self) -> HistoryQuerySet:
+        """Return what goes of history, by an age of its own: nothing, where one goal was named."""
+        return HistoryEntry.objects.expired() if self.goal is None else HistoryEntry.objects.none()
+
     def count(self) -> dict[str, int]:
         """Return how many rows of each kind would go, in a fixed number of queries."""
         return {
@@ -96,6 +102,7 @@ class Purge:
             "Action Plans": self.plans().count(),
             "Actions": Action.objects.filter(action_plan__in=self.plans().values("pk")).count(),
             **{name: rows.count() for name, rows in self.clusters().items()},
+            "History": self.history().count(),
         }
 
     def remove(self, most: int | None = None) -> int:
@@ -110,7 +117,14 @@ class Purge:
             removed += remove_plans(chosen)
             if len(chosen) < len(keys):
                 return removed
-        others = (self.audits(), self.audit_templates(), self.strategies(), self.goals(), *self.clusters().values())
+        others = (
+            self.audits(),
+            self.audit_templates(),
+            self.strategies(),
+            self.goals(),
+            *self.clusters().values(),
+            self.history(),
+        )
         for rows in others:
             for keys in batches(rows):
                 chosen = keys[: int(min(left - removed, len(keys)))]

@@ -71,6 +71,7 @@ class NewAudit(KeepsForm, View):
     """The form of a new audit; to htmx, what follows from the goal and strategy that were just chosen."""
 
     permission_required = "audits.add_audit"
+    deed = "audit.create"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -84,11 +85,20 @@ class NewAudit(KeepsForm, View):
             form = draw_anew(request, str(htmx.trigger_name))
             return render(request, "audits/_choices.html", {"form": form})
         form = AuditForm(request.POST, url=request.path)
-        audit = make_audit(form) if form.is_valid() else None
+        audit = self.make(form) if form.is_valid() else None
         if audit is None:
             return render(request, "audits/audit_form.html", {"form": form})
         messages.success(request, CREATED[audit.audit_type])
         return redirect("audits:detail", uuid=audit.uuid)
+
+    def make(self, form: AuditForm) -> Audit | None:
+        """Make the audit that the form describes, or put why not beside the form."""
+        try:
+            return make_audit(form)
+        except Refused as refusal:
+            self.note(refusal, form.cleaned_data["name"])
+            form.add_error(blamed_field(form, str(refusal)), str(refusal))
+            return None
 
 
 def draw_anew(request: HttpRequest, trigger: str) -> AuditForm:
@@ -98,26 +108,22 @@ def draw_anew(request: HttpRequest, trigger: str) -> AuditForm:
     return AuditForm(initial=initial, url=request.path, drawn=drawn)
 
 
-def make_audit(form: AuditForm) -> Audit | None:
-    """Make the audit that the form describes, or put why not beside the form."""
+def make_audit(form: AuditForm) -> Audit:
+    """Make the audit that the form describes. Raises: as `create_audit`."""
     wanted = form.cleaned_data
-    try:
-        return create_audit(
-            audit_type=wanted["audit_type"],
-            interval=wanted.get("interval"),
-            start_time=wanted.get("start_time"),
-            end_time=wanted.get("end_time"),
-            goal=wanted["goal"].name,
-            strategy=wanted["strategy"].name if wanted["strategy"] else None,
-            name=wanted["name"] or None,
-            parameters=wanted["parameters"],
-            scope=wanted["scope"],
-            auto_trigger=wanted["auto_trigger"],
-            force=wanted["force"],
-        )
-    except Refused as refusal:
-        form.add_error(blamed_field(form, str(refusal)), str(refusal))
-        return None
+    return create_audit(
+        audit_type=wanted["audit_type"],
+        interval=wanted.get("interval"),
+        start_time=wanted.get("start_time"),
+        end_time=wanted.get("end_time"),
+        goal=wanted["goal"].name,
+        strategy=wanted["strategy"].name if wanted["strategy"] else None,
+        name=wanted["name"] or None,
+        parameters=wanted["parameters"],
+        scope=wanted["scope"],
+        auto_trigger=wanted["auto_trigger"],
+        force=wanted["force"],
+    )
 
 
 def blamed_field(form: AuditForm, refusal: str) -> str | None:

@@ -18,6 +18,7 @@ class WebhookView(NamedLookup, ResourceView):
     policy = "webhook"
     permissions_required = {"trigger": "audits.trigger_audit"}
     bodies = {"trigger": OpenApiTypes.OBJECT}
+    deeds = {"trigger": "audit.trigger"}
     answers = {"trigger": (202, None)}
 
     def trigger(self, request: Request, identifier: str) -> Response:

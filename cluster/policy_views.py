@@ -77,6 +77,7 @@ class PolicyForm(forms.Form):
 
 class NewPolicy(KeepsForm, View):
     permission_required = "cluster.add_policy"
+    deed = "policy.create"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -84,27 +85,27 @@ class NewPolicy(KeepsForm, View):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = PolicyForm(request.POST)
-        made = make_policy(form) if form.is_valid() else None
+        made = self.make(form) if form.is_valid() else None
         if made is None:
             return self.show(form)
         messages.success(request, "Created. Clusters keep to it once it is attached to them.")
         return redirect("cluster:policy", uuid=made.uuid)
 
+    def make(self, form: PolicyForm) -> Policy | None:
+        """Make the policy that the form describes, or put why not beside the form."""
+        wanted = form.cleaned_data
+        try:
+            return create_policy(wanted["name"], wanted["type"], wanted["spec"])
+        except Refused as refusal:
+            self.note(refusal, wanted["name"])
+            name, _, words = str(refusal).partition(": ")
+            form.add_error(name if name in form.fields else None, words if name in form.fields else str(refusal))
+            return None
+
     def show(self, form: PolicyForm) -> HttpResponse:
         installed = plugins.load("POLICY_TYPES").values()
         types = [(one.name, one.description, json.dumps(one.schema, indent=2)) for one in installed]
         return render(self.request, "cluster/policy_form.html", {"form": form, "types": types})
-
-
-def make_policy(form: PolicyForm) -> Policy | None:
-    """Make the policy that the form describes, or put why not beside the form."""
-    wanted = form.cleaned_data
-    try:
-        return create_policy(wanted["name"], wanted["type"], wanted["spec"])
-    except Refused as refusal:
-        name, _, words = str(refusal).partition(": ")
-        form.add_error(name if name in form.fields else None, words if name in form.fields else str(refusal))
-        return None
 
 
 class DeletePolicy(Verb):

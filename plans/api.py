@@ -28,7 +28,7 @@ from watcher_site.api.patches import Step, cannot_apply, divide, read_patch
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.calling import caller_of
-from watcher_site.refusals import Invalid
+from watcher_site.refusals import Invalid, WrongState
 
 State = ActionPlan.State
 # What a person may patch a plan's state to.
@@ -84,6 +84,11 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
     arguments = {"preflight": PREFLIGHT_PARAMETERS}
     judging = frozenset({"preflight"})
     policy_actions = ResourceView.policy_actions | {"continue_plan": "continue"}
+    deeds_by_state = {
+        "PENDING": "action_plan.start",
+        "CANCELLED": "action_plan.cancel",
+        "CANCELLING": "action_plan.cancel",
+    }
     example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
 
     def filter_audit_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
@@ -174,5 +179,5 @@ def read_state(patch: list[Step], plan: ActionPlan) -> State:
     if asked not in State.values:
         raise Invalid(f"Invalid state: {asked}")
     if (plan.state, asked) not in PATCHES:
-        raise cannot_apply(patch, f"State transition not allowed: ({plan.state} -> {asked})")
+        raise cannot_apply(patch, f"State transition not allowed: ({plan.state} -> {asked})", WrongState)
     return State(asked)

@@ -42,6 +42,11 @@ class BindingView(Operating, ResourceView):
         "of_cluster": (200, BindingsSerializer),
         **dict.fromkeys(("create", "partial_update", "destroy"), (202, ClusterOperationSerializer)),
     }
+    deeds = {
+        "create": "cluster.attach_policy",
+        "partial_update": "cluster.update_policy",
+        "destroy": "cluster.detach_policy",
+    }
     example_step = {"op": "replace", "path": "/enabled", "value": False}
 
     def of_cluster(self, request: Request, identifier: str) -> Response:

@@ -87,6 +87,7 @@ def unfinished_holders(cluster: Cluster) -> QuerySet[Action]:
 
 
 class NewCluster(KeepsForm, View):
+    deed = "cluster.create"
     permission_required = "cluster.add_cluster"
     http_method_names = ["get", "post"]
 
@@ -115,5 +116,6 @@ class NewCluster(KeepsForm, View):
         try:
             return create_cluster(**form.inputs, asked=asked)
         except Refused as refusal:
+            self.note(refusal, form.inputs["name"])
             form.blame(str(refusal))
             return None

@@ -59,6 +59,7 @@ class OperationVerb(KeepsForm, Verb):
             messages.success(request, self.perform(record))
         except Refused as refusal:
             form.blame(str(refusal))
+            self.note(refusal, record)
             return self.show(record, form)
         return redirect(self.where_to(record, True))
 
@@ -121,6 +122,7 @@ class Recover(ClusterVerb):
 
 
 class Change(ClusterVerb):
+    deed = "cluster.update"
     permission_required = "cluster.change_cluster"
     verb, question = "change", "Change the cluster?"
     form_class, operate = ChangeForm, update_cluster
@@ -134,6 +136,7 @@ class Delete(ClusterVerb):
 
 
 class Attach(ClusterVerb):
+    deed = "cluster.attach_policy"
     permission_required = ("cluster.add_policybinding", "cluster.view_policy")
     verb, question = "attach", "Which policy is the cluster to have?"
     form_class, operate = AttachForm, attach_policy
@@ -158,6 +161,7 @@ class BindingVerb(OperationVerb):
 
 
 class Detach(BindingVerb):
+    deed = "cluster.detach_policy"
     permission_required = "cluster.delete_policybinding"
     verb, question = "detach", "Detach the policy?"
     consequence = "The cluster is no longer asked to keep to it."
@@ -165,6 +169,7 @@ class Detach(BindingVerb):
 
 
 class Enable(BindingVerb):
+    deed = "cluster.update_policy"
     permission_required = "cluster.change_policybinding"
     verb, question = "enable", "Enable the policy?"
     operate = update_policy

@@ -65,6 +65,11 @@ class ClusterView(Operating, ClusterReading):
     permissions_required = dict.fromkeys((*OPERATIONS, "act"), "cluster.operate_cluster")
     example_step = {"op": "replace", "path": "/name", "value": "web servers"}
 
+    def deed(self) -> str:
+        body = self.document()
+        asked = next(iter(body), None) if self.action == "act" and isinstance(body, dict) else None
+        return f"cluster.{asked}" if asked in OPERATIONS else super().deed()
+
     def create(self, request: Request) -> Response:
         """Make a cluster, and have its nodes created by an action."""
         attributes = read_body(request, NewClusterSerializer, ClusterSerializer._declared_fields)

@@ -11,7 +11,7 @@ from watcher_site.api.bodies import read_body, refuse_later
 from watcher_site.api.versions import EXTENDED, Version, used_by
 from watcher_site.api.windows import WindowField
 from watcher_site.calling import caller_of
-from watcher_site.refusals import Invalid
+from watcher_site.refusals import WrongState
 from watcher_site.state import TransitionNotAllowed
 
 SCHEDULE_FIELDS = ("start_at", "zone", "window", "opens_at", "closes_at")
@@ -50,7 +50,7 @@ class Scheduling:
             else:
                 plan.launch(caller_of(request))
         except TransitionNotAllowed as problem:
-            raise Invalid(f"Couldn't start when state is '{plan.state}'.") from problem
+            raise WrongState(f"Couldn't start when state is '{plan.state}'.") from problem
         return Response(self.show(plan))
 
     def schedule(self: Any, request: Request, identifier: str) -> Response:

@@ -22,6 +22,7 @@ from watcher_site.schemas import Draft202012Validator, find_violation
 from watcher_site.storable import require_storable
 
 REBUILD, RESET = "rebuild", "os-resetState"
+DEEDS = {REBUILD: "server.rebuild", RESET: "server.reset_state"}
 RESET_RIGHT = "cluster.reset_server"
 ACTIONS = {
     REBUILD: Draft202012Validator(
@@ -86,6 +87,11 @@ class ServerView(Marking, ServerReading):
     answers = {"create": (202, ServerSerializer), "act": (202, ServerAnswerSerializer), **Marking.mark_answers}
     actions_since = Marking.mark_versions
     permissions_required = {"act": "cluster.change_server", "mark": "cluster.mark_server"}
+
+    def deed(self) -> str:
+        body = self.document()
+        asked = next(iter(body), "") if isinstance(body, dict) else ""
+        return DEEDS.get(asked, super().deed()) if self.action == "act" else super().deed()
 
     def create(self, request: Request) -> Response:
         """Ask for a server: a host is found for it by an action."""

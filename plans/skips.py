@@ -58,6 +58,7 @@ class Skip(KeepsForm, Verb):
         try:
             messages.success(request, self.perform(plan))
         except (Refused, ConcurrentTransition) as refusal:
+            self.note(refusal, plan)
             return self.ask(plan, refusal)
         return redirect(self.where_to(plan, True))
 

@@ -9,6 +9,7 @@ from plans.views import ActionPlanVerb
 
 
 class PlanSignalVerb(ActionPlanVerb):
+    deed = "action_plan.signal"
     permission_required = "actions.signal_action"
     signal: ClassVar[Action.Signal]
     told: ClassVar[str]

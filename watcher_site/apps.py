@@ -24,7 +24,9 @@ class WatcherSiteConfig(SiteApp):
     def ready(self) -> None:
         from watcher_site import checks  # noqa: F401 (registers them)
         from watcher_site.groups import grant_permissions
+        from watcher_site.history import logins
         from watcher_site.timestamps import load_timestamps
 
+        logins.connect()
         post_migrate.connect(grant_permissions, dispatch_uid="watcher_site.groups")
         connection_created.connect(load_timestamps, dispatch_uid="watcher_site.timestamps")

@@ -2,14 +2,16 @@
 
 import getpass
 import sys
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError
 
 from watcher_site.calling import CallingContext, on_behalf_of
 from watcher_site.command_line import BAD_INPUT, OUT_OF_ORDER, one_line
+from watcher_site.history.refusals import is_told, record_refusal, words
 from watcher_site.refusals import Refused
 
 
@@ -50,6 +52,11 @@ class Command(BaseCommand):
         parser.called_from_command_line = False
         return parser
 
+    def note(self, refusal: Refused, person: str) -> None:
+        """Have history tell that the command was refused, if there is a database that can hold it."""
+        with suppress(DatabaseError), on_behalf_of(partial(caller, person)):
+            record_refusal(f"command.{type(self).__module__.rpartition('.')[2]}", None, words(refusal))
+
     def run_from_argv(self, argv: list[str]) -> None:
         try:
             super().run_from_argv(argv)
@@ -65,6 +72,8 @@ class Command(BaseCommand):
             with on_behalf_of(partial(caller, person) if self.acts_for_person else None):
                 return super().execute(*args, **options)
         except Refused as refusal:
+            if is_told(refusal) and self.acts_for_person:
+                self.note(refusal, person)
             if self._called_from_command_line and not options["traceback"]:
                 self.stderr.write(f"{self.refusal_prefix}{one_line(refusal)}")
                 sys.exit(BAD_INPUT)

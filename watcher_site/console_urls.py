@@ -12,6 +12,7 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("audits/", include("audits.urls")),
     path("plans/", include("plans.urls")),
+    path("history/", include("watcher_site.history.urls")),
     path("actions/", include("actions.urls")),
     path("clusters/", include("plans.cluster_urls")),
     path("marks/", include("plans.mark_urls")),

@@ -20,6 +20,7 @@ PAGES = {
     "cluster.Node": "cluster:member",
     "cluster.Cluster": "clusters:detail",
     "cluster.Policy": "cluster:policy",
+    "cluster.Profile": "cluster:profile",
 }
 IDENTIFIER = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 

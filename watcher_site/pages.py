@@ -1,5 +1,6 @@
 """What the pages of every app share: who may see them, lists, single records, and buttons that change something."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from django_filters.views import FilterView
 from django_htmx.http import HttpResponseClientRefresh
 from django_tables2 import SingleTableMixin
 
+from watcher_site.history.refusals import is_told, record_refusal, words
 from watcher_site.refusals import Conflict, Invalid, Refused
 from watcher_site.state import ConcurrentTransition, TransitionNotAllowed
 from watcher_site.templatetags.console import ago
@@ -25,11 +27,22 @@ class Page(PermissionRequiredMixin):
 
     request: HttpRequest
 
+    deed: ClassVar[str] = ""
+    """What history calls that which is done here; left out, it follows from the name of the class."""
+
     def handle_no_permission(self) -> Any:
         """Have a page that updates itself load anew, where its session ended meanwhile."""
         if getattr(self.request, "htmx", False) and not self.request.user.is_authenticated:
             return HttpResponseClientRefresh()
+        if self.request.method == "POST" and self.request.user.is_authenticated:
+            thing = getattr(self, "kwargs", {}).get("uuid")
+            record_refusal(deed_of(self), thing and str(thing), "The right to do this is missing.")
         return super().handle_no_permission()
+
+    def note(self, problem: Exception, record: Any = None) -> None:
+        """Have history tell that something was refused here, where it was the state of things that forbade it."""
+        if is_told(problem):
+            record_refusal(deed_of(self), record, words(problem))
 
 
 class ListPage(Page, SingleTableMixin, FilterView):
@@ -117,19 +130,32 @@ class Deletion(Verb):
         return f"Deleted {record._meta.verbose_name} {record}."
 
 
+def deed_of(page: Any) -> str:
+    """Return what history calls that which a page does: ``ScaleOut`` of clusters is ``cluster.scale_out``."""
+    if page.deed:
+        return str(page.deed)
+    words = re.findall("[A-Z][a-z]*", type(page).__name__)
+    kind = page.model._meta.verbose_name.replace(" ", "_")
+    return f"{kind}.{'_'.join(words).lower().removesuffix(f'_{kind}')}"
+
+
 def perform_and_tell(verb: Verb, record: Model) -> bool:
     """Perform it, leave a message that tells the outcome, and say whether it was done."""
     try:
         messages.success(verb.request, verb.perform(record))
-    except Refused as refusal:
-        messages.error(verb.request, str(refusal))
-    except ConcurrentTransition:
-        messages.error(verb.request, f"Not done ({verb.verb}): someone else changed its state at the same moment.")
-    except TransitionNotAllowed:
-        messages.error(verb.request, f"Not done ({verb.verb}): {standing(record)}")
-    else:
-        return True
-    return False
+    except (Refused, ConcurrentTransition, TransitionNotAllowed) as problem:
+        messages.error(verb.request, why_not(verb, problem, record))
+        verb.note(problem, record)
+        return False
+    return True
+
+
+def why_not(verb: Verb, problem: Exception, record: Model) -> str:
+    if isinstance(problem, Refused):
+        return str(problem)
+    if isinstance(problem, ConcurrentTransition):
+        return f"Not done ({verb.verb}): someone else changed its state at the same moment."
+    return f"Not done ({verb.verb}): {standing(record)}"
 
 
 def standing(record: Any) -> str:

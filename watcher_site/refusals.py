@@ -16,6 +16,10 @@ class Invalid(Refused):
     status = 400
 
 
+class WrongState(Invalid):
+    """What was asked for cannot be done in the state that things are in; clients of the API know it as a 400."""
+
+
 class Conflict(Refused):
     """What was asked for cannot be done in the state that things are in."""
 

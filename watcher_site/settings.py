@@ -271,6 +271,8 @@ ACTION_TIMEOUT_GRACE = read_number("WATCHER_ACTION_TIMEOUT_GRACE", 10, least=0)
 ROLLBACK = read_switch("WATCHER_ROLLBACK", False)
 # A recommended plan that nobody started within so many hours is superseded; 0 means never.
 ACTION_PLAN_EXPIRY = timedelta(hours=read_number("WATCHER_ACTION_PLAN_EXPIRY", 24, least=0, most=24 * 36525))
+# How long history is kept until it is purged; 0 means for ever.
+HISTORY_AGE = timedelta(days=read_number("WATCHER_HISTORY_DAYS", 365, least=0, most=36525))
 # The weight planner: heavier action types come first, and so many actions of one type run at once.
 PLANNER_WEIGHTS = read_numbers(
     "WATCHER_PLANNER_WEIGHTS",

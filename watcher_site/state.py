@@ -9,7 +9,7 @@ from django_fsm import ConcurrentTransition, ConcurrentTransitionMixin, Transiti
 
 from watcher_site.notifications import outbox
 from watcher_site.records import Record
-from watcher_site.refusals import Invalid, NotFound, Refused
+from watcher_site.refusals import NotFound, Refused, WrongState
 from watcher_site.statements import Bound, Change, write_together
 
 __all__ = ["ConcurrentTransition", "StatefulModel", "TransitionNotAllowed"]
@@ -81,4 +81,4 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         standing: Any = type(self)._default_manager.filter(pk=self.pk, deleted_at=None).first()
         if standing is None:
             return NotFound(f"{self._meta.object_name} {self.uuid} could not be found")
-        return Invalid(f"Couldn't delete when state is '{standing.state}'.")
+        return WrongState(f"Couldn't delete when state is '{standing.state}'.")

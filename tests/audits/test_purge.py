@@ -87,7 +87,7 @@ def test_the_table_names_each_kind() -> None:
     names = [line[:16].strip() for line in purge().splitlines()]
     assert names == [
         *("Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions"),
-        *("Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles", "Total"),
+        *("Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles", "History", "Total"),
     ]
 
 

@@ -4,9 +4,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from audits.schedule import Schedule, check_period, read_interval, read_time
+from audits.schedule import Schedule, check_period, read_interval
 from tests.audits.clock import NOON
 from watcher_site.refusals import Invalid
+from watcher_site.times import read_time
 
 
 def after(seconds: float) -> datetime:

@@ -40,7 +40,7 @@ from tests.builders import (
 )
 from watcher_site.api import versions
 from watcher_site.api.documentation import document
-from watcher_site.models import Service
+from watcher_site.models import HistoryEntry, Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.usefixtures("one_connection")]
 
@@ -139,6 +139,7 @@ def rows() -> dict[str, str]:
         "clusters": str(make_cluster("web", size=2).uuid),
         "servers": str(server.uuid),
         "stacks": str(make_resource(make_stack("shop", template=normalise(TEMPLATE))).stack.uuid),
+        "history": str(HistoryEntry.objects.create(deed="server.delete", object_type="server").uuid),
     }
 
 

@@ -237,5 +237,5 @@ def test_a_page_takes_as_many_queries_however_many_members_there_are(
     for cluster in (small, large):
         bind(cluster, cluster.name)
         show(browser, "clusters:detail", cluster.uuid)
-        with django_assert_num_queries(9):
+        with django_assert_num_queries(10):
             show(browser, "clusters:detail", cluster.uuid)

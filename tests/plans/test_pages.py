@@ -178,7 +178,7 @@ def test_a_plans_page_takes_the_same_queries_whatever_its_size(
 ) -> None:
     graph: dict[str, list[str]] = {str(number): [str(number - 1)] if number else [] for number in range(size)}
     plan = make_plan(graph, audit=make_audit(), strategy=make_strategy())
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         page(administrator, plan)
 
 

@@ -7,6 +7,8 @@ from django.db import OperationalError
 from watcher_site.commands import Command
 from watcher_site.refusals import Conflict
 
+pytestmark = pytest.mark.django_db
+
 
 class Lend(Command):
     requires_system_checks: list[str] = []

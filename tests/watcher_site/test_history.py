@@ -4,10 +4,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from watcher_site import history
 from watcher_site.calling import CallingContext, on_behalf_of
 from watcher_site.commands import Command
-from watcher_site.history import record, record_many
+from watcher_site.history import record, record_many, recording
 from watcher_site.models import HistoryEntry, Service
 
 pytestmark = pytest.mark.django_db
@@ -50,8 +49,8 @@ def test_whatever_a_detail_holds_can_be_stored_and_is_short() -> None:
     record("a.b", "n\0ame\ud800", caller=ROSA, details={"x": ["y" * 1000, float("inf"), {"deep": [[[[1]]]]}] * 100})
     entry = HistoryEntry.objects.get()
     assert entry.object_name == "name?"
-    assert len(entry.details["x"]) == history.MOST_VALUES
-    assert len(entry.details["x"][0]) <= history.LONGEST_VALUE
+    assert len(entry.details["x"]) == recording.MOST_VALUES
+    assert len(entry.details["x"][0]) <= recording.LONGEST_VALUE
 
 
 def test_a_command_acts_for_its_operator_unless_it_names_a_person_and_a_service_for_nobody() -> None:

@@ -25,8 +25,10 @@ from plans.nodes_api import NodeView
 from plans.servers_api import ServerView
 from plans.stacks_api import StackResourceView, StackView
 from plans.views import ActionPlanList
+from watcher_site.api.history import HistoryView
 from watcher_site.api.paging import Page, SortKey
 from watcher_site.api.services import ServiceView
+from watcher_site.history.views import HistoryList
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -37,6 +39,7 @@ VIEWS = [
     AuditView,
     ClusterView,
     GoalView,
+    HistoryView,
     NodeView,
     PolicyView,
     ProfileView,
@@ -84,6 +87,7 @@ LISTS = [
     ActionList,
     ActionPlanList,
     AuditList,
+    HistoryList,
     plans.cluster_pages.ClusterList,
     cluster.member_views.NodeList,
     cluster.policy_views.PolicyList,

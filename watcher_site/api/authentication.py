@@ -18,6 +18,7 @@ from rest_framework.request import Request
 
 from watcher_site.api.headers import header
 from watcher_site.backends import people
+from watcher_site.history.logins import note_bad_token
 from watcher_site.statements import Placeholder, Query
 
 # What is remembered stays in this process, and so does what it is remembered by.
@@ -65,9 +66,13 @@ class TokenAuthentication(KnoxTokenAuthentication):
 
     def authenticate(self, request: Request) -> Any:
         token = header(request, "X-Auth-Token")
-        if token is None:
-            return super().authenticate(request)
-        return self.authenticate_credentials(token.encode("utf-8", "replace"))
+        try:
+            if token is None:
+                return super().authenticate(request)
+            return self.authenticate_credentials(token.encode("utf-8", "replace"))
+        except AuthenticationFailed:
+            note_bad_token(request)
+            raise
 
     def authenticate_credentials(self, token: bytes) -> Any:
         """Return whose token it is. Expired ones are purged by a command, not by those who ask."""

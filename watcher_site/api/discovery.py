@@ -28,6 +28,7 @@ COLLECTIONS: dict[str, versions.Version] = {
     "policies": (1, 12),
     "policy_types": (1, 12),
     "clusters": (1, 12),
+    "history": (1, 13),
 }
 
 

@@ -96,6 +96,6 @@ def apply_patch(attributes: dict[str, Any], patch: list[Step]) -> dict[str, Any]
     return changed
 
 
-def cannot_apply(patch: list[Step], reason: str) -> Invalid:
+def cannot_apply(patch: list[Step], reason: str, refusal: type[Invalid] = Invalid) -> Invalid:
     """Return the refusal of a patch that is well formed and cannot be applied."""
-    return Invalid(f"Couldn't apply patch '{orjson.dumps(patch).decode()}'. Reason: {reason}")
+    return refusal(f"Couldn't apply patch '{orjson.dumps(patch).decode()}'. Reason: {reason}")

@@ -168,7 +168,9 @@ class ResourceSchema(AutoSchema):
         status, answer = self.success()
         codes = filter(self.refuses, REFUSALS)
         refusals = {code: OpenApiResponse(error(code), REFUSALS[code]) for code in codes}
-        return {status: OpenApiResponse(answer, "Done.")} | refusals
+        media_types = self.view.media_types.get(self.view.action)
+        keys: list[Any] = [(status, media_type) for media_type in media_types] if media_types else [status]
+        return {key: OpenApiResponse(answer, "Done.") for key in keys} | refusals
 
     def success(self) -> tuple[int, Any]:
         action = self.view.action

@@ -20,6 +20,7 @@ from plans.clusters_api import OPERATIONS, ClusterView
 from plans.nodes_api import NodeView
 from plans.servers_api import ServerView
 from plans.stacks_api import StackResourceView, StackView
+from watcher_site.api.history import HistoryView
 from watcher_site.api.services import ServiceView
 
 CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
@@ -90,6 +91,8 @@ urlpatterns = [
     route(f"{STACK}/resources", StackResourceView, "stacks-resources", get="detailed_list"),
     route(rf"{STACK}/resources/(?P<resource>[^/]+?)", StackResourceView, "stacks-resource", get="retrieve"),
     *read("stacks", StackView, post="create")[1:],
+    route("history/export", HistoryView, "history-export", get="export"),
+    *read("history", HistoryView),
     route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
 ]

@@ -56,6 +56,7 @@ HISTORY: dict[Version, str] = {
         " `/v1/clusters` have sets of them grow, shrink and be repaired."
         " `/v1/policies` hold what is to be heeded when that is done to clusters, by the rules of `/v1/policy_types`."
     ),
+    (1, 13): "`/v1/history` tells who did what and when, and `/v1/history/export` gives it as CSV or JSON lines.",
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)
 SERVICE = "infra-optim"

@@ -7,6 +7,8 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils.cache import patch_vary_headers
+from rest_framework.exceptions import APIException, PermissionDenied
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -18,10 +20,12 @@ from watcher_site.api.headers import header
 from watcher_site.api.paging import Offer, Page, read_page, read_uuid, sort_values
 from watcher_site.api.permissions import denied
 from watcher_site.api.serializers import ResourceSerializer, Row
+from watcher_site.history.refusals import is_told, record_refusal, words
 from watcher_site.records import Record
-from watcher_site.refusals import Invalid, NotFound
+from watcher_site.refusals import Invalid, NotFound, Refused
 from watcher_site.statements import Placeholder, Query
 
+FORBIDDEN = 403
 TRUE = {"1", "true", "yes"}
 # An answer of the API is no page: should a browser take it for one, it loads nothing and stands in no frame.
 NOTHING_BUT_DATA = "default-src 'none'; frame-ancestors 'none'"
@@ -60,7 +64,8 @@ class ResourceView(ViewSetMixin, VersionedView):
 
     For the OpenAPI document: what the path may name an object by (``identifiers``, and since when), the serializers
     of the bodies (``bodies``, and since when, where that is later than the action), the status and the serializer of
-    answers that are not the resource itself (``answers``), the version that brought an action (``actions_since``), the
+    answers that are not the resource itself (``answers``), the types of those that are no JSON (``media_types``), the
+    version that brought an action (``actions_since``), the
     query of lists that do not page (``query_parameters``) and of other actions (``arguments``), the reading ones that
     the state of the object may forbid (``judging``), and a step of a patch that makes sense (``example_step``).
     """
@@ -81,6 +86,7 @@ class ResourceView(ViewSetMixin, VersionedView):
     bodies: dict[str, Any] = {}
     bodies_since: dict[str, versions.Version] = {}
     answers: dict[str, tuple[int, Any]] = {}
+    media_types: dict[str, tuple[str, ...]] = {}
     actions_since: dict[str, versions.Version] = {}
     query_parameters: list[Any] = []
     arguments: dict[str, list[Any]] = {}
@@ -94,11 +100,47 @@ class ResourceView(ViewSetMixin, VersionedView):
         "partial_update": "update",
         "destroy": "delete",
     }
+    # What history calls an action, where that is not its policy; for patches, by the state that they ask for.
+    deeds: dict[str, str] = {}
+    deeds_by_state: dict[str, str] = {}
     detail = False
     action = ""
 
     def policy_name(self) -> str:
         return f"{self.policy}:{self.policy_actions.get(self.action or '', self.action)}"
+
+    def deed(self) -> str:
+        """Return what history calls that which is asked for here."""
+        told = self.deeds.get(self.action or "", self.policy_name().replace(":", "."))
+        asked = asked_state(self.document()) if self.deeds_by_state and told.endswith(".update") else ""
+        return self.deeds_by_state.get(asked, told)
+
+    def document(self) -> Any:
+        """Return the body of the request; of one that makes no sense nothing."""
+        try:
+            return self.request.data
+        except APIException:
+            return None
+
+    def handle_exception(self, problem: Exception) -> Response:
+        response = super().handle_exception(problem)
+        if self.is_verb and (response.status_code == FORBIDDEN or is_told(problem)):
+            self.note_refusal(problem)
+        return response
+
+    @property
+    def is_verb(self) -> bool:
+        return bool(self.action) and self.request.method not in SAFE_METHODS
+
+    def note_refusal(self, problem: Exception) -> None:
+        """Have history tell that somebody was refused this."""
+        identifier = self.kwargs.get("identifier", "")
+        try:
+            thing = (identifier and self.find_present(identifier)) or identifier
+        except Refused:
+            thing = identifier
+        message = problem.detail if isinstance(problem, PermissionDenied) else words(problem)
+        record_refusal(self.deed(), thing, str(message))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.detail = "identifier" in kwargs
@@ -288,6 +330,13 @@ class NamedLookup:
 
     def find_marker(self: Any, marker: str) -> QuerySet[Any]:
         return self.get_queryset().named(marker)
+
+
+def asked_state(document: Any) -> str:
+    """Return the state that a patch asks for, or nothing."""
+    steps = document if isinstance(document, list) else []
+    asked = [step.get("value") for step in steps if isinstance(step, dict) and step.get("path") == "/state"]
+    return str(asked[-1]).upper() if asked else ""
 
 
 def refuse_nul(request: Request) -> None:

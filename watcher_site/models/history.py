@@ -3,6 +3,7 @@
 from typing import Any, Self
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -15,6 +16,12 @@ class HistoryQuerySet(models.QuerySet[Any]):
     def present(self) -> Self:
         """Leave all: what was done is never taken back."""
         return self.all()
+
+    def expired(self) -> Self:
+        """Leave what is older than history is kept."""
+        if not settings.HISTORY_AGE:
+            return self.none()
+        return self.filter(created_at__lt=timezone.now() - settings.HISTORY_AGE)
 
     def about(self, thing: UUID) -> Self:
         """Leave what was done to a thing, and to what it holds, as a plan holds actions."""

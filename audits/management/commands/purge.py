@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from audits.purging import Purge
 from watcher_site import commands
+from watcher_site.history import record
 from watcher_site.refusals import Invalid
 
 # A hundred years.
@@ -37,6 +38,7 @@ class Command(commands.Command):
         if options["dry_run"] or not total:
             return
         if options["yes"] or self.agree(total, most):
+            record("database.purge", details={**counts, "at most": most})
             self.stdout.write(f"{purge.remove(most)} removed")
         else:
             self.stdout.write("0 removed")

@@ -1,7 +1,7 @@
 """Who did what, and when: the one door through which deeds are written into history.
 
 Whoever changes something for a person calls `record` in the transaction of the change: what is rolled back was never
-done. Refusals are recorded when their change is rolled back (`watcher_site.refused_deeds`).
+done. Refusals are recorded when their change is rolled back (`watcher_site.history.refusals`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,7 +40,7 @@ def record(
 
     Args:
         deed: ``<object>.<verb>``, such as ``action_plan.start``.
-        thing: the object, if it is a row: its UUID and its name are kept.
+        thing: the object, a row whose UUID and name are kept; or one of these, as a text.
         caller: who, if it is somebody else than whose request or command it is.
         message: in words, such as a reason that was given, or why it was refused.
         within: the row that holds the object, such as the plan of an action: its page tells of it, too.
@@ -97,13 +97,18 @@ def describe(
 
 
 def uuid_of(thing: Any) -> UUID | None:
-    return getattr(thing, "uuid", None)
+    if not isinstance(thing, str):
+        return getattr(thing, "uuid", None)
+    try:
+        return UUID(thing)
+    except ValueError:
+        return None
 
 
 def name_of(thing: Any) -> str:
-    """Return what people call a thing: of one that has no name, nothing; a text stands for itself."""
+    """Return what people call a thing: of one that has no name, nothing; a text that is no UUID stands for itself."""
     if isinstance(thing, str):
-        return thing
+        return "" if uuid_of(thing) else thing
     return getattr(thing, "name", None) or getattr(thing, "username", None) or ""
 
 

@@ -1,0 +1,126 @@
+"""History tells what people were refused, and who was not let in, without being filled by it."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from knox.models import AuthToken
+
+from plans.models import ActionPlan
+from tests.api import Caller
+from tests.builders import make_plan
+from watcher_site.history import logins, refusals
+from watcher_site.history.logins import BEYOND
+from watcher_site.models import HistoryEntry
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _a_new_minute() -> Iterator[None]:
+    logins.restraint.forget()
+    refusals.restraint.forget()
+    yield
+    logins.restraint.forget()
+
+
+@pytest.fixture
+def plan() -> ActionPlan:
+    return make_plan({"a": []}, state=ActionPlan.State.ONGOING)
+
+
+def told() -> list[tuple[str, str, str]]:
+    return list(HistoryEntry.objects.order_by("pk").values_list("user", "deed", "outcome"))
+
+
+def test_what_the_state_forbids_is_told_with_the_reason(cloud_admin: User, plan: ActionPlan) -> None:
+    api = Caller(cloud_admin, "latest")
+    skip = [{"op": "replace", "path": "/state", "value": "SKIPPED"}]
+    assert api.patch(f"/actions/{plan.actions.get().uuid}", skip).status_code == 409
+    assert api.post(f"/action_plans/{plan.uuid}/start").status_code == 400
+    assert api.delete(f"/action_plans/{plan.uuid}").status_code == 400
+    assert told() == [
+        ("alice", "action.skip", "refused"),
+        ("alice", "action_plan.start", "refused"),
+        ("alice", "action_plan.delete", "refused"),
+    ]
+    entry = HistoryEntry.objects.order_by("pk").first()
+    assert entry.object_uuid == plan.actions.get().uuid
+    assert "ONGOING" in entry.message
+
+
+def test_a_missing_right_is_told_of_the_api_and_of_the_console(reader: User, plan: ActionPlan) -> None:
+    assert Caller(reader, "latest").post(f"/action_plans/{plan.uuid}/signal", {"signal": "CANCEL"}).status_code == 403
+    client = Client()
+    client.force_login(reader)
+    assert client.post(reverse("plans:cancel", args=[plan.uuid])).status_code == 403
+    assert told() == [("rob", "action_plan.signal", "refused"), ("rob", "action_plan.cancel", "refused")]
+    assert set(HistoryEntry.objects.values_list("object_uuid", flat=True)) == {plan.uuid}
+
+
+def test_bad_input_and_reading_are_nothing_to_tell(cloud_admin: User, stranger: User, plan: ActionPlan) -> None:
+    assert Caller(cloud_admin, "latest").post("/profiles", {"name": ""}).status_code == 400
+    assert Caller(stranger, "latest").get("/action_plans").status_code == 403
+    assert told() == []
+
+
+def test_a_button_that_comes_too_late_is_told(cloud_admin: User, plan: ActionPlan) -> None:
+    client = Client()
+    client.force_login(cloud_admin)
+    client.post(reverse("plans:start", args=[plan.uuid]))
+    assert told() == [("alice", "action_plan.start", "refused")]
+
+
+def test_a_command_that_is_refused_is_told(plan: ActionPlan) -> None:
+    ActionPlan.objects.filter(pk=plan.pk).update(state="SUCCEEDED")
+    with pytest.raises(CommandError):
+        call_command("continue_plan", str(plan.uuid))
+    entry = HistoryEntry.objects.get()
+    assert (entry.deed, entry.outcome) == ("command.continue_plan", "refused")
+
+
+def test_the_same_refusal_is_told_once_a_minute(cloud_admin: User, plan: ActionPlan) -> None:
+    for _ in range(3):
+        Caller(cloud_admin, "latest").post(f"/action_plans/{plan.uuid}/start")
+    assert len(told()) == 1
+
+
+def test_logins_logouts_and_wrong_passwords_are_told_with_the_address(cloud_admin: User) -> None:
+    client = Client(REMOTE_ADDR="192.0.2.7")
+    for password in ("wrong", "alice-password"):
+        client.post(reverse("login"), {"username": "alice", "password": password})
+    client.post(reverse("logout"))
+    assert told() == [
+        ("", "user.login", "refused"),
+        ("alice", "user.login", "success"),
+        ("alice", "user.logout", "success"),
+    ]
+    assert {entry.details["address"] for entry in HistoryEntry.objects.all()} == {"192.0.2.7"}
+    assert set(HistoryEntry.objects.values_list("object_name", flat=True)) == {"alice"}
+
+
+def test_a_name_that_no_account_has_is_not_kept(client: Client, cloud_admin: User) -> None:
+    client.get("/v1/audits", headers={"Authorization": "Basic bXktcGFzc3dvcmQ6"})  # my-password:
+    entry = HistoryEntry.objects.get()
+    assert (entry.deed, entry.object_name) == ("user.login", "")
+
+
+def test_requests_with_a_good_token_are_no_logins_and_one_with_a_bad_token_is_told(
+    client: Client, cloud_admin: User
+) -> None:
+    _, token = AuthToken.objects.create(cloud_admin)
+    client.get("/v1/audits", headers={"X-Auth-Token": token})
+    assert told() == []
+    client.get("/v1/audits", headers={"X-Auth-Token": "made-up"})
+    assert told() == [("", "user.login", "refused")]
+    assert "made-up" not in str(HistoryEntry.objects.values().get())
+
+
+def test_nobody_fills_history_by_guessing(client: Client, db: None) -> None:
+    for number in range(logins.restraint.most + 20):
+        client.get("/v1/audits", headers={"X-Auth-Token": "made-up"}, REMOTE_ADDR=f"192.0.2.{number}")
+    assert HistoryEntry.objects.count() == logins.restraint.most
+    assert BEYOND in HistoryEntry.objects.order_by("-pk")[0].message

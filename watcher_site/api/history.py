@@ -1,0 +1,94 @@
+"""``/v1/history``: who did what and when, to search and to take away as a file."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.serializers import ResourceSerializer, links_field
+from watcher_site.api.versions import Version
+from watcher_site.api.views import ResourceView
+from watcher_site.history.exporting import FORMATS, download
+from watcher_site.history.searching import FILTERS, narrow
+from watcher_site.models import HistoryEntry
+
+HISTORY: Version = (1, 13)
+
+
+class HistorySerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    created_at = serializers.DateTimeField()
+    user = serializers.CharField(help_text="the name that they had; empty, where nobody was logged in")
+    project_id = serializers.CharField()
+    request_id = serializers.CharField(help_text="what the log calls the request; empty for commands")
+    deed = serializers.CharField(help_text="the object's type and what was done to it, such as action_plan.start")
+    outcome = serializers.ChoiceField(HistoryEntry.Outcome.values)
+    object_type = serializers.CharField()
+    object_uuid = serializers.UUIDField(allow_null=True)
+    object_name = serializers.CharField(help_text="the name that it had, if it has names")
+    within_uuid = serializers.UUIDField(allow_null=True, help_text="what holds it, such as the plan of an action")
+    message = serializers.CharField(help_text="a reason that was given, or why it was refused")
+    details = serializers.DictField()
+    links = links_field()
+
+    class Meta:
+        collection = "history"
+        short = ("uuid", "created_at", "user", "deed", "outcome", "object_type", "object_uuid", "object_name", "links")
+        columns = {"within_uuid": "within"}
+        json = ("details",)
+        computed = ("links",)
+
+
+class HistoryView(ResourceView):
+    """Nobody changes history: entries come with what they tell of, and go when they are old enough."""
+
+    since = HISTORY
+    serializer_class = HistorySerializer
+    model = HistoryEntry
+    title = "HistoryEntry"
+    policy = "history"
+    filters = list(FILTERS)
+    sort_keys = {
+        "created_at": "created_at",
+        "user": "user",
+        "deed": "deed",
+        "outcome": "outcome",
+        "object_type": "object_type",
+        "object_name": "object_name",
+    }
+    # For the other methods, too: there is no right to change history that one could be without.
+    permissions_required: dict[Any, str] = dict.fromkeys(
+        ("short_list", "detailed_list", "retrieve", "export", None), "watcher_site.view_historyentry"
+    )
+    answers = {"export": (200, OpenApiTypes.STR)}
+    media_types = {"export": tuple(media.partition(";")[0] for media, _ in FORMATS.values())}
+    arguments = {
+        "export": [
+            OpenApiParameter("format", str, enum=list(FORMATS), default="csv"),
+            *(OpenApiParameter(name, str) for name in FILTERS),
+        ]
+    }
+
+    def find_present(self, identifier: str) -> Any:
+        return self.lookup(identifier).first()
+
+    def export(self, request: Request) -> HttpResponseBase:
+        """Take away what the filters leave, the oldest first, as CSV or as JSON lines."""
+        query = request.query_params
+        refuse_unknown(query, {"format", *FILTERS})
+        wishes = {name: query[name] for name in FILTERS if name in query}
+        return download(narrow(HistoryEntry.objects.all(), wishes), query.get("format", "csv"))
+
+
+def filter_by(name: str) -> Callable[[Any, QuerySet[Any], str], QuerySet[Any]]:
+    return lambda self, queryset, value: narrow(queryset, {name: value})  # type: ignore[arg-type]
+
+
+for name in FILTERS:
+    setattr(HistoryView, f"filter_{name}", filter_by(name))

@@ -1,0 +1,61 @@
+"""Who logged in and out, and who was not let in: receivers of Django's signals.
+
+A request with a password or a token is no login: only those that fail are told. What somebody typed as a name is kept
+only where an account is called so: people type their password there.
+"""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.http import HttpRequest
+
+from watcher_site.history.recording import REFUSED, record
+from watcher_site.history.refusals import BEYOND, Restraint
+
+restraint = Restraint(60)
+REASON = "Wrong name or password."
+TOKEN_REASON = "The token is unknown or has expired."  # noqa: S105 (words, and no token)
+
+
+def connect() -> None:
+    user_logged_in.connect(note_login, dispatch_uid="watcher_site.history.login")
+    user_logged_out.connect(note_logout, dispatch_uid="watcher_site.history.logout")
+    user_login_failed.connect(note_failure, dispatch_uid="watcher_site.history.failure")
+
+
+def note_login(sender: Any, request: HttpRequest | None, user: Any, **_: Any) -> None:
+    record("user.login", user, details=place_of(request))
+
+
+def note_logout(sender: Any, request: HttpRequest | None, user: Any, **_: Any) -> None:
+    if user is not None:
+        record("user.logout", user, details=place_of(request))
+
+
+def note_failure(sender: Any, credentials: dict[str, Any], request: Any = None, **_: Any) -> None:
+    name = str(credentials.get("username") or "").replace("\0", "")
+    refuse(known_name, name, request, REASON)
+
+
+def note_bad_token(request: Any) -> None:
+    """Tell of a token that let nobody in."""
+    refuse(str, "", request, TOKEN_REASON)
+
+
+def refuse(find_name: Any, name: str, request: Any, reason: str) -> None:
+    place = place_of(request)
+    if not restraint.lets_pass((name[:150], place.get("address"), reason)):
+        return
+    message = f"{reason} {BEYOND}" if restraint.is_full else reason
+    record("user.login", find_name(name), outcome=REFUSED, message=message, details=place)
+
+
+def known_name(name: str) -> str:
+    """Return a name that an account has, and of others nothing."""
+    found = get_user_model().objects.filter(username=name).values_list("username", flat=True)
+    return found.first() or ""
+
+
+def place_of(request: Any) -> dict[str, str]:
+    return {"address": request.META["REMOTE_ADDR"]} if request is not None and request.META.get("REMOTE_ADDR") else {}

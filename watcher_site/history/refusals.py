@@ -1,0 +1,68 @@
+"""What people were refused: written when their change has been rolled back, in a transaction of its own.
+
+Who asks again and again for what is refused does not fill the table: the same refusal is told once a minute by each
+process, and so is, as one, whatever is beyond a limit.
+"""
+
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from django_fsm import ConcurrentTransition, TransitionNotAllowed
+
+from watcher_site.calling import current_caller
+from watcher_site.history.recording import REFUSED, record
+from watcher_site.refusals import Conflict, Refused, WrongState
+
+MOST_A_MINUTE = 120
+MINUTE = 60.0
+BEYOND = "Further ones of the same minute are not listed."
+
+
+class Restraint:
+    """Lets the first of its kind pass in each minute, and of all kinds together only so many. Safe for threads."""
+
+    def __init__(self, most: int = MOST_A_MINUTE) -> None:
+        self.most, self.lock = most, Lock()
+        self.forget()
+
+    def forget(self) -> None:
+        self.began, self.seen = monotonic(), set[Any]()
+
+    def lets_pass(self, kind: Any) -> bool:
+        with self.lock:
+            if monotonic() - self.began >= MINUTE:
+                self.forget()
+            if kind in self.seen or len(self.seen) >= self.most:
+                return False
+            self.seen.add(kind)
+            return True
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.seen) >= self.most
+
+
+restraint = Restraint()
+
+
+def is_told(problem: BaseException) -> bool:
+    """Say whether a refusal is one that history tells: not bad input, but what the state of things forbids."""
+    return isinstance(problem, Conflict | WrongState | ConcurrentTransition | TransitionNotAllowed)
+
+
+def record_refusal(deed: str, thing: Any, message: str, within: Any = None) -> None:
+    """Write down that a person was refused something. Outside of the transaction of what was refused."""
+    who = current_caller()
+    if who is None or not restraint.lets_pass((who.get("user"), deed, str(getattr(thing, "uuid", thing)), message)):
+        return
+    record(deed, thing, caller=who, outcome=REFUSED, message=message, within=within)
+
+
+def words(problem: BaseException) -> str:
+    """Return why something was not done, without what only clients make sense of."""
+    if isinstance(problem, Refused):
+        return str(problem)
+    if isinstance(problem, ConcurrentTransition):
+        return "Its state was changed by someone else at the same time."
+    return "Its state does not allow it."

@@ -1,0 +1,27 @@
+"""``manage.py export_history``: who did what and when, as CSV or as JSON lines."""
+
+from typing import Any
+
+from django.core.management import CommandParser
+
+from watcher_site import commands
+from watcher_site.history.exporting import FORMATS, lines_of
+from watcher_site.history.searching import FILTERS, narrow
+from watcher_site.models import HistoryEntry
+
+
+class Command(commands.Command):
+    help = "Write history to the standard output, the oldest first; the options leave what meets all of them."
+    # Reading is no deed.
+    acts_for_person = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--format", default="csv", choices=list(FORMATS))
+        for name in FILTERS:
+            parser.add_argument(f"--{name.replace('_', '-')}", dest=name)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        wishes = {name: options[name] for name in FILTERS}
+        _, lines = lines_of(narrow(HistoryEntry.objects.all(), wishes), options["format"])
+        for line in lines:
+            self.stdout.write(line.decode(), ending="")

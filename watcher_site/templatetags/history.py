@@ -1,0 +1,21 @@
+"""What people did to a thing, on its page."""
+
+from typing import Any
+
+from django import template
+
+from watcher_site.history.words import deed_in_words
+from watcher_site.models import HistoryEntry
+
+SHOWN = 10
+
+register = template.Library()
+register.filter(deed_in_words)
+
+
+@register.inclusion_tag("history/_box.html", takes_context=True)
+def history_box(context: Any, thing: Any) -> dict[str, Any]:
+    """Show the latest of what people did to a thing and to what it holds, to those who may see history."""
+    may_see = context["request"].user.has_perm("watcher_site.view_historyentry")
+    found = HistoryEntry.objects.about(thing.uuid).order_by("-pk")[:SHOWN] if may_see else None
+    return {"thing": thing, "entries": found}
