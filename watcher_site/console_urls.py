@@ -15,6 +15,7 @@ urlpatterns = [
     path("history/", include("watcher_site.history.urls")),
     path("actions/", include("actions.urls")),
     path("clusters/", include("plans.cluster_urls")),
+    path("stacks/", include("plans.stack_urls")),
     path("marks/", include("plans.mark_urls")),
     path("", include("cluster.urls")),
 ]

@@ -114,7 +114,7 @@ def normal_properties(resource: dict[str, Any], path: Path, depth: int) -> dict[
 
 def normal_server(properties: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
     left_out: dict[str, Any] = {"image": None, "metadata": {}, "availability_zone": None}
-    return {**left_out, **properties}
+    return {"flavor": properties["flavor"], **left_out, **properties}
 
 
 def normal_group(properties: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:

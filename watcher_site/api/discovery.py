@@ -23,6 +23,7 @@ COLLECTIONS: dict[str, versions.Version] = {
     "data_model": (1, 3),
     "webhooks": (1, 4),
     "servers": (1, 8),
+    "stacks": (1, 11),
     "profiles": (1, 12),
     "nodes": (1, 12),
     "policies": (1, 12),
