@@ -1,6 +1,7 @@
 """Requests made up from the OpenAPI documents: no server error, and no answer that a document does not tell of."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -143,14 +144,23 @@ def rows() -> dict[str, str]:
     }
 
 
+@cache
+def application() -> Any:
+    return get_wsgi_application()
+
+
+@cache
+def schema_of(version: str) -> Any:
+    return schemathesis.openapi.from_dict(document(version))
+
+
 def caller(user: User, version: str) -> Any:
     """Return the site as this person calls it in this version: other headers ask for what other documents describe."""
-    application = get_wsgi_application()
     _, token = AuthToken.objects.create(user)
 
     def call(environ: dict[str, Any], start_response: Any) -> Any:
         environ["HTTP_OPENSTACK_API_VERSION"] = f"infra-optim {version}"
-        return application(environ | {"HTTP_X_AUTH_TOKEN": token}, start_response)
+        return application()(environ | {"HTTP_X_AUTH_TOKEN": token}, start_response)
 
     return call
 
@@ -158,15 +168,17 @@ def caller(user: User, version: str) -> Any:
 def strategies(operation: Any, identifier: str) -> Iterator[tuple[Any, int]]:
     """Make requests that keep to the document, and others that do not, and say how many of each are enough.
 
-    Most are for an object that is there: of those for one that is not, nearly all are answered alike.
+    Most are for an object that is there: of those for one that is not, nearly all are answered alike. Without a body
+    they differ in little, as do those with a body that is given: more of them reached no line of the site anew.
     """
     named = {"identifier": identifier, **{name: NAMES[name] for name in NAMES if f"{{{name}}}" in operation.path}}
     if operation.body and operation.path in BODIES:
-        yield operation.as_strategy(body=BODIES[operation.path], path_parameters=named), 10
+        yield operation.as_strategy(body=BODIES[operation.path], path_parameters=named), 4
+    strange, known = (4, 10) if operation.body else (3, 7)
     for mode in GenerationMode.POSITIVE, GenerationMode.NEGATIVE:
-        yield operation.as_strategy(generation_mode=mode), 4 if operation.path_parameters else 10
+        yield operation.as_strategy(generation_mode=mode), strange if operation.path_parameters else 10
         if operation.path_parameters:
-            yield operation.as_strategy(generation_mode=mode, path_parameters=named), 10
+            yield operation.as_strategy(generation_mode=mode, path_parameters=named), known
 
 
 def ask(case: Any) -> None:
@@ -181,7 +193,7 @@ def ask(case: Any) -> None:
 def test_every_answer_is_as_documented(
     version: str, path: str, method: str, rows: dict[str, str], cloud_admin: User
 ) -> None:
-    schema = schemathesis.openapi.from_dict(document(version))
+    schema = schema_of(version)
     schema.app = caller(cloud_admin, version)
     for strategy, enough in strategies(schema[path][method.upper()], rows.get(path.split("/")[2], "")):
         settings(BOUNDS, max_examples=enough)(given(strategy)(ask))()
