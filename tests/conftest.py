@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from math import inf
@@ -17,6 +18,10 @@ from tests.broker import broker_answers
 from tests.chaos.broker import is_installed
 from tests.clearing import keep_aside, wait_for_no_disk
 from watcher_site.notifications.listeners import listeners
+
+# Where no bytecode is to be written, each process of the suite would compile the site, and each run all tests, anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A busy machine draws slowly: that says nothing about the code.
 hypothesis.settings.register_profile("suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
