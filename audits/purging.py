@@ -11,7 +11,7 @@ from django.db.models import Count, Q, QuerySet
 
 from actions.models import Action, ActionEvent, ActionParent
 from audits.models import Audit, AuditTemplate, Goal, Strategy
-from cluster.purging import refers, removable
+from cluster.purging import in_order, refers, removable
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
@@ -26,7 +26,7 @@ class Purge:
     """What is to go: what was deleted until `cutoff`, and what is below it, unless it waits or runs.
 
     Below a goal are its strategies, templates and audits, below an audit its plans, below a plan its actions. A goal
-    or a strategy stays as long as something refers to it that stays. So do clusters, policies and profiles.
+    or a strategy stays as long as something refers to it that stays. So do clusters, policies, profiles and stacks.
 
     Args:
         goal: the UUID or name of a deleted goal. Then only this goal and what is below it goes.
@@ -85,7 +85,7 @@ class Purge:
         )
 
     def clusters(self) -> dict[str, QuerySet[Any]]:
-        """Return what goes of clusters: nothing, where one goal was named."""
+        """Return what goes of clusters and stacks: nothing, where one goal was named."""
         return removable(self.cutoff) if self.goal is None else {}
 
     def history(self) -> HistoryQuerySet:
@@ -117,12 +117,13 @@ class Purge:
             removed += remove_plans(chosen)
             if len(chosen) < len(keys):
                 return removed
+        clusters = in_order(self.cutoff) if self.goal is None else []
         others = (
             self.audits(),
             self.audit_templates(),
             self.strategies(),
             self.goals(),
-            *self.clusters().values(),
+            *clusters,
             self.history(),
         )
         for rows in others:

@@ -1,11 +1,12 @@
-"""Which of the rows of clusters may be removed for good: those that were deleted, and that no row that stays needs."""
+"""Which rows of clusters and stacks may be removed for good: those that were deleted, and that no row needs."""
 
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from cluster.models import Cluster, Node, Policy, PolicyBinding, Profile
+from cluster.models import Cluster, Node, Policy, PolicyBinding, Profile, Stack, StackResource
+from cluster.stacks.templates import DEEPEST
 
 
 def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
@@ -22,7 +23,22 @@ def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
         "Policy Bindings": expired(PolicyBinding, cutoff),
         "Policies": policies,
         "Profiles": profiles,
+        "Stack Resources": expired(StackResource, cutoff),
+        "Stacks": expired(Stack, cutoff),
     }
+
+
+def in_order(cutoff: datetime) -> list[QuerySet[Any]]:
+    """Return what `removable` does so that each row, when its turn comes, is one that no other needs.
+
+    What is in stacks within stacks goes level by level, the innermost first: each query finds what those before left.
+    """
+    found = removable(cutoff)
+    within = Exists(Stack.objects.filter(parent_resource=OuterRef("pk")))
+    below = Exists(Stack.objects.filter(root=OuterRef("pk")))
+    parts = Exists(StackResource.objects.filter(stack=OuterRef("pk")))
+    level = [found.pop("Stack Resources").exclude(within), found.pop("Stacks").exclude(below | parts)]
+    return [*found.values(), *level * (DEEPEST + 1)]
 
 
 def expired(model: Any, cutoff: datetime) -> QuerySet[Any]:

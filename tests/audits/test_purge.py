@@ -12,7 +12,7 @@ from django.utils import timezone
 from actions.models import Action, ActionEvent, ActionParent
 from audits import purging
 from audits.models import Audit, AuditTemplate, Goal, Strategy
-from cluster.models import Cluster, Lock, Node, Policy, PolicyBinding, Profile
+from cluster.models import Cluster, Lock, Node, Policy, PolicyBinding, Profile, Stack, StackResource
 from plans.models import ActionPlan, EfficacyIndicator
 from tests.builders import action, make_audit, make_cluster, make_plan, make_policy, make_strategy
 
@@ -87,7 +87,8 @@ def test_the_table_names_each_kind() -> None:
     names = [line[:16].strip() for line in purge().splitlines()]
     assert names == [
         *("Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions"),
-        *("Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles", "History", "Total"),
+        *("Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles"),
+        *("Stack Resources", "Stacks", "History", "Total"),
     ]
 
 
@@ -284,3 +285,19 @@ def test_a_deleted_cluster_stays_while_a_node_of_it_does() -> None:
     delete(cluster)
     purge()
     assert Cluster.objects.exists()
+
+
+def test_deleted_stacks_go_with_all_that_was_in_them_and_others_stay() -> None:
+    kept = Stack.objects.create(name="kept")
+    StackResource.objects.create(stack=kept, name="web", type="server")
+    root = Stack.objects.create(name="shop")
+    group = StackResource.objects.create(stack=root, name="web", type="scaling_group")
+    nested = Stack.objects.create(name="shop-web", root=root, parent_resource=group)
+    member = StackResource.objects.create(stack=nested, name="one", type="server")
+    Lock.objects.create(stack=root, action=uuid4(), is_exclusive=True)
+    delete(root, group, nested, member)
+    assert "1 removed" in purge("--max-number", "1")
+    assert (Stack.objects.count(), StackResource.objects.count()) == (3, 2)
+    purge()
+    assert list(Stack.objects.all()) == [kept]
+    assert StackResource.objects.get().stack == kept

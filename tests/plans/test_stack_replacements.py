@@ -7,6 +7,7 @@ import pytest
 from actions.locking import take_lock
 from actions.models import Action
 from cluster.models import Server, Stack, StackResource
+from plans.continuing import continue_plan
 from plans.models import ActionPlan
 from tests.builders import make_flavor, make_node, make_plan
 from tests.plans.inline import run_waiting
@@ -142,3 +143,27 @@ def test_a_cancelled_creation_leaves_what_came_to_be_and_can_be_deleted(monkeypa
     assert part(stack, "other").status == "INIT_COMPLETE"
     assert run("delete_stack", stack).state == "SUCCEEDED"
     assert not Server.objects.present().exists()
+
+
+def test_what_a_failed_creation_made_is_taken_back_where_the_site_rolls_back(settings: Any) -> None:
+    settings.ROLLBACK = True
+    make_flavor("huge", vcpus=10_000)
+    stack = Stack.objects.create(name="shop", template=template(web=server(), other=server("huge")))
+    assert run("create_stack", stack).state == "FAILED"
+    assert (part(stack, "web").status, part(stack, "web").physical_id) == ("CREATE_FAILED", None)
+    assert not servers()
+
+
+def test_a_plan_that_started_at_once_is_continued_by_what_is_still_to_be_done() -> None:
+    huge = make_flavor("huge", vcpus=10_000)
+    stack = Stack.objects.create(name="shop", template=template(web=server(), other=server("huge")))
+    plan = run("create_stack", stack)
+    before = servers()
+    huge.vcpus = 1
+    huge.save()
+    continued = continue_plan(plan)
+    continued.launch()
+    run_waiting()
+    assert again(continued).state == "SUCCEEDED"
+    assert servers().items() > before.items()
+    assert again(stack).status == "CREATE_COMPLETE"

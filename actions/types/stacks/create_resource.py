@@ -4,6 +4,7 @@ from actions.types.base import ActionSkipException, Outcome
 from actions.types.stacks.nesting import begin_stack, end_stack
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.servers import delete_made, delete_server, make_server
+from actions.types.stacks.settling import begin, fail_under_way
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
 
@@ -52,6 +53,10 @@ class CreateResource(ResourceAction):
     def revert(self) -> bool:
         """Only a server goes: what is in a stack within was made by actions of its own, which are reverted as well."""
         resource = self.find()
-        if resource is not None and not self.change.nested and resource.generation == self.change.generation:
-            delete_server(resource.physical_id)
+        if resource is None or self.change.nested or resource.status != StackStatus.CREATE_COMPLETE:
+            return True
+        delete_server(resource.physical_id)
+        begin(resource, self.verb)
+        resource.physical_id = None
+        fail_under_way(resource, "Its creation was taken back")
         return True

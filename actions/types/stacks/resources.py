@@ -50,7 +50,8 @@ class ResourceAction(Stepping, ABC):
 
     def find(self) -> StackResource | None:
         """Return the resource as it is now, unless it was deleted: one query each time."""
-        resources = StackResource.objects.present().select_related("stack")
+        # A template may be large: only who asks for what is wanted reads it.
+        resources = StackResource.objects.present().select_related("stack").defer("stack__template")
         found: StackResource | None = resources.filter(uuid=self.uuid).first()
         return found
 
