@@ -21,6 +21,7 @@ from watcher_site.refusals import Refused
 
 
 class NewStack(KeepsForm, View):
+    deed = "stack.create"
     permission_required = "cluster.add_stack"
     http_method_names = ["get", "post"]
 
@@ -48,6 +49,7 @@ class NewStack(KeepsForm, View):
         try:
             return create_stack(**form.inputs, asked=asked)
         except Refused as refusal:
+            self.note(refusal, form.inputs["name"])
             form.blame(str(refusal))
             return None
 
