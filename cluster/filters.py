@@ -12,6 +12,8 @@ from cluster.models import (
     Pool,
     Profile,
     Server,
+    Stack,
+    StackStatus,
     StorageNode,
     Volume,
 )
@@ -87,6 +89,16 @@ class ClusterFilters(django_filters.FilterSet):
 
     class Meta:
         model = Cluster
+        fields: list[str] = []
+
+
+class StackFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=words(StackStatus.values), empty_label="any")
+    project_id = django_filters.CharFilter(label="Project")
+
+    class Meta:
+        model = Stack
         fields: list[str] = []
 
 

@@ -11,6 +11,7 @@ from django.urls import reverse
 from cluster.models import Node, Server, Stack, StackResource
 from cluster.models.stacks import MARKED
 from plans.marking import REASON, mark
+from plans.stack_views import page_of, place_of
 from watcher_site.calling import caller_of
 from watcher_site.kept_forms import KeepsForm
 from watcher_site.messages import STATUS_MESSAGE_LENGTH
@@ -98,29 +99,32 @@ class ClearNode(ClearVerb):
 
 
 class OfStack:
-    """Stacks have no pages of their own: people go back to where all begins."""
+    model, permission_required = Stack, "cluster.mark_stack"
 
-    permission_required = "cluster.mark_stack"
+    def where_to(self, record: Stack, done: bool) -> str:
+        return page_of(record)
 
-    def where_to(self, record: Any, done: bool) -> str:
-        return reverse("home")
+
+class OfResource:
+    """People go back to where it stands in the tree of its stack."""
+
+    model, permission_required = StackResource, "cluster.mark_stack"
+
+    def where_to(self, record: StackResource, done: bool) -> str:
+        return place_of(record)
 
 
 class MarkStack(OfStack, MarkVerb):
-    model = Stack
     consequence = "All that is in it is replaced when it is next updated."
 
 
 class ClearStack(OfStack, ClearVerb):
-    model = Stack
     consequence = "Nobody says any more that it is unhealthy as a whole."
 
 
-class MarkResource(OfStack, MarkVerb):
-    model = StackResource
+class MarkResource(OfResource, MarkVerb):
     consequence = "It is replaced when its stack is next updated, with all that is in it. It keeps its name."
 
 
-class ClearResource(OfStack, ClearVerb):
-    model = StackResource
+class ClearResource(OfResource, ClearVerb):
     consequence = "Nobody says any more that it is unhealthy."

@@ -14,6 +14,7 @@ from plans.cluster_verbs import OperationVerb
 from plans.operations import Asked, Operation
 from plans.stack_forms import NewStackForm, UpdateStackForm
 from plans.stack_operations import create_stack, delete_stack, update_stack
+from plans.stack_views import page_of
 from watcher_site.calling import caller_of
 from watcher_site.kept_forms import KeepsForm
 from watcher_site.naming import linked
@@ -41,7 +42,7 @@ class NewStack(KeepsForm, View):
         return NewStackForm(None, data, may_start=self.request.user.has_perm("plans.start_actionplan"))
 
     def show(self, form: NewStackForm) -> HttpResponse:
-        return render(self.request, "stacks/stack_form.html", {"form": form, "back": reverse("plans:list")})
+        return render(self.request, "stacks/stack_form.html", {"form": form, "back": reverse("stacks:list")})
 
     def create(self, form: NewStackForm) -> Operation | None:
         """Make the stack that the form describes, or put why not beside the form."""
@@ -64,7 +65,7 @@ class StackVerb(OperationVerb):
         return super().get_queryset().roots()
 
     def page_of(self, record: Stack) -> str:
-        return reverse("plans:list")
+        return page_of(record)
 
 
 class UpdateStack(StackVerb):

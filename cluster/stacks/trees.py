@@ -1,0 +1,121 @@
+"""A stack as people see it: a tree of resources, each with what it is in the cloud, and whether it is well.
+
+It is read in as many queries for any number of resources.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from cluster.models import Server, Stack, StackResource
+from cluster.models.stacks import FAILED, IN_PROGRESS
+from cluster.stacks.standing import ILL
+
+# Of more than these not all is unfolded, but for what is not well.
+UNFOLDED = 50
+
+
+@dataclass
+class Branch:
+    """One resource of the tree; ``server`` is what there is for it, ``parts`` are in the stack within."""
+
+    resource: StackResource
+    server: Server | None = None
+    parts: Sequence["Branch"] = ()
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.resource.status in IN_PROGRESS
+
+    @property
+    def is_well(self) -> bool:
+        """Whether neither its own status nor its server says otherwise; what is being made is not well yet."""
+        if self.resource.status in FAILED or self.is_under_way:
+            return False
+        if self.resource.is_nesting:
+            return self.resource.physical_id is not None
+        return self.server is not None and self.server.state not in ILL
+
+    @cached_property
+    def leaves(self) -> list["Branch"]:
+        """The servers in it, at any depth; for one that is a server it is that."""
+        if not self.resource.is_nesting:
+            return [self]
+        return [leaf for part in self.parts for leaf in part.leaves]
+
+    @cached_property
+    def number_well(self) -> int:
+        return sum(leaf.is_well for leaf in self.leaves)
+
+    @cached_property
+    def is_all_well(self) -> bool:
+        return self.is_well and all(part.is_all_well for part in self.parts)
+
+
+@dataclass
+class Tree:
+    """A root stack with its resources, in the order of their names."""
+
+    stack: Stack
+    branches: Sequence[Branch] = ()
+    is_unfolded: bool = field(default=True)
+
+    @cached_property
+    def leaves(self) -> list[Branch]:
+        return [leaf for branch in self.branches for leaf in branch.leaves]
+
+    @property
+    def number_well(self) -> int:
+        return sum(leaf.is_well for leaf in self.leaves)
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.stack.status in IN_PROGRESS or any(one.is_under_way for one in walk(self.branches))
+
+    @property
+    def last_change(self) -> datetime:
+        moments = [one.updated_at or one.created_at for one in (self.stack, *self.rows)]
+        return max(moments)
+
+    @property
+    def rows(self) -> Iterator[StackResource]:
+        return (branch.resource for branch in walk(self.branches))
+
+
+def walk(branches: Iterable[Branch]) -> Iterator[Branch]:
+    for branch in branches:
+        yield branch
+        yield from walk(branch.parts)
+
+
+def grow(root: Stack) -> Tree:
+    """Return a root stack as a tree: three queries."""
+    stacks = Stack.objects.present().filter(root=root).values_list("pk", "uuid")
+    nested = {str(uuid): key for key, uuid in stacks}
+    parts: dict[int, list[StackResource]] = defaultdict(list)
+    resources = list(StackResource.objects.present().tree(root).select_related("stack").order_by("name", "pk"))
+    for resource in resources:
+        parts[resource.stack_id].append(resource)
+    servers = find_servers(resources)
+
+    def branches(stack: Any) -> list[Branch]:
+        return [
+            Branch(
+                resource,
+                servers.get(resource.physical_id or ""),
+                branches(nested.get(resource.physical_id or "")) if resource.is_nesting else (),
+            )
+            for resource in parts.get(stack, ())
+        ]
+
+    return Tree(root, branches(root.pk), len(resources) <= UNFOLDED)
+
+
+def find_servers(resources: Iterable[StackResource]) -> dict[str, Server]:
+    uuids = [UUID(one.physical_id) for one in resources if one.physical_id and not one.is_nesting]
+    found = Server.objects.present().filter(uuid__in=uuids).select_related("node") if uuids else ()
+    return {str(server.uuid): server for server in found}
