@@ -13,7 +13,11 @@ State = Action.State
 # Those that end an action which is no success, and no harmless absence either.
 WITHOUT_SUCCESS = frozenset({State.FAILED, State.CANCELLED})
 WORDS = {State.FAILED: "failed", State.CANCELLED: "was cancelled"}
-UNDERIVED = {State.SKIPPED: "was skipped", State.SUCCEEDED: "succeeded without it"}
+NEVER_DERIVED = "The action that it was derived from was skipped"
+UNDERIVED = {
+    State.SKIPPED: NEVER_DERIVED,
+    State.SUCCEEDED: "The action that it was derived from succeeded without it",
+}
 
 
 @cache
@@ -57,7 +61,7 @@ def end_with(uuid: UUID, state: str) -> tuple[str, str]:
     """Return the state and the message with which others end with an action that ended so."""
     if state in WITHOUT_SUCCESS:
         return state, not_executed(uuid, state)
-    return State.SKIPPED, f"{SKIPPED_AUTOMATICALLY} The action that it was derived from {UNDERIVED[State(state)]}"
+    return State.SKIPPED, f"{SKIPPED_AUTOMATICALLY} {UNDERIVED[State(state)]}"
 
 
 def end_all_dependents(actions: ActionQuerySet) -> int:

@@ -16,6 +16,7 @@ from django.conf import settings
 
 from actions.checkpoints import Checkpoint
 from actions.derivation import Derivation, finder
+from actions.exclusions.heeding import ActionExcluded, Heed
 from actions.keeping import find_caller, save_data
 from actions.leases import Lease
 from actions.models import Action, ActionEvent
@@ -75,6 +76,7 @@ class Execution(Signalled, Derivation):
     """One action in the hands of one worker."""
 
     action_type: ActionType
+    heed: Heed
     outcome: Outcome
 
     def __init__(self, action: Action, lease: Lease, seat: Seat) -> None:
@@ -117,13 +119,23 @@ class Execution(Signalled, Derivation):
     def run(self) -> bool:
         if self.action.has_derived:
             return self.take_up()
-        phase = self.begin("pre_condition")
-        problem = self.perform(phase, self.check)
-        if problem:
-            return self.leave_out(phase, problem)
-        execute = self.begin("execute")
-        self.action.begin(self.lease.owner)
-        return self.write(phase, execute, hold=True, guards=self.no_other_signal) and self.carry_out(execute)
+        while True:
+            self.heed = Heed(self.action)
+            phase = self.begin("pre_condition")
+            problem = self.perform(phase, self.check)
+            if problem:
+                return self.leave_out(phase, problem)
+            execute = self.begin("execute")
+            guards = self.no_other_signal
+            self.action.begin(self.lease.owner)
+            try:
+                self.write(phase, execute, hold=True, guards=guards, beside=self.heed.unchanged)
+            except ConcurrentTransition:
+                if not self.heed.is_outdated():
+                    raise
+                self.read_again()
+            else:
+                return self.carry_out(execute)
 
     def take_up(self) -> bool:
         """Go on with an action that waited for those that it derived."""
@@ -194,7 +206,10 @@ class Execution(Signalled, Derivation):
         """End an action that does not begin: skipped, or failed with a last look at what is there, as upstream."""
         if isinstance(problem, ActionSkipException):
             phase.result = Result.SKIPPED
-            self.action.skip_automatically(explain(problem))
+            if isinstance(problem, ActionExcluded):
+                self.action.exclude(problem.rule.key, explain(problem))
+            else:
+                self.action.skip_automatically(explain(problem))
             return self.end(phase, hold=True)
         phases = [phase]
         if hasattr(self, "action_type"):
@@ -299,8 +314,11 @@ class Execution(Signalled, Derivation):
 
     def check(self) -> None:
         self.checkpoint.goes_forward = True
+        self.heed.look()
         self.load()
         self.action_type.pre_condition()
+        # It may have taken its time.
+        self.heed.look()
 
     def work(self) -> None:
         self.checkpoint.goes_forward = True

@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
+from actions.exclusions.models import Exclusion
 from actions.fields import FilledCharField
 from actions.naming import generated_name, resource, target
 from actions.querysets import ActionQuerySet
@@ -31,6 +32,14 @@ REASON_LENGTH = STATUS_MESSAGE_LENGTH - len(f"{SKIPPED_BY_USER}{REASON}")
 
 def is_skipped_by_a_person(action: Any) -> bool:
     return action.skipped_by is not None
+
+
+def is_excluded(action: Any) -> bool:
+    return action.exclusion_id is not None
+
+
+def may_be_restored(action: Any) -> bool:
+    return is_skipped_by_a_person(action) or is_excluded(action)
 
 
 def waits_for_derived(action: Any) -> bool:
@@ -71,7 +80,7 @@ class Action(StatefulModel):
     # A worker whose lease ran out was given an older attempt, or is no longer the owner, and can no longer write.
     guard_fields = ["state", "attempt", "owner"]
     transition_fields = [
-        *("state", "status_message", "skipped_by", "reason", "attempt"),
+        *("state", "status_message", "skipped_by", "reason", "exclusion", "attempt"),
         *("owner", "start_time", "end_time", "retries", "due_time", "has_derived", "control"),
     ]
 
@@ -90,6 +99,15 @@ class Action(StatefulModel):
     skipped_by = models.CharField(max_length=255, null=True, help_text="the user name of who skipped it")
     reason = models.CharField(
         max_length=REASON_LENGTH, default="", help_text="what a person wrote about its being skipped"
+    )
+    exclusion = models.ForeignKey(
+        Exclusion,
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="actions",
+        db_index=False,
+        help_text="the rule that it was skipped by",
     )
     attempt = models.PositiveIntegerField(default=0, editable=False)
     # No constraint: the database would lock the applier's one row at each beginning, and no row of a service that
@@ -153,6 +171,8 @@ class Action(StatefulModel):
             models.Index(NullsFirst("target"), "id", name="action_target"),
             # Who is gone is kept as long as actions are in its hands.
             models.Index("owner", condition=Q(owner__isnull=False), name="action_owner"),
+            # The page of a rule shows what it excluded.
+            models.Index("exclusion", "id", condition=Q(exclusion__isnull=False), name="action_exclusion"),
             # The applier reads page by page what an action derived.
             models.Index("derived_from", "id", condition=Q(derived_from__isnull=False), name="action_derived_from"),
         ]
@@ -210,8 +230,8 @@ class Action(StatefulModel):
 
     @property
     def is_restorable(self) -> bool:
-        """Whether a person skipped it, but not the one that is to derive it, and nothing of its plan has begun."""
-        is_skipped = self.state == self.State.SKIPPED and self.skipped_by is not None
+        """Whether a person or a rule skipped it, and not the one that is to derive it; nothing of its plan began."""
+        is_skipped = self.state == self.State.SKIPPED and may_be_restored(self)
         return is_skipped and self.action_plan.is_prunable and not self.is_origin_skipped
 
     @property
@@ -237,15 +257,22 @@ class Action(StatefulModel):
         self.status_message = f"{cut(finding, STATUS_MESSAGE_LENGTH - len(words))}{words}"
         self.reason = reason
 
-    @transition(field=state, source=State.SKIPPED, target=State.PENDING, conditions=[is_skipped_by_a_person])
+    @transition(field=state, source=State.SKIPPED, target=State.PENDING, conditions=[may_be_restored])
     def restore(self) -> None:
-        """A person takes back what a person skipped. The caller holds the plan's row, as for `skip`."""
-        self.skipped_by, self.reason, self.status_message = None, "", None
+        """A person takes back what a person, or a rule that is no more, skipped. The caller holds the plan's row."""
+        self.skipped_by, self.reason, self.status_message, self.exclusion = None, "", None, None
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip_automatically(self, finding: str) -> None:
         """Its pre_condition found that it no longer applies."""
         self.control = None
+        self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
+
+    @transition(field=state, source=State.PENDING, target=State.SKIPPED)
+    def exclude(self, exclusion: int | None, finding: str) -> None:
+        """A rule, by its primary key, keeps it from being executed: when its plan is made, or when it is to begin."""
+        self.exclusion_id = exclusion
+        self.control = self.due_time = None
         self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
 
     @transition(field=state, source=State.PENDING, target=State.ONGOING)

@@ -94,6 +94,7 @@ class PhaseRecord:
         hold: bool = False,
         orphans: bool = False,
         guards: Mapping[str, Any] | None = None,
+        beside: Bound | None = None,
     ) -> bool:
         """Commit the action's new state and the phases together.
 
@@ -101,16 +102,18 @@ class PhaseRecord:
             hold: whether the plan must be ours, and is locked meanwhile.
             orphans: whether phases that a lost worker left open are closed.
             guards: values by column that must still stand in the action's row.
+            beside: a query that must find a row, where the plan is held.
 
         Raises:
-            ConcurrentTransition: the action is no longer as this worker left it, or its plan may not be worked at.
+            ConcurrentTransition: the action is no longer as this worker left it, or its plan may not be worked at, or
+                nothing was found.
         """
         make_outputs_storable(self.action)
         new = [phase for phase in phases if phase.pk is None]
         for phase in phases:
             phase.attempt = self.action.attempt
         try:
-            self.write_together(phases, self.held() if hold else None, orphans, guards)
+            self.write_together(phases, self.held(beside) if hold else None, orphans, guards)
         except BaseException:
             for phase in new:
                 phase.pk = None  # It was rolled back.
@@ -132,8 +135,8 @@ class PhaseRecord:
             if takes and (number := end_dependents(self.action, bound)):
                 self.log.info("dependents ended", number=number, state=self.action.state)
 
-    def held(self) -> Bound:
-        return self.lease.hold(has_begun=self.action.values_read["state"] != Action.State.PENDING)
+    def held(self, beside: Bound | None) -> Bound:
+        return self.lease.hold(has_begun=self.action.values_read["state"] != Action.State.PENDING).beside(beside)
 
     def write_beside(self, phase: ActionEvent) -> bool:
         """Write the beginning or the end of a phase that leaves the state as it is.

@@ -10,6 +10,8 @@ from uuid import UUID, uuid4
 
 from django.utils import timezone
 
+from actions.dependents import NEVER_DERIVED
+from actions.exclusions.matching import Match
 from actions.models import Action, ActionParent
 from watcher_site.notifications.kinds import CREATE
 from watcher_site.notifications.outbox import announce
@@ -17,6 +19,7 @@ from watcher_site.refusals import Invalid
 
 # Rows an INSERT: few statements for a large plan, and none too large for the database.
 BATCH = 5000
+NONE: Mapping[UUID, Match] = {}
 # What is wrong with an action that stands in a circle alone, and with several.
 WAITING = "waits for itself", "wait for each other"
 DERIVING = "is derived from itself", "are derived from each other"
@@ -98,10 +101,16 @@ def check_cycles(
         raise Invalid(f"{field}: these actions {of_several}: {path}.") from error
 
 
-def write_actions(plan_pk: int, proposed: Sequence[ProposedAction], derived_from: Action | None = None) -> None:
+def write_actions(
+    plan_pk: int,
+    proposed: Sequence[ProposedAction],
+    derived_from: Action | None = None,
+    excluded: Mapping[UUID, Match] = NONE,
+) -> None:
     """Write the rows of a sound graph; the action that they are derived from waits for all of them.
 
-    What others of them will derive waits for these instead. The number of statements does not grow with the graph, but
+    What others of them will derive waits for these instead. What rules exclude is skipped from the beginning, with all
+    that it was to derive. The number of statements does not grow with the graph, but
     for one more each `BATCH` rows, and for each time that what is derived derives others again.
     """
     rows = {action.uuid: make_row(plan_pk, action, derived_from) for action in proposed}
@@ -119,9 +128,19 @@ def write_actions(plan_pk: int, proposed: Sequence[ProposedAction], derived_from
         elif derived_from:
             edges.append(ActionParent(child=derived_from, parent=rows[action.uuid]))
     for generation in generations(proposed):
+        skip_excluded([rows[uuid] for uuid in generation], excluded)
         Action.objects.bulk_create([rows[uuid] for uuid in generation], batch_size=BATCH)
     ActionParent.objects.bulk_create(edges, batch_size=BATCH)
     announce(Action.notified_as, [CREATE], [row.pk for row in rows.values()])
+
+
+def skip_excluded(generation: Iterable[Action], excluded: Mapping[UUID, Match]) -> None:
+    for row in generation:
+        origin = row.derived_from if row.is_planned else None
+        if match := excluded.get(row.uuid):
+            row.exclude(match.rule.key, match.rule.words)
+        elif origin is not None and origin.state == Action.State.SKIPPED:
+            row.skip_automatically(NEVER_DERIVED)
 
 
 def generations(proposed: Sequence[ProposedAction]) -> Iterator[list[UUID]]:

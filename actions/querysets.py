@@ -29,14 +29,16 @@ DEPENDING = """
         WHERE state = %s AND NOT has_derived AND deleted_at IS NULL
     ) SELECT id FROM depending
 """
-# What was planned to be derived, and what that is to derive again, as far as no person made an exception of it.
+# What was planned to be derived, and what that is to derive again, as far as no person and no rule made an exception
+# of it.
 PLANNED = """
     WITH RECURSIVE planned(id) AS (
         SELECT id FROM {action}
-        WHERE derived_from_id IN ({origins}) AND state = %s AND skipped_by IS NULL AND deleted_at IS NULL
+        WHERE derived_from_id IN ({origins})
+        AND state = %s AND skipped_by IS NULL AND exclusion_id IS NULL AND deleted_at IS NULL
         UNION ALL
         SELECT {action}.id FROM planned JOIN {action} ON derived_from_id = planned.id
-        WHERE state = %s AND skipped_by IS NULL AND deleted_at IS NULL
+        WHERE state = %s AND skipped_by IS NULL AND exclusion_id IS NULL AND deleted_at IS NULL
     ) SELECT id FROM planned
 """
 

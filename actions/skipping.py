@@ -11,7 +11,8 @@ from django.db import transaction
 from django.db.models import Model
 from django.utils import timezone
 
-from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action
+from actions.exclusions.lifting import require_lifted
+from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action, may_be_restored
 from actions.planned import check_origins, restore_planned, skip_planned
 from watcher_site.history import entries_of, record_many
 from watcher_site.messages import STATUS_MESSAGE_LENGTH
@@ -25,6 +26,7 @@ WITH_LOCKED_PLAN = Query(
     .select_related("action_plan")
     .select_for_update(of=("action_plan",))
 )
+CHANGED_TOGETHER = ("state", "status_message", "skipped_by", "reason", "exclusion_id")
 ONE_LINE = str.maketrans(dict.fromkeys(map(chr, range(32)), " "))
 
 
@@ -82,6 +84,8 @@ def restore_actions(plan: Model, uuids: Iterable[UUID | str]) -> int:
     chosen = [action for action in found if not is_skipped_with_another(action)]
     for action in chosen:
         naming(action, check_restore)
+    require_lifted(chosen)
+    for action in chosen:
         action.restore()
     change_together(chosen, Action.State.SKIPPED)
     record_many("action.restore", chosen, within=plan)
@@ -98,13 +102,14 @@ def restore_action(uuid: UUID | str) -> Action:
 
     Raises:
         NotFound: there is no such action.
-        Conflict: the action or its plan is in a state that does not allow it, no person skipped it, or the one that is
-            to derive it is skipped.
+        Conflict: the action or its plan is in a state that does not allow it, neither a person nor a rule skipped it,
+            a rule still excludes it, or the one that is to derive it is skipped.
     """
     action = locked(uuid)
     if action.state == Action.State.SKIPPED and action.action_plan.is_prunable:
         check_origins([action])
     check_restore(action)
+    require_lifted([action])
     action.restore()
     action.save_state(*entries_of("action.restore", action, within=action.action_plan))
     restore_planned([action])
@@ -154,14 +159,14 @@ def check_skip(action: Action) -> None:
 def check_restore(action: Action) -> None:
     if action.state != Action.State.SKIPPED:
         raise Conflict(f"State transition not allowed: ({action.state} -> PENDING)")
-    if action.skipped_by is None:
+    if not may_be_restored(action):
         raise Conflict("Only what a person skipped can be restored; this action was skipped automatically")
     check_plan(action)
 
 
 def is_skipped_with_another(action: Action) -> bool:
     """Whether it is skipped as the one is that is to derive it: before a plan begins nothing else skips by itself."""
-    is_skipped = action.state == Action.State.SKIPPED and action.skipped_by is None
+    is_skipped = action.state == Action.State.SKIPPED and not may_be_restored(action)
     return is_skipped and action.is_planned and action.action_plan.is_prunable
 
 
@@ -186,7 +191,7 @@ def change_together(actions: Sequence[Action], source: str) -> None:
     """
     if not actions:
         return
-    columns = {name: getattr(actions[0], name) for name in ("state", "status_message", "skipped_by", "reason")}
+    columns = {name: getattr(actions[0], name) for name in CHANGED_TOGETHER}
     standing = Action.objects.present().filter(pk__in=[action.pk for action in actions], state=source)
     if standing.update(**columns, updated_at=timezone.now()) != len(actions):
         raise ConcurrentTransition("One of the actions is no longer as it was read.")

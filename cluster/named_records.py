@@ -1,15 +1,15 @@
-"""What profiles and policies share: rows that nobody deletes meanwhile, and names that no two of a kind have."""
+"""What records with names of their own share: nobody deletes them meanwhile, and no two of a kind have one name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
 
-from cluster.models import Policy, Profile
 from watcher_site import history
 from watcher_site.refusals import Conflict, NotFound
 
-Named = TypeVar("Named", Policy, Profile)
+# A policy, a profile, an exclusion.
+Named = TypeVar("Named", bound=Any)
 
 
 def lock(record: Named) -> Named:

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
-from actions.models import Action, ActionParent
+from actions.models import Action, ActionParent, may_be_restored
 from actions.naming import generated_name
 from actions.planned import skip_planned
 from actions.proposals import BATCH, ProposedAction
@@ -78,13 +78,14 @@ def left_undone(plan: ActionPlan) -> list[Action]:
 def stays(planned: Action, origin: Action) -> bool:
     """Say whether what was planned is planned anew: not if it found out by itself that it is not needed."""
     is_skipped = planned.state == Action.State.SKIPPED
-    return not is_skipped or planned.skipped_by is not None or origin.state == Action.State.SKIPPED
+    return not is_skipped or may_be_restored(planned) or origin.state == Action.State.SKIPPED
 
 
 def skip_anew(sources: Mapping[UUID, Action]) -> None:
     """Skip what was planned and a person skipped: what is to derive it must not take it for something to do."""
     skipped = {uuid: source for uuid, source in sources.items() if source.skipped_by is not None}
-    actions = list(Action.objects.filter(uuid__in=skipped))
+    # Others a rule skipped again, when the plan was made.
+    actions = list(Action.objects.pending().filter(uuid__in=skipped))
     for action in actions:
         source = skipped[action.uuid]
         action.skip(source.skipped_by, source.reason)

@@ -8,6 +8,8 @@ from operator import itemgetter
 from uuid import UUID
 
 from actions.dependents import WITHOUT_SUCCESS, end_with, not_executed
+from actions.exclusions.matching import Match
+from actions.exclusions.planning import excluded_now
 from actions.foresight import Foresight, foresee
 from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionParent
 from cluster.drivers.base import cloud
@@ -20,6 +22,7 @@ from watcher_site.refusals import Conflict
 State = Action.State
 UNKNOWN = "UNKNOWN"
 """What is counted where a state is not foreseen."""
+NOTHING_EXCLUDED: Mapping[UUID, Match] = {}
 OUTCOMES = (State.SUCCEEDED, State.SKIPPED, State.FAILED, State.CANCELLED, UNKNOWN)
 
 # What messages tell of what has happened, and what a preflight says instead.
@@ -92,9 +95,13 @@ def preflight(plan: ActionPlan) -> Preflight:
         raise Conflict(f"Action plan {plan.uuid} is {plan.state}: nothing of it begins any more.")
     actions = {action.pk: action for action in plan.actions.unfinished().order_by("pk")}
     ended = {state: count for state, count in plan.actions.all().count_states().items() if state in Action.FINAL}
-    walk = Walk(plan, actions, parents_among(plan, actions))
+    walk = Walk(plan, actions, parents_among(plan, actions), excluded_now(to_begin(actions)))
     walk.begin_after(ended_parents(plan))
     return Preflight(walk.prospects(), ended, *freshness())
+
+
+def to_begin(actions: Mapping[int, Action]) -> list[Action]:
+    return [action for action in actions.values() if action.state == State.PENDING and not action.has_derived]
 
 
 def freshness() -> tuple[bool, datetime | None]:
@@ -130,8 +137,14 @@ def ended_parents(plan: ActionPlan) -> list[tuple[int, int, UUID, str]]:
 class Walk:
     """Goes through the actions of a plan that have not ended, each after those that it waits for."""
 
-    def __init__(self, plan: ActionPlan, actions: Mapping[int, Action], parents: Mapping[int, Sequence[int]]) -> None:
-        self.plan, self.actions, self.parents = plan, actions, parents
+    def __init__(
+        self,
+        plan: ActionPlan,
+        actions: Mapping[int, Action],
+        parents: Mapping[int, Sequence[int]],
+        excluded: Mapping[UUID, Match] = NOTHING_EXCLUDED,
+    ) -> None:
+        self.plan, self.actions, self.parents, self.excluded = plan, actions, parents, excluded
         self.ended_parents: dict[int, list[int]] = defaultdict(list)
         self.model = ForeseenCloud.load()
         self.ends: dict[int, tuple[int, Foresight]] = {}
@@ -163,7 +176,8 @@ class Walk:
         if action.derived_from_id in self.underived and not is_spared:
             self.underived[action.pk] = self.underived[action.derived_from_id]
             return self.underived[action.pk]
-        foresight = foresee(action, self.model)
+        match = self.excluded.get(action.uuid)
+        foresight = exclude(action, match) if match else foresee(action, self.model)
         self.note(action, foresight)
         return foresight
 
@@ -180,6 +194,11 @@ class Walk:
     def is_binding(self, action: Action) -> bool:
         """Say whether what depends on an action ends with it."""
         return action.derived_from_id is not None or self.plan.on_failure == ActionPlan.OnFailure.STOP
+
+
+def exclude(action: Action, match: Match) -> Foresight:
+    action.exclude(match.rule.key, match.rule.words)
+    return Foresight(action.state, action.status_message)
 
 
 def in_order(actions: Mapping[int, Action], parents: Mapping[int, Iterable[int]]) -> list[int]:

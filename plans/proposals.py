@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from actions.exclusions.planning import excluded_for_good
 from actions.proposals import BATCH, ProposedAction, check_graph, write_actions
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.notifications.kinds import CREATE
@@ -24,13 +25,15 @@ def propose(
 ) -> ActionPlan:
     """Write a RECOMMENDED plan with its actions, their parents and its efficacy indicators.
 
-    A plan without actions has nothing to recommend and SUCCEEDED at once. ``indicators`` are not yet saved, and
-    belong to no plan. The number of statements does not grow with the plan, but for one more each `BATCH` rows.
+    A plan without actions has nothing to recommend and SUCCEEDED at once. What a rule excludes at every hour is
+    SKIPPED from the beginning. ``indicators`` are not yet saved, and belong to no plan. The number of statements does
+    not grow with the plan, but for one more each `BATCH` rows.
 
     Raises:
         Invalid: a parent is no action of the plan, or the parents form a cycle.
     """
     check_graph(actions)
+    excluded = excluded_for_good(actions)
     plan = ActionPlan(
         audit_id=audit_id,
         strategy_id=strategy_id,
@@ -42,7 +45,7 @@ def propose(
         plan.succeed("There was nothing to do.")
     plan.save()
     announce(ActionPlan.notified_as, [CREATE], [plan.pk])
-    write_actions(plan.pk, actions)
+    write_actions(plan.pk, actions, excluded=excluded)
     for indicator in indicators:
         indicator.action_plan = plan
     EfficacyIndicator.objects.bulk_create(indicators, batch_size=BATCH)

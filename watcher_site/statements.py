@@ -41,6 +41,13 @@ class Bound:
             cursor.execute(self.sql, self.params)
             return cursor.fetchall()
 
+    def beside(self, other: "Bound | None") -> "Bound":
+        """Return a query that finds a row where both do."""
+        if other is None:
+            return self
+        both = f"SELECT 1 WHERE EXISTS ({other.sql}) AND EXISTS ({self.sql})"
+        return Bound(both, [*other.params, *self.params])
+
 
 class Query:
     """A query with `Placeholder`s, composed at its first run."""

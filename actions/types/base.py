@@ -185,6 +185,14 @@ class ActionType(ABC):
         return input_parameters.get("resource_id")
 
     @classmethod
+    def compute_nodes(cls, input_parameters: Mapping[str, Any]) -> Sequence[str]:
+        """Return the host names of the compute nodes that the parameters name beside what is acted on.
+
+        An exclusion of one of these excludes the action. Asked as `target` is.
+        """
+        return [host for name in ("source_node", "destination_node") if (host := input_parameters.get(name))]
+
+    @classmethod
     def data_anew(cls, proposed: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
         """Return what one begins with in a plan that continues that of another, which was left undone.
 

@@ -1,5 +1,8 @@
 """Move a volume to another pool, or give it another type."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
 from cluster.drivers.base import CloudVolume, VolumeNotFound, cloud
 
@@ -23,6 +26,11 @@ class VolumeMigrate(ActionType):
         "required": ["resource_id", "migration_type"],
         "additionalProperties": False,
     }
+
+    @classmethod
+    def compute_nodes(cls, input_parameters: Mapping[str, Any]) -> Sequence[str]:
+        """What it calls a node is a pool."""
+        return ()
 
     @property
     def volume(self) -> str:

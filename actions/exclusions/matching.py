@@ -1,0 +1,49 @@
+"""Which of the rules exclude which of many actions."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+from actions.exclusions.kinds import KINDS
+from actions.exclusions.rules import Rule, Touched
+from actions.exclusions.touched import Actionlike, touched_by
+
+One = TypeVar("One", bound=Actionlike)
+
+
+@dataclass(frozen=True)
+class Match:
+    """That a rule excludes an action, and by which of the things that it names."""
+
+    rule: Rule
+    touched: Touched
+
+    @property
+    def why(self) -> str:
+        """What of the rule the action meets, in words; nothing, where the rule says nothing but the type."""
+        return ", ".join(
+            f"{KINDS[kind][0]} {name if name == identifier else f'{name} ({identifier})'}"
+            for kind, found in self.touched.items()
+            for identifier, name in found.items()
+        )
+
+
+def excluded(actions: Sequence[One], rules: Iterable[Rule]) -> dict[UUID, Match]:
+    """Return by action the first of these rules that excludes it. Their hours are not looked at.
+
+    The number of queries depends on neither; without a rule that names anything, there is none.
+    """
+    found: dict[UUID, Match] = {}
+    concerned = [(rule, [one for one in actions if rule.concerns(one.action_type)]) for rule in rules]
+    concerned = [(rule, those) for rule, those in concerned if those]
+    if not concerned:
+        return found
+    kinds = {kind for rule, _ in concerned for kind in rule.targets}
+    any_of = {one.uuid: one for _, those in concerned for one in those}
+    touched = touched_by(list(any_of.values()), kinds)
+    for rule, those in concerned:
+        for one in those:
+            if one.uuid not in found and rule.matches(touched[one.uuid]):
+                found[one.uuid] = Match(rule, rule.found_in(touched[one.uuid]))
+    return found

@@ -1,0 +1,82 @@
+"""The rules as people wrote them, and the mark that tells whether any of them has changed."""
+
+from typing import Any, Self
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Upper
+
+from cluster.models.profiles import find_named
+from watcher_site.records import NullsFirst, Record, RecordQuerySet
+
+# The message of an action names the rule that excludes it: no name is cut there.
+NAME_LENGTH = 100
+TEXT_LENGTH = 255
+
+
+class ExclusionQuerySet(RecordQuerySet):
+    def named(self, identifier: str) -> Self:
+        """Leave the one with this UUID or name, whatever the letter case."""
+        found: Self = find_named(self, identifier)
+        return found
+
+    def unexpired(self, moment: Any) -> Self:
+        return self.present().filter(Q(expires_at=None) | Q(expires_at__gt=moment))
+
+
+class Exclusion(Record):
+    """A rule: which actions are not to be executed, on what, and in which hours.
+
+    An action is excluded that is of one of the ``action_types``, if any are named, and that touches one of the things
+    of each kind in ``targets`` (`actions.exclusions.kinds`). Without a ``window`` that is always so, until
+    ``expires_at``.
+    """
+
+    name = models.CharField(max_length=NAME_LENGTH)
+    reason = models.CharField(max_length=TEXT_LENGTH, default="", blank=True)
+    owner = models.CharField(max_length=TEXT_LENGTH, help_text="who answers for it: a person or a team")
+    action_types = models.JSONField(default=list)
+    targets = models.JSONField(default=dict, help_text="identifiers by kind")
+    window = models.JSONField(null=True, help_text="the hours in which it is in force")
+    zone = models.CharField(max_length=64, default="UTC", help_text="of the window")
+    expires_at = models.DateTimeField(null=True)
+
+    objects = ExclusionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        indexes = [
+            models.Index("name", "id", name="exclusion_name_sort"),
+            models.Index("owner", "id", name="exclusion_owner"),
+            models.Index(Upper("owner"), "id", name="exclusion_any_case_owner"),
+            models.Index(NullsFirst("expires_at"), "id", name="exclusion_expires_at"),
+            models.Index("created_at", "id", name="exclusion_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="exclusion_updated_at"),
+        ]
+        constraints = [models.UniqueConstraint(Upper("name"), condition=Q(deleted_at=None), name="exclusion_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ExclusionRevision(models.Model):
+    """A mark that no two sets of rules have: one row, or none while there never was a rule.
+
+    Whoever keeps the rules in memory compares it in the statement that begins an action. It is changed in the
+    transaction of each change, and never comes again, also after a rollback.
+    """
+
+    mark = models.UUIDField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="exclusion_revision_once")]
+
+    def __str__(self) -> str:
+        return str(self.mark)
+
+    @classmethod
+    def renew(cls) -> None:
+        """Have everybody read the rules anew. Of two who change rules at once, one waits here for the other."""
+        row = cls(pk=1, mark=uuid4())
+        cls.objects.bulk_create([row], update_conflicts=True, unique_fields=["id"], update_fields=["mark"])

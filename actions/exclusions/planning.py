@@ -1,0 +1,25 @@
+"""Which actions of a plan are excluded: when it is made, and as it is now."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.utils import timezone
+
+from actions.exclusions.matching import Match, One, excluded
+from actions.exclusions.standing import standing_rules
+
+
+def excluded_for_good(actions: Sequence[One]) -> dict[UUID, Match]:
+    """Return by action the rule that excludes it at every hour.
+
+    A rule with a window is not asked: nobody knows yet in which hour the plan will run. When it does, all are.
+    """
+    now = timezone.now()
+    rules = [rule for rule in standing_rules().rules if rule.is_standing and rule.is_in_force(now)]
+    return excluded(actions, rules)
+
+
+def excluded_now(actions: Sequence[One]) -> dict[UUID, Match]:
+    """Return by action the rule that would exclude it if it began now."""
+    now = timezone.now()
+    return excluded(actions, [rule for rule in standing_rules().rules if rule.is_in_force(now)])

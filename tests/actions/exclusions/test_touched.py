@@ -1,0 +1,123 @@
+"""What of the cloud an action touches, and by which rules it is excluded therefore."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from actions.exclusions.matching import excluded
+from actions.exclusions.rules import Rule
+from actions.proposals import ProposedAction
+from cluster.models import Server
+from tests.builders import (
+    make_aggregate,
+    make_cluster,
+    make_member,
+    make_node,
+    make_pool,
+    make_server,
+    make_volume,
+)
+from tests.exclusions import make_exclusion
+from tests.plans.test_commits import counted
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server() -> Server:
+    """On compute1, in zone east and aggregate gpu, of project shop, behind a node of cluster web."""
+    node = make_node("compute1", zone="east")
+    make_node("compute2", zone="west")
+    make_aggregate(12, "gpu", node)
+    server = make_server("web-1", node, project_id="shop")
+    make_member("one", server=server, cluster=make_cluster("web"))
+    return server
+
+
+def migration(server: Server, **parameters: Any) -> ProposedAction:
+    named = {"resource_id": str(server.uuid), "migration_type": "live", "source_node": "compute1", **parameters}
+    return ProposedAction("migrate", named)
+
+
+def is_excluded(action: ProposedAction, **attributes: Any) -> bool:
+    rule = Rule.of(make_exclusion(f"rule {uuid4()}", **attributes))
+    return action.uuid in excluded([action], [rule])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("servers", "web-1"),
+        ("compute_nodes", "compute1"),
+        ("aggregates", "gpu"),
+        ("aggregates", "12"),
+        ("availability_zones", "east"),
+        ("projects", "shop"),
+        ("clusters", "web"),
+    ],
+)
+def test_a_migration_touches_its_server_and_whatever_that_belongs_to(server: Server, kind: str, name: str) -> None:
+    assert is_excluded(migration(server), targets={kind: [name]})
+
+
+def test_a_migration_touches_where_it_goes(server: Server) -> None:
+    assert not is_excluded(migration(server), targets={"compute_nodes": ["compute2"]})
+    assert is_excluded(migration(server, destination_node="compute2"), targets={"compute_nodes": ["compute2"]})
+    assert is_excluded(migration(server, destination_node="compute2"), targets={"availability_zones": ["west"]})
+
+
+def test_a_rule_that_names_several_kinds_excludes_what_touches_one_thing_of_each(server: Server) -> None:
+    make_server("db", make_node("compute3"), project_id="bank")
+    assert is_excluded(migration(server), targets={"servers": ["db", "web-1"], "projects": ["shop"]})
+    assert not is_excluded(migration(server), targets={"servers": ["web-1"], "projects": ["bank"]})
+
+
+def test_a_rule_for_some_types_excludes_no_others(server: Server) -> None:
+    assert is_excluded(migration(server), action_types=["migrate"])
+    assert not is_excluded(migration(server), action_types=["stop", "resize"], targets={"servers": ["web-1"]})
+
+
+@pytest.mark.parametrize("name", ["compute1", "uuid"])
+def test_what_is_done_to_a_compute_node_is_found_by_its_host_name_or_uuid(server: Server, name: str) -> None:
+    named = str(server.node.uuid) if name == "uuid" else name
+    action = ProposedAction("change_nova_service_state", {"resource_id": named, "state": "disabled"})
+    for targets in ({"compute_nodes": ["compute1"]}, {"aggregates": ["gpu"]}, {"availability_zones": ["east"]}):
+        assert is_excluded(action, targets=targets)
+    assert not is_excluded(action, targets={"servers": ["web-1"]})
+
+
+def test_what_is_done_to_a_node_of_a_cluster_touches_the_server_behind_it(server: Server) -> None:
+    member = make_member("two", server=make_server("web-2", server.node), cluster=make_cluster("db"))
+    action = ProposedAction("NODE_DELETE", {"resource_id": str(member.uuid)})
+    for targets in ({"servers": ["web-2"]}, {"clusters": ["db"]}, {"aggregates": ["gpu"]}):
+        assert is_excluded(action, targets=targets)
+    assert not is_excluded(action, targets={"clusters": ["web"]})
+
+
+def test_what_is_done_to_a_volume_touches_its_project_and_the_servers_it_is_attached_to(server: Server) -> None:
+    volume = make_volume(pool=make_pool("compute2"), attached_to=[server], project_id="bank")
+    named = {"resource_id": str(volume.uuid), "migration_type": "migrate", "destination_node": "compute2"}
+    action = ProposedAction("volume_migrate", named)
+    assert is_excluded(action, targets={"servers": ["web-1"], "projects": ["bank"]})
+    assert not is_excluded(action, targets={"compute_nodes": ["compute2"]})  # That is a pool of the same name.
+
+
+def test_what_is_done_to_a_cluster_touches_the_cluster_and_not_its_members(server: Server) -> None:
+    cluster = make_cluster("db")
+    action = ProposedAction("CLUSTER_CHECK", {"resource_id": str(cluster.uuid)})
+    assert is_excluded(action, targets={"clusters": ["db"]})
+    assert not is_excluded(action, targets={"servers": ["web-1"]})
+
+
+def test_a_hundred_actions_and_rules_are_judged_in_as_many_queries_as_two(server: Server) -> None:
+    costs = []
+    elsewhere = make_node("compute9")
+    for number in (2, 100):
+        actions = [migration(make_server(f"s{one}", elsewhere), source_node="compute9") for one in range(number)]
+        named = {"aggregates": frozenset({"12"}), "clusters": frozenset({str(uuid4())})}
+        rules = [Rule(None, uuid4(), "x", "", frozenset(), named, None, None) for _ in range(number)]
+        with counted() as statements:
+            assert not excluded(actions, rules)
+        costs.append(len(statements))
+    assert costs[0] == costs[1] <= 5
