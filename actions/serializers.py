@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models import Case, OuterRef, Value, When
 from rest_framework import serializers
 
+from actions.exclusions.serializers import EXCLUSIONS
 from actions.models import Action, ActionParent
 from actions.statuses import Status, former_state, shown
 from watcher_site import plugins
@@ -64,6 +65,7 @@ class ActionSerializer(ResourceSerializer):
     data = serializers.DictField(  # type: ignore[assignment]
         help_text="what its type keeps from one run to the next"
     )
+    exclusion_uuid = serializers.UUIDField(allow_null=True, help_text="the rule that it was skipped by")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
@@ -71,9 +73,10 @@ class ActionSerializer(ResourceSerializer):
     class Meta:
         collection = "actions"
         short = ("uuid", "state", "action_type", "action_plan_uuid", "parents", "links", "name", "target", "status")
-        since = {"status_message": (1, 5), **dict.fromkeys(NEW, EXTENDED)}
+        since = {"status_message": (1, 5), **dict.fromkeys(NEW, EXTENDED), "exclusion_uuid": EXCLUSIONS}
         columns = {
             "action_plan_uuid": "action_plan__uuid",
+            "exclusion_uuid": "exclusion__uuid",
             "parents": uuids("child", "parent"),
             "depended_by": uuids("parent", "child"),
             "status": shown(),

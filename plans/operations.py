@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 from django.db.models import QuerySet
 
+from actions.exclusions.planning import require_none_excluded
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explain
@@ -169,7 +170,13 @@ def decide(action: Any) -> list[ProposedAction]:
 def written(
     action: ProposedAction, others: Sequence[ProposedAction], thing: Target, asked: Asked, deed: str = ""
 ) -> Operation:
-    """Write the plan of an action and of others beside it, and start it unless it is to be looked at."""
+    """Write the plan of an action and of others beside it, and start it unless it is to be looked at.
+
+    Raises:
+        Conflict: it is to start, and a rule excludes the action.
+    """
+    if not asked.plan_only:
+        require_none_excluded([action])
     made = propose([action, *others])
     kind, _, verb = action.action_type.lower().partition("_")
     inputs = {name: value for name, value in action.input_parameters.items() if name not in NAMES}

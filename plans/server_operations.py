@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from actions.exclusions.planning import require_none_excluded
 from actions.proposals import ProposedAction
 from cluster.drivers.rules import REBUILT
 from cluster.models import Server
@@ -104,6 +105,7 @@ def refuse(verb: str, server: Server, field: str, value: str) -> None:
 @transaction.atomic
 def operate(action_type: str, server: Server, caller: CallingContext, **parameters: Any) -> ActionPlan:
     action = ProposedAction(action_type, {"resource_id": str(server.uuid), "resource_name": server.name, **parameters})
+    require_none_excluded([action])
     made = propose([action])
     record(DEEDS[action_type], server, details={"action_plan": made.uuid, **parameters})
     made.launch(caller)

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from actions.exclusions.matching import Match, One, excluded
 from actions.exclusions.standing import standing_rules
+from watcher_site.refusals import Conflict
 
 
 def excluded_for_good(actions: Sequence[One]) -> dict[UUID, Match]:
@@ -23,3 +24,14 @@ def excluded_now(actions: Sequence[One]) -> dict[UUID, Match]:
     """Return by action the rule that would exclude it if it began now."""
     now = timezone.now()
     return excluded(actions, [rule for rule in standing_rules().rules if rule.is_in_force(now)])
+
+
+def require_none_excluded(actions: Sequence[One]) -> None:
+    """Refuse what a person asks for to be done at once where a rule keeps it from being done.
+
+    Raises:
+        Conflict: the message names the rule.
+    """
+    for one in actions:
+        if match := excluded_now([one]).get(one.uuid):
+            raise Conflict(f"{one.action_type} cannot be done now: it is {match.rule.as_excluding}")

@@ -32,9 +32,8 @@ def create_exclusion(attributes: Mapping[str, Any], by: str) -> Exclusion:
         Conflict: another one has the name.
     """
     exclusion = drafted(attributes, by)
-    save(exclusion)
+    save(exclusion, details=described(exclusion))
     ExclusionRevision.renew()
-    record("exclusion.create", exclusion, message=exclusion.reason, details=described(exclusion))
     return exclusion
 
 
@@ -64,9 +63,8 @@ def change_exclusion(exclusion: Exclusion, changes: Mapping[str, Any], by: str) 
     wanted = {**changes, "owner": changes["owner"] or by} if "owner" in changes else changes
     read_attributes(standing, wanted, timezone.now())
     if changed := differences(before, described(standing)):
-        save(standing, [*changed])
+        save(standing, [*changed], changed)
         ExclusionRevision.renew()
-        record("exclusion.update", standing, details=changed)
     return standing
 
 

@@ -74,7 +74,11 @@ class Rule:
     @property
     def words(self) -> str:
         """What is said of an action that it excludes."""
-        return f"It is excluded by '{self.name}'.{f' Reason: {self.reason}' if self.reason else ''}"
+        return f"It is {self.as_excluding}"
+
+    @property
+    def as_excluding(self) -> str:
+        return f"excluded by '{self.name}'.{f' Reason: {self.reason}' if self.reason else ''}"
 
 
 def window_of(exclusion: Exclusion) -> Window | None:

@@ -17,6 +17,7 @@ from cluster.policies_api import PolicyTypeView, PolicyView
 from plans.api import ActionPlanView
 from plans.bindings_api import BindingView
 from plans.clusters_api import OPERATIONS, ClusterView
+from plans.exclusions_api import ExclusionView
 from plans.nodes_api import NodeView
 from plans.servers_api import ServerView
 from plans.stacks_api import StackResourceView, StackView
@@ -82,6 +83,9 @@ urlpatterns = [
     route(f"nodes/{IDENTIFIER}/check", NodeView, "nodes-check", post="check"),
     route(f"nodes/{IDENTIFIER}/recover", NodeView, "nodes-recover", post="recover"),
     route(f"nodes/{IDENTIFIER}/health", NodeView, "nodes-health", get="show_health", patch="mark"),
+    route("exclusions/try", ExclusionView, "exclusions-try", post="try_draft"),
+    route(f"exclusions/{IDENTIFIER}/try", ExclusionView, "exclusions-item-try", post="try_saved"),
+    *read("exclusions", ExclusionView, CHANGEABLE, post="create"),
     *read("servers", ServerView, {"delete": "destroy"}, post="create"),
     route(f"servers/{IDENTIFIER}/action", ServerView, "servers-action", post="act"),
     route(f"servers/{IDENTIFIER}/health", ServerView, "servers-health", get="show_health", patch="mark"),

@@ -56,7 +56,12 @@ HISTORY: dict[Version, str] = {
         " `/v1/clusters` have sets of them grow, shrink and be repaired."
         " `/v1/policies` hold what is to be heeded when that is done to clusters, by the rules of `/v1/policy_types`."
     ),
-    (1, 13): "`/v1/history` tells who did what and when, and `/v1/history/export` gives it as CSV or JSON lines.",
+    (1, 13): (
+        "`/v1/history` tells who did what and when, and `/v1/history/export` gives it as CSV or JSON lines."
+        " `/v1/exclusions` hold rules that keep actions from being executed: of some types, on some servers, compute"
+        " nodes, aggregates, zones, projects or clusters, in some hours; `/try` tells what a rule excludes of a plan."
+        " Actions have the `exclusion_uuid` of the rule that skipped them."
+    ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)
 SERVICE = "infra-optim"
