@@ -135,7 +135,7 @@ class PhaseRecord:
             if takes and (number := end_dependents(self.action, bound)):
                 self.log.info("dependents ended", number=number, state=self.action.state)
 
-    def held(self, beside: Bound | None) -> Bound:
+    def held(self, beside: Bound | None = None) -> Bound:
         return self.lease.hold(has_begun=self.action.values_read["state"] != Action.State.PENDING).beside(beside)
 
     def write_beside(self, phase: ActionEvent) -> bool:

@@ -33,6 +33,6 @@ class Surrender(PhaseRecord):
             self.action.fail("pre_condition" if waits else "execute", reason)
         self.write(phase, hold=waits, orphans=True)
 
-    def held(self) -> Bound:
+    def held(self, beside: Bound | None = None) -> Bound:
         """Hold the plan also while nothing of it may begin: this begins nothing, and what hangs would hang again."""
         return self.lease.hold(has_begun=True)

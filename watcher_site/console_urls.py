@@ -14,6 +14,7 @@ urlpatterns = [
     path("plans/", include("plans.urls")),
     path("history/", include("watcher_site.history.urls")),
     path("actions/", include("actions.urls")),
+    path("exclusions/", include("plans.exclusion_urls")),
     path("clusters/", include("plans.cluster_urls")),
     path("stacks/", include("plans.stack_urls")),
     path("marks/", include("plans.mark_urls")),

@@ -1,6 +1,6 @@
 """What rules can name: each kind of thing, and which there are of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -81,4 +81,24 @@ FINDERS: dict[str, Callable[[str], list[Any]]] = {
     # The cloud knows which projects there are; here they are but ids.
     PROJECTS: lambda text: [text],
     CLUSTERS: lambda text: by_uuid_or_name(Cluster, text),
+}
+
+
+def names_of(targets: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
+    """Return what people call the things that a rule names, by kind and identifier, in at most one query a kind.
+
+    What is there no more, and what has no other name, is called by its identifier.
+    """
+    found = {kind: {one: one for one in identifiers} for kind, identifiers in targets.items()}
+    for kind, (model, column) in NAMED.items():
+        if wanted := found.get(kind):
+            rows = model.objects.filter(**{f"{column}__in": list(wanted)}).values_list(column, "name")
+            wanted.update({str(identifier): name for identifier, name in rows})
+    return found
+
+
+NAMED: dict[str, tuple[Any, str]] = {
+    SERVERS: (Server, "uuid"),
+    AGGREGATES: (HostAggregate, "pk"),
+    CLUSTERS: (Cluster, "uuid"),
 }

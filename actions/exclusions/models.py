@@ -75,8 +75,9 @@ class ExclusionRevision(models.Model):
     def __str__(self) -> str:
         return str(self.mark)
 
-    @classmethod
-    def renew(cls) -> None:
+    @staticmethod
+    def renew() -> None:
         """Have everybody read the rules anew. Of two who change rules at once, one waits here for the other."""
-        row = cls(pk=1, mark=uuid4())
-        cls.objects.bulk_create([row], update_conflicts=True, unique_fields=["id"], update_fields=["mark"])
+        row = ExclusionRevision(pk=1, mark=uuid4())
+        upsert: dict[str, Any] = {"update_conflicts": True, "unique_fields": ["id"], "update_fields": ["mark"]}
+        ExclusionRevision.objects.bulk_create([row], **upsert)

@@ -5,6 +5,7 @@ anew before another action begins, and history tells who did it.
 """
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 from django.db import transaction
@@ -48,6 +49,16 @@ def drafted(attributes: Mapping[str, Any], by: str) -> Exclusion:
     return exclusion
 
 
+def redrafted(exclusion: Exclusion, changes: Mapping[str, Any], by: str) -> Exclusion:
+    """Return a rule as these changes would leave it, which are not saved. Raises: `Invalid`."""
+    if strays := changes.keys() - set(WRITABLE):
+        raise Invalid(f"{min(strays)}: cannot be changed.")
+    changed = copy(exclusion)
+    wanted = {**changes, "owner": changes["owner"] or by} if "owner" in changes else changes
+    read_attributes(changed, wanted, timezone.now())
+    return changed
+
+
 @transaction.atomic
 def change_exclusion(exclusion: Exclusion, changes: Mapping[str, Any], by: str) -> Exclusion:
     """Change some attributes of a rule, and return it as it is then; what is left out stays.
@@ -57,15 +68,11 @@ def change_exclusion(exclusion: Exclusion, changes: Mapping[str, Any], by: str) 
         NotFound: it was deleted meanwhile.
     """
     standing = lock(exclusion)
-    if strays := changes.keys() - set(WRITABLE):
-        raise Invalid(f"{min(strays)}: cannot be changed.")
-    before = described(standing)
-    wanted = {**changes, "owner": changes["owner"] or by} if "owner" in changes else changes
-    read_attributes(standing, wanted, timezone.now())
-    if changed := differences(before, described(standing)):
-        save(standing, [*changed], changed)
+    changed = redrafted(standing, changes, by)
+    if details := differences(described(standing), described(changed)):
+        save(changed, [*details], details)
         ExclusionRevision.renew()
-    return standing
+    return changed
 
 
 @transaction.atomic

@@ -86,15 +86,15 @@ class Look:
             for host in filter(None, hosts):
                 self.by_host[host] += actions
         if CLUSTERS in self.kinds:
-            columns = ("physical_id", "cluster__uuid", "cluster__name")
-            for server, cluster, name in rows(Node, "physical_id", list(servers), *columns):
+            behind = rows(Node, "physical_id", list(servers), "physical_id", "cluster__uuid", "cluster__name")
+            for server, cluster, name in behind:
                 if cluster:
                     self.add(by_server[server], CLUSTERS, cluster, name)
         self.forget(servers)
 
     def look_at_nodes(self) -> None:
         """Find the clusters of nodes, and the servers behind them."""
-        by_server = defaultdict(list)
+        by_server: dict[UUID, list[UUID]] = defaultdict(list)
         nodes = set()
         columns = ("uuid", "physical_id", "cluster__uuid", "cluster__name")
         for uuid, server, cluster, name in rows(Node, "uuid", list(self.left), *columns):
@@ -108,7 +108,7 @@ class Look:
 
     def look_at_volumes(self) -> None:
         """Find the projects of volumes, and the servers that they are attached to."""
-        by_server = defaultdict(list)
+        by_server: dict[UUID, list[UUID]] = defaultdict(list)
         projects = dict(rows(Volume, "uuid", list(self.left), "uuid", "project_id"))
         for uuid, project in projects.items():
             if project:
@@ -136,8 +136,7 @@ class Look:
             self.add(by_key[key], COMPUTE_NODES, hostname)
             self.add(by_key[key], ZONES, zone)
         if AGGREGATES in self.kinds:
-            columns = ("nodes", "pk", "name")
-            for key, aggregate, name in rows(HostAggregate, "nodes", list(by_key), *columns):
+            for key, aggregate, name in rows(HostAggregate, "nodes", list(by_key), "nodes", "pk", "name"):
                 self.add(by_key[key], AGGREGATES, aggregate, name)
 
     def forget(self, uuids: Iterable[UUID]) -> None:

@@ -342,7 +342,7 @@ def test_the_number_of_queries_does_not_grow_with_the_plan(django_assert_num_que
     node = make_node()
     make_node("compute2")
     plan = chain(*(migrate(make_server(f"web-{number}", node)) for number in range(size)), switch_off(node))
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         assert set(outcomes(preflight(plan))) == {"SUCCEEDED"}
 
 

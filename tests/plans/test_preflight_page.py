@@ -105,5 +105,5 @@ def test_there_is_none_of_a_plan_that_is_not_there(browser: Client) -> None:
 @pytest.mark.parametrize("size", [1, 10])
 def test_the_number_of_queries_does_not_grow(browser: Client, size: int, django_assert_max_num_queries: Any) -> None:
     plan = failing(size)
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(16):
         page(browser, plan)
