@@ -110,8 +110,8 @@ def write_actions(
     """Write the rows of a sound graph; the action that they are derived from waits for all of them.
 
     What others of them will derive waits for these instead. What rules exclude is skipped from the beginning, with all
-    that it was to derive. The number of statements does not grow with the graph, but
-    for one more each `BATCH` rows, and for each time that what is derived derives others again.
+    that it was to derive. The number of statements does not grow with the graph, but for one more each `BATCH` rows,
+    and for each time that what is derived derives others again.
     """
     rows = {action.uuid: make_row(plan_pk, action, derived_from) for action in proposed}
     edges = [

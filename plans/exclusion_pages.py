@@ -15,8 +15,9 @@ from actions.exclusions.kinds import KINDS, names_of
 from actions.exclusions.models import Exclusion
 from actions.exclusions.records import change_exclusion, create_exclusion, delete_exclusion, drafted, redrafted
 from actions.exclusions.rules import Rule
+from actions.exclusions.words import force_in_words
 from plans.exclusion_forms import ExclusionForm, TrialForm
-from plans.exclusion_tables import ExclusionFilters, ExclusionTable, force_in_words
+from plans.exclusion_tables import ExclusionFilters, ExclusionTable
 from plans.trials import Trial, try_rule
 from watcher_site.kept_forms import KeepsForm
 from watcher_site.pages import ByUUID, ListPage, RecordPage, Verb

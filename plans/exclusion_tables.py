@@ -2,10 +2,9 @@
 
 import django_filters
 import django_tables2 as tables
-from django.utils import timezone
 
 from actions.exclusions.models import Exclusion
-from actions.exclusions.rules import Rule
+from actions.exclusions.words import force_in_words, what_in_words
 from watcher_site.columns import TABLE_ATTRIBUTES, DueColumn, MessageColumn, TimeColumn
 from watcher_site.wall_clock import in_words
 
@@ -42,17 +41,3 @@ class ExclusionTable(tables.Table):
 
     def render_window(self, record: Exclusion) -> str:
         return in_words(record.window, record.zone) or "at every hour"
-
-
-def force_in_words(exclusion: Exclusion) -> str:
-    now = timezone.now()
-    if exclusion.expires_at and exclusion.expires_at <= now:
-        return "expired"
-    return "now" if Rule.of(exclusion).is_in_force(now) else "not now"
-
-
-def what_in_words(exclusion: Exclusion) -> str:
-    """Return which actions on how many things, such as "migrate, resize on 2 servers"."""
-    types = ", ".join(exclusion.action_types) or "every action"
-    named = [f"{len(found)} {kind.replace('_', ' ')}" for kind, found in exclusion.targets.items()]
-    return f"{types} on {', '.join(named)}" if named else types

@@ -54,3 +54,16 @@ def try_rule(exclusion: Exclusion, plan: ActionPlan, at: str | None = None) -> T
     matches = excluded(actions, [rule])
     found = [(action, matches[action.uuid]) for action in actions if action.uuid in matches]
     return Trial(rule, moment, len(actions), found)
+
+
+def lines_of(trial: Trial) -> str:
+    """Return what came of it for a terminal: a line for each action, and how many these are."""
+    listed = [f"{one.state:<9}  {one.uuid}  {one.called}  {match.why}".rstrip() for one, match in trial.found]
+    return "\n".join([*listed, f"Excluded: {len(trial.found)} of {trial.total}. {in_force(trial)}"])
+
+
+def in_force(trial: Trial) -> str:
+    if trial.is_in_force:
+        return "The exclusion is in force now."
+    begins = trial.in_force_from
+    return f"The exclusion is in force from {begins:%Y-%m-%d %H:%M} UTC on." if begins else "The exclusion is over."

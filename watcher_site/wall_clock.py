@@ -94,6 +94,11 @@ def read_weekdays(names: Any) -> frozenset[int]:
     return frozenset(map(WEEKDAYS.index, names))
 
 
+def read_names(text: str) -> list[str]:
+    """Return the names of weekdays as an option of a command has them: with commas between, in any letter case."""
+    return [name.strip().lower() for name in text.split(",")]
+
+
 def read(name: str, text: Any, reader: Callable[[str], T], form: str) -> T:
     try:
         return reader(text)

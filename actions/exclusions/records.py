@@ -15,7 +15,7 @@ from actions.exclusions.models import Exclusion, ExclusionRevision
 from actions.exclusions.reading import read_attributes
 from cluster.named_records import lock, save
 from watcher_site.history import differences, record
-from watcher_site.refusals import Invalid
+from watcher_site.refusals import Invalid, NotFound
 
 WRITABLE = ("name", "reason", "owner", "action_types", "targets", "window", "zone", "expires_at")
 
@@ -36,6 +36,14 @@ def create_exclusion(attributes: Mapping[str, Any], by: str) -> Exclusion:
     save(exclusion, details=described(exclusion))
     ExclusionRevision.renew()
     return exclusion
+
+
+def find_exclusion(identifier: str) -> Exclusion:
+    """Return the rule of this UUID or name. Raises: `NotFound`."""
+    found: Exclusion | None = Exclusion.objects.present().named(identifier).first()
+    if found is None:
+        raise NotFound(f"Exclusion {identifier} could not be found")
+    return found
 
 
 def drafted(attributes: Mapping[str, Any], by: str) -> Exclusion:

@@ -39,6 +39,7 @@ from tests.builders import (
     make_stack,
     make_strategy,
 )
+from tests.exclusions import make_exclusion
 from watcher_site.api import versions
 from watcher_site.api.documentation import document
 from watcher_site.models import HistoryEntry, Service
@@ -59,6 +60,7 @@ OPERATIONS = [
     for path, methods in document(version)["paths"].items()
     for method in methods
 ]
+PLAN = "0d5a3c5e-6a0b-4c0e-9c55-3a3a8f6f2c11"
 # Bodies that are accepted: those that are made up are almost always refused.
 TEMPLATE = {
     "version": 1,
@@ -75,6 +77,10 @@ BODIES: dict[str, Any] = {
     "/v1/policies": {"name": "new", "type": "senlin.policy.scaling-1.0", "spec": {"event": "CLUSTER_SCALE_OUT"}},
     "/v1/policies/validate": {"type": "senlin.policy.batch-1.0", "spec": {"pause_time": 1}},
     "/v1/policies/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],
+    "/v1/exclusions": {"name": "new", "action_types": ["migrate"], "targets": {"projects": ["shop"]}},
+    "/v1/exclusions/{identifier}": [{"op": "replace", "path": "/reason", "value": "audit week"}],
+    "/v1/exclusions/try": {"action_plan": PLAN, "exclusion": {"name": "new"}},
+    "/v1/exclusions/{identifier}/try": {"action_plan": PLAN},
     "/v1/nodes": {"name": "web", "profile": "a profile", "plan_only": True},
     "/v1/clusters": {"name": "web", "profile": "a profile", "desired_capacity": 1, "plan_only": True},
     "/v1/clusters/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],
@@ -119,7 +125,8 @@ def rows() -> dict[str, str]:
     synchronize()
     server = make_server(node=make_node())
     audit = make_audit("nightly", audit_type="EVENT")
-    plan = make_plan({"a": [], "b": ["a"]}, audit=audit, strategy=audit.strategy, global_efficacy=[])
+    of_audit = {"audit": audit, "strategy": audit.strategy, "global_efficacy": []}
+    plan = make_plan({"a": [], "b": ["a"]}, uuid=PLAN, **of_audit)
     template = AuditTemplate.objects.create(name="a template", goal=audit.goal, strategy=audit.strategy)
     service = Service.objects.create(name=Service.APPLIER, host="one")
     make_plan({"c": []}, state=ActionPlan.State.SUCCEEDED).remove()
@@ -141,6 +148,7 @@ def rows() -> dict[str, str]:
         "servers": str(server.uuid),
         "stacks": str(make_resource(make_stack("shop", template=normalise(TEMPLATE))).stack.uuid),
         "history": str(HistoryEntry.objects.create(deed="server.delete", object_type="server").uuid),
+        "exclusions": str(make_exclusion(action_types=["migrate"]).uuid),
     }
 
 

@@ -20,6 +20,8 @@ from cluster.models import Server, Stack
 from cluster.policies_api import PolicyView
 from plans.api import ActionPlanView
 from plans.clusters_api import ClusterView
+from plans.exclusion_pages import ExclusionList
+from plans.exclusions_api import ExclusionView
 from plans.models import ActionPlan
 from plans.nodes_api import NodeView
 from plans.servers_api import ServerView
@@ -38,6 +40,7 @@ VIEWS = [
     AuditTemplateView,
     AuditView,
     ClusterView,
+    ExclusionView,
     GoalView,
     HistoryView,
     NodeView,
@@ -72,7 +75,10 @@ def test_a_sort_is_read_from_an_index(view: type[ActionView], column: str, desce
     assert "Sort" not in plan
 
 
-@pytest.mark.parametrize("view", [ClusterView, NodeView, PolicyView, ProfileView], ids=lambda view: view.policy)
+NAMED = [ClusterView, ExclusionView, NodeView, PolicyView, ProfileView]
+
+
+@pytest.mark.parametrize("view", NAMED, ids=lambda view: view.policy)
 def test_a_name_is_found_by_an_index_whatever_the_letter_case(view: type[Any]) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
@@ -88,6 +94,7 @@ LISTS = [
     ActionPlanList,
     AuditList,
     HistoryList,
+    ExclusionList,
     plans.cluster_pages.ClusterList,
     cluster.member_views.NodeList,
     cluster.policy_views.PolicyList,

@@ -10,7 +10,7 @@ from plans.scheduling import schedule
 from watcher_site import commands
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.state import TransitionNotAllowed
-from watcher_site.wall_clock import WINDOW
+from watcher_site.wall_clock import WINDOW, read_names
 from watcher_site.windows import WEEKDAYS
 
 # What was said by which option.
@@ -30,7 +30,7 @@ class Command(commands.Command):
         parser.add_argument("--zone", help="a time zone, such as Europe/Berlin")
         parser.add_argument("--opens", help="when the window opens, such as 22:00, by the clock of the zone")
         parser.add_argument("--closes", help="when it closes, such as 04:00; on the next day, where it is not later")
-        parser.add_argument("--weekdays", type=read_weekdays, help=f"on which it opens: {','.join(WEEKDAYS)}")
+        parser.add_argument("--weekdays", type=read_names, help=f"on which it opens: {','.join(WEEKDAYS)}")
         parser.add_argument("--first-day", help="on which it may open, such as 2030-01-31")
         parser.add_argument("--last-day", help="on which it may open")
         parser.add_argument("--no-window", action="store_true", help="take the window back")
@@ -45,10 +45,6 @@ class Command(commands.Command):
         except (Invalid, Conflict) as refusal:
             raise type(refusal)(by_option(str(refusal))) from refusal
         return outcome(scheduled)
-
-
-def read_weekdays(text: str) -> list[str]:
-    return [name.strip().lower() for name in text.split(",")]
 
 
 def wishes_of(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,23 @@
+"""``manage.py list_exclusions``: what keeps actions from being executed."""
+
+from typing import Any
+
+from actions.exclusions.models import Exclusion
+from actions.exclusions.words import force_in_words, what_in_words
+from watcher_site import commands
+from watcher_site.wall_clock import in_words
+
+
+class Command(commands.Command):
+    help = "List the exclusions: whether each is in force, what it excludes, in which hours, whose it is, and why."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for exclusion in Exclusion.objects.present().order_by("name", "pk"):
+            self.stdout.write(line(exclusion))
+
+
+def line(exclusion: Exclusion) -> str:
+    hours = in_words(exclusion.window, exclusion.zone) or "at every hour"
+    until = f"until {exclusion.expires_at:%Y-%m-%d %H:%M} UTC" if exclusion.expires_at else ""
+    parts = [exclusion.name, force_in_words(exclusion), what_in_words(exclusion), hours, until, exclusion.owner]
+    return "  ".join([*filter(None, parts), exclusion.reason]).rstrip()
