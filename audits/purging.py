@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
+from actions.exclusions.models import Exclusion
 from actions.models import Action, ActionEvent, ActionParent
 from audits.models import Audit, AuditTemplate, Goal, Strategy
 from cluster.purging import in_order, refers, removable
@@ -88,6 +89,10 @@ class Purge:
         """Return what goes of clusters and stacks: nothing, where one goal was named."""
         return removable(self.cutoff) if self.goal is None else {}
 
+    def exclusions(self) -> QuerySet[Exclusion]:
+        """Return what goes of exclusions: nothing, where one goal was named. What they skipped stays skipped."""
+        return Exclusion.objects.filter(self.expired())
+
     def history(self) -> HistoryQuerySet:
         """Return what goes of history, by an age of its own: nothing, where one goal was named."""
         return HistoryEntry.objects.expired() if self.goal is None else HistoryEntry.objects.none()
@@ -102,6 +107,7 @@ class Purge:
             "Action Plans": self.plans().count(),
             "Actions": Action.objects.filter(action_plan__in=self.plans().values("pk")).count(),
             **{name: rows.count() for name, rows in self.clusters().items()},
+            "Exclusions": self.exclusions().count(),
             "History": self.history().count(),
         }
 
@@ -124,6 +130,7 @@ class Purge:
             self.strategies(),
             self.goals(),
             *clusters,
+            self.exclusions(),
             self.history(),
         )
         for rows in others:

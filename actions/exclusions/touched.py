@@ -9,7 +9,17 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from actions.exclusions.kinds import AGGREGATES, CLUSTERS, COMPUTE_NODES, PROJECTS, SERVERS, ZONES, read_uuid
-from cluster.models import Cluster, ComputeNode, HostAggregate, Node, Server, Volume, VolumeAttachment
+from cluster.models import (
+    Cluster,
+    ComputeNode,
+    HostAggregate,
+    Node,
+    Server,
+    Stack,
+    StackResource,
+    Volume,
+    VolumeAttachment,
+)
 from watcher_site import plugins
 
 BATCH = 5000
@@ -52,6 +62,7 @@ class Look:
             self.read_parameters(action)
         self.look_at_servers(self.left)
         self.look_at_nodes()
+        self.look_at_stacks()
         self.look_at_volumes()
         self.look_at_clusters()
         if kinds & ON_COMPUTE_NODES:
@@ -104,6 +115,21 @@ class Look:
             if server:
                 by_server[server] += self.left[uuid]
         self.forget(nodes)
+        self.look_at_servers(by_server)
+
+    def look_at_stacks(self) -> None:
+        """Find the projects of stacks and of their resources, and the servers that are resources."""
+        by_server: dict[UUID, list[UUID]] = defaultdict(list)
+        left = list(self.left)
+        stacks = [(uuid, None, project) for uuid, project in rows(Stack, "uuid", left, "uuid", "project_id")]
+        resources = rows(StackResource, "uuid", left, "uuid", "physical_id", "stack__project_id")
+        found = [*stacks, *resources]
+        for uuid, physical, project in found:
+            if project:
+                self.add(self.left[uuid], PROJECTS, project)
+            if server := physical and read_uuid(physical):
+                by_server[server] += self.left[uuid]
+        self.forget([uuid for uuid, *_ in found])
         self.look_at_servers(by_server)
 
     def look_at_volumes(self) -> None:
