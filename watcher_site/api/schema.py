@@ -199,7 +199,8 @@ class ResourceSchema(AutoSchema):
 
     def refuses(self, code: int) -> bool:
         if code == 404:
-            return "{identifier}" in self.path or self.view.action in (*LISTS, "create")
+            has_marker = self.view.action in (*LISTS, *self.view.arguments)
+            return "{identifier}" in self.path or has_marker or self.view.action == "create"
         if code == 409:
             return self.method != "GET" or self.view.action in self.view.judging
         return code not in (411, 413) or self.get_request_serializer() is not None
