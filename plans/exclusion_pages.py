@@ -100,6 +100,7 @@ class ExclusionEditing(KeepsForm, View):
                     made = self.save(standing, form.attributes())
             except Refused as refusal:
                 form.blame(str(refusal))
+                self.note(refusal, standing)
         if made is None:
             return self.show(form, trial)
         messages.success(request, self.saved)
@@ -126,12 +127,14 @@ class ExclusionEditing(KeepsForm, View):
 
 class NewExclusion(ExclusionEditing):
     permission_required = "actions.add_exclusion"
+    deed = "exclusion.create"
     saved = "Created. What it excludes is skipped from now on."
 
 
 class ChangeExclusion(ByUUID, ExclusionEditing):
     model = Exclusion
     permission_required = "actions.change_exclusion"
+    deed = "exclusion.update"
     saved = "Saved. It holds for all that has not begun yet."
 
     def standing(self) -> Exclusion | None:
