@@ -54,6 +54,7 @@ class MarkVerb(KeepsForm, Verb):
             messages.success(request, self.perform(record))
         except Refused as refusal:
             form.blame(str(refusal))
+            self.note(refusal, record)
             return self.show(record, form)
         return redirect(self.where_to(record, True))
 
@@ -123,8 +124,10 @@ class ClearStack(OfStack, ClearVerb):
 
 
 class MarkResource(OfResource, MarkVerb):
+    deed = "resource.mark"
     consequence = "It is replaced when its stack is next updated, with all that is in it. It keeps its name."
 
 
 class ClearResource(OfResource, ClearVerb):
+    deed = "resource.clear"
     consequence = "Nobody says any more that it is unhealthy."

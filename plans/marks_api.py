@@ -7,8 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster.marks import Mark, find_mark
+from cluster.models import Stack, StackResource
 from cluster.models.stacks import MARKED
-from cluster.stacks.lookup import find_resource
+from cluster.stacks.lookup import find_resource, resources_called, stacks_at
 from plans.marking import REASON, mark
 from watcher_site.api.versions import Version
 from watcher_site.calling import caller_of
@@ -105,3 +106,9 @@ class ResourceMarking:
         found = find_resource(self.find_stack(request, stack_name, identifier), resource)
         mark(found, unhealthy, reason, caller_of(request))
         return Response(self.show(found))
+
+    def find_present(self: Any, identifier: str) -> StackResource | None:
+        """Return the resource that the path names, for history to tell of: its ``identifier`` is that of the stack."""
+        stack = stacks_at(Stack.objects.present(), self.kwargs["stack_name"], identifier).first()
+        found: StackResource | None = resources_called(stack, self.kwargs["resource"]).first() if stack else None
+        return found

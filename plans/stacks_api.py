@@ -7,6 +7,7 @@ from rest_framework.response import Response
 from cluster.models import Stack
 from cluster.models.stacks import NAME_LENGTH
 from cluster.stacks_api import StackReading, StackResourceReading, StackSerializer
+from plans.marks_api import Marking, ResourceMarking
 from plans.operations import Asked
 from plans.operations_api import PLAN_ONLY_PARAMETER, Operating, OperationSerializer, OptionsSerializer
 from plans.stack_operations import create_stack, delete_stack, update_stack
@@ -14,6 +15,7 @@ from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import read_flag, refuse_unknown
 from watcher_site.calling import caller_of
 
+MARK_STACK = "cluster.mark_stack"
 TEMPLATE = "an object, or a text in JSON or YAML"
 
 
@@ -41,11 +43,17 @@ class StackUpdateSerializer(OptionsSerializer):
     argument = "stack"
 
 
-class StackView(Operating, StackReading):
+class StackView(Marking, Operating, StackReading):
     operates_on = "stack"
-    bodies = {"create": NewStackSerializer, "update": StackUpdateSerializer}
+    bodies = {"create": NewStackSerializer, "update": StackUpdateSerializer, **Marking.mark_bodies}
     arguments = {"destroy": [PLAN_ONLY_PARAMETER]}
-    answers = StackReading.answers | dict.fromkeys(("create", "update", "destroy"), (202, StackOperationSerializer))
+    answers = {
+        **StackReading.answers,
+        **dict.fromkeys(("create", "update", "destroy"), (202, StackOperationSerializer)),
+        **Marking.mark_answers,
+    }
+    actions_since = Marking.mark_versions
+    permissions_required = {**StackReading.permissions_required, "mark": MARK_STACK}
 
     def create(self, request: Request) -> Response:
         """Make a stack, and have its resources created by an action."""
@@ -78,5 +86,6 @@ class StackView(Operating, StackReading):
         return Asked(caller_of(request), plan_only) if is_own else self.asked(request, plan_only)
 
 
-class StackResourceView(StackResourceReading):
-    pass
+class StackResourceView(ResourceMarking, StackResourceReading):
+    bodies = Marking.mark_bodies
+    permissions_required = {**StackResourceReading.permissions_required, "mark": MARK_STACK}

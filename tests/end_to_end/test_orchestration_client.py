@@ -8,8 +8,9 @@ from pytest_django.live_server_helper import LiveServer
 
 from actions.locking import take_lock
 from cluster.models import Stack, StackResource
+from tests.builders import make_resource
 from tests.end_to_end.test_openstack_client import OpenStack, log_handlers
-from tests.plans.test_marking import make_action, make_group, make_resource, state
+from tests.plans.test_marking import make_action, make_group, state
 
 __all__ = ["log_handlers"]
 

@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from cluster.models import Node, Server, Stack
 from cluster.models.stacks import MARKED
-from tests.builders import make_member, make_node, make_server
-from tests.plans.test_marking import make_resource, state
+from tests.builders import make_member, make_node, make_resource, make_server
+from tests.plans.test_marking import state
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from cluster.models import Cluster, Lock, Node, Server, Stack, StackResource
 from cluster.models.stacks import MARKED, Verb
 from plans.marking import ActionInProgress, mark
 from plans.models import ActionPlan
-from tests.builders import make_cluster, make_member, make_node, make_server
+from tests.builders import make_cluster, make_member, make_node, make_resource, make_server, make_stack
 from watcher_site.models import HistoryEntry
 from watcher_site.refusals import Conflict, Invalid, NotFound
 
@@ -31,14 +31,10 @@ def web(stack: Stack) -> StackResource:
     return make_resource(stack, "web")
 
 
-def make_resource(stack: Stack, name: str, **columns: Any) -> StackResource:
-    return StackResource.objects.create(stack=stack, name=name, **{"type": "server", **columns})
-
-
 def make_group(root: Stack, name: str = "group") -> tuple[StackResource, StackResource]:
     """Return a group of a stack, and the one member that it has."""
     group = make_resource(root, name, type="scaling_group")
-    nested = Stack.objects.create(name=f"{root.name}-{name}", root=root, parent_resource=group)
+    nested = make_stack(f"{root.name}-{name}", group)
     return group, make_resource(nested, "abcd")
 
 

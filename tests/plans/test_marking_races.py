@@ -8,13 +8,14 @@ import pytest
 from actions import locking
 from actions.locking import take_locks
 from actions.models import Action
-from cluster.drivers.base import cloud
+from cluster.drivers.embedded import EmbeddedCloud
+from cluster.drivers.rules import require_rebuild
 from cluster.models import Node, Server, Stack, StackResource
 from cluster.models.stacks import StackPart
 from plans.marking import mark
-from tests.builders import make_cluster, make_node, make_server
+from tests.builders import make_cluster, make_node, make_resource, make_server
 from tests.interleaving import Rival, interrupt_after, interrupt_before
-from tests.plans.test_marking import again, make_action, make_group, make_resource
+from tests.plans.test_marking import again, make_action, make_group
 from tests.plans.test_races import Race
 from watcher_site.refusals import Conflict
 
@@ -93,7 +94,7 @@ def test_who_marks_a_server_while_its_rebuild_begins_is_refused(monkeypatch: pyt
     server = make_server(node=make_node())
     second = Rival(lambda: mark(server, True))
     interrupt_before(monkeypatch, Server, "save_changes", second)
-    cloud().rebuild_server(str(server.uuid))
+    EmbeddedCloud().begin_repair(str(server.uuid), "rebuilding", require_rebuild)
     with pytest.raises(Conflict, match="while it is in task_state rebuilding"):
         second.result()
     assert again(server).unhealthy_reason is None

@@ -5,10 +5,15 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from cluster.models import Server
-from cluster.models.stacks import MARKED
+from actions.locking import take_lock
+from cluster.models import Server, Stack, StackResource
+from cluster.models.stacks import MARKED, Verb
 from tests.api import Caller, fault
-from tests.builders import make_member, make_node, make_server
+from tests.builders import make_flavor, make_member, make_node, make_resource, make_server, make_stack
+from tests.plans.inline import run_waiting
+from tests.plans.stacks import server as server_of_template
+from tests.plans.stacks import template
+from tests.plans.test_marking import make_action, state
 from watcher_site.models import HistoryEntry, ProjectMember
 
 pytestmark = pytest.mark.django_db
@@ -112,3 +117,104 @@ def test_people_mark_the_servers_of_their_projects_and_readers_none(
     assert Caller(stranger, "1.12").patch(f"{path}/health", body).status_code == 200
     node = make_member(status="ACTIVE")
     assert Caller(reader, "1.12").patch(f"/nodes/{node.uuid}/health", body).status_code == 403
+
+
+# Stacks and their resources
+
+
+@pytest.fixture
+def stack() -> Stack:
+    return make_stack(project_id="shop")
+
+
+@pytest.fixture
+def web(stack: Stack) -> StackResource:
+    return make_resource(stack, physical_id="8f2c")
+
+
+def at(stack: Stack, rest: str = "") -> str:
+    return f"/stacks/{stack.name}/{stack.uuid}{rest}"
+
+
+@pytest.mark.parametrize("called", ["web", "8f2c", "shop-web"])
+def test_a_resource_is_marked_by_whatever_it_is_called_and_shown(
+    api: Caller, stack: Stack, web: StackResource, called: str
+) -> None:
+    answer = api.patch(at(stack, f"/resources/{called}"), {"mark_unhealthy": True, "resource_status_reason": "slow"})
+    assert answer.status_code == 200, fault(answer)
+    shown = answer.json()
+    assert (shown["id"], shown["resource_status"], shown["resource_status_reason"]) == (
+        str(web.uuid),
+        "CHECK_FAILED",
+        "slow",
+    )
+    assert api.patch(at(stack, "/resources/web"), {"mark_unhealthy": "false"}).json()["resource_status"] == (
+        "CHECK_COMPLETE"
+    )
+
+
+def test_marking_what_is_being_deleted_changes_nothing(api: Caller, stack: Stack, web: StackResource) -> None:
+    web.begin(Verb.DELETE)
+    web.save_state()
+    answer = api.patch(at(stack, "/resources/web"), {"mark_unhealthy": True})
+    assert (answer.status_code, answer.json()["resource_status"]) == (200, "DELETE_IN_PROGRESS")
+
+
+def test_what_cannot_be_marked_in_a_stack_is_told_as_heat_tells_it(
+    api: Caller, stack: Stack, web: StackResource
+) -> None:
+    def refused(rest: str, body: Any = None) -> tuple[int, str]:
+        answer = api.patch(at(stack, rest), body or {"mark_unhealthy": True})
+        return answer.status_code, fault(answer)
+
+    assert refused("/resources/nope") == (404, "The Resource (nope) could not be found in Stack shop.")
+    assert refused("/resources/web", {"foo": 1}) == (400, "Invalid keys in resource mark unhealthy {'foo'}")
+    for name in ("a", "b"):
+        make_resource(stack, name, physical_id="same")
+    told = "Multiple resources were found with the physical ID (same)."
+    assert refused("/resources/same") == (400, told)
+    take_lock(stack, make_action("update_stack"))
+    told = "Stack shop already has an action (UPDATE) in progress."
+    assert refused("/resources/web") == refused("/health") == (409, told)
+    noted = HistoryEntry.objects.filter(outcome="refused", message=told).order_by("pk")
+    assert [(one.deed, one.object_uuid) for one in noted] == [("resource.mark", web.uuid), ("stack.mark", stack.uuid)]
+    assert state(web)[0] == "INIT_COMPLETE"
+
+
+def test_a_stack_is_marked_as_a_whole(api: Caller, stack: Stack) -> None:
+    told = api.patch(at(stack, "/health"), {"mark_unhealthy": True, "resource_status_reason": "all of it"}).json()
+    assert (told["object_type"], told["unhealthy"], told["reason"]) == ("stack", True, "all of it")
+    assert api.get(at(stack)).json()["stack_status"] == "CHECK_FAILED"
+    assert api.get(at(stack, "/health")).json() == told
+
+
+def test_people_mark_what_is_in_the_stacks_of_their_projects_and_readers_nothing(
+    reader: User, stranger: User, stack: Stack, web: StackResource
+) -> None:
+    body, paths = {"mark_unhealthy": True}, [at(stack, "/health"), at(stack, "/resources/web")]
+    assert [Caller(reader, "1.11").patch(path, body).status_code for path in paths] == [403, 403]
+    assert [Caller(stranger, "1.11").patch(path, body).status_code for path in paths] == [404, 404]
+    ProjectMember.objects.create(user=stranger, project_id="shop")
+    assert [Caller(stranger, "1.11").patch(path, body).status_code for path in paths] == [200, 200]
+
+
+def test_what_was_marked_is_replaced_by_the_next_update_and_nothing_else(api: Caller) -> None:
+    make_node()
+    make_flavor("small")
+    body = {
+        "name": "shop",
+        "project_id": "shop",
+        "template": template(web=server_of_template(), db=server_of_template()),
+    }
+    made = Stack.objects.get(uuid=api.post("/stacks", body).json()["stack"])
+    run_waiting()
+    before = dict(made.resources.values_list("name", "physical_id"))
+    marked = Server.objects.get(uuid=before["web"])
+    told = api.patch(f"/servers/{marked.uuid}/health", {"mark_unhealthy": True, "resource_status_reason": "slow"})
+    assert (told.json()["object_type"], told.json()["object_name"]) == ("resource", "web")
+    api.put(at(made), {})
+    run_waiting()
+    after = dict(made.resources.values_list("name", "physical_id"))
+    assert (after["db"] == before["db"], after["web"] == before["web"]) == (True, False)
+    assert Server.objects.get(pk=marked.pk).deleted_at is not None
+    assert api.get(at(made, "/resources/web")).json()["resource_status"].endswith("_COMPLETE")

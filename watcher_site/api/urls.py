@@ -91,9 +91,12 @@ urlpatterns = [
     route(f"servers/{IDENTIFIER}/health", ServerView, "servers-health", get="show_health", patch="mark"),
     route(f"stacks/{NAME}", StackView, "stacks-item", get="look_up"),
     route(STACK, StackView, "stacks-stack", get="retrieve", put="update", delete="destroy"),
+    route(f"{STACK}/health", StackView, "stacks-health", get="show_health", patch="mark"),
     route(f"{STACK}/template", StackView, "stacks-template", get="template"),
     route(f"{STACK}/resources", StackResourceView, "stacks-resources", get="detailed_list"),
-    route(rf"{STACK}/resources/(?P<resource>[^/]+?)", StackResourceView, "stacks-resource", get="retrieve"),
+    route(
+        rf"{STACK}/resources/(?P<resource>[^/]+?)", StackResourceView, "stacks-resource", get="retrieve", patch="mark"
+    ),
     *read("stacks", StackView, post="create")[1:],
     route("history/export", HistoryView, "history-export", get="export"),
     *read("history", HistoryView),

@@ -37,6 +37,8 @@ HISTORY: dict[Version, str] = {
         " all stacks see and handle those of their projects."
         " `PATCH /v1/servers/{id}/health` says that a server is unhealthy, or takes that back, and servers have an"
         " `unhealthy_reason`; nodes have both with 1.12."
+        " So do `PATCH /v1/stacks/{name}/{id}/resources/{resource}`, and `/v1/stacks/{name}/{id}/health` for a whole"
+        " stack."
     ),
     EXTENDED: (
         "`POST /v1/action_plans/{uuid}/skip` and `/restore` skip a set of actions, or restore what a person skipped;"

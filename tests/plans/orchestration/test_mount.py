@@ -9,7 +9,8 @@ from rest_framework.test import APIClient
 
 from actions.locking import take_lock
 from cluster.models import Stack, StackResource
-from tests.plans.test_marking import make_action, make_group, make_resource, state
+from tests.builders import make_resource
+from tests.plans.test_marking import make_action, make_group, state
 from tests.plans.test_marks_api import BAD_BODIES
 from watcher_site.models import ProjectMember
 
