@@ -10,6 +10,7 @@ from django.db import transaction
 from audits.audit_templates import create_audit_template
 from audits.creation import create_audit
 from audits.demonstration_cluster import delete_clusters, make_cluster, servers_of_nodes, strange_clusters
+from audits.demonstration_stack import delete_stacks, make_stack, servers_of_resources, strange_stacks
 from audits.engine import DecisionEngine
 from audits.models import Audit, AuditTemplate
 from cluster.json_lines import parse
@@ -79,6 +80,7 @@ def load_demonstration_again() -> ActionPlan:
     for plan in ActionPlan.objects.filter(state__in=AT_WORK).present():
         raise Conflict(f"Action plan {plan.uuid} is {plan.state}: wait for its end, or cancel it.")
     delete_clusters()
+    delete_stacks()
     for model in KINDS.values():
         model.objects.all().delete()
     return fill(document)
@@ -90,9 +92,10 @@ def read() -> dict[str, Any]:
 
 
 def strangers(document: dict[str, Any]) -> Iterator[str]:
-    """Yield what the demonstration did not bring: clusters and nodes, and of the cloud also what was deleted since."""
+    """Yield what the demonstration did not bring: clusters, nodes, stacks, and of the cloud also what was deleted."""
     yield from strange_clusters()
-    made = servers_of_nodes()
+    yield from strange_stacks()
+    made = servers_of_nodes() | servers_of_resources()
     for collection, model in KINDS.items():
         own = {UUID(item["uuid"]) for item in document[collection]} | made
         yield from (f"{model._meta.verbose_name} {row}" for row in model.objects.all() if row.uuid not in own)
@@ -101,6 +104,7 @@ def strangers(document: dict[str, Any]) -> Iterator[str]:
 def fill(document: dict[str, Any]) -> ActionPlan:
     load_topology(document)
     make_cluster()
+    make_stack()
     make_template(
         "try-out",
         description="Says hello and sleeps: harmless, to see how audits and plans work.",

@@ -7,7 +7,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
+from actions.models import Action
 from audits import demonstration
+from audits.demonstration_stack import RUNNERS
 from audits.models import Audit, AuditTemplate
 from cluster.models import (
     BalancingPool,
@@ -20,12 +22,15 @@ from cluster.models import (
     PolicyBinding,
     Pool,
     Server,
+    Stack,
     StorageNode,
     Volume,
 )
+from cluster.stacks.trees import grow
 from plans.cluster_operations import create_cluster, delete_cluster
 from plans.cluster_resizing import scale_out
 from plans.models import ActionPlan
+from plans.stack_operations import update_stack
 from tests.builders import make_cluster, make_member, make_node, make_profile
 from tests.plans.inline import run_waiting
 from watcher_site.models import Service
@@ -246,3 +251,31 @@ def test_a_cluster_that_people_deleted_is_no_hindrance() -> None:
     run_waiting()
     load("--again")
     assert [cluster.name for cluster in Cluster.objects.present()] == ["web"]
+
+
+def test_there_is_a_stack_of_servers_that_are_there_and_one_of_them_is_marked() -> None:
+    load()
+    tree = grow(Stack.objects.roots().get())
+    assert {leaf.server.name for leaf in tree.leaves if leaf.server} == {"registry", "artifacts", *RUNNERS}
+    assert [leaf.resource.name for leaf in tree.leaves if not leaf.is_well] == ["ci-runner-4"]
+
+
+def test_its_stack_has_what_is_marked_replaced_alone_and_is_as_it_was_when_loaded_again() -> None:
+    load()
+    stack = Stack.objects.roots().get()
+    update_stack(stack)
+    run_waiting()
+    assert grow(stack).number_well == 5
+    replaced = Action.objects.filter(action_type="replace_resource").values_list("input_parameters__resource_name")
+    assert list(replaced) == [("ci-runner-4",)]
+    load("--again")
+    tree = grow(Stack.objects.present().roots().get())
+    assert (tree.number_well, len(tree.leaves), Server.objects.present().count()) == (4, 5, 40)
+
+
+def test_stacks_that_people_made_are_never_deleted() -> None:
+    load()
+    Stack.objects.create(name="stack of ours")
+    with pytest.raises(CommandError, match="holds stack stack of ours, which is none of the demonstration's"):
+        load("--again")
+    assert Stack.objects.present().roots().count() == 2
