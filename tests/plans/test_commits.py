@@ -7,6 +7,7 @@ import pytest
 from django.db import connection, connections
 
 from actions import execution
+from actions.exclusions.standing import standing_rules
 from plans.leases import PlanLease
 from plans.models import ActionPlan
 from tests.builders import make_plan
@@ -57,6 +58,8 @@ def begin(size: int = 1) -> tuple[ActionPlan, PlanLease]:
     lease = PlanLease.of(plan, applier)
     # Composed once a process, in a transaction that sends nothing.
     lease.hold(has_begun=False)
+    # Read once a process, and again when they were changed: by other tests, too.
+    standing_rules()
     return plan, lease
 
 
