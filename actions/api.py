@@ -14,8 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from actions.dependencies import FIELD, change_dependencies
+from actions.events_api import PARAMETERS, ActionEventsSerializer, read_events
 from actions.lookup import ActionLookup
-from actions.models import Action
+from actions.models import Action, ActionEvent
 from actions.serializers import ActionSerializer, SignalSerializer
 from actions.signalling import signal_action
 from actions.skipping import change_reason, restore_action, skip_action
@@ -57,8 +58,9 @@ class ActionView(ActionLookup, ResourceView):
     identifiers_since = {"name": EXTENDED, "short id": EXTENDED}
     permissions_required = {"partial_update": "", "signal": "actions.signal_action"}
     bodies = {"signal": SignalSerializer}
-    answers = {"signal": (202, ActionSerializer)}
-    actions_since = {"partial_update": (1, 5), "signal": EXTENDED}
+    answers = {"signal": (202, ActionSerializer), "events": (200, ActionEventsSerializer)}
+    actions_since = {"partial_update": (1, 5), "signal": EXTENDED, "events": (1, 8)}
+    arguments = {"events": PARAMETERS}
     deeds_by_state = {"SKIPPED": "action.skip", "PENDING": "action.restore"}
     example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}
 
@@ -109,6 +111,14 @@ class ActionView(ActionLookup, ResourceView):
         action = self.get_object(request, identifier)
         signal = Action.Signal(read_body(request, SignalSerializer)["signal"])
         return Response(self.show(signal_action(action.uuid, signal, request.user.get_username())), 202)
+
+    def events(self, request: Request, identifier: str) -> Response:
+        """List the events of an action, the newest first. From 1.8."""
+        self.require_version(request)
+        row = self.only(self.find(identifier), identifier)
+        self.check_object_permissions(request, row)
+        events = ActionEvent.objects.filter(action__uuid=row["uuid"])
+        return Response(read_events(request, events, f"{self.host()}/v1/actions/{row['uuid']}/events"))
 
 
 def known(argument: str, values: list[str], allowed: Collection[str]) -> list[str]:

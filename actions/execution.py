@@ -17,9 +17,11 @@ from django.conf import settings
 from actions.checkpoints import Checkpoint
 from actions.derivation import Derivation, finder
 from actions.exclusions.heeding import ActionExcluded, Heed
+from actions.instance_actions import InstanceAction
 from actions.keeping import find_caller, save_data
 from actions.leases import Lease
 from actions.models import Action, ActionEvent
+from actions.operations import new_operation, operation_of
 from actions.outcomes import TOO_LONG, ask
 from actions.phases import PERSISTENTLY, Result
 from actions.seats import ONLY_SEAT, Seat
@@ -126,16 +128,20 @@ class Execution(Signalled, Derivation):
             if problem:
                 return self.leave_out(phase, problem)
             execute = self.begin("execute")
-            guards = self.no_other_signal
+            guards, records = self.no_other_signal, self.operations()
             self.action.begin(self.lease.owner)
             try:
-                self.write(phase, execute, hold=True, guards=guards, beside=self.heed.unchanged)
+                self.write(phase, execute, hold=True, guards=guards, beside=self.heed.unchanged, records=records)
             except ConcurrentTransition:
                 if not self.heed.is_outdated():
                     raise
                 self.read_again()
             else:
                 return self.carry_out(execute)
+
+    def operations(self) -> list[InstanceAction]:
+        """Return the record of what begins now on servers; what a person asked for has one already."""
+        return [operation_of(self.action, *operation) for operation in self.action_type.operations().items()]
 
     def take_up(self) -> bool:
         """Go on with an action that waited for those that it derived."""
@@ -211,13 +217,14 @@ class Execution(Signalled, Derivation):
             else:
                 self.action.skip_automatically(explain(problem))
             return self.end(phase, hold=True)
-        phases = [phase]
+        phases, records = [phase], []
         if hasattr(self, "action_type"):
+            records = self.operations()
             self.checkpoint.goes_forward = False
             phases.append(self.begin("post_condition"))
             self.perform(phases[-1], self.action_type.post_condition)
         self.action.fail("pre_condition", explain(problem))
-        return self.end(*phases, hold=True)
+        return self.end(*phases, hold=True, records=records)
 
     def carry_out(self, execute: ActionEvent) -> bool:
         self.checkpoint.note_begun()
@@ -309,6 +316,7 @@ class Execution(Signalled, Derivation):
             find_caller=partial(find_caller, action),
             keep_data=partial(save_data, action),
             is_derived=action.derived_from_id is not None,
+            new_operation=partial(new_operation, action),
         )
         self.action_type = make(action.action_type, action.input_parameters, context)
 

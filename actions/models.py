@@ -11,6 +11,7 @@ from django_fsm import FSMField, transition
 
 from actions.exclusions.models import Exclusion
 from actions.fields import FilledCharField
+from actions.instance_actions import InstanceAction
 from actions.naming import generated_name, resource, target
 from actions.querysets import ActionQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
@@ -18,6 +19,8 @@ from watcher_site.models import Service
 from watcher_site.records import NullsFirst
 from watcher_site.state import StatefulModel
 from watcher_site.storable import make_storable
+
+__all__ = ["Action", "ActionEvent", "ActionParent", "InstanceAction"]
 
 SKIPPED_BY_USER = "Action skipped by user."
 SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
@@ -399,6 +402,9 @@ class ActionEvent(models.Model):
         RETRY = "Retry"
         WAITING = "Waiting"
 
+    # What they tell is for those who may see details; of the others it is in the action's status message as well.
+    FAULTS = frozenset({Result.ERROR, Result.CANCELLED})
+
     action = models.ForeignKey(Action, models.CASCADE, related_name="events")
     event = models.CharField(max_length=64)
     attempt = models.PositiveIntegerField(default=0)
@@ -410,6 +416,11 @@ class ActionEvent(models.Model):
 
     class Meta:
         ordering = ["pk"]
+        permissions = [("view_event_details", "Can view event details")]
+
+    @property
+    def is_fault(self) -> bool:
+        return self.result in self.FAULTS
 
     def __str__(self) -> str:
         return f"{self.event} of action {self.action_id}"

@@ -1,10 +1,11 @@
 """The record of an action's phases: what each did, written together with the action's state."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
 from django.db import connection, transaction
+from django.db.models import Model
 from django.utils import timezone
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
@@ -95,6 +96,7 @@ class PhaseRecord:
         orphans: bool = False,
         guards: Mapping[str, Any] | None = None,
         beside: Bound | None = None,
+        records: Sequence[Model] = (),
     ) -> bool:
         """Commit the action's new state and the phases together.
 
@@ -103,6 +105,7 @@ class PhaseRecord:
             orphans: whether phases that a lost worker left open are closed.
             guards: values by column that must still stand in the action's row.
             beside: a query that must find a row, where the plan is held.
+            records: new rows of other models.
 
         Raises:
             ConcurrentTransition: the action is no longer as this worker left it, or its plan may not be worked at, or
@@ -113,7 +116,7 @@ class PhaseRecord:
         for phase in phases:
             phase.attempt = self.action.attempt
         try:
-            self.write_together(phases, self.held(beside) if hold else None, orphans, guards)
+            self.write_together((*phases, *records), self.held(beside) if hold else None, orphans, guards)
         except BaseException:
             for phase in new:
                 phase.pk = None  # It was rolled back.
@@ -121,17 +124,17 @@ class PhaseRecord:
         return True
 
     def write_together(
-        self, phases: tuple[ActionEvent, ...], condition: Bound | None, orphans: bool, guards: Mapping[str, Any] | None
+        self, records: Sequence[Model], condition: Bound | None, orphans: bool, guards: Mapping[str, Any] | None
     ) -> None:
         takes = takes_others(self.action)
         if not orphans and not takes:
-            self.action.save_state(*phases, condition=condition, guards=guards)
+            self.action.save_state(*records, condition=condition, guards=guards)
             return
         with transaction.atomic():
             bound = bound_to(self.action) if takes else Action.objects.none()
             if orphans:
                 self.close_orphans()
-            self.action.save_state(*phases, condition=condition, guards=guards)
+            self.action.save_state(*records, condition=condition, guards=guards)
             if takes and (number := end_dependents(self.action, bound)):
                 self.log.info("dependents ended", number=number, state=self.action.state)
 

@@ -10,6 +10,8 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
 from actions.exclusions.models import Exclusion
+from actions.instance_action_keeping import expired_operations, keep_operations
+from actions.instance_actions import InstanceAction
 from actions.models import Action, ActionEvent, ActionParent
 from audits.models import Audit, AuditTemplate, Goal, Strategy
 from cluster.purging import in_order, refers, removable
@@ -89,6 +91,10 @@ class Purge:
         """Return what goes of clusters and stacks: nothing, where one goal was named."""
         return removable(self.cutoff) if self.goal is None else {}
 
+    def operations(self) -> QuerySet[InstanceAction]:
+        """Return what was done to servers that were deleted: none of it goes, where one goal was named."""
+        return expired_operations(self.cutoff) if self.goal is None else InstanceAction.objects.none()
+
     def exclusions(self) -> QuerySet[Exclusion]:
         """Return what goes of exclusions: nothing, where one goal was named. What they skipped stays skipped."""
         return Exclusion.objects.filter(self.expired())
@@ -107,6 +113,7 @@ class Purge:
             "Action Plans": self.plans().count(),
             "Actions": Action.objects.filter(action_plan__in=self.plans().values("pk")).count(),
             **{name: rows.count() for name, rows in self.clusters().items()},
+            "Server Events": self.operations().count(),
             "Exclusions": self.exclusions().count(),
             "History": self.history().count(),
         }
@@ -130,6 +137,7 @@ class Purge:
             self.strategies(),
             self.goals(),
             *clusters,
+            self.operations(),
             self.exclusions(),
             self.history(),
         )
@@ -167,9 +175,10 @@ def remove_plans(keys: list[int]) -> int:
     """Remove plans with all that belongs to them, and return how many rows; those that were just started stay."""
     standing = ActionPlan.objects.filter(pk__in=keys, state__in=ActionPlan.DELETABLE).order_by("pk")
     locked = list(standing.select_for_update().values_list("pk", flat=True))
+    actions = Action.objects.filter(action_plan__in=locked)
+    keep_operations(actions)
     ActionEvent.objects.filter(action__action_plan__in=locked).delete()
     ActionParent.objects.filter(child__action_plan__in=locked).delete()
-    actions = Action.objects.filter(action_plan__in=locked)
     number = actions.count()
     actions.delete()
     EfficacyIndicator.objects.filter(action_plan__in=locked).delete()

@@ -56,7 +56,7 @@ class ActionPlan(StatefulModel):
 
     # An applier whose lease ran out no longer owns the plan, and can no longer write.
     guard_fields = ["state", "applier"]
-    transition_fields = ["state", "status_message", "applier", "hostname", "context"]
+    transition_fields = ["state", "status_message", "applier", "hostname", "context", "started_by", "project_id"]
 
     audit = models.ForeignKey("audits.Audit", models.SET_NULL, null=True, related_name="action_plans")
     strategy = models.ForeignKey("audits.Strategy", models.SET_NULL, null=True, related_name="action_plans")
@@ -68,6 +68,12 @@ class ActionPlan(StatefulModel):
     applier = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="action_plans")
     context = models.TextField(
         null=True, editable=False, help_text="who started it, and in which request, sealed, until it has ended"
+    )
+    started_by = models.CharField(
+        max_length=255, null=True, editable=False, help_text="the user name of who started it"
+    )
+    project_id = models.CharField(
+        max_length=255, null=True, editable=False, help_text="in which they did so, where that is known"
     )
     # Beside the state: whoever changes that has not read these, and leaves them as they are.
     suspended_by = models.CharField(
@@ -224,6 +230,8 @@ class ActionPlan(StatefulModel):
         """
         self.start()
         self.context = seal(caller) if caller else None
+        if caller:
+            self.started_by, self.project_id = caller.get("user"), caller.get("project")
         self.save_state(*entries_of("action_plan.start", self))
 
     @transaction.atomic

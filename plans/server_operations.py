@@ -6,12 +6,13 @@ from typing import Any
 from django.db import transaction
 
 from actions.exclusions.planning import require_none_excluded
+from actions.operations import record_request
 from actions.proposals import ProposedAction
 from cluster.drivers.rules import REBUILT
 from cluster.models import Server
 from cluster.servers import forget_unplaced, request_server
 from plans.models import ActionPlan
-from plans.operations import asked_for, require_free
+from plans.operations import asked_for, installed, require_free
 from plans.proposals import propose
 from watcher_site.calling import CallingContext
 from watcher_site.history import record
@@ -49,6 +50,7 @@ def delete_server(server: Server, caller: CallingContext) -> None:
     """
     if forget_unplaced(server):
         record("server.delete", server)
+        record_request(server.uuid, "delete", caller)
     elif not is_to_be_deleted(server):
         operate(DELETE, server, caller)
 
@@ -109,4 +111,7 @@ def operate(action_type: str, server: Server, caller: CallingContext, **paramete
     made = propose([action])
     record(DEEDS[action_type], server, details={"action_plan": made.uuid, **parameters})
     made.launch(caller)
+    done = installed(action_type)(action.input_parameters).operations()
+    if verb := done.get(str(server.uuid)):
+        record_request(server.uuid, verb, caller, made.actions.get())
     return made

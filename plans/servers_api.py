@@ -16,7 +16,7 @@ from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import refuse_unknown
 from watcher_site.api.permissions import denied
 from watcher_site.api.versions import Version
-from watcher_site.calling import caller_of
+from watcher_site.calling import CallingContext, caller_of
 from watcher_site.refusals import Invalid
 from watcher_site.schemas import Draft202012Validator, find_violation
 from watcher_site.storable import require_storable
@@ -97,15 +97,19 @@ class ServerView(Marking, ServerReading):
         """Ask for a server: a host is found for it by an action."""
         attributes = checked_request(read_body(request, NewServerSerializer)["server"])
         project = self.choose_project(attributes.get("project_id"))
-        server = create_server(attributes, project, caller_of(request))
+        server = create_server(attributes, project, self.caller(request, project))
         location = f"{self.host()}/v1/servers/{server.uuid}"
         return Response(self.show(server), 202, headers={"Location": location})
+
+    def caller(self, request: Request, project: str) -> CallingContext:
+        """Return on whose behalf something is done to a server: in its project, where they are a member of that."""
+        return caller_of(request, project if project in self.projects else None)
 
     def destroy(self, request: Request, identifier: str) -> Response:
         """Have a server deleted: one that waits for room is gone at once, others when an action has deleted them."""
         server = self.get_object(request, identifier)
         refuse_unknown(request.query_params, set())
-        delete_server(server, caller_of(request))
+        delete_server(server, self.caller(request, server.project_id))
         return Response(status=204)
 
     def act(self, request: Request, identifier: str) -> Response:
@@ -116,13 +120,13 @@ class ServerView(Marking, ServerReading):
         return verbs[verb](request, server, arguments)
 
     def rebuild(self, request: Request, server: Server, arguments: dict[str, Any]) -> Response:
-        rebuild_server(server, arguments.get("imageRef"), caller_of(request))
+        rebuild_server(server, arguments.get("imageRef"), self.caller(request, server.project_id))
         return Response({"server": self.show(server)}, 202)
 
     def reset(self, request: Request, server: Server, arguments: dict[str, Any]) -> Response:
         if not request.user.has_perm(RESET_RIGHT):
             raise denied(self)
-        reset_server(server, arguments["state"], caller_of(request))
+        reset_server(server, arguments["state"], self.caller(request, server.project_id))
         return Response(status=202)
 
 

@@ -1,9 +1,12 @@
 """Rows for tests, in few words."""
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
 
-from actions.models import Action, ActionParent
+from django.utils import timezone
+
+from actions.models import Action, ActionEvent, ActionParent, InstanceAction
 from audits.models import Audit, Goal, Strategy
 from cluster.models import (
     BalancingMember,
@@ -72,6 +75,30 @@ def make_node(hostname: str = "compute1", **columns: Any) -> ComputeNode:
 
 def make_server(name: str = "web-1", node: ComputeNode | None = None, **columns: Any) -> Server:
     return Server.objects.create(**{"name": name, "node": node, "vcpus": 2, "memory": 2048, "disk": 20, **columns})
+
+
+def make_operation(server: Server, verb: str = "stop", *events: str, **columns: Any) -> InstanceAction:
+    """Make what was done to a server by a plan of one action, with events of these results, an hour apart each."""
+    done = Action.objects.create(
+        action_plan=columns.pop("plan", None) or make_plan(),
+        action_type="stop",
+        input_parameters={"resource_id": str(server.uuid)},
+    )
+    begun = columns.get("start_time") or timezone.now()
+    ActionEvent.objects.bulk_create(
+        ActionEvent(
+            action=done,
+            event="execute",
+            start_time=begun + timedelta(hours=hour),
+            finish_time=begun + timedelta(hours=hour, minutes=1),
+            result=result,
+            details=f"It was {result}.",
+            host="worker-1",
+        )
+        for hour, result in enumerate(events)
+    )
+    columns = {"request_id": f"req-{done.uuid}", **columns}
+    return InstanceAction.objects.create(server_uuid=server.uuid, action=done, verb=verb, **columns)
 
 
 def make_aggregate(number: int, name: str, *nodes: ComputeNode, **columns: Any) -> HostAggregate:

@@ -31,9 +31,14 @@ class CallingContext(dict[str, Any]):
     __str__ = __repr__
 
 
-def caller_of(request: HttpRequest | Any) -> CallingContext:
-    """Return the calling context of a request, of the API or of the console."""
-    return CallingContext(user=request.user.get_username(), request_id=get_contextvars().get("request_id"))
+def caller_of(request: HttpRequest | Any, project: str | None = None) -> CallingContext:
+    """Return the calling context of a request, of the API or of the console.
+
+    Args:
+        project: the one of the person's in which they ask, where that is known.
+    """
+    caller = CallingContext(user=request.user.get_username(), request_id=get_contextvars().get("request_id"))
+    return caller if project is None else CallingContext(caller, project=project)
 
 
 acting: ContextVar[Callable[[], CallingContext] | None] = ContextVar("acting", default=None)

@@ -14,6 +14,8 @@ from watcher_site.apps import SiteApp
 CLOUD_ADMIN = "cloud-admin"
 READER = "reader"
 MEMBER = "member"
+# To look at these takes a right of its own, which readers do not have by themselves.
+NOT_FOR_READERS = ("view_event_details",)
 
 
 def grant_permissions(app_config: AppConfig, using: str = "default", **_: Any) -> None:
@@ -24,7 +26,7 @@ def grant_permissions(app_config: AppConfig, using: str = "default", **_: Any) -
     permissions = Permission.objects.using(using).filter(content_type__app_label=app_config.label)
     for name, granted in (
         (CLOUD_ADMIN, permissions),
-        (READER, permissions.filter(codename__startswith="view_")),
+        (READER, permissions.filter(codename__startswith="view_").exclude(codename__in=NOT_FOR_READERS)),
         (MEMBER, ()),
     ):
         group, _created = Group.objects.using(using).get_or_create(name=name)

@@ -260,6 +260,7 @@ NOTIFICATION_KINDS = [
 ]
 # Nova's [DEFAULT] use_pending_state (seed 2).
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)
+READERS_SEE_EVENT_DETAILS = read_switch("WATCHER_READERS_SEE_EVENT_DETAILS", False)
 # Whether the plans that make room for such servers start by themselves.
 MAKE_ROOM_AUTO_TRIGGER = read_switch("WATCHER_MAKE_ROOM_AUTO_TRIGGER", False)
 # An action that something was in the way of is tried again so often, after a pause of seconds that doubles.

@@ -51,7 +51,7 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
     ) -> None:
         """Write what the transitions since the last save touched, and nothing else.
 
-        Rows of another model that go with it, new or changed, are written in the same commit. A ``condition`` is a
+        Rows of other models that go with it, new or changed, are written in the same commit. A ``condition`` is a
         query that must find a row at the same time. ``guards`` are values by column that must still stand in the row,
         beside those of ``guard_fields``.
 

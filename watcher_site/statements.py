@@ -185,10 +185,11 @@ class Announced(Protocol):
 
 
 def write_together(change: Change, records: Sequence[models.Model] = (), announced: Announced | None = None) -> bool:
-    """Write a change and, if it was to be written, the new and changed rows of another model, in one commit.
+    """Write a change and, if it was to be written, the new and changed rows of other models, in one commit.
 
-    New rows get their primary keys. On PostgreSQL it is a single statement: each more would take another round trip,
-    and the beginning and the end of a transaction two.
+    New rows get their primary keys, but for those of models that are ``is_written_once``: what breaks a unique
+    constraint of these was written before, and is left as it is. On PostgreSQL it is a single statement: each more
+    would take another round trip, and the beginning and the end of a transaction two.
     """
     new, ended = [record for record in records if not record.pk], [record for record in records if record.pk]
     changes = [change, *(Change(record, record_fields(type(record))) for record in ended)]
@@ -199,10 +200,23 @@ def write_together(change: Change, records: Sequence[models.Model] = (), announc
             return False
         for other in changes[1:]:
             other.write()
-        insert(new)
+        for rows in by_model(new):
+            insert(rows)
         if announced:
             announced.write([change.row.pk])
     return True
+
+
+def by_model(rows: Sequence[models.Model]) -> list[list[models.Model]]:
+    """Return rows by their models; those of models that are written once come first."""
+    found: dict[type[models.Model], list[models.Model]] = {}
+    for row in rows:
+        found.setdefault(type(row), []).append(row)
+    return sorted(found.values(), key=lambda group: not is_written_once(type(group[0])))
+
+
+def is_written_once(model: type[models.Model]) -> bool:
+    return getattr(model, "is_written_once", False)
 
 
 def write_in_one_statement(
@@ -216,14 +230,21 @@ def write_in_one_statement(
         source, telling, values = announced.parts("changed")
         parts += [*source, f"announced AS ({telling})"]
         params += values
-    last = compose_insert(type(new[0]), len(new), "changed") if new else "SELECT 1 FROM changed"
-    return give_keys(new, f"WITH {', '.join(parts)} {last}", [*params, *values_of(new)])
+    groups = by_model(new)
+    # The last one tells of the keys, and thereby whether anything was written.
+    told = groups.pop() if groups and not is_written_once(type(groups[-1][0])) else []
+    for place, rows in enumerate(groups):
+        parts.append(f"made{place} AS ({compose_insert(type(rows[0]), len(rows), 'changed')})")
+        params += values_of(rows)
+    last = compose_insert(type(told[0]), len(told), "changed") if told else "SELECT 1 FROM changed"
+    return give_keys(told, f"WITH {', '.join(parts)} {last}", [*params, *values_of(told)])
 
 
 def insert(rows: Sequence[models.Model]) -> None:
     """Write new rows of one model in one statement, and give them their primary keys."""
     if rows:
-        give_keys(rows, compose_insert(type(rows[0]), len(rows)), values_of(rows))
+        told = () if is_written_once(type(rows[0])) else rows
+        give_keys(told, compose_insert(type(rows[0]), len(rows)), values_of(rows))
 
 
 def give_keys(rows: Sequence[models.Model], sql: str, params: Sequence[Any]) -> bool:
@@ -272,5 +293,6 @@ def compose_insert(model: type[models.Model], count: int, source: str = "") -> s
         rows = " UNION ALL ".join([f"SELECT {values} FROM {source}"] * count)  # noqa: S608
     else:
         rows = "VALUES " + ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
+    once = "ON CONFLICT DO NOTHING " if is_written_once(model) else ""
     key = quote(meta.pk.column)
-    return f"INSERT INTO {quote(meta.db_table)} ({names}) {rows} RETURNING {key}"
+    return f"INSERT INTO {quote(meta.db_table)} ({names}) {rows} {once}RETURNING {key}"

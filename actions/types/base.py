@@ -8,6 +8,8 @@ from enum import Enum
 from typing import Any, ClassVar
 from uuid import UUID
 
+from django.db.models import Model
+
 from actions.proposals import ProposedAction
 from cluster.drivers.base import CloudError, proceed
 from watcher_site import plugins
@@ -49,8 +51,17 @@ OWN_EXCEPTIONS = (ActionFailed, CloudError, Refused)
 
 
 def explain(error: BaseException) -> str:
-    """Return what people may be told of an error: the message of one of ours, of any other its class name only."""
-    return make_storable(str(error)) if isinstance(error, OWN_EXCEPTIONS) else type(error).__name__
+    """Return what people may be told of an error: the message of one of ours, of any other its class name only.
+
+    So it is with one of ours that has no message, or whose message cannot be made (seed 4).
+    """
+    name = type(error).__name__
+    if not isinstance(error, OWN_EXCEPTIONS):
+        return name
+    try:
+        return make_storable(str(error)) or name
+    except Exception:  # Whatever it is, the fault that is to be told is another.
+        return name
 
 
 class Answer(Enum):
@@ -107,6 +118,10 @@ def nothing_derived() -> Sequence[DerivedAction]:
     return ()
 
 
+def record_nothing(server: str, operation: str) -> Sequence[Model]:
+    return ()
+
+
 def keep_nothing(data: dict[str, Any]) -> None:
     """The data of an action that no table knows."""
 
@@ -126,6 +141,8 @@ class ActionContext:
     keep_data: Callable[[dict[str, Any]], None] = field(default=keep_nothing)
     is_derived: bool = False
     """Whether another action derived it."""
+    new_operation: Callable[[str, str], Sequence[Model]] = field(default=record_nothing)
+    """Returns the rows, not yet written, that record an operation: the UUID of a server, and what Nova calls it."""
 
     @property
     def derived(self) -> Sequence[DerivedAction]:
@@ -201,6 +218,14 @@ class ActionType(ABC):
             kept: those that it had in the end.
         """
         return proposed
+
+    def operations(self) -> Mapping[str, str]:
+        """Return what this does to servers: by the UUID of each what Nova calls it, such as ``live-migration``.
+
+        It is asked when the execution begins, and must follow from the parameters: it asks no table and no cloud. What
+        it names stands among the instance actions of the server, with this action's events.
+        """
+        return {}
 
     def pre_condition(self) -> None:  # noqa: B027 (most have nothing to look at)
         """Look whether it can and need be done.

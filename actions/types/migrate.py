@@ -1,5 +1,7 @@
 """Move a server to another compute node."""
 
+from collections.abc import Mapping
+
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
 from actions.types.servers.servers import NEEDED_FOR, require_need
 from cluster.drivers.base import ComputeServiceNotFound, ServerNotFound, cloud, proceed
@@ -44,6 +46,9 @@ class Migrate(ActionType):
     @property
     def is_live(self) -> bool:
         return bool(self.input_parameters["migration_type"] == LIVE)
+
+    def operations(self) -> Mapping[str, str]:
+        return {self.server: "live-migration" if self.is_live else "migrate"}
 
     def pre_condition(self) -> None:
         try:

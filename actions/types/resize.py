@@ -1,5 +1,7 @@
 """Give a server another size."""
 
+from collections.abc import Mapping
+
 from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, ActionType, Outcome, Recovery
 from cluster.drivers.base import CloudServer, ServerNotFound, cloud
 
@@ -23,6 +25,9 @@ class Resize(ActionType):
     @property
     def flavor(self) -> str:
         return str(self.input_parameters["flavor"])
+
+    def operations(self) -> Mapping[str, str]:
+        return {self.server: self.name}
 
     def pre_condition(self) -> None:
         try:

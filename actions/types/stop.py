@@ -1,5 +1,6 @@
 """Stop a server."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, ActionType, Outcome, Recovery
@@ -24,6 +25,9 @@ class Stop(ActionType):
     @property
     def server(self) -> str:
         return str(self.input_parameters["resource_id"])
+
+    def operations(self) -> Mapping[str, str]:
+        return {self.server: self.name}
 
     def pre_condition(self) -> None:
         try:

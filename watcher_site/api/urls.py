@@ -9,6 +9,7 @@ from django.urls import URLPattern, re_path
 from rest_framework.viewsets import ViewSetMixin
 
 from actions.api import ActionView
+from actions.instance_actions_api import InstanceActionView
 from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
 from audits.data_model import DataModelView
 from audits.webhooks import WebhookView
@@ -29,6 +30,7 @@ POLICY = r"(?P<policy>[^/]+?)(?:\.json)?"
 # Names of stacks and of their resources have points, and may end in .json.
 NAME = r"(?P<identifier>(?!detail/?$)[^/]+?)"
 STACK = r"stacks/(?P<stack_name>[^/]+?)/(?P<identifier>[^/]+?)"
+REQUEST = r"/(?P<request_id>[^/]+?)(?:\.json)?"
 IDENTIFIER = r"(?P<identifier>(?!detail/?$)[^/]+?)(?:\.json)?"
 
 
@@ -51,6 +53,7 @@ def read(collection: str, view: Any, item: dict[str, str] | None = None, **verbs
 urlpatterns = [
     *read("actions", ActionView, {"patch": "partial_update"}),
     route(f"actions/{IDENTIFIER}/signal", ActionView, "actions-signal", post="signal"),
+    route(f"actions/{IDENTIFIER}/events", ActionView, "actions-events", get="events"),
     *read("action_plans", ActionPlanView, CHANGEABLE),
     route(f"action_plans/{IDENTIFIER}/start", ActionPlanView, "action_plans-start", post="start"),
     route(f"action_plans/{IDENTIFIER}/schedule", ActionPlanView, "action_plans-schedule", post="schedule"),
@@ -100,6 +103,13 @@ urlpatterns = [
     *read("stacks", StackView, post="create")[1:],
     route("history/export", HistoryView, "history-export", get="export"),
     *read("history", HistoryView),
+    *(
+        route(f"servers/{IDENTIFIER}/os-instance-actions{path}", InstanceActionView, f"servers-{name}", get=verb)
+        for path, name, verb in (
+            ("", "instance-actions", "of_server"),
+            (REQUEST, "instance-action", "retrieve"),
+        )
+    ),
     route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
 ]

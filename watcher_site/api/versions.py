@@ -27,9 +27,10 @@ HISTORY: dict[Version, str] = {
     (1, 7): "Audit templates have `default_parameters`.",
     (1, 8): (
         "`/v1/servers`: list and show servers, ask for new ones, rebuild, reset and delete them; people without rights"
-        " on all servers see and handle those of their projects."
+        " on all servers see and handle those of their projects. `GET /v1/servers/{id}/os-instance-actions` tells what"
+        " was done to a server, and `GET /v1/actions/{id}/events` what the phases of an action did."
     ),
-    (1, 9): "Nothing yet: kept for the faults of events.",
+    (1, 9): "Events have `details`, why they failed, for those who have the right to be told.",
     (1, 10): "Servers that wait for room are PENDING; before, they read ERROR.",
     (1, 11): (
         "`/v1/stacks`: named trees of servers, of groups of them and of stacks within, created, updated and deleted by"

@@ -45,7 +45,7 @@ class NodeCreate(NodeAction):
         except CloudError as problem:
             self.fail(Status.CREATING, str(problem))
             raise
-        self.change(node, node.finish_creation, server.uuid)
+        self.change(node, node.finish_creation, server.uuid, operation="create", server=server.uuid)
         return self.tell(node)
 
     def tell(self, node: Node) -> Outcome:

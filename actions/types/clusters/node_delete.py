@@ -37,7 +37,7 @@ class NodeDelete(NodeAction):
         if self.grace_period:
             later = ProposedAction(self.name, self.input_parameters, delay=self.grace_period)
             return Outcome(Answer.WAIT, derived=[later])
-        self.change(node, node.begin_deletion)
+        self.change(node, node.begin_deletion, operation="delete", server=node.physical_id)
         try:
             delete_server(node)
         except CloudBusy:

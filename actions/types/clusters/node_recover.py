@@ -15,6 +15,8 @@ from cluster.models import Node
 
 Status = Node.Status
 STOPPED = "SHUTOFF"
+# What is done to the server that a node has, in Nova's words.
+OPERATIONS = {Operation.REBOOT: "reboot", Operation.REBUILD: "rebuild", Operation.RECREATE: "delete"}
 RECOVERY = "recovery"
 """The key in an action's data of what is done, once it has begun: the operation and the generation of the server."""
 
@@ -58,7 +60,7 @@ class NodeRecover(NodeAction):
         except CloudError as problem:
             self.fail(Status.RECOVERING, str(problem))
             raise
-        self.change(node, node.finish_recovery, server)
+        self.change(node, node.finish_recovery, server, operation="create", server=replaced_by(node, server))
         return self.tell(node, self.operation)
 
     @property
@@ -70,7 +72,7 @@ class NodeRecover(NodeAction):
 
     @transaction.atomic
     def begin_recovery(self, node: Node) -> None:
-        self.change(node, node.begin_recovery)
+        self.change(node, node.begin_recovery, operation=OPERATIONS[self.operation], server=node.physical_id)
         if not self.is_begun:
             decision = {"operation": self.operation, "generation": node.generation + 1}
             self.context.save_data({**self.context.data, RECOVERY: decision})
@@ -121,3 +123,8 @@ class NodeRecover(NodeAction):
             return Recovery.AGAIN
         self.tell(node, self.operation)
         return Recovery.DONE
+
+
+def replaced_by(node: Node, server: str) -> str | None:
+    """Return the server that a node is to have where that is another than it had."""
+    return None if str(node.physical_id) == server else server

@@ -14,6 +14,8 @@ from cluster.models import Node, Profile
 Status = Node.Status
 NOTHING_TO_DO = "No property to update."
 PROPERTIES = ("name", "role", "metadata", "tainted")
+# What is done to the server that a node has, in Nova's words.
+OPERATIONS = {Way.RESIZE: "resize", Way.REBUILD: "rebuild", Way.RECREATE: "delete"}
 UPDATE = "update"
 """The key in an action's data of how the server changes, once that has begun: the way and the next generation."""
 
@@ -77,7 +79,7 @@ class NodeUpdate(NodeAction):
 
     @transaction.atomic
     def begin_update(self, node: Node, way: Way) -> None:
-        self.change(node, node.begin_update)
+        self.change(node, node.begin_update, operation=OPERATIONS[way], server=node.physical_id)
         self.context.save_data({**self.context.data, UPDATE: {"way": way, "generation": node.generation + 1}})
 
     def carry_out(self, node: Node, profile: Profile, way: Way) -> None:
@@ -100,8 +102,13 @@ class NodeUpdate(NodeAction):
         elif problem := find_problem(node):
             self.change(node, node.fail, problem)
         else:
-            self.change(node, node.finish_update, "Update succeeded")
+            created = node.physical_id if self.is_recreated else None
+            self.change(node, node.finish_update, "Update succeeded", operation="create", server=created)
         return DONE
+
+    @property
+    def is_recreated(self) -> bool:
+        return self.context.data.get(UPDATE, {}).get("way") == Way.RECREATE
 
     def leave(self, reason: str) -> None:
         """Have a node that is in the midst of it read as its server is."""

@@ -102,15 +102,21 @@ class NodeAction(ActionType, ABC):
     def gone(self) -> str:
         return f"Node {self.uuid} not found"
 
-    def change(self, node: Node, transition: Callable[..., Any], *arguments: Any) -> None:
+    def change(
+        self, node: Node, transition: Callable[..., Any], *arguments: Any, operation: str = "", server: Any = None
+    ) -> None:
         """Have a node go through one of its transitions, unless something else is being done to it.
+
+        Args:
+            operation: what is thereby begun, or done, to the ``server`` with this UUID, if there is one: in Nova's
+                words.
 
         Raises:
             ActionFailed: its status does not allow it, or has just changed.
         """
         try:
             transition(*arguments)
-            node.save_state()
+            node.save_state(*(self.context.new_operation(str(server), operation) if server else ()))
         except (TransitionNotAllowed, ConcurrentTransition) as problem:
             standing = self.node()
             raise ActionFailed(f"Node {self.uuid} is {standing.status}: something else is done to it") from problem

@@ -12,6 +12,7 @@ class Build(ServerAction):
 
     name = "build"
     description = "Build a server that has not run yet"
+    operation = "create"
 
     def pre_condition(self) -> None:
         if self.server_to_act_on().has_run:

@@ -12,6 +12,7 @@ class DeleteServer(ServerAction):
 
     name = "delete_server"
     description = "Delete a server"
+    operation = "delete"
     schema = {
         "type": "object",
         "properties": {"resource_id": UUID_SCHEMA, "resource_name": {"type": "string"}, **NEEDED_FOR},

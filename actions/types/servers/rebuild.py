@@ -13,6 +13,7 @@ class Rebuild(Build):
 
     name = "rebuild"
     description = "Rebuild a server, or build one that has not run yet"
+    operation = "rebuild"
     schema = {
         "type": "object",
         "properties": {

@@ -12,6 +12,7 @@ class ResetState(ServerAction):
 
     name = "reset_state"
     description = "Reset the state of a server"
+    operation = "resetState"
     schema = {
         "type": "object",
         "properties": {

@@ -3,7 +3,7 @@
 from abc import ABC
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from actions.types.base import UUID_SCHEMA, ActionSkipException, ActionType, Recovery
 from cluster.drivers.base import CloudServer, ServerNotFound, cloud
@@ -28,6 +28,12 @@ class ServerAction(ActionType, ABC):
         "required": ["resource_id"],
         "additionalProperties": False,
     }
+
+    operation: ClassVar[str]
+    """What Nova calls it."""
+
+    def operations(self) -> Mapping[str, str]:
+        return {self.server: self.operation}
 
     @property
     def server(self) -> str:

@@ -1,0 +1,48 @@
+"""What actions and people do to servers, as it is written down: each operation once, whoever writes it first."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from actions.instance_actions import InstanceAction, request_id_of
+from actions.keeping import find_caller
+from actions.models import Action
+from watcher_site.calling import CallingContext
+
+
+def operation_of(action: Action, server: str, verb: str, request_id: str | None = None) -> InstanceAction:
+    """Return the record, not yet written, of what an action does to a server; for whom, its plan knows."""
+    known = request_id or request_id_of(action.uuid)
+    return InstanceAction(server_uuid=UUID(server), action=action, verb=verb, request_id=known)
+
+
+def new_operation(action: Action, server: str, verb: str) -> Sequence[InstanceAction]:
+    """Return such a record, known by the request of the person who asked for this action, and for nothing else."""
+    return [operation_of(action, server, verb, own_request(action))]
+
+
+def own_request(action: Action) -> str | None:
+    """Return the request in which somebody asked for an action by itself: one query, or two."""
+    if action.derived_from_id is not None:
+        return None
+    others = Action.objects.filter(action_plan=action.action_plan_id, derived_from=None).exclude(pk=action.pk)
+    return None if others.exists() else find_caller(action).get("request_id")
+
+
+def record_request(server: UUID, verb: str, caller: CallingContext, action: Action | None = None) -> None:
+    """Write down that somebody asks for an operation on a server, and the action that will do it, if it takes one."""
+    request_id = caller.get("request_id")
+    if action is None and request_id is None:
+        return
+    InstanceAction.objects.bulk_create(
+        [
+            InstanceAction(
+                server_uuid=server,
+                action=action,
+                verb=verb,
+                request_id=request_id or request_id_of(action.uuid),  # type: ignore[union-attr]
+                user_id=caller.get("user"),
+                project_id=caller.get("project"),
+            )
+        ],
+        ignore_conflicts=True,
+    )

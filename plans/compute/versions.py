@@ -1,0 +1,94 @@
+"""The microversions of the compute service, as far as they are spoken here, and how a request asks for one."""
+
+import re
+from functools import cache
+from typing import Any, cast
+
+from django.utils.cache import patch_vary_headers
+from rest_framework.exceptions import NotAcceptable, ParseError
+from rest_framework.request import Request
+from rest_framework.versioning import BaseVersioning
+
+from watcher_site.api.headers import header
+from watcher_site.api.mounts.views import MountedView
+from watcher_site.api.versions import HEADER, Version, text
+
+SERVICE = "compute"
+MINIMUM: Version = (2, 1)
+MAXIMUM: Version = (2, 84)
+# What clients said before all services had one header.
+LEGACY_HEADER = "X-OpenStack-Nova-API-Version"
+FORMAT = re.compile(r"([1-9]\d{0,9})\.(0|[1-9]\d{0,9})")
+
+# What each brings, by the first version that has it.
+DELETED_SERVERS: Version = (2, 21)
+EMBEDDED_FLAVORS: Version = (2, 47)
+EVENTS_FOR_ALL: Version = (2, 51)
+PAGES: Version = (2, 58)
+HOSTS: Version = (2, 62)
+CHANGES_BEFORE: Version = (2, 66)
+DETAILS: Version = (2, 84)
+
+
+class ComputeVersioning(BaseVersioning):
+    """From `OpenStack-API-Version: compute 2.84`, or from the older header; without either the lowest."""
+
+    default_version = text(MINIMUM)
+
+    def determine_version(  # type: ignore[override]
+        self, request: Request, *args: Any, **kwargs: Any
+    ) -> Version:
+        asked = asked_for(request)
+        return MINIMUM if asked is None else parse(asked)
+
+
+def asked_for(request: Request) -> str | None:
+    """Return the version that the headers name for this service."""
+    for item in (header(request, HEADER) or "").split(","):
+        service, _, version = item.strip().partition(" ")
+        if service == SERVICE:
+            return version.strip()
+    return header(request, LEGACY_HEADER)
+
+
+def parse(asked: str) -> Version:
+    """Return a version that is spoken here.
+
+    Raises:
+        ParseError: it is none.
+        NotAcceptable: it is out of range.
+    """
+    if asked == "latest":
+        return MAXIMUM
+    found = FORMAT.fullmatch(asked)
+    if found is None:
+        raise ParseError(f"API Version String {asked:.40} is of invalid format. Must be of format MajorNum.MinorNum.")
+    version = int(found[1]), int(found[2])
+    if not MINIMUM <= version <= MAXIMUM:
+        raise NotAcceptable(
+            f"Version {asked} is not supported by the API. Minimum is {text(MINIMUM)} and maximum is {text(MAXIMUM)}."
+        )
+    return version
+
+
+@cache
+def response_headers(version: Version) -> dict[str, str]:
+    return {HEADER: f"{SERVICE} {text(version)}", LEGACY_HEADER: text(version)}
+
+
+class ComputeView(MountedView):
+    """A view whose answers say which microversion was used."""
+
+    versioning_class = ComputeVersioning  # type: ignore[assignment]
+
+    @property
+    def version(self) -> Version:
+        return cast("Version", self.request.version)
+
+    def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
+        final = super().finalize_response(request, response, *args, **kwargs)
+        if version := getattr(request, "version", None):
+            for name, value in response_headers(version).items():
+                final[name] = value
+        patch_vary_headers(final, [HEADER, LEGACY_HEADER])
+        return final
