@@ -161,11 +161,12 @@ def test_lists_of_any_length_take_the_same_queries(
     for number in range(12):
         make_operation(server, "stop", "Success", request_id=f"req-{number}")
     make_operation(server, "stop", *["Error"] * 30, request_id="req-long")
+    api.get(path(server))  # Whoever asks is looked up.
     for query in ("?limit=2", ""):
-        with django_assert_num_queries(3):
+        with django_assert_num_queries(2):
             api.get(f"{path(server)}{query}")
     for request in ("req-0", "req-long"):
-        with django_assert_num_queries(4):
+        with django_assert_num_queries(3):
             api.get(path(server, request))
 
 
