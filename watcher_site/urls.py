@@ -24,6 +24,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     re_path(r"^orchestration(?:/|$)", include("plans.orchestration.urls")),
     path("v1/openapi.json", DocumentView.as_view(), name="openapi"),
     path("v1/docs/", DocumentationPage.as_view(), name="documentation"),
+    path("compute/", include("plans.compute.urls")),
     path("console", RedirectView.as_view(pattern_name="home")),
     path("console/", include("watcher_site.console_urls")),
 ]

@@ -16,7 +16,7 @@ class MountedView(APIView):
     """
 
     versioning_class = None
-    permission_classes = (IsAuthenticated,)
+    permission_classes: Any = (IsAuthenticated,)
     schema = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
