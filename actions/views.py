@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from actions.event_details import sees_details
 from actions.filters import ActionFilters
 from actions.forms import NewReasonForm, ReasonForm
 from actions.models import Action
@@ -54,6 +55,7 @@ class ActionPage(RecordPage):
             derived_from=[action.derived_from] if action.derived_from else [],
             children=list(action.children.order_by("pk")[: SHOWN_RELATIVES + 1]),
             events=action.events.all(),
+            sees_details=sees_details(self.request.user),
             moving=action.state not in action.FINAL and not action.action_plan.is_prunable,
             form=context.pop("form", None) or reason_form(self.request, action),
             signals=sensible_signals(action) if self.request.user.has_perm("actions.signal_action") else [],

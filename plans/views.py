@@ -9,6 +9,7 @@ from django.urls import reverse
 from django_tables2 import RequestConfig
 
 from actions.descriptions import in_order
+from actions.event_details import sees_details
 from actions.models import Action, ActionEvent
 from actions.tables import PlanActionTable
 from plans.continuing import continue_plan
@@ -83,6 +84,7 @@ class ActionPlanPage(RecordPage):
             table=actions_table(self.request, plan),
             only=chosen_state(self.request),
             efficacy=efficacy_of(plan),
+            sees_details=sees_details(self.request.user),
             **latest_events(self.request, plan),
             **picture_of(plan, total),
             **context,

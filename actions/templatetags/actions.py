@@ -1,15 +1,25 @@
 """How templates name an action, and tell how long it took."""
 
+from typing import Any
+
 from django import template
 from django.utils import timezone
 
 from actions.descriptions import manner
 from actions.models import Action
 from actions.naming import resource
+from actions.timelines import operations_on
 
 register = template.Library()
 register.filter(resource)
 register.filter(manner)
+
+
+@register.inclusion_tag("actions/_operations.html", takes_context=True)
+def server_operations(context: dict[str, Any], server: Any) -> dict[str, Any]:
+    """Tell what was done to a server, to whoever sees its page, and why it failed to those who may be told."""
+    request = context["request"]
+    return {"request": request, "perms": context["perms"], **operations_on(server, request)}
 
 
 @register.filter

@@ -1,0 +1,60 @@
+"""What the console tells of events: everything to those who may be told why something failed, words to others."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from actions.models import Action
+from cluster.models import Server
+from tests.builders import make_operation, make_server
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server() -> Server:
+    server: Server = make_server()
+    done = make_operation(server, "rebuild", "Retry", "Error", request_id="req-1", user_id="rosa").action
+    Action.objects.filter(pk=done.pk).update(status_message="Action failed in execute: as people may read")
+    return server
+
+
+def page(client: Client, user: User, name: str, uuid: object) -> str:
+    client.force_login(user)
+    return " ".join(client.get(reverse(name, args=[uuid])).content.decode().split())
+
+
+def test_a_server_s_page_tells_what_was_done_to_it(client: Client, cloud_admin: User, server: Server) -> None:
+    shown = page(client, cloud_admin, "cluster:server", server.uuid)
+    for words in ("rebuild", "req-1", "for <strong>rosa</strong>", "It was Error.", "It was Retry."):
+        assert words in shown
+    assert "Nothing was done to it yet" in page(client, cloud_admin, "cluster:server", make_server("other").uuid)
+
+
+@pytest.mark.parametrize("name", ["cluster:server", "actions:detail", "plans:detail"])
+def test_who_may_not_be_told_a_fault_reads_the_words_of_the_action(
+    client: Client, reader: User, cloud_admin: User, server: Server, name: str
+) -> None:
+    done = Action.objects.get()
+    uuid = {"cluster:server": server.uuid, "actions:detail": done.uuid, "plans:detail": done.action_plan.uuid}[name]
+    shown = page(client, reader, name, uuid)
+    assert "It was Error." not in shown
+    assert "It was Retry." in shown
+    assert "as people may read" in shown
+    assert "It was Error." in page(client, cloud_admin, name, uuid)
+
+
+def test_a_server_s_page_takes_the_same_queries_however_much_was_done(
+    client: Client, cloud_admin: User, server: Server, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    client.force_login(cloud_admin)
+    url = reverse("cluster:server", args=[server.uuid])
+    with django_assert_num_queries(7) as few:
+        client.get(url)
+    for number in range(15):
+        make_operation(server, "stop", "Success", "Success", request_id=f"req-more-{number}")
+    with django_assert_num_queries(len(few)):
+        assert "Show more events" in client.get(url).content.decode()
+    assert "Show more events" not in client.get(f"{url}?operations=all").content.decode()
