@@ -26,6 +26,7 @@ SUMMARIES = {
 }
 HEADER: Final = "header"
 LISTS = ("short_list", "detailed_list")
+REQUEST_ID = OpenApiParameter("request_id", str, OpenApiParameter.PATH, description="what an operation is known by")
 REFUSALS = {
     400: "The request cannot be understood, or its values are not valid.",
     401: "Nobody is logged in.",
@@ -131,7 +132,9 @@ class ResourceSchema(AutoSchema):
         kind = OpenApiTypes.UUID if identifiers == ["uuid"] else OpenApiTypes.STR
         words = " or ".join(identifiers)
         return [
-            OpenApiParameter(name, kind, OpenApiParameter.PATH, description=words)
+            REQUEST_ID
+            if name == REQUEST_ID.name
+            else OpenApiParameter(name, kind, OpenApiParameter.PATH, description=words)
             for name in re.findall(r"\{(\w+)\}", self.path)
         ]
 
