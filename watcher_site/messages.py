@@ -1,7 +1,12 @@
 """Texts that are stored for people to read."""
 
+import re
 import textwrap
 
+# What errors of libraries tell of the machines that we run on and talk to: addresses, with all they hold, and files.
+URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'\"<>]+")
+ENDPOINT = re.compile(r"(?<= at )(?=[^\s:]*[a-zA-Z.\[])[\w.\[\]:-]+:\d{2,5}\b")
+FILE = re.compile(r"(?<![\w./:~-])~?(?:/[\w.@+~-]+){2,}")
 STATUS_MESSAGE_LENGTH = 255
 
 
@@ -14,3 +19,10 @@ def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
         return text
     shortened = textwrap.shorten(text, width=length, placeholder="…")
     return shortened if len(shortened) > 1 else text[: length - 1] + "…"
+
+
+def without_places(text: str) -> str:
+    """Return a text without addresses, what is asked of them, and paths of files: those are for the log alone."""
+    for pattern, words in ((URL, "(an address)"), (ENDPOINT, "(an address)"), (FILE, "(a file)")):
+        text = pattern.sub(words, text)
+    return text

@@ -14,6 +14,7 @@ from actions.proposals import ProposedAction
 from cluster.drivers.base import CloudError, proceed
 from watcher_site import plugins
 from watcher_site.calling import CallingContext
+from watcher_site.messages import without_places
 from watcher_site.refusals import Refused
 from watcher_site.schemas import Draft202012Validator, find_violation, with_defaults
 from watcher_site.storable import make_storable
@@ -53,13 +54,14 @@ OWN_EXCEPTIONS = (ActionFailed, CloudError, Refused)
 def explain(error: BaseException) -> str:
     """Return what people may be told of an error: the message of one of ours, of any other its class name only.
 
-    So it is with one of ours that has no message, or whose message cannot be made (seed 4).
+    So it is with one of ours that has no message, or whose message cannot be made. Addresses and files, of which the
+    libraries tell that ours were raised from, are left out (seed 4).
     """
     name = type(error).__name__
     if not isinstance(error, OWN_EXCEPTIONS):
         return name
     try:
-        return make_storable(str(error)) or name
+        return without_places(make_storable(str(error))) or name
     except Exception:  # Whatever it is, the fault that is to be told is another.
         return name
 

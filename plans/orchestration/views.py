@@ -22,7 +22,7 @@ class Versions(MountedView):
     """Which versions there are, for everybody: Heat answers so, too, where none was asked for."""
 
     authentication_classes = ()
-    permission_classes = (AllowAny,)  # type: ignore[assignment]
+    permission_classes = (AllowAny,)
 
     def get(self, request: Request) -> Response:
         own = f"{request.scheme}://{request.get_host()}/orchestration/v1/"

@@ -1,0 +1,37 @@
+"""What people are told of an error (seed 4): never more than they may know."""
+
+import pytest
+
+from actions.types.base import ActionFailed, explain
+from cluster.drivers.base import CloudError
+from watcher_site.refusals import Invalid
+
+
+class Unspeakable(ActionFailed):
+    def __str__(self) -> str:
+        raise RuntimeError("the message has a hole")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ActionFailed("No valid host was found."), "No valid host was found."),
+        (Invalid("flavor: is none."), "flavor: is none."),
+        (OSError(2, "No such file", "/etc/secret"), "FileNotFoundError"),
+        (RuntimeError("SELECT password FROM people"), "RuntimeError"),
+        (Unspeakable(), "Unspeakable"),
+        (ActionFailed(""), "ActionFailed"),
+        (
+            CloudError("The cloud does not answer: no connection to https://user:pw@keystone.internal:5000/v3?a=b"),
+            "The cloud does not answer: no connection to (an address)",
+        ),
+        (
+            CloudError("The cloud answered with status 503 at nova.internal:8774: try later at 12:30"),
+            "The cloud answered with status 503 at (an address): try later at 12:30",
+        ),
+        (CloudError("Cloud x is not in /etc/openstack/clouds.yaml"), "Cloud x is not in (a file)"),
+        (CloudError("Volume a@lvm#one is in az1/b, 1/2 done"), "Volume a@lvm#one is in az1/b, 1/2 done"),
+    ],
+)
+def test_an_error_is_told_in_its_own_words_or_by_its_name(error: Exception, words: str) -> None:
+    assert explain(error) == words
