@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("actions", "0010_planned_actions"),
+        ("actions", "0011_exclusions"),
     ]
 
     operations = [

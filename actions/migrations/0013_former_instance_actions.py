@@ -51,6 +51,6 @@ def fill(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("actions", "0011_instance_actions")]
+    dependencies = [("actions", "0012_instance_actions")]
 
     operations = [migrations.RunPython(fill, migrations.RunPython.noop, elidable=True)]
