@@ -110,9 +110,10 @@ class Decider:
         differing = parts_differing(found.properties, wanted["properties"])
         if not is_changeable(differing, wanted["properties"]):
             return self.replace(found, wanted, stack)
-        if not differing and not found.is_failed:
+        if not (differing or found.is_failed or found.has_former or found.strays):
             return None
-        return Change(Kind.UPDATE, found.uuid, found.name, generation=found.generation)
+        clearing = deletions(found.strays)
+        return Change(Kind.UPDATE, found.uuid, found.name, generation=found.generation, clearing=clearing)
 
     def change_nesting(self, found: StandingResource, wanted: Wanted, stack: str) -> Change | None:
         if found.nested is None and not found.is_made:
@@ -121,7 +122,7 @@ class Decider:
             return self.replace(found, wanted, stack)
         steps, pause = self.steps_within(found.nested, wanted)
         clearing = deletions(found.strays)
-        is_settled = not (found.is_failed or found.nested.is_failed or found.status in NEW)
+        is_settled = not (found.is_failed or found.nested.is_failed or found.has_former or found.status in NEW)
         if is_settled and not (any(steps) or clearing) and found.properties == wanted["properties"]:
             return None
         kind = Kind.CREATE if found.status in NEW else Kind.UPDATE

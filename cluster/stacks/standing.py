@@ -21,8 +21,9 @@ ILL = frozenset({Server.State.ERROR, Server.State.PENDING, Server.State.BUILDING
 class StandingResource:
     """A resource as its row, its server and the stacks within tell.
 
-    ``has_server``: what it names in the cloud is there; ``is_well``: that is not broken either. ``nested`` is the
-    stack within; ``strays`` are others that were, or were to be, in its place, and that nobody needs.
+    ``has_server``: what it names in the cloud is there; ``is_well``: that is not broken either; ``has_former``: what
+    it took the place of may be there still. ``nested`` is the stack within; ``strays`` are others that were, or were
+    to be, in its place, and that nobody needs.
     """
 
     uuid: str
@@ -35,6 +36,7 @@ class StandingResource:
     made_at: datetime | None = None
     has_server: bool = False
     is_well: bool = False
+    has_former: bool = False
     nested: "StandingStack | None" = None
     strays: Sequence["StandingStack"] = ()
 
@@ -137,6 +139,7 @@ class Reader:
             made_at=row.made_at,
             has_server=state is not None,
             is_well=state is not None and state not in ILL,
+            has_former=row.former_physical_id is not None,
             nested=self.stack(nested) if nested else None,
             strays=[self.stack(stack) for stack in stacks if stack is not nested],
         )

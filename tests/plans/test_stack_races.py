@@ -3,8 +3,11 @@
 import pytest
 
 from actions.models import Action
-from cluster.models import Lock, Server
+from actions.types.stacks.alone import settle_above
+from cluster.models import Lock, Server, Stack
+from cluster.models.stacks import Verb
 from tests.builders import make_flavor, make_node
+from tests.interleaving import Rival, interrupt_before
 from tests.plans.stacks import again, create, mark, part, proposed, server, template
 from tests.plans.test_cluster_races import appliers, executing, run_to_the_end
 from tests.plans.test_races import Race
@@ -58,3 +61,15 @@ def test_an_update_and_a_replacement_of_one_of_its_resources_never_interleave(ap
             assert set(Action.objects.filter(action_plan__in=plans).values_list("state", flat=True)) <= {
                 *("SUCCEEDED", "SKIPPED")
             }
+
+
+def test_of_two_replacements_that_end_at_once_both_find_their_stack_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server(), other=server())
+    stack.begin(Verb.UPDATE)
+    stack.fail("once")
+    stack.save_state()
+    second = Rival(lambda: settle_above(part(stack, "other")))
+    interrupt_before(monkeypatch, Stack, "save_state", second)
+    settle_above(part(stack, "web"))
+    second.result()
+    assert again(stack).status == "UPDATE_COMPLETE"

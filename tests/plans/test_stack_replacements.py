@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from actions.locking import take_lock
+from actions.locking import take_lock, take_locks
 from actions.models import Action
+from actions.types.stacks import alone
 from cluster.models import Server, Stack, StackResource
+from cluster.models.stacks import Verb
 from plans.continuing import continue_plan
 from plans.models import ActionPlan
 from tests.builders import make_flavor, make_node, make_plan
@@ -27,6 +29,7 @@ from tests.plans.stacks import (
     template,
     within,
 )
+from tests.plans.test_stack_leftovers import refuse
 
 pytestmark = pytest.mark.django_db
 
@@ -62,6 +65,23 @@ def test_a_resource_that_is_no_longer_as_expected_is_left_alone() -> None:
     assert "is CREATE_COMPLETE, and no longer CHECK_FAILED" in str(only(plan).status_message)
 
 
+def test_what_is_no_longer_as_expected_when_the_lock_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+
+    def clear_first(*arguments: Any) -> Any:
+        web = part(stack, "web")
+        web.mark_healthy()
+        web.save_state()
+        monkeypatch.undo()
+        return take_locks(*arguments)
+
+    monkeypatch.setattr(alone, "take_locks", clear_first)
+    plan = run("replace_resource", part(stack, "web"), expected_status="CHECK_FAILED")
+    assert only(plan).state == "SKIPPED"
+    assert part(stack, "web").generation == 0
+
+
 def test_a_marked_group_is_replaced_by_an_action_of_its_own() -> None:
     stack = create(web=group(2))
     members = names(inside(part(stack, "web")))
@@ -82,6 +102,16 @@ def test_stacks_no_longer_read_failed_when_all_that_failed_in_them_was_replaced(
     huge.save()
     assert run("replace_resource", part(stack, "more", "web")).state == "SUCCEEDED"
     assert statuses(stack) == {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
+
+
+def test_a_stack_never_stays_half_way_between_failed_and_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    stack.begin(Verb.UPDATE)
+    stack.fail("once")
+    stack.save_state()
+    monkeypatch.setattr(alone, "end_well", refuse)
+    run("replace_resource", part(stack, "web"))
+    assert again(stack).status == "UPDATE_FAILED"
 
 
 @pytest.mark.parametrize(("held", "is_let"), [("root", False), ("group", False), ("other", True)])

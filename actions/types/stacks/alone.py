@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 
 from actions.locking import Lockable, take_locks
-from actions.types.base import ActionFailed, Answer, Outcome
+from actions.types.base import ActionFailed, ActionSkipException, Answer, Outcome
 from actions.types.stacks.settling import begin, end_well
 from actions.types.stacks.stepping import CHANGE
 from cluster.models import Stack, StackResource, StackStatus
@@ -34,6 +34,10 @@ def take_up(action: "ReplaceResource") -> Outcome | None:
     if in_the_way := take_locks(action.context.action_uuid, [*shared, (resource, True)]):
         return Outcome(Answer.RETRY, in_the_way)
     if CHANGE not in action.context.data:
+        try:
+            action.pre_condition()  # Before the lock it was somebody else's to change.
+        except ActionSkipException as superfluous:
+            return Outcome(Answer.RETRY, str(superfluous))
         decide(action, action.resource())
     return None
 
@@ -58,6 +62,10 @@ def decide(action: "ReplaceResource", resource: StackResource) -> None:
     standing = next(one for one in everything(read_tree(root)) if one.uuid == str(resource.uuid))
     decision = decide_replacement(standing, resource.stack.name, action.wanted(resource))
     rows.write(root, decision)
+    if decision.changes[0].nested:
+        # A plan that was made before knows the stack within that goes.
+        root.revision += 1
+        root.save_state()
     action.context.save_data({**action.context.data, CHANGE: decision.changes[0].as_data()})
 
 
@@ -67,11 +75,15 @@ def everything(stack: StandingStack) -> list[StandingResource]:
     return [*stack.resources, *inner]
 
 
-def settle_above(resource: StackResource | None) -> None:
+@transaction.atomic
+def settle_above(replaced: StackResource) -> None:
     """Have the stacks that a resource is in, and the resources that these are in, no longer say that they failed.
 
-    Only where all that is in them is well, and as their templates say: what a person marked stays marked.
+    Only where all that is in them is well, and as their templates say: what a person marked stays marked. Of several
+    that end at once, the last one sees what became of the others.
     """
+    Stack.objects.select_for_update(no_key=True).get(pk=replaced.stack.root_key)
+    resource: StackResource | None = StackResource.objects.select_related("stack").get(pk=replaced.pk)
     while resource is not None:
         stack = resource.stack
         if not is_whole(stack):

@@ -1,7 +1,7 @@
 """Make what a resource of a stack is to be for the first time."""
 
 from actions.types.base import ActionSkipException, Outcome
-from actions.types.stacks.nesting import begin_stack, end_stack
+from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.servers import delete_made, delete_server, make_server
 from actions.types.stacks.settling import begin, fail_under_way
@@ -35,6 +35,7 @@ class CreateResource(ResourceAction):
         change = self.change
         if outcome := self.next_step([*change.steps, change.clearing], change.pause):
             return outcome
+        remove_empty(former_stacks(resource))
         if change.nested:
             end_stack(change.nested, self.left_out)
         elif resource.status in IN_PROGRESS:

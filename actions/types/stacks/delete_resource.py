@@ -25,7 +25,7 @@ class DeleteResource(ResourceAction):
             return outcome
         if left := remove_empty(stacks_within(resource)):
             raise ActionFailed(left)
-        delete_servers(resource, thorough=not str(self.status_before).endswith("_COMPLETE"))
+        delete_servers(resource, thorough=self.may_have_left)
         resource.remove()
         return DONE
 

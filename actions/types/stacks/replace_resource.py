@@ -10,6 +10,9 @@ from actions.types.stacks.stepping import CHANGE
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
 
+CLEARED = "cleared"
+"""The key in an action's data that says that no server of an earlier replacement, which failed, is left."""
+
 
 class ReplaceResource(ResourceAction):
     """First the new is made, then the resource names it, then the former goes: so it is never without.
@@ -29,11 +32,16 @@ class ReplaceResource(ResourceAction):
             raise ActionSkipException(self.gone)
         if self.status_before is not None:
             return
-        if CHANGE in self.context.data and resource.generation >= self.change.generation:
+        if CHANGE in self.context.data and self.is_done(resource):
             raise ActionSkipException(f"Resource {self.uuid} was replaced already")
         expected = self.input_parameters.get("expected_status")
         if expected and resource.status != expected:
             raise ActionSkipException(f"Resource {self.uuid} is {resource.status}, and no longer {expected}")
+
+    def is_done(self, resource: StackResource) -> bool:
+        """Say whether the new one took its place, and the former is gone."""
+        ahead = resource.generation - self.change.generation
+        return ahead > 0 or (ahead == 0 and resource.former_physical_id is None)
 
     def execute(self) -> Outcome:
         if not self.context.is_derived and (held := alone.take_up(self)):
@@ -62,11 +70,11 @@ class ReplaceResource(ResourceAction):
     def take_place(self, resource: StackResource) -> None:
         """Make the new one, and have the resource name it. Raises: `CloudError`."""
         change = self.change
+        self.clear_before(resource)
         if change.nested:
             end_stack(change.nested, self.left_out)
             made = change.nested
         else:
-            self.clear_before(resource)
             made = make_server(resource, self.wanted(resource), change.generation, self.context.checkpoint)
         resource.receive(made, change.generation)
         resource.type = self.wanted(resource)["type"]
@@ -77,6 +85,10 @@ class ReplaceResource(ResourceAction):
         delete_server(resource.former_physical_id)
         if resource.physical_id is None:
             delete_made(resource, resource.generation)
+        if self.may_have_left and not self.context.data.get(CLEARED):
+            # It would be taken for the new one, whatever it is.
+            delete_made(resource, self.change.generation)
+            self.context.save_data({**self.context.data, CLEARED: True})
 
     def fail(self, reason: str) -> None:
         """Have a resource that was marked be so still, where nothing new took the place of what it is about."""
@@ -91,8 +103,8 @@ class ReplaceResource(ResourceAction):
 
     def post_condition(self) -> None:
         super().post_condition()
-        if not self.context.is_derived:
-            alone.settle_above(self.find())
+        if not self.context.is_derived and (resource := self.find()):
+            alone.settle_above(resource)
 
     def abort(self) -> bool:
         """A new server goes again; where it took the place already, it is gone on with to the end."""

@@ -12,13 +12,15 @@ from actions.types.stacks.nesting import stacks_within
 from actions.types.stacks.settling import begin, end_well, fail_under_way
 from actions.types.stacks.stepping import CHANGE, Stepping
 from cluster.drivers.base import CloudBusy, CloudError
-from cluster.models import StackResource
+from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.stacks.decisions import Change
 
 Data = dict[str, Any]
 BEGUN = "begun"
 """The key in an action's data of the status that the resource had before: it stands there once it has begun."""
+# A check says nothing about what was before it.
+WELL_ENDED = (StackStatus.INIT_COMPLETE, StackStatus.CREATE_COMPLETE, StackStatus.UPDATE_COMPLETE)
 
 
 class ResourceAction(Stepping, ABC):
@@ -71,6 +73,11 @@ class ResourceAction(Stepping, ABC):
     def status_before(self) -> str | None:
         """The status that the resource had before it began; nothing, if it has not begun."""
         return self.context.data.get(BEGUN)
+
+    @property
+    def may_have_left(self) -> bool:
+        """Whether earlier work came to no good end: there may be servers then that nobody wrote down."""
+        return self.status_before not in WELL_ENDED
 
     def pre_condition(self) -> None:
         if CHANGE not in self.context.data:

@@ -4,6 +4,7 @@ from actions.types.base import Outcome
 from actions.types.clusters.changing import resize
 from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction
+from actions.types.stacks.servers import delete_made, delete_server
 from cluster.drivers.base import cloud
 from cluster.models import StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb
@@ -25,12 +26,21 @@ class UpdateResource(ResourceAction):
         change = self.change
         if outcome := self.next_step([*change.steps, change.clearing], change.pause):
             return outcome
+        remove_empty(former_stacks(resource))
+        if resource.status in IN_PROGRESS:
+            self.clear_away(resource)
         if change.nested:
             end_stack(change.nested, self.left_out)
-            remove_empty(former_stacks(resource))
         elif resource.status in IN_PROGRESS:
             self.change_server(resource)
         return self.finish(resource)
+
+    def clear_away(self, resource: StackResource) -> None:
+        """Delete what a replacement that failed left: the former server, or a new one that nobody wrote down."""
+        delete_server(resource.former_physical_id)
+        resource.former_physical_id = None
+        if self.may_have_left:
+            delete_made(resource, resource.generation + 1)
 
     def change_server(self, resource: StackResource) -> None:
         """Raises: `CloudError`."""

@@ -1,0 +1,109 @@
+"""What earlier work on a stack left that came to no good end is taken up, or cleared away, by the next operation."""
+
+from typing import Any
+
+import pytest
+
+from cluster.drivers.base import OperationFailed
+from cluster.drivers.embedded import EmbeddedCloud
+from cluster.models import Server, Stack
+from plans.continuing import continue_plan
+from tests.builders import make_flavor, make_node
+from tests.plans.stacks import (
+    create,
+    group,
+    inside,
+    mark,
+    names,
+    part,
+    proposed,
+    run,
+    server,
+    servers,
+    template,
+)
+from tests.plans.test_planned_stacks import start
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def room(settings: Any) -> None:
+    settings.ACTION_RETRY_INTERVAL = 0
+    make_node(vcpus=1000, memory=10**6, disk=10**5)
+    make_flavor("small")
+    make_flavor("large", vcpus=2)
+
+
+def refuse(*arguments: Any, **options: Any) -> Any:
+    raise OperationFailed("The cloud did not do it")
+
+
+def leave_former(stack: Stack, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Any:
+    """Have a new server take the place of a marked one that the cloud does not delete."""
+    mark(part(stack, "web"))
+    with monkeypatch.context() as patched:
+        patched.setattr(EmbeddedCloud, "delete_server", refuse)
+        plan = start(proposed("update_stack", stack, **options))
+    assert plan.state == "FAILED"
+    assert len(servers_of(stack)) == 2
+    return plan
+
+
+def servers_of(stack: Stack) -> list[Server]:
+    return list(Server.objects.present().filter(name=f"{stack.name}-web"))
+
+
+def test_a_former_server_that_was_not_deleted_goes_with_the_next_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    leave_former(stack, monkeypatch, plan_only=True)
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert len(servers_of(stack)) == 1
+
+
+def test_a_plan_that_is_continued_deletes_the_former_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    plan = leave_former(stack, monkeypatch, plan_only=True)
+    assert start(continue_plan(plan)).state == "SUCCEEDED"
+    assert (len(servers_of(stack)), part(stack, "web").status) == (1, "UPDATE_COMPLETE")
+
+
+def leave_new(stack: Stack, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> None:
+    """Have a new server be made that nobody writes down, as a cloud does that answers too late."""
+    create_server = EmbeddedCloud.create_server
+
+    def answer_too_late(self: Any, *arguments: Any) -> Any:
+        create_server(self, *arguments)
+        refuse()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(EmbeddedCloud, "create_server", answer_too_late)
+        assert run("update_stack", stack, **inputs).state == "FAILED"
+    assert len(servers_of(stack)) == 2
+
+
+def test_a_new_server_that_nobody_wrote_down_is_not_taken_for_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+    leave_new(stack, monkeypatch, template=template(web=server("large")))
+    assert run("update_stack", stack, template=template(web=server())).state == "SUCCEEDED"
+    [one] = servers_of(stack)
+    assert one.vcpus == 1
+
+
+def test_a_new_server_that_nobody_wrote_down_goes_where_none_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stack = create(web=server())
+    leave_new(stack, monkeypatch, template=template(web=server(metadata={"a": "b"})))
+    assert run("update_stack", stack, template=template(web=server())).state == "SUCCEEDED"
+    assert len(servers_of(stack)) == 1
+
+
+def test_a_plan_knows_no_group_that_was_replaced_after_it_was_made() -> None:
+    stack = create(web=group(2))
+    plan = proposed("update_stack", stack, plan_only=True, template=template(web=group(3)))
+    mark(part(stack, "web"))
+    assert run("replace_resource", part(stack, "web")).state == "SUCCEEDED"
+    assert "The stack was changed since this plan was made" in start(plan).status_message
+    assert len(servers()) == len(names(inside(part(stack, "web")))) == 2
