@@ -1,7 +1,7 @@
 """What is written down of operations on servers: by people, by plans and on the nodes of clusters."""
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,6 +16,7 @@ from plans.models import ActionPlan
 from plans.proposals import propose
 from tests.api import Caller
 from tests.builders import make_flavor, make_member, make_node, make_server
+from tests.plans import stacks
 from tests.plans.inline import run_waiting
 from tests.plans.test_commits import counted
 from watcher_site.calling import CallingContext
@@ -139,3 +140,21 @@ def test_it_outlives_its_plan_with_its_events_until_the_server_is_purged() -> No
     Server.objects.all().soft_delete()
     Purge(cutoff=Server.objects.get().deleted_at).remove()
     assert not InstanceAction.objects.exists()
+
+
+def test_what_is_done_to_a_resource_of_a_stack_is_done_to_its_server() -> None:
+    make_node(vcpus=1000, memory=10**6, disk=10**5)
+    make_flavor("small")
+    make_flavor("large", vcpus=2)
+    stack = stacks.create(web=stacks.server(), inner=stacks.within(deep=stacks.server()))
+    first, deep = stacks.part(stack, "web").physical_id, stacks.part(stack, "inner", "deep").physical_id
+    changed = stacks.template(web=stacks.server("large"), inner=stacks.within(deep=stacks.server()))
+    assert stacks.run("update_stack", stack, template=changed).state == "SUCCEEDED"
+    stacks.mark(stacks.part(stack, "web"))
+    run("replace_resource", resource_id=str(stacks.part(stack, "web").uuid))
+    second = stacks.part(stack, "web").physical_id
+    assert stacks.run("delete_stack", stack).state == "SUCCEEDED"
+    assert [verb for verb, *_ in recorded(first)] == ["delete", "resize", "create"]
+    assert [verb for verb, *_ in recorded(second)] == ["delete", "create"]
+    assert [verb for verb, *_ in recorded(deep)] == ["delete", "create"]
+    assert set(InstanceAction.objects.values_list("server_uuid", flat=True)) == {UUID(first), UUID(second), UUID(deep)}

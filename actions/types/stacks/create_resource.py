@@ -41,6 +41,7 @@ class CreateResource(ResourceAction):
         elif resource.status in IN_PROGRESS:
             server = make_server(resource, self.wanted(resource), change.generation, self.context.checkpoint)
             resource.receive(server, change.generation)
+            return self.finish(resource, self.operation("create", server))
         return self.finish(resource)
 
     def abort(self) -> bool:

@@ -1,5 +1,9 @@
 """Delete a resource of a stack, with what there is for it in the cloud."""
 
+from collections.abc import Sequence
+
+from django.db.models import Model
+
 from actions.types.base import DONE, ActionFailed, Outcome
 from actions.types.stacks.nesting import remove_empty, stacks_within
 from actions.types.stacks.resources import ResourceAction
@@ -15,6 +19,11 @@ class DeleteResource(ResourceAction):
     name = "delete_resource"
     description = "Deleting a resource of a stack"
     verb = Verb.DELETE
+
+    def begun(self, resource: StackResource) -> Sequence[Model]:
+        if resource.is_nesting:
+            return ()
+        return self.operation("delete", resource.physical_id, resource.former_physical_id)
 
     def begin_within(self, resource: StackResource) -> None:
         for stack in stacks_within(resource):

@@ -76,9 +76,12 @@ class ReplaceResource(ResourceAction):
             made = change.nested
         else:
             made = make_server(resource, self.wanted(resource), change.generation, self.context.checkpoint)
+        records = [] if change.nested else self.operation("create", made)
+        if not resource.is_nesting:
+            records += self.operation("delete", resource.physical_id)
         resource.receive(made, change.generation)
         resource.type = self.wanted(resource)["type"]
-        resource.save_state()
+        resource.save_state(*records)
 
     def clear_before(self, resource: StackResource) -> None:
         """Delete what earlier work left that failed, before nobody knows of it any more."""

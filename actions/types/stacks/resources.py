@@ -1,10 +1,11 @@
 """What the actions on single resources of a stack share: the resource, its status, and when they may act at all."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.db import transaction
+from django.db.models import Model
 
 from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery
 from actions.types.clusters.nodes import schema_of
@@ -97,8 +98,16 @@ class ResourceAction(Stepping, ABC):
     def begin(self, resource: StackResource) -> None:
         """Write that it is at work. Raises: `ActionFailed`, where something else is done to the resource."""
         self.context.save_data({**self.context.data, BEGUN: resource.status})
-        begin(resource, self.verb)
+        begin(resource, self.verb, self.begun(resource))
         self.begin_within(resource)
+
+    def begun(self, resource: StackResource) -> Sequence[Model]:
+        """Return the records of what thereby begins on servers: see `operation`."""
+        return ()
+
+    def operation(self, name: str, *servers: str | None) -> list[Model]:
+        """Return the records, not yet written, of an operation on servers, in Nova's words, where there are any."""
+        return [record for server in servers if server for record in self.context.new_operation(server, name)]
 
     def begin_within(self, resource: StackResource) -> None:
         """Write that it is at work on what is within, in the same transaction."""
@@ -115,11 +124,11 @@ class ResourceAction(Stepping, ABC):
             self.fail(str(problem))
             raise
 
-    def finish(self, resource: StackResource) -> Outcome:
+    def finish(self, resource: StackResource, records: Sequence[Model] = ()) -> Outcome:
         """Write that the resource is as is wanted now, unless that was written already."""
         if resource.status in IN_PROGRESS:
             resource.type, resource.properties = self.wanted(resource)["type"], self.wanted(resource)["properties"]
-            end_well(resource, self.left_out if self.change.nested else ())
+            end_well(resource, self.left_out if self.change.nested else (), records)
         self.context.outputs.update(physical_id=resource.physical_id, generation=resource.generation)
         return DONE
 

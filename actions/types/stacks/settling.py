@@ -5,6 +5,8 @@ Whoever goes on after a crash may find that this was said already: then it stays
 
 from collections.abc import Iterable, Sequence
 
+from django.db.models import Model
+
 from actions.types.base import ActionFailed
 from cluster.models import Stack, StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb
@@ -15,23 +17,27 @@ from watcher_site.state import ConcurrentTransition, TransitionNotAllowed
 SHOWN = 10
 
 
-def begin(part: Stack | StackResource, verb: Verb) -> None:
-    """Have a part of a stack read as at work. Raises: `ActionFailed`, where something else is done to it."""
+def begin(part: Stack | StackResource, verb: Verb, records: Sequence[Model] = ()) -> None:
+    """Have a part of a stack read as at work, and write rows that go with that, in the same commit.
+
+    Raises:
+        ActionFailed: something else is done to it.
+    """
     try:
         part.begin(verb)
-        part.save_state()
+        part.save_state(*records)
     except ConcurrentTransition as problem:
         raise ActionFailed(f"{part._meta.verbose_name} {part.uuid}: something else is done to it") from problem
 
 
-def end_well(part: Stack | StackResource, left_out: Sequence[str] = ()) -> None:
+def end_well(part: Stack | StackResource, left_out: Sequence[str] = (), records: Sequence[Model] = ()) -> None:
     """Have a part of a stack say that what was done to it came to a good end, and which resources were left out."""
     if part.status not in IN_PROGRESS:
         return
     part.finish()
     if left_out:
         part.status_reason = cut(f"{part.status_reason}, but for what was skipped: {listed(left_out)}")
-    save(part)
+    save(part, records)
 
 
 def fail_under_way(part: Stack | StackResource, reason: str) -> None:
@@ -41,10 +47,10 @@ def fail_under_way(part: Stack | StackResource, reason: str) -> None:
         save(part)
 
 
-def save(part: Stack | StackResource) -> None:
+def save(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
     """Raises: `ActionFailed`, where something else was done to it meanwhile."""
     try:
-        part.save_state()
+        part.save_state(*records)
     except (ConcurrentTransition, TransitionNotAllowed) as problem:
         raise ActionFailed(f"{part._meta.verbose_name} {part.uuid} is no longer as it was read") from problem
 

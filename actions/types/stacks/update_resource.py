@@ -1,5 +1,9 @@
 """Have a resource of a stack be as its template says, with what there is for it in the cloud."""
 
+from collections.abc import Sequence
+
+from django.db.models import Model
+
 from actions.types.base import Outcome
 from actions.types.clusters.changing import resize
 from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
@@ -10,6 +14,9 @@ from cluster.models import StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.stacks.servers import parts_differing
 
+# What a change of each part of a server is, in Nova's words.
+OPERATIONS = {"image": "rebuild", "flavor": "resize"}
+
 
 class UpdateResource(ResourceAction):
     """A server is resized or rebuilt; what is in a stack within is changed, replaced, made and deleted."""
@@ -17,6 +24,13 @@ class UpdateResource(ResourceAction):
     name = "update_resource"
     description = "Updating a resource of a stack"
     verb = Verb.UPDATE
+
+    def begun(self, resource: StackResource) -> Sequence[Model]:
+        if resource.is_nesting:
+            return ()
+        differing = parts_differing(resource.properties, self.wanted(resource)["properties"])
+        name = next((OPERATIONS[part] for part in differing if part in OPERATIONS), "")
+        return self.operation(name, resource.physical_id) if name else ()
 
     def begin_within(self, resource: StackResource) -> None:
         if nested := self.change.nested:
