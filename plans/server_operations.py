@@ -46,13 +46,19 @@ def create_server(attributes: Mapping[str, Any], project_id: str, caller: Callin
 def delete_server(server: Server, caller: CallingContext) -> None:
     """Have a server deleted, whatever else is to be done to it: one that is nowhere is gone when this returns.
 
-    Whoever asks again, while that is still to be done, asks for nothing new. Raises: `NotFound`.
+    Whoever asks again, while that is still to be done, asks for nothing new.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+        Conflict: a rule keeps it from being deleted.
     """
+    action = proposal(DELETE, server)
+    require_none_excluded([action])
     if forget_unplaced(server):
         record("server.delete", server)
         record_request(server.uuid, "delete", caller)
     elif not is_to_be_deleted(server):
-        operate(DELETE, server, caller)
+        start(action, server, caller)
 
 
 def is_to_be_deleted(server: Server) -> bool:
@@ -106,12 +112,22 @@ def refuse(verb: str, server: Server, field: str, value: str) -> None:
 
 @transaction.atomic
 def operate(action_type: str, server: Server, caller: CallingContext, **parameters: Any) -> ActionPlan:
-    action = ProposedAction(action_type, {"resource_id": str(server.uuid), "resource_name": server.name, **parameters})
+    action = proposal(action_type, server, **parameters)
     require_none_excluded([action])
+    return start(action, server, caller, **parameters)
+
+
+def proposal(action_type: str, server: Server, **parameters: Any) -> ProposedAction:
+    named = {"resource_id": str(server.uuid), "resource_name": server.name}
+    return ProposedAction(action_type, {**named, **parameters})
+
+
+def start(action: ProposedAction, server: Server, caller: CallingContext, **told: Any) -> ActionPlan:
+    """Write the plan of one action, and start it. ``told`` is what history says beside that."""
     made = propose([action])
-    record(DEEDS[action_type], server, details={"action_plan": made.uuid, **parameters})
+    record(DEEDS[action.action_type], server, details={"action_plan": made.uuid, **told})
     made.launch(caller)
-    done = installed(action_type)(action.input_parameters).operations()
+    done = installed(action.action_type)(action.input_parameters).operations()
     if verb := done.get(str(server.uuid)):
         record_request(server.uuid, verb, caller, made.actions.get())
     return made

@@ -43,8 +43,8 @@ class Actionlike(Protocol):
 def touched_by(actions: Sequence[Actionlike], kinds: Collection[str]) -> dict[UUID, Found]:
     """Return by action what it touches of these kinds, the names by the identifiers.
 
-    That is what it acts on, the compute nodes that its parameters name, and what follows: of a server its project, the
-    cluster whose node it is behind, and the compute node it is on; of that its zone and its aggregates.
+    That is what it acts on, the compute nodes and clusters that its parameters name, and what follows: of a server its
+    project, the cluster whose node it is behind, and the compute node it is on; of that its zone and its aggregates.
     """
     return Look(actions, set(kinds)).found if kinds else {action.uuid: {} for action in actions}
 
@@ -57,6 +57,7 @@ class Look:
         self.found: dict[UUID, Found] = {action.uuid: defaultdict(dict) for action in actions}
         self.left: dict[UUID, list[UUID]] = defaultdict(list)
         """The actions by what they act on, as far as it is not found yet what that is."""
+        self.by_cluster: dict[UUID, list[UUID]] = defaultdict(list)
         self.by_host: dict[str, list[UUID]] = defaultdict(list)
         for action in actions:
             self.read_parameters(action)
@@ -79,6 +80,9 @@ class Look:
         hosts = [] if uuid or not target else [target]
         for host in [*hosts, *(kind.compute_nodes(action.input_parameters) if kind else ())]:
             self.by_host[str(host)].append(action.uuid)
+        for cluster in kind.clusters(action.input_parameters) if kind else ():
+            if found := read_uuid(str(cluster)):
+                self.by_cluster[found].append(action.uuid)
 
     def add(self, actions: Iterable[UUID], kind: str, identifier: Any, name: str = "") -> None:
         for action in actions:
@@ -118,16 +122,15 @@ class Look:
         self.look_at_servers(by_server)
 
     def look_at_stacks(self) -> None:
-        """Find the projects of stacks and of their resources, and the servers that are resources."""
+        """Find the projects of stacks and of their resources, and the servers that are resources, or were until now."""
         by_server: dict[UUID, list[UUID]] = defaultdict(list)
         left = list(self.left)
-        stacks = [(uuid, None, project) for uuid, project in rows(Stack, "uuid", left, "uuid", "project_id")]
-        resources = rows(StackResource, "uuid", left, "uuid", "physical_id", "stack__project_id")
-        found = [*stacks, *resources]
-        for uuid, physical, project in found:
+        columns = ("uuid", "stack__project_id", "physical_id", "former_physical_id")
+        found = [*rows(Stack, "uuid", left, "uuid", "project_id"), *rows(StackResource, "uuid", left, *columns)]
+        for uuid, project, *servers in found:
             if project:
                 self.add(self.left[uuid], PROJECTS, project)
-            if server := physical and read_uuid(physical):
+            for server in filter(None, map(read_uuid, filter(None, servers))):
                 by_server[server] += self.left[uuid]
         self.forget([uuid for uuid, *_ in found])
         self.look_at_servers(by_server)
@@ -147,9 +150,10 @@ class Look:
     def look_at_clusters(self) -> None:
         if CLUSTERS not in self.kinds:
             return
-        clusters = dict(rows(Cluster, "uuid", list(self.left), "uuid", "name"))
+        wanted = list({**self.left, **self.by_cluster})
+        clusters = dict(rows(Cluster, "uuid", wanted, "uuid", "name"))
         for uuid, name in clusters.items():
-            self.add(self.left[uuid], CLUSTERS, uuid, name)
+            self.add([*self.left.get(uuid, ()), *self.by_cluster.get(uuid, ())], CLUSTERS, uuid, name)
         self.forget(clusters)
 
     def look_at_compute_nodes(self) -> None:

@@ -212,6 +212,11 @@ class ActionType(ABC):
         return [host for name in ("source_node", "destination_node") if (host := input_parameters.get(name))]
 
     @classmethod
+    def clusters(cls, input_parameters: Mapping[str, Any]) -> Sequence[str]:
+        """Return the UUIDs of the clusters that the parameters name beside what is acted on, as `compute_nodes`."""
+        return ()
+
+    @classmethod
     def data_anew(cls, proposed: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
         """Return what one begins with in a plan that continues that of another, which was left undone.
 

@@ -275,3 +275,11 @@ def test_a_plan_that_a_person_asks_for_to_look_at_shows_what_a_rule_excludes(api
     answer = api.post(f"/nodes/{member.uuid}/recover", {"plan_only": True})
     assert answer.status_code == 202
     assert set(ActionPlan.objects.get().actions.values_list("state", flat=True)) == {"SKIPPED"}
+
+
+def test_a_server_on_no_node_is_not_deleted_while_a_rule_keeps_it(api: Caller) -> None:
+    server = make_server("db", node=None, state="pending")
+    make_exclusion("never db", targets={"servers": ["db"]})
+    answer = api.delete(f"/servers/{server.uuid}")
+    assert (answer.status_code, "excluded by 'never db'" in fault(answer)) == (409, True)
+    assert Server.objects.get().deleted_at is None

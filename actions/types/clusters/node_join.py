@@ -1,5 +1,8 @@
 """Have a node join a cluster."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from django.db import transaction
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Outcome, Recovery
@@ -15,6 +18,10 @@ class NodeJoin(NodeAction):
     name = "NODE_JOIN"
     description = "Having a node join a cluster"
     schema = schema_of("cluster_id", cluster_id=UUID_SCHEMA)
+
+    @classmethod
+    def clusters(cls, input_parameters: Mapping[str, Any]) -> Sequence[str]:
+        return [input_parameters["cluster_id"]] if "cluster_id" in input_parameters else []
 
     def pre_condition(self) -> None:
         node = self.node_to_act_on()

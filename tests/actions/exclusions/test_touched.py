@@ -15,7 +15,9 @@ from tests.builders import (
     make_member,
     make_node,
     make_pool,
+    make_resource,
     make_server,
+    make_stack,
     make_volume,
 )
 from tests.exclusions import make_exclusion
@@ -108,6 +110,25 @@ def test_what_is_done_to_a_cluster_touches_the_cluster_and_not_its_members(serve
     action = ProposedAction("CLUSTER_CHECK", {"resource_id": str(cluster.uuid)})
     assert is_excluded(action, targets={"clusters": ["db"]})
     assert not is_excluded(action, targets={"servers": ["web-1"]})
+
+
+def test_what_joins_a_cluster_touches_it(server: Server) -> None:
+    joined = make_cluster("db")
+    node = make_member("two", server=make_server("web-2", server.node))
+    action = ProposedAction("NODE_JOIN", {"resource_id": str(node.uuid), "cluster_id": str(joined.uuid)})
+    assert is_excluded(action, targets={"clusters": ["db"]})
+    assert not is_excluded(action, targets={"clusters": ["web"]})
+
+
+@pytest.mark.parametrize("named", ["web-1", "web-2"])
+def test_what_is_done_to_a_resource_touches_its_server_and_what_that_took_the_place_of(
+    server: Server, named: str
+) -> None:
+    new = make_server("web-2", server.node)
+    resource = make_resource(make_stack(), physical_id=str(new.uuid), former_physical_id=str(server.uuid))
+    assert is_excluded(
+        ProposedAction("delete_resource", {"resource_id": str(resource.uuid)}), targets={"servers": [named]}
+    )
 
 
 def test_a_hundred_actions_and_rules_are_judged_in_as_many_queries_as_two(server: Server) -> None:
