@@ -27,7 +27,8 @@ from watcher_site.schemas import find_violation
 
 Target = Cluster | Node | Server | Stack
 SHOWN = 3
-NAMES = ("resource_id", "resource_name")
+# The thing stands beside it in history; a template may hold what not everybody is to read.
+UNTOLD = ("resource_id", "resource_name", "template")
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def written(
         require_none_excluded([action])
     made = propose([action, *others])
     kind, _, verb = action.action_type.lower().partition("_")
-    inputs = {name: value for name, value in action.input_parameters.items() if name not in NAMES}
+    inputs = {name: value for name, value in action.input_parameters.items() if name not in UNTOLD}
     record(deed or f"{kind}.{verb}", thing, details={"action_plan": made.uuid, "plan_only": asked.plan_only, **inputs})
     if not asked.plan_only:
         made.launch(asked.caller)

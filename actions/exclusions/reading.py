@@ -83,7 +83,7 @@ def read_times(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetim
     if window:
         first = window.opening(now)
         if first is None:
-            raise Invalid("window.last_day: the window is over, so that the exclusion would never be in force.")
+            raise Invalid("window.last_day: the window opens on no day any more: it would never be in force.")
         if expires_at and expires_at <= first:
             raise Invalid(
                 f"expires_at: the exclusion would expire before its window opens, at {first:%Y-%m-%d %H:%M} UTC."

@@ -122,7 +122,7 @@ class Look:
         self.look_at_servers(by_server)
 
     def look_at_stacks(self) -> None:
-        """Find the projects of stacks and of their resources, and the servers that are resources, or were until now."""
+        """Find the projects of stacks and of their resources, and the servers that are, or were, resources."""
         by_server: dict[UUID, list[UUID]] = defaultdict(list)
         left = list(self.left)
         columns = ("uuid", "stack__project_id", "physical_id", "former_physical_id")

@@ -1,5 +1,6 @@
 """``…/stacks/{name}/{id}/resources``: lists, single resources, and marks (seed 1)."""
 
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -14,8 +15,10 @@ from plans.marks_api import read_mark
 from plans.orchestration.shapes import TYPES, statuses_having
 from plans.orchestration.stacks_api import read_flag
 from plans.orchestration.views import OrchestrationView
+from watcher_site.api.views import is_refusal, why
 from watcher_site.calling import caller_of
-from watcher_site.refusals import Invalid
+from watcher_site.history.refusals import record_refusal
+from watcher_site.refusals import Invalid, Refused
 
 FILTERS = ("name", "type", "status", "action", "physical_resource_id", "id", "uuid")
 # What Heat's clients read where there is nothing to be said.
@@ -37,6 +40,21 @@ class ResourceList(OrchestrationView):
 
 
 class ResourceItem(OrchestrationView):
+    def handle_exception(self, problem: Exception) -> Response:
+        response = super().handle_exception(problem)
+        if self.request.method == "PATCH" and is_refusal(problem, response):
+            self.note_refusal(problem)
+        return response
+
+    def note_refusal(self, problem: Exception) -> None:
+        """Have history tell that somebody was refused to mark this resource, if there is such a one here."""
+        named, stack = self.kwargs["resource"], None
+        found: Any = None
+        with suppress(Refused):
+            stack = self.find_stack(self.kwargs["identifier"], self.kwargs["name"])
+            found = find_resource(stack, named)
+        record_refusal("resource.mark", found or named, why(problem), within=stack)
+
     def get(self, request: Request, project: str, name: str, identifier: str, resource: str) -> Response:
         found = find_resource(self.find_stack(identifier, name), resource)
         beside = list(with_stacks(StackResource.objects.present().filter(stack=found.stack)))

@@ -40,8 +40,8 @@ class OrchestrationView(MountedView):
     project: str
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
         self.project = kwargs["project"]
+        super().initial(request, *args, **kwargs)
         needed = self.needed.get(request.method or "", VIEW)
         if not request.user.has_perm(needed) and self.project not in self.projects:
             raise PermissionDenied("You are not authorized to complete this action.")

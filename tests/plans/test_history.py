@@ -8,8 +8,9 @@ from django.urls import reverse
 from plans.cluster_resizing import scale_out
 from plans.models import ActionPlan
 from plans.operations import Asked
+from plans.stack_operations import update_stack
 from tests.api import Caller
-from tests.builders import make_plan
+from tests.builders import make_flavor, make_plan, make_stack
 from tests.plans.clusters import make_cluster
 from watcher_site.calling import CallingContext, on_behalf_of
 from watcher_site.models import HistoryEntry
@@ -76,3 +77,11 @@ def test_an_operation_on_a_cluster_tells_its_plan_and_what_was_asked_for() -> No
     entry = HistoryEntry.objects.get()
     assert (entry.deed, entry.object_name, entry.object_uuid) == ("cluster.scale_out", "web", cluster.uuid)
     assert entry.details == {"action_plan": str(operation.action_plan), "plan_only": True, "count": 2}
+
+
+def test_history_tells_that_a_stack_was_updated_and_not_its_template() -> None:
+    make_flavor("small")
+    template = {"resources": {"web": {"type": "server", "properties": {"flavor": "small"}}}}
+    with on_behalf_of(lambda: CallingContext(user="rosa")):
+        update_stack(make_stack(), template, asked=Asked(plan_only=True))
+    assert HistoryEntry.objects.get(deed="stack.update").details.keys() == {"action_plan", "plan_only"}

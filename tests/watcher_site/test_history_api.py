@@ -138,6 +138,13 @@ def test_an_export_reads_batch_after_batch(api: Caller, django_assert_num_querie
         assert sum(1 for _ in response.streaming_content) == BATCH + 1
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_number_of_any_size_is_exported(api: Caller, kind: str) -> None:
+    record("cluster.resize", "web", caller=ROSA, details={"number": 2**64, "of": [-(2**64), 2]})
+    exported = b"".join(api.get(f"/history/export?format={kind}").streaming_content)
+    assert str(2**64).encode() in exported
+
+
 def test_the_command_writes_what_its_options_leave(
     entries: list[HistoryEntry], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -124,7 +124,7 @@ class ResourceView(ViewSetMixin, VersionedView):
 
     def handle_exception(self, problem: Exception) -> Response:
         response = super().handle_exception(problem)
-        if self.is_verb and (response.status_code == FORBIDDEN or is_told(problem)):
+        if self.is_verb and is_refusal(problem, response):
             self.note_refusal(problem)
         return response
 
@@ -139,8 +139,7 @@ class ResourceView(ViewSetMixin, VersionedView):
             thing = (identifier and self.find_present(identifier)) or identifier
         except Refused:
             thing = identifier
-        message = problem.detail if isinstance(problem, PermissionDenied) else words(problem)
-        record_refusal(self.deed(), thing, str(message))
+        record_refusal(self.deed(), thing, why(problem))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.detail = "identifier" in kwargs
@@ -337,6 +336,15 @@ def asked_state(document: Any) -> str:
     steps = document if isinstance(document, list) else []
     asked = [step.get("value") for step in steps if isinstance(step, dict) and step.get("path") == "/state"]
     return str(asked[-1]).upper() if asked else ""
+
+
+def is_refusal(problem: Exception, response: Response) -> bool:
+    """Say whether history tells of what was answered so: a right is missing, or the state of things forbids it."""
+    return response.status_code == FORBIDDEN or is_told(problem)
+
+
+def why(problem: Exception) -> str:
+    return str(problem.detail) if isinstance(problem, PermissionDenied) else words(problem)
 
 
 def refuse_nul(request: Request) -> None:

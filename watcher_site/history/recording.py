@@ -19,6 +19,8 @@ from watcher_site.storable import make_storable
 SUCCESS, REFUSED = HistoryEntry.Outcome.SUCCESS, HistoryEntry.Outcome.REFUSED
 # What is longer is told by its beginning: history says what was done, not all that was ever stored.
 LONGEST_VALUE = 255
+# Beyond it no program agrees with another on what a number in JSON is: it is told as a text.
+LARGEST = 2**63 - 1
 MOST_VALUES = 50
 
 Details = Mapping[str, Any]
@@ -118,7 +120,11 @@ def text(value: Any) -> str:
 
 def brief(value: Any, depth: int = 4) -> Any:
     """Return a value as JSON has it, with what is long cut short and what is nested deep left out."""
-    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and isfinite(value)):
+    if (
+        value is None
+        or (isinstance(value, int) and abs(value) <= LARGEST)
+        or (isinstance(value, float) and isfinite(value))
+    ):
         return value
     if isinstance(value, Mapping | list | tuple | set | frozenset) and not depth:
         return "…"

@@ -12,7 +12,7 @@ from cluster.models import Stack, StackResource
 from tests.builders import make_resource
 from tests.plans.test_marking import make_action, make_group, state
 from tests.plans.test_marks_api import BAD_BODIES
-from watcher_site.models import ProjectMember
+from watcher_site.models import HistoryEntry, ProjectMember
 
 pytestmark = pytest.mark.django_db
 MARK = {"mark_unhealthy": True}
@@ -86,6 +86,15 @@ def test_a_lock_is_a_conflict_of_the_type_that_clients_know(heat: APIClient, web
     take_lock(web.stack, make_action("delete_stack"))
     told = refused(patch(heat, web.stack, "web"), 409, "ActionInProgress", "Conflict")
     assert told == "Stack shop already has an action (DELETE) in progress."
+
+
+def test_history_tells_of_refused_marks(heat: APIClient, reader: User, web: StackResource) -> None:
+    take_lock(web.stack, make_action("delete_stack"))
+    for person in (heat, client(reader)):
+        patch(person, web.stack, "web")
+    entries = HistoryEntry.objects.filter(deed="resource.mark", outcome="refused")
+    assert set(entries.values_list("object_uuid", "within")) == {(web.uuid, web.stack.uuid)}
+    assert len(entries) == 2
 
 
 def test_what_is_not_there_is_told(heat: APIClient, web: StackResource, stack: Stack) -> None:
