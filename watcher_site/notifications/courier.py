@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import structlog
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from watcher_site.models import Delivery, Service, Subscription
@@ -80,13 +80,26 @@ class Courier:
         except LOST_DATABASE as problem:
             self.log.warning("database lost", problem=str(problem))
             self.rest(settings.POLL_INTERVAL)
+            self.let_go()
         except Exception:
-            # Whatever it is, others are told all the same; what this one had is let go of when it is taken again.
+            # Whatever it is, others are told all the same.
             self.log.exception("courier broke off")
             self.rest(LONGEST_PAUSE)
+            self.let_go()
         finally:
             connection.close()
             self.wake.set()
+
+    def let_go(self) -> None:
+        """Leave what it had in hand to whoever comes next: as long as its relay lives, nobody else would take it."""
+        while not self.stopping and self.holds():
+            try:
+                connection.close()
+                lines.let_go_all(self.key, self.relay)
+            except LOST_DATABASE:
+                time.sleep(settings.POLL_INTERVAL)
+            else:
+                return
 
     def round(self) -> bool:
         """Deliver some lines, and say whether to go on at once."""
@@ -132,12 +145,13 @@ class Courier:
         """Write down what came of some lines."""
         self.failed_meanwhile = False
         delivered = [delivery for outcome in outcomes for delivery in outcome.delivered]
-        lines.remove(delivered)
-        for outcome in outcomes:
-            if outcome.refused and not lines.put_off(outcome.left[0], str(outcome.refused), outcome.refused.pause):
-                self.log.warning("notification given up", notification=str(outcome.left[0].notification))
-        lines.let_go([outcome.left[0] for outcome in outcomes if outcome.left], self.relay)
-        # What was left behind the first was nobody's: who has the first has the line.
+        with transaction.atomic():
+            # At once: who has the first of a line has the line, and what was left behind it was nobody's.
+            lines.remove(delivered)
+            for outcome in outcomes:
+                if outcome.refused and not lines.put_off(outcome.left[0], str(outcome.refused), outcome.refused.pause):
+                    self.log.warning("notification given up", notification=str(outcome.left[0].notification))
+            lines.let_go([outcome.left[0] for outcome in outcomes if outcome.left], self.relay)
         silence = next((outcome.silence for outcome in outcomes if outcome.silence), None)
         refused = next((outcome.refused for outcome in outcomes if outcome.refused), None)
         if silence:

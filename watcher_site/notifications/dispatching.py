@@ -24,7 +24,8 @@ def dispatch() -> int:
         lock_table(Notification)
         found = Notification.objects.undispatched().only("pk", "event_type", "priority", "object_uuid", "created_at")
         new = list(found[:BATCH])
-        subscriptions = list(Subscription.objects.enabled().order_by("pk"))
+        # Locked: whoever deletes one deletes with it what is written here.
+        subscriptions = list(Subscription.objects.enabled().order_by("pk").select_for_update(no_key=True))
         Delivery.objects.bulk_create(
             (delivery for one in new for delivery in deliveries(one, subscriptions)), batch_size=BATCH
         )

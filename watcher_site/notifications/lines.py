@@ -42,6 +42,11 @@ def let_go(deliveries: Sequence[Delivery], relay: Service) -> None:
     Delivery.objects.filter(pk__in=[delivery.pk for delivery in deliveries], relay=relay).update(relay=None)
 
 
+def let_go_all(subscription: int | None, relay: Service) -> None:
+    """Leave all that a relay has in hand for a receiver to whoever comes next."""
+    Delivery.objects.filter(subscription=subscription, relay=relay).update(relay=None)
+
+
 def pause_after(failures: int) -> timedelta:
     """Return how long to wait after so many failures: twice as long each time, up to a limit."""
     seconds = settings.WEBHOOK_PAUSE * 2 ** min(failures - 1, 30)

@@ -5,6 +5,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 from pytest_django import Settings
 from standardwebhooks import Webhook
@@ -160,3 +161,21 @@ def test_relays_share_what_waits_and_take_over_what_another_left_behind(receiver
     assert lines.take(subscription.pk, third) == []
     one.retire()
     assert lines.take(subscription.pk, third) == first
+
+
+def test_what_a_relay_had_in_hand_when_its_courier_broke_off_is_taken_up_again(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove, failures = lines.remove, [OperationalError("the connection is lost"), OperationalError("once more")]
+
+    def lose_once(delivered: list[Delivery]) -> None:
+        if failures:
+            raise failures.pop()
+        remove(delivered)
+
+    monkeypatch.setattr(lines, "remove", lose_once)
+    subscribe_to(receiver.url)
+    notify(number=2)
+    relay()
+    assert waiting() == []
+    assert numbers(receiver.taken) == [0, 1] * 3
