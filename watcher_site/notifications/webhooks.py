@@ -3,6 +3,7 @@
 import time
 from base64 import b64decode, b64encode
 from binascii import Error
+from contextlib import suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.cookiejar import DefaultCookiePolicy
@@ -14,10 +15,12 @@ from django.conf import settings
 from requests_hardened import Config, HTTPSession
 from requests_hardened.ip_filter import InvalidIPAddress
 from standardwebhooks import Webhook
+from urllib3.exceptions import HTTPError
 
 from watcher_site.calling import seal, unseal
 from watcher_site.models import Notification, Subscription
 from watcher_site.notifications.addresses import PRIVATE
+from watcher_site.notifications.deadlines import ends_within, make_watched
 from watcher_site.notifications.envelope import cloud_event
 from watcher_site.notifications.receivers import Receiver, Undelivered, Unreachable
 from watcher_site.refusals import Invalid
@@ -83,6 +86,7 @@ class WebhookReceiver(Receiver):
                     user_agent_override="watcher-site",
                 )
             )
+            make_watched(session)
             session.trust_env = False
             session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
             self.own.session = session
@@ -93,7 +97,11 @@ class WebhookReceiver(Receiver):
         event = cloud_event(notification)
         headers = {**event.headers, **self.sign(str(notification.uuid), event.body.decode())}
         try:
-            with self.session.post(self.url, data=event.body, headers=headers, stream=True) as answer:
+            # A while to connect, and a while to answer.
+            with (
+                ends_within(2 * settings.WEBHOOK_TIMEOUT),
+                self.session.post(self.url, data=event.body, headers=headers, stream=True) as answer,
+            ):
                 drain(answer)
                 judge(answer)
         except InvalidIPAddress:
@@ -116,12 +124,13 @@ class WebhookReceiver(Receiver):
 
 
 def drain(answer: requests.Response) -> None:
-    """Read an answer, which nobody looks at, unless it is long or takes long."""
+    """Read an answer, which nobody looks at, unless it is long, takes long or breaks off: its status has come."""
     read, until = 0, time.monotonic() + settings.WEBHOOK_TIMEOUT
-    for chunk in answer.raw.stream(4096, decode_content=False):
-        read += len(chunk)
-        if read > MOST_ANSWER or time.monotonic() > until:
-            return
+    with suppress(HTTPError, OSError):
+        for chunk in answer.raw.stream(4096, decode_content=False):
+            read += len(chunk)
+            if read > MOST_ANSWER or time.monotonic() > until:
+                return
 
 
 def judge(answer: requests.Response) -> None:

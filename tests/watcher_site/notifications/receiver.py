@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import create_server
 from threading import Event, Lock, Thread
 from typing import Any
 
@@ -83,3 +84,25 @@ def receiving() -> Iterator[Receiver]:
     finally:
         receiver.closing.set()
         receiver.stop()
+
+
+@contextmanager
+def dripping(beginning: bytes = b"") -> Iterator[str]:
+    """Give the URL of a receiver that answers one letter at a time, for ever, perhaps with more at the beginning."""
+    listening = create_server(("127.0.0.1", 0))
+    closing = Event()
+
+    def drip() -> None:
+        with suppress(OSError):
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(beginning)
+                while not closing.wait(0.05):
+                    connection.sendall(b"x")
+
+    Thread(target=drip, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    finally:
+        closing.set()
+        listening.close()

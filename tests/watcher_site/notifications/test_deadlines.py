@@ -1,0 +1,38 @@
+"""Webhooks whose receivers answer, but come to no end."""
+
+import time
+
+import pytest
+from pytest_django import Settings
+
+from tests.watcher_site.notifications.receiver import dripping
+from tests.watcher_site.notifications.relaying import notify, subscribe_to
+from watcher_site.notifications.receivers import Unreachable
+from watcher_site.notifications.webhooks import WebhookReceiver
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def short(settings: Settings) -> None:
+    settings.WEBHOOK_PRIVATE_ADDRESSES, settings.WEBHOOK_TIMEOUT = True, 0.2
+
+
+def test_a_receiver_whose_answer_never_begins_but_drop_by_drop_is_not_waited_for() -> None:
+    with dripping(b"HTTP/1.1 ") as url:
+        receiver, began = WebhookReceiver(subscribe_to(url)), time.monotonic()
+        with pytest.raises(Unreachable, match=r"within 0\.2 seconds"):
+            receiver.send(notify()[0])
+    assert time.monotonic() - began < 3
+
+
+def test_what_was_taken_is_delivered_even_if_the_answer_never_ends() -> None:
+    with dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n") as url:
+        receiver, began = WebhookReceiver(subscribe_to(url)), time.monotonic()
+        receiver.send(notify()[0])
+    assert time.monotonic() - began < 3
+
+
+def test_what_was_taken_is_delivered_even_if_the_answer_breaks_off() -> None:
+    with dripping(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n") as url:
+        WebhookReceiver(subscribe_to(url)).send(notify()[0])

@@ -1,0 +1,85 @@
+"""A limit to how long a request takes in all.
+
+The timeouts of sockets hold for each read by itself: an answer that comes drop by drop keeps to them, and never ends.
+"""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Timer, local
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+# The `Watch` over the request that this thread has under way.
+under_way = local()
+
+
+class Watch:
+    """What breaks a request off when its time is over."""
+
+    connection: Any = None
+    is_over = False
+
+    def end(self) -> None:
+        self.is_over = True
+        with suppress(AttributeError, OSError):
+            # Whoever reads from it, or writes to it, finds it at its end.
+            socket.socket.shutdown(self.connection.sock, socket.SHUT_RDWR)
+
+
+class Watched:
+    """A part of connections."""
+
+    def request(self, *arguments: Any, **named: Any) -> None:
+        if watch := getattr(under_way, "watch", None):
+            watch.connection = self
+        super().request(*arguments, **named)  # type: ignore[misc]
+
+
+class WatchedConnection(Watched, HTTPConnection):
+    """One over HTTP."""
+
+
+class WatchedSecureConnection(Watched, HTTPSConnection):
+    """One over HTTPS."""
+
+
+class WatchedPool(HTTPConnectionPool):
+    ConnectionCls = WatchedConnection
+
+
+class WatchedSecurePool(HTTPSConnectionPool):
+    ConnectionCls = WatchedSecureConnection
+
+
+def make_watched(session: requests.Session) -> None:
+    """Have the requests of a session be such as `ends_within` can break off."""
+    for adapter in session.adapters.values():
+        if isinstance(adapter, HTTPAdapter):
+            adapter.poolmanager.pool_classes_by_scheme = {"http": WatchedPool, "https": WatchedSecurePool}
+
+
+@contextmanager
+def ends_within(seconds: float) -> Iterator[None]:
+    """Break off what is asked for in this thread, and not answered in whole so many seconds later.
+
+    Raises:
+        requests.Timeout: it was broken off.
+    """
+    watch = under_way.watch = Watch()
+    timer = Timer(seconds, watch.end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except (requests.RequestException, OSError) as problem:
+        if watch.is_over:
+            raise requests.Timeout from problem
+        raise
+    finally:
+        timer.cancel()
+        under_way.watch = None
