@@ -16,8 +16,9 @@ from actions.models import Action, ActionEvent, ActionParent
 from audits.models import Audit, AuditTemplate, Goal, Strategy
 from cluster.purging import in_order, refers, removable
 from plans.models import ActionPlan, EfficacyIndicator
-from watcher_site.models import HistoryEntry
+from watcher_site.models import HistoryEntry, Notification
 from watcher_site.models.history import HistoryQuerySet
+from watcher_site.notifications.purging import settled_notifications
 from watcher_site.refusals import Invalid
 
 # Plans, or other rows, a transaction: none holds its locks for long.
@@ -91,6 +92,10 @@ class Purge:
         """Return what goes of clusters and stacks: nothing, where one goal was named."""
         return removable(self.cutoff) if self.goal is None else {}
 
+    def notifications(self) -> QuerySet[Notification]:
+        """Return what goes of notifications: nothing, where one goal was named."""
+        return settled_notifications(self.cutoff) if self.goal is None else Notification.objects.none()
+
     def operations(self) -> QuerySet[InstanceAction]:
         """Return what was done to servers that were deleted: none of it goes, where one goal was named."""
         return expired_operations(self.cutoff) if self.goal is None else InstanceAction.objects.none()
@@ -114,6 +119,7 @@ class Purge:
             "Actions": Action.objects.filter(action_plan__in=self.plans().values("pk")).count(),
             **{name: rows.count() for name, rows in self.clusters().items()},
             "Server Events": self.operations().count(),
+            "Notifications": self.notifications().count(),
             "Exclusions": self.exclusions().count(),
             "History": self.history().count(),
         }

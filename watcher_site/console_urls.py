@@ -18,5 +18,6 @@ urlpatterns = [
     path("clusters/", include("plans.cluster_urls")),
     path("stacks/", include("plans.stack_urls")),
     path("marks/", include("plans.mark_urls")),
+    path("notifications/", include("watcher_site.notifications.urls")),
     path("", include("cluster.urls")),
 ]

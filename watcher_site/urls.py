@@ -9,6 +9,7 @@ from watcher_site.api import urls as api
 from watcher_site.api.discovery import VersionRoot, root
 from watcher_site.api.documentation import DocumentationPage, DocumentView
 from watcher_site.health import healthz, readyz
+from watcher_site.notifications.metrics import MetricsView
 
 # What is asked the most stands first: they are tried one after the other.
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -19,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("favicon.ico", RedirectView.as_view(url=static("watcher_site/icon.svg"))),
     path("healthz", healthz),
     path("readyz", readyz),
+    path("metrics", MetricsView.as_view()),
     path("v1", VersionRoot.as_view()),
     path("v1/", VersionRoot.as_view()),
     re_path(r"^orchestration(?:/|$)", include("plans.orchestration.urls")),

@@ -88,7 +88,7 @@ def test_the_table_names_each_kind() -> None:
     assert names == [
         *("Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions"),
         *("Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles"),
-        *("Stack Resources", "Stacks", "Server Events", "Exclusions", "History", "Total"),
+        *("Stack Resources", "Stacks", "Server Events", "Notifications", "Exclusions", "History", "Total"),
     ]
 
 

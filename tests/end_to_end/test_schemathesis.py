@@ -40,6 +40,7 @@ from tests.builders import (
     make_strategy,
 )
 from tests.exclusions import make_exclusion
+from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
 from watcher_site.api import versions
 from watcher_site.api.documentation import document
 from watcher_site.models import HistoryEntry, Service
@@ -92,6 +93,8 @@ BODIES: dict[str, Any] = {
     "/v1/servers": {"server": {"name": "web", "flavorRef": "small", "metadata": {"role": "web"}}},
     "/v1/servers/{identifier}/action": {"rebuild": {"imageRef": None}},
     "/v1/nodes/{identifier}": [{"op": "replace", "path": "/tainted", "value": True}],
+    "/v1/subscriptions": {"name": "new", "url": "http://192.0.2.7/events", "event_types": ["*.error"]},
+    "/v1/subscriptions/{identifier}": [{"op": "replace", "path": "/enabled", "value": False}],
     "/v1/profiles/{identifier}": [{"op": "replace", "path": "/metadata", "value": {"team": "shop"}}],
     "/v1/audit_templates/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],
     "/v1/action_plans/{identifier}": [{"op": "replace", "path": "/state", "value": "CANCELLED"}],
@@ -149,6 +152,8 @@ def rows() -> dict[str, str]:
         "stacks": str(make_resource(make_stack("shop", template=normalise(TEMPLATE))).stack.uuid),
         "history": str(HistoryEntry.objects.create(deed="server.delete", object_type="server").uuid),
         "exclusions": str(make_exclusion(action_types=["migrate"]).uuid),
+        "subscriptions": str(subscribe_to("http://192.0.2.7/events").uuid),
+        "undelivered": str(make_undelivered().uuid),
     }
 
 

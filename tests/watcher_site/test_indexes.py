@@ -11,6 +11,7 @@ import cluster.member_views
 import cluster.policy_views
 import cluster.views
 import plans.cluster_pages
+import watcher_site.notifications.views
 from actions.api import ActionView
 from actions.views import ActionList
 from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
@@ -31,6 +32,7 @@ from watcher_site.api.history import HistoryView
 from watcher_site.api.paging import Page, SortKey
 from watcher_site.api.services import ServiceView
 from watcher_site.history.views import HistoryList
+from watcher_site.notifications.api import SubscriptionView, UndeliveredView
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -52,6 +54,8 @@ VIEWS = [
     StackResourceView,
     StackView,
     StrategyView,
+    SubscriptionView,
+    UndeliveredView,
 ]
 # What is sorted by a column of another table is sorted by a join, or by what follows from several tables: no index
 # of any table holds its order.
@@ -103,6 +107,8 @@ LISTS = [
     cluster.views.PoolList,
     cluster.views.ServerList,
     cluster.views.VolumeList,
+    watcher_site.notifications.views.SubscriptionList,
+    watcher_site.notifications.views.UndeliveredList,
 ]
 # The use of a node is a sum over its servers, which no index holds; there are only as many rows as machines.
 SUMS = {"vcpus", "memory", "disk"}

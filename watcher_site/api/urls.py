@@ -24,6 +24,7 @@ from plans.servers_api import ServerView
 from plans.stacks_api import StackResourceView, StackView
 from watcher_site.api.history import HistoryView
 from watcher_site.api.services import ServiceView
+from watcher_site.notifications.api import SubscriptionView, UndeliveredView
 
 CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
 POLICY = r"(?P<policy>[^/]+?)(?:\.json)?"
@@ -110,6 +111,10 @@ urlpatterns = [
             (REQUEST, "instance-action", "retrieve"),
         )
     ),
+    *read("subscriptions", SubscriptionView, CHANGEABLE, post="create"),
+    route("undelivered/resend", UndeliveredView, "undelivered-resend-all", post="resend_all"),
+    *read("undelivered", UndeliveredView, {"delete": "destroy"}),
+    route(f"undelivered/{IDENTIFIER}/resend", UndeliveredView, "undelivered-resend", post="resend"),
     route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
 ]

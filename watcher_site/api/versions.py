@@ -64,6 +64,8 @@ HISTORY: dict[Version, str] = {
         " `/v1/exclusions` hold rules that keep actions from being executed: of some types, on some servers, compute"
         " nodes, aggregates, zones, projects or clusters, in some hours; `/try` tells what a rule excludes of a plan."
         " Actions have the `exclusion_uuid` of the rule that skipped them."
+        " `/v1/subscriptions` have notifications sent to webhooks; `/v1/undelivered` shows those that were given up,"
+        " and has them sent again."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

@@ -64,3 +64,18 @@ def numbers(events: Iterable[dict[str, Any]]) -> list[int]:
 def waiting() -> list[tuple[str, int]]:
     """Return the state and the attempts of each delivery that there is."""
     return list(Delivery.objects.order_by("pk").values_list("state", "attempts"))
+
+
+def make_undelivered(subscription: Subscription | None = None) -> Delivery:
+    """Write a dead letter: to a subscription, or to the broker."""
+    (notification,) = notify()
+    Notification.objects.filter(pk=notification.pk).update(is_dispatched=True)
+    delivery: Delivery = Delivery.objects.create(
+        notification=notification,
+        subscription=subscription,
+        line=uuid4(),
+        state=Delivery.State.UNDELIVERED,
+        attempts=12,
+        problem="It answered 500 Internal Server Error.",
+    )
+    return delivery

@@ -1,0 +1,67 @@
+"""The console's pages of subscriptions and of what could not be delivered."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
+from watcher_site.models import Delivery, Subscription
+from watcher_site.notifications.webhooks import unseal_secret
+
+pytestmark = pytest.mark.django_db
+
+PUBLIC = "http://192.0.2.7/events"
+
+
+@pytest.fixture
+def browser(client: Client, cloud_admin: User, settings: Settings) -> Client:
+    settings.WEBHOOK_PRIVATE_ADDRESSES = True
+    client.force_login(cloud_admin)
+    return client
+
+
+def test_a_person_subscribes_sees_the_secret_once_and_changes_it(browser: Client) -> None:
+    fields = {"name": "pager", "url": PUBLIC, "event_types": "action.*, *.error", "enabled": "on"}
+    made = browser.post(reverse("notifications:new"), fields).content.decode()
+    subscription = Subscription.objects.get()
+    assert unseal_secret(subscription) in made
+    assert subscription.event_types == ["action.*", "*.error"]
+    changed = browser.post(
+        reverse("notifications:change", args=[subscription.uuid]), fields | {"enabled": ""}, follow=True
+    )
+    assert unseal_secret(subscription) not in changed.content.decode()
+    assert not Subscription.objects.get().enabled
+    assert "pager" in browser.get(reverse("notifications:list")).content.decode()
+    browser.post(reverse("notifications:delete", args=[subscription.uuid]))
+    assert not Subscription.objects.present().exists()
+
+
+def test_what_is_wrong_stands_beside_its_field(browser: Client) -> None:
+    fields = {"name": "pager", "url": "ftp://example.org", "event_types": "*"}
+    text = browser.post(reverse("notifications:new"), fields).content.decode()
+    assert "must begin with https:// or http://" in text
+    assert not Subscription.objects.exists()
+
+
+def test_dead_letters_are_sent_again_one_or_all(browser: Client) -> None:
+    first = make_undelivered(subscribe_to(PUBLIC))
+    make_undelivered()
+    text = browser.get(reverse("notifications:undelivered")).content.decode()
+    assert ("the message broker" in text, "It answered 500" in text) == (True, True)
+    browser.post(reverse("notifications:resend", args=[first.uuid]))
+    assert Delivery.objects.undelivered().count() == 1
+    browser.post(reverse("notifications:resend-all"))
+    assert Delivery.objects.undelivered().count() == 0
+
+
+def test_a_reader_finds_no_button(client: Client, reader: User) -> None:
+    client.force_login(reader)
+    subscription = subscribe_to(PUBLIC)
+    make_undelivered(subscription)
+    text = client.get(reverse("notifications:undelivered")).content.decode()
+    assert "Send" not in text
+    assert client.post(reverse("notifications:resend-all")).status_code == 403
+    assert "Change" not in client.get(reverse("notifications:detail", args=[subscription.uuid])).content.decode()
+    assert client.get(reverse("notifications:new")).status_code == 403

@@ -1,0 +1,157 @@
+"""Subscriptions, and what could not be delivered, through the API and by commands."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+from tests.api import Caller, fault
+from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
+from watcher_site.models import Delivery, Notification, Subscription
+from watcher_site.notifications.listeners import listeners
+from watcher_site.notifications.webhooks import unseal_secret
+
+pytestmark = pytest.mark.django_db
+
+PUBLIC = "http://192.0.2.7/events"
+NEW = {"name": "pager", "url": PUBLIC, "event_types": ["*.error"]}
+
+
+@pytest.fixture
+def api(cloud_admin: User, settings: Settings) -> Caller:
+    settings.WEBHOOK_PRIVATE_ADDRESSES = True
+    return Caller(cloud_admin, "1.13")
+
+
+def replace(path: str, value: Any) -> list[dict[str, Any]]:
+    return [{"op": "replace", "path": path, "value": value}]
+
+
+def test_a_subscription_tells_its_secret_when_it_is_made_and_never_again(api: Caller) -> None:
+    made = api.post("/subscriptions", NEW)
+    assert made.status_code == 201
+    subscription = Subscription.objects.get()
+    assert made.json()["secret"] == unseal_secret(subscription)
+    assert made.json()["secret"] not in subscription.secret
+    shown = api.get(f"/subscriptions/{subscription.uuid}").json()
+    assert made.json() == shown | {"secret": made.json()["secret"]}
+    assert "secret" not in shown
+    assert listeners.want("action.execution.error", "ERROR")
+    assert not listeners.want("action.update", "INFO")
+
+
+def test_a_subscription_is_changed_and_deleted_with_what_waits_for_it(api: Caller) -> None:
+    subscription = subscribe_to(PUBLIC, failures=3)
+    make_undelivered(subscription)
+    path = f"/subscriptions/{subscription.uuid}"
+    changed = api.patch(path, [*replace("/event_types", ["audit.*"]), *replace("/enabled", False)]).json()
+    assert (changed["event_types"], changed["enabled"], changed["failures"]) == (["audit.*"], False, 0)
+    assert api.delete(path).status_code == 204
+    assert api.get(path).status_code == 404
+    assert not Delivery.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": None}, "name"),
+        ({"url": "ftp://example.org"}, "url: must begin with https:// or http://"),
+        ({"url": "http://rosa:secret@192.0.2.7/"}, "url: must hold no user and no password"),
+        ({"url": "http://[::1"}, "url: must be a URL."),
+        ({"url": "http://192.0.2.7/#here"}, "url: must hold no fragment"),
+        ({"url": "http://192.0.2.7:0/"}, "url: must begin with"),
+        ({"event_types": []}, "event_types: must be a list of 1 to 50 patterns"),
+        ({"event_types": ["Action Plan"]}, "event_types: a pattern is an event type"),
+        ({"secret": "whsec_c2hvcnQ="}, "secret: must be whsec_ and 24 to 64 bytes in base64."),
+        ({"failures": 1}, "failures"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(api: Caller, changes: dict[str, Any], words: str) -> None:
+    answer = api.post("/subscriptions", NEW | changes)
+    assert answer.status_code == 400
+    assert words in fault(answer)
+    assert not Subscription.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "10.1.2.3", "169.254.169.254", "[::1]", "[fe80::1]", "[::ffff:10.0.0.1]", "0.0.0.1"],
+)
+def test_a_private_address_is_refused_unless_a_setting_allows_it(api: Caller, settings: Settings, host: str) -> None:
+    settings.WEBHOOK_PRIVATE_ADDRESSES = False
+    refused = api.post("/subscriptions", NEW | {"url": f"http://{host}/"})
+    assert refused.status_code == 400
+    assert "private address" in fault(refused)
+    settings.WEBHOOK_PRIVATE_ADDRESSES = True
+    assert api.post("/subscriptions", NEW | {"url": f"http://{host}/"}).status_code == 201
+
+
+def test_two_subscriptions_have_no_name_in_common_and_there_are_not_too_many(api: Caller, settings: Settings) -> None:
+    api.post("/subscriptions", NEW)
+    assert api.post("/subscriptions", NEW).status_code == 409
+    settings.MOST_SUBSCRIPTIONS = 1
+    assert "that is the most" in fault(api.post("/subscriptions", NEW | {"name": "other"}))
+
+
+def test_readers_may_look_and_do_nothing(reader: User) -> None:
+    one = Caller(reader, "1.13")
+    delivery = make_undelivered()
+    assert one.get("/subscriptions").status_code == one.get("/undelivered").status_code == 200
+    assert one.post("/subscriptions", NEW).status_code == 403
+    assert one.post(f"/undelivered/{delivery.uuid}/resend").status_code == 403
+    assert one.post("/undelivered/resend").status_code == 403
+
+
+def test_a_dead_letter_is_shown_and_sent_again_once(api: Caller) -> None:
+    delivery = make_undelivered(subscribe_to(PUBLIC))
+    make_undelivered()
+    shown = api.get(f"/undelivered/{delivery.uuid}").json()
+    assert (shown["event_type"], shown["attempts"], shown["state"]) == ("action.update", 12, "UNDELIVERED")
+    assert shown["subscription_uuid"] == str(delivery.subscription.uuid)
+    assert len(api.get("/undelivered/detail").json()["undelivered"]) == 2
+    sent = api.post(f"/undelivered/{delivery.uuid}/resend")
+    assert (sent.status_code, sent.json()["state"]) == (202, "PENDING")
+    assert api.post(f"/undelivered/{delivery.uuid}/resend").status_code == 404
+    assert api.post("/undelivered/resend").json() == {"resent": 1}
+
+
+def test_a_dead_letter_is_given_up_for_good(api: Caller) -> None:
+    assert api.delete(f"/undelivered/{make_undelivered().uuid}").status_code == 204
+    assert not Delivery.objects.exists()
+
+
+def test_metrics_tell_what_waits_to_those_who_may_see_it(api: Caller, stranger: User) -> None:
+    make_undelivered(subscribe_to(PUBLIC))
+    text = api.client.get("/metrics").content.decode()
+    assert 'watcher_deliveries{receiver="receiver",state="UNDELIVERED"} 1.0' in text
+    assert Caller(stranger).client.get("/metrics").status_code == 403
+    assert Caller(None).client.get("/metrics").status_code == 401
+
+
+def test_a_purge_removes_what_was_delivered_and_keeps_what_may_be_sent_again(settings: Settings) -> None:
+    (delivered, kept) = (make_undelivered(), make_undelivered())
+    delivered.delete()
+    call_command("purge", "--yes")
+    assert list(Notification.objects.values_list("pk", flat=True)) == [kept.notification_id]
+    settings.UNDELIVERED_DAYS = 0
+    call_command("purge", "--yes")
+    assert not Notification.objects.exists()
+
+
+def test_commands_subscribe_list_send_again_and_unsubscribe(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.WEBHOOK_PRIVATE_ADDRESSES = True
+    call_command("add_subscription", "pager", PUBLIC, "--event-type", "*.error")
+    assert capsys.readouterr().out.startswith("whsec_")
+    make_undelivered(Subscription.objects.get())
+    call_command("list_subscriptions")
+    assert f"pager  enabled  {PUBLIC}  *.error  0 waiting, 1 undelivered" in capsys.readouterr().out
+    call_command("resend_notifications")
+    assert capsys.readouterr().out == "1\n"
+    call_command("remove_subscription", "pager")
+    assert not Subscription.objects.present().exists()
+    with pytest.raises(CommandError, match="there is no subscription pager"):
+        call_command("remove_subscription", "pager")

@@ -1,0 +1,24 @@
+"""``manage.py add_subscription``: have notifications sent to a URL."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from watcher_site import commands
+from watcher_site.notifications.subscriptions import subscribe
+
+
+class Command(commands.Command):
+    help = "Have notifications sent to a URL, and print the secret that they are signed with: this once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("url")
+        parser.add_argument(
+            "--event-type", action="append", help="a pattern such as action.* or *.error; may be repeated"
+        )
+        commands.add_person(parser)
+
+    def handle(self, *args: Any, **options: Any) -> str:
+        _, secret = subscribe(options["name"], options["url"], options["event_type"] or ["*"])
+        return secret

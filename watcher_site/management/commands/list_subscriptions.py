@@ -1,0 +1,22 @@
+"""``manage.py list_subscriptions``: who is told of what, and how that goes."""
+
+from typing import Any
+
+from django.db.models import Count, Q
+
+from watcher_site import commands
+from watcher_site.models import Delivery, Subscription
+
+State = Delivery.State
+
+
+class Command(commands.Command):
+    help = "Print each subscription: whether it is enabled, its URL, its events, what waits and what was given up."
+    acts_for_person = False
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        counts = {state: Count("deliveries", filter=Q(deliveries__state=state)) for state in State.values}
+        for one in Subscription.objects.present().annotate(**counts).order_by("name"):
+            switch = "enabled" if one.enabled else "disabled"
+            numbers = f"{getattr(one, State.PENDING)} waiting, {getattr(one, State.UNDELIVERED)} undelivered"
+            self.stdout.write(f"{one.name}  {switch}  {one.url}  {' '.join(one.event_types)}  {numbers}")

@@ -1,0 +1,188 @@
+"""``/v1/subscriptions``: receivers over HTTP; ``/v1/undelivered``: what was given up, to be sent again."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from watcher_site.api.bodies import read_body
+from watcher_site.api.paging import read_uuid
+from watcher_site.api.patches import apply_patch, read_patch
+from watcher_site.api.serializers import ResourceSerializer, links_field
+from watcher_site.api.versions import Version
+from watcher_site.api.views import ResourceView
+from watcher_site.history import record
+from watcher_site.models import Delivery, Subscription
+from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
+from watcher_site.notifications import lines
+from watcher_site.notifications.subscriptions import CHANGEABLE, change_subscription, shown, subscribe, unsubscribe
+from watcher_site.refusals import Conflict
+
+NOTIFICATIONS: Version = (1, 13)
+SECRET_HELP = "whsec_ and 24 to 64 bytes in base64, which notifications are signed with"  # noqa: S105 (words about it)
+
+
+class SubscriptionSerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    name = serializers.CharField()
+    url = serializers.CharField(help_text="where notifications are sent to")
+    event_types = serializers.ListField(child=serializers.CharField(), help_text="patterns: action.* or *.error")
+    enabled = serializers.BooleanField()
+    failures = serializers.IntegerField(help_text="how often in a row it did not answer")
+    problem = serializers.CharField(allow_null=True, help_text="why the last notification did not arrive")
+    last_success = serializers.DateTimeField(allow_null=True)
+    links = links_field()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(allow_null=True)
+    deleted_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "subscriptions"
+        short = ("uuid", "name", "url", "enabled", "links")
+        json = ("event_types",)
+        computed = ("links",)
+
+
+class MadeSubscriptionSerializer(SubscriptionSerializer):
+    """The answer to POST: the one time that the secret is told."""
+
+    secret = serializers.CharField(help_text=SECRET_HELP)
+
+
+class NewSubscriptionSerializer(serializers.Serializer[Any]):
+    """The body of POST."""
+
+    name = serializers.CharField(max_length=NAME_LENGTH)
+    url = serializers.CharField(max_length=URL_LENGTH)
+    event_types = serializers.ListField(child=serializers.CharField(), required=False)
+    enabled = serializers.BooleanField(required=False)
+    secret = serializers.CharField(required=False, help_text=f"{SECRET_HELP}; made, where it is left out")
+
+    argument = "subscription"
+    since: dict[str, Version] = {}
+
+
+class SubscriptionView(ResourceView):
+    since = NOTIFICATIONS
+    serializer_class = SubscriptionSerializer
+    model = Subscription
+    title = "Subscription"
+    policy = "subscription"
+    filters = ["name"]
+    sort_keys = {
+        "uuid": "uuid",
+        "name": "name",
+        "enabled": "enabled",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+    }
+    bodies = {"create": NewSubscriptionSerializer}
+    answers = {"create": (201, MadeSubscriptionSerializer)}
+    example_step = {"op": "replace", "path": "/enabled", "value": False}
+
+    def filter_name(self, queryset: QuerySet[Subscription], value: str) -> QuerySet[Subscription]:
+        return queryset.filter(name=value)
+
+    def create(self, request: Request) -> Response:
+        """Have notifications sent to a URL; the answer holds the secret that they are signed with, this once."""
+        attributes = read_body(request, NewSubscriptionSerializer, SubscriptionSerializer._declared_fields)
+        subscription, secret = subscribe(**attributes)
+        answer = self.created(subscription)
+        answer.data["secret"] = secret
+        return answer
+
+    def partial_update(self, request: Request, identifier: str) -> Response:
+        internal = ("/failures", "/problem", "/last_success")
+        patch = read_patch(request.data, internal=internal, mandatory=[f"/{name}" for name in (*CHANGEABLE, "secret")])
+        subscription = self.get_object(request, identifier)
+        before = {**shown(subscription), "secret": None}
+        after = apply_patch(before, patch)
+        changes = {name: value for name, value in after.items() if value != before[name]}
+        if changes:
+            change_subscription(subscription, changes)
+        return Response(self.show(subscription))
+
+    def destroy(self, request: Request, identifier: str) -> Response:
+        unsubscribe(self.get_object(request, identifier))
+        return Response(status=204)
+
+
+class UndeliveredSerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    event_type = serializers.CharField()
+    object_uuid = serializers.UUIDField(help_text="what the notification tells of")
+    subscription_uuid = serializers.UUIDField(allow_null=True, help_text="whom it was to be sent to; null: the broker")
+    state = serializers.ChoiceField(Delivery.State.choices, help_text="PENDING, once it is sent again")
+    attempts = serializers.IntegerField()
+    problem = serializers.CharField(allow_null=True, help_text="why the last attempt came to nothing")
+    links = links_field()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "undelivered"
+        short = ("uuid", "event_type", "object_uuid", "subscription_uuid", "links")
+        columns = {
+            "event_type": "notification__event_type",
+            "object_uuid": "notification__object_uuid",
+            "subscription_uuid": "subscription__uuid",
+        }
+        computed = ("links",)
+
+
+class ResentSerializer(serializers.Serializer[Any]):
+    """How many are sent again."""
+
+    resent = serializers.IntegerField()
+
+
+class UndeliveredView(ResourceView):
+    """Deliveries that were given up."""
+
+    since = NOTIFICATIONS
+    serializer_class = UndeliveredSerializer
+    model = Delivery
+    title = "Undelivered notification"
+    policy = "undelivered"
+    filters = ["subscription_uuid"]
+    sort_keys = {"uuid": "uuid", "attempts": "attempts", "created_at": "created_at"}
+    permissions_required = {"resend": "watcher_site.resend_delivery", "resend_all": "watcher_site.resend_delivery"}
+    answers = {"resend": (202, UndeliveredSerializer), "resend_all": (202, ResentSerializer)}
+
+    def get_queryset(self) -> QuerySet[Delivery]:
+        undelivered: QuerySet[Delivery] = Delivery.objects.undelivered()
+        return undelivered
+
+    def find_present(self, identifier: str) -> Delivery | None:
+        found: Delivery | None = self.lookup(identifier).select_related("notification").first()
+        return found
+
+    def filter_subscription_uuid(self, queryset: QuerySet[Delivery], value: str) -> QuerySet[Delivery]:
+        return queryset.filter(subscription__uuid=read_uuid(value, "subscription_uuid"))
+
+    @transaction.atomic
+    def resend(self, request: Request, identifier: str) -> Response:
+        """Send it again."""
+        found = self.get_object(request, identifier)
+        if not lines.resend([found]):
+            raise Conflict(f"Notification {identifier} is being sent already.")
+        record("undelivered.resend", found, details={"event_type": found.notification.event_type})
+        return Response(self.show(found), 202)
+
+    @transaction.atomic
+    def resend_all(self, request: Request) -> Response:
+        """Send all of them again."""
+        number = lines.resend()
+        record("undelivered.resend", details={"number": number})
+        return Response({"resent": number}, 202)
+
+    @transaction.atomic
+    def destroy(self, request: Request, identifier: str) -> Response:
+        """Give it up for good."""
+        found = self.get_object(request, identifier)
+        Delivery.objects.undelivered().filter(pk=found.pk).delete()
+        record("undelivered.delete", found, details={"event_type": found.notification.event_type})
+        return Response(status=204)

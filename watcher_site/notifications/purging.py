@@ -1,0 +1,20 @@
+"""Which notifications may be removed for good."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from watcher_site.models import Delivery, Notification
+
+
+def settled_notifications(cutoff: datetime) -> QuerySet[Notification]:
+    """Return those until then that nobody waits for; what was given up is kept for some days, to be sent again."""
+    waiting = Delivery.objects.pending().filter(notification=OuterRef("pk"))
+    kept = Delivery.objects.undelivered().filter(
+        notification=OuterRef("pk"), created_at__gt=timezone.now() - timedelta(days=settings.UNDELIVERED_DAYS)
+    )
+    old = Notification.objects.filter(is_dispatched=True, created_at__lte=cutoff)
+    settled: QuerySet[Notification] = old.filter(~Exists(waiting), ~Exists(kept))
+    return settled

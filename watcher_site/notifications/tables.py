@@ -1,0 +1,72 @@
+"""The console's tables of subscriptions and of what could not be delivered."""
+
+from typing import Any
+
+import django_filters
+import django_tables2 as tables
+from django.db.models import QuerySet
+
+from watcher_site.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, TimeColumn
+from watcher_site.models import Delivery, Subscription
+
+RESEND = "notifications/_resend.html"
+
+
+class SubscriptionTable(tables.Table):
+    name = tables.Column(linkify=("notifications:detail", {"uuid": tables.A("uuid")}))
+    url = tables.Column(verbose_name="URL", orderable=False, attrs={"td": {"class": "text-break"}})
+    event_types = tables.Column(verbose_name="events", orderable=False)
+    enabled = tables.Column()
+    undelivered_count = NumberColumn(verbose_name="undelivered", orderable=False)
+    problem = MessageColumn()
+    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+
+    class Meta:
+        model = Subscription
+        fields = ("name", "url", "event_types", "enabled", "undelivered_count", "problem", "created_at")
+        attrs = TABLE_ATTRIBUTES
+
+    def render_event_types(self, value: list[str]) -> str:
+        return ", ".join(value)
+
+    def render_enabled(self, value: bool) -> str:
+        return "enabled" if value else "disabled"
+
+
+class UndeliveredTable(tables.Table):
+    event_type = tables.Column(accessor="notification__event_type", verbose_name="event", orderable=False)
+    object_uuid = tables.Column(
+        accessor="notification__object_uuid", verbose_name="of", orderable=False, attrs={"td": {"class": "uuid"}}
+    )
+    receiver = tables.Column(
+        accessor="subscription__name", verbose_name="receiver", orderable=False, default="the message broker"
+    )
+    attempts = NumberColumn()
+    problem = MessageColumn()
+    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+    again = tables.TemplateColumn(template_name=RESEND, verbose_name="", orderable=False)
+
+    class Meta:
+        model = Delivery
+        fields = ("event_type", "object_uuid", "receiver", "attempts", "problem", "created_at", "again")
+        attrs = TABLE_ATTRIBUTES
+
+
+class SubscriptionFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+
+    class Meta:
+        model = Subscription
+        fields: list[str] = []
+
+
+class UndeliveredFilters(django_filters.FilterSet):
+    receiver = django_filters.CharFilter(label="Receiver", field_name="subscription__name", lookup_expr="icontains")
+    event = django_filters.CharFilter(label="Event", method="filter_event")
+
+    class Meta:
+        model = Delivery
+        fields: list[str] = []
+
+    def filter_event(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return queryset.filter(notification__event_type__icontains=value)

@@ -1,0 +1,24 @@
+from django.urls import path
+
+from watcher_site.notifications.views import (
+    ChangeSubscription,
+    DeleteSubscription,
+    NewSubscription,
+    Resend,
+    ResendAll,
+    SubscriptionList,
+    SubscriptionPage,
+    UndeliveredList,
+)
+
+app_name = "notifications"
+urlpatterns = [
+    path("", SubscriptionList.as_view(), name="list"),
+    path("new/", NewSubscription.as_view(), name="new"),
+    path("undelivered/", UndeliveredList.as_view(), name="undelivered"),
+    path("undelivered/resend/", ResendAll.as_view(), name="resend-all"),
+    path("undelivered/<uuid:uuid>/resend/", Resend.as_view(), name="resend"),
+    path("<uuid:uuid>/", SubscriptionPage.as_view(), name="detail"),
+    path("<uuid:uuid>/change/", ChangeSubscription.as_view(), name="change"),
+    path("<uuid:uuid>/delete/", DeleteSubscription.as_view(), name="delete"),
+]
