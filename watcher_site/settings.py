@@ -257,6 +257,9 @@ NOTIFICATION_KINDS = [
     "actions.notifications.ActionNotifications",
     "plans.notifications.ActionPlanNotifications",
     "audits.notifications.AuditNotifications",
+    "watcher_site.notifications.services.ServiceNotifications",
+    "cluster.notifications.InstanceNotifications",
+    "cluster.notifications.SchedulerNotifications",
 ]
 # Nova's [DEFAULT] use_pending_state (seed 2).
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)

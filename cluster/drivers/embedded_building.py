@@ -21,8 +21,11 @@ from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import require_free, require_never_run, require_place, require_status
 from cluster.drivers.scheduler import choose
 from cluster.models import Server
+from cluster.notifications import SELECTION, InstanceNotifications, SchedulerNotifications
 from cluster.signals import server_pending
 from watcher_site.messages import cut
+from watcher_site.notifications.kinds import UPDATE
+from watcher_site.notifications.outbox import announce
 
 State = Server.State
 SPAWNING = "spawning"
@@ -100,10 +103,12 @@ def bury(row: Server, problem: CloudError, state: State) -> None:
     """Have a server, locked, that could not be built take no room, and say why (Nova's ``_bury_in_cell0``)."""
     row.node, row.task_state, row.operation_owner = None, None, ""
     # Who is PENDING already, and finds no host again, stays what it is, and is no news.
-    is_news = row.state != state
+    before, is_news = row.state, row.state != state
     row.state, row.fault = state, make_fault(str(problem))
     row.save_changes(["node", "state", "task_state", "operation_owner", "fault"])
     if is_news and state == State.PENDING:
+        announce(SchedulerNotifications.name, SELECTION, [row.pk])
+        announce(InstanceNotifications.name, [UPDATE], [row.pk], before)
         transaction.on_commit(partial(server_pending.send, sender=Server, server=str(row.uuid)))
 
 

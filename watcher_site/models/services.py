@@ -55,6 +55,7 @@ class Service(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(null=True, editable=False)
     deleted_at = models.DateTimeField(null=True, editable=False)
+    told_status = models.CharField(max_length=10, null=True, editable=False, help_text="that notifications told last")
 
     objects = ServiceQuerySet.as_manager()
 

@@ -39,10 +39,13 @@ class Kind(ABC):
     publisher: ClassVar[str] = "infra-optim"
     """Whose host the publisher id names."""
 
+    identity: ClassVar[Any] = "uuid"
+    """The column, or the expression, of the UUID by which receivers know an object."""
+
     @property
     @abstractmethod
     def model(self) -> type[Model]:
-        """The model of these objects, which has a ``uuid``."""
+        """The model of these objects."""
 
     @abstractmethod
     def snapshot(self) -> Mapping[str, Any]:
@@ -68,4 +71,4 @@ class Kind(ABC):
     def rows(self) -> QuerySet[Any]:
         """The query that makes snapshots: primary key, UUID, snapshot."""
         manager: Any = self.model._default_manager
-        return manager.order_by().values_list("pk", "uuid", JSONObject(**self.snapshot()))
+        return manager.order_by().values_list("pk", self.identity, JSONObject(**self.snapshot()))

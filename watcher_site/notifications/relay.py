@@ -14,6 +14,7 @@ from watcher_site.models import Delivery, Service, Subscription
 from watcher_site.notifications.courier import Courier
 from watcher_site.notifications.dispatching import BATCH, dispatch
 from watcher_site.notifications.receivers import Receiver
+from watcher_site.notifications.services import tell_of_services
 from watcher_site.notifications.webhooks import WebhookReceiver
 from watcher_site.refusals import Invalid
 from watcher_site.worker import Worker
@@ -47,6 +48,7 @@ class Relay(Worker):
         self.looked = False
         if self.heartbeat.lost:
             self.renew()
+        tell_of_services()
         self.dispatched = dispatch()
         self.found = self.deliver()
         self.looked = True

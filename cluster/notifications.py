@@ -1,0 +1,105 @@
+"""What notifications tell of servers that find no host, in the names and shapes of Nova's (``neighbours``, b)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cluster.models import Server
+from watcher_site.notifications.kinds import Event, Kind
+from watcher_site.notifications.payloads import TIMES, identifier, moment, structure, versioned
+
+SELECTION = [Event("select_destinations.start"), Event("select_destinations.end")]
+OWN = (
+    *("uuid", "name", "state", "task_state", "flavor", "vcpus", "memory", "disk", "metadata", "image", "project_id"),
+    *("user_id", "launched_at", "locked", "pinned_az", "flavor_extra_specs", *TIMES),
+)
+# What Nova tells of a server and nobody here knows.
+UNKNOWN_OF_INSTANCE = (
+    *("reservation_id", "display_description", "host_name", "host", "node", "os_type", "architecture", "key_name"),
+    *("kernel_id", "ramdisk_id", "terminated_at", "power_state", "locked_reason", "auto_disk_config", "request_id"),
+    *("action_initiator_user", "action_initiator_project", "audit_period", "old_display_name"),
+)
+UNKNOWN_OF_REQUEST = (
+    *("force_hosts", "force_nodes", "ignore_hosts", "instance_group", "numa_topology", "pci_requests"),
+    *("requested_destination", "retry", "security_groups"),
+)
+
+
+def wrap(name: str, version: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    return versioned(name, version, data, project="nova")
+
+
+class ServerKind(Kind):
+    @property
+    def model(self) -> type[Server]:
+        return Server
+
+    def snapshot(self) -> Mapping[str, Any]:
+        return {name: name for name in OWN}
+
+
+class InstanceNotifications(ServerKind):
+    name = "instance"
+    publisher = "nova-compute"
+
+    def payload(self, notification: Any) -> dict[str, Any]:
+        server = notification.snapshot
+        update = {
+            "old_state": notification.old_state,
+            "state": server["state"],
+            "old_task_state": None,
+            "new_task_state": server["task_state"],
+        }
+        data = {
+            **dict.fromkeys(UNKNOWN_OF_INSTANCE),
+            **asked_for(server),
+            "uuid": identifier(server["uuid"]),
+            "tenant_id": server["project_id"],
+            "display_name": server["name"],
+            "image_uuid": server["image"],
+            "metadata": structure(server["metadata"]),
+            "state": server["state"],
+            "task_state": server["task_state"],
+            "launched_at": moment(server["launched_at"]),
+            **{name: moment(server[name]) for name in TIMES},
+            "progress": 0,
+            "locked": bool(server["locked"]),
+            "ip_addresses": [],
+            "block_devices": [],
+            "shares": [],
+            "tags": [],
+            "state_update": wrap("InstanceStateUpdatePayload", "1.0", update),
+        }
+        return wrap("InstanceUpdatePayload", "2.1", data)
+
+
+class SchedulerNotifications(ServerKind):
+    name = "scheduler"
+    publisher = "nova-scheduler"
+
+    def payload(self, notification: Any) -> dict[str, Any]:
+        server = notification.snapshot
+        data = {
+            **dict.fromkeys(UNKNOWN_OF_REQUEST),
+            **asked_for(server),
+            "instance_uuid": identifier(server["uuid"]),
+            "project_id": server["project_id"],
+            "image": wrap("ImageMetaPayload", "1.0", {"id": server["image"]}),
+            "num_instances": 1,
+            "scheduler_hints": {},
+        }
+        return wrap("RequestSpecPayload", "1.1", data)
+
+
+def asked_for(server: Mapping[str, Any]) -> dict[str, Any]:
+    flavor = {
+        "name": server["flavor"],
+        "vcpus": server["vcpus"],
+        "memory_mb": server["memory"],
+        "root_gb": server["disk"],
+        "extra_specs": structure(server["flavor_extra_specs"]),
+    }
+    return {
+        "user_id": server["user_id"],
+        "availability_zone": server["pinned_az"] or None,
+        "flavor": wrap("FlavorPayload", "1.4", flavor),
+    }

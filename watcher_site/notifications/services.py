@@ -1,0 +1,59 @@
+"""What notifications tell of the site's own processes: that one is FAILED, or ACTIVE again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import CharField, TextField, UUIDField, Value
+from django.db.models.functions import MD5, Cast, Concat
+
+from watcher_site.models import Service
+from watcher_site.notifications.kinds import INFO, WARNING, Event, Kind
+from watcher_site.notifications.listeners import listeners
+from watcher_site.notifications.outbox import announce
+from watcher_site.notifications.payloads import moment, versioned
+
+# A row has no UUID: what follows from its key is as good.
+IDENTITY = Cast(MD5(Concat(Value("service "), Cast("pk", TextField()), output_field=CharField())), UUIDField())
+
+
+class ServiceNotifications(Kind):
+    name = "service"
+    identity = IDENTITY
+
+    @property
+    def model(self) -> type[Service]:
+        return Service
+
+    def snapshot(self) -> Mapping[str, Any]:
+        return {"name": "name", "host": "host", "last_seen_up": "last_seen_up", "status": "told_status"}
+
+    def payload(self, notification: Any) -> dict[str, Any]:
+        now = notification.snapshot
+        update = {"old_state": notification.old_state, "state": now["status"]}
+        data = {
+            "sevice_host": now["host"],  # The field is called so.
+            "name": now["name"],
+            "last_seen_up": moment(now["last_seen_up"]),
+            "status_update": versioned("ServiceStatusUpdatePayload", "1.0", update),
+        }
+        return versioned("ServiceUpdatePayload", "1.0", data)
+
+
+def tell_of_services() -> None:
+    """Tell of each service whose status is another than the last time that some relay looked: one relay does so."""
+    if not listeners.any:
+        return
+    for service in Service.objects.present():
+        if service.status != service.told_status:
+            tell_of(service, service.status)
+
+
+@transaction.atomic
+def tell_of(service: Service, status: str) -> None:
+    told = service.told_status
+    if not Service.objects.present().filter(pk=service.pk, told_status=told).update(told_status=status):
+        return  # Another relay was first.
+    if told is not None:
+        event = Event("update", INFO if status == "ACTIVE" else WARNING)
+        announce(ServiceNotifications.name, [event], [service.pk], told)
