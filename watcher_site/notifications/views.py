@@ -78,6 +78,7 @@ class SubscriptionForm(forms.Form):
 
 
 class NewSubscription(KeepsForm, View):
+    deed = "subscription.create"
     permission_required = "watcher_site.add_subscription"
     http_method_names = ["get", "post"]
 
@@ -90,6 +91,7 @@ class NewSubscription(KeepsForm, View):
             try:
                 made, secret = subscribe(**form.cleaned_data)
             except Refused as refusal:
+                self.note(refusal)
                 form.refuse(refusal)
             else:
                 return render(request, "notifications/secret.html", {"subscription": made, "secret": secret})
@@ -101,6 +103,7 @@ class NewSubscription(KeepsForm, View):
 
 
 class ChangeSubscription(KeepsForm, View):
+    deed = "subscription.update"
     permission_required = "watcher_site.change_subscription"
     http_method_names = ["get", "post"]
 
@@ -115,6 +118,7 @@ class ChangeSubscription(KeepsForm, View):
             try:
                 change_subscription(standing, form.cleaned_data)
             except Refused as refusal:
+                self.note(refusal, standing)
                 form.refuse(refusal)
             else:
                 messages.success(request, "Changed. What waits for it is sent now.")
@@ -133,6 +137,7 @@ class ChangeSubscription(KeepsForm, View):
 
 class DeleteSubscription(Verb):
     model = Subscription
+    deed = "subscription.delete"
     permission_required = "watcher_site.delete_subscription"
     verb = "delete the subscription"
     question = "Delete this subscription?"
@@ -165,6 +170,7 @@ class UndeliveredList(ListPage):
 
 class Resend(Verb):
     model = Delivery
+    deed = "undelivered.resend"
     permission_required = RESEND
     verb = "send again"
 
@@ -183,6 +189,7 @@ class Resend(Verb):
 
 
 class ResendAll(Page, View):
+    deed = "undelivered.resend"
     permission_required = RESEND
     http_method_names = ["post"]
 
