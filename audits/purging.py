@@ -144,6 +144,7 @@ class Purge:
             self.goals(),
             *clusters,
             self.operations(),
+            self.notifications(),
             self.exclusions(),
             self.history(),
         )

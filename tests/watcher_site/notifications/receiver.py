@@ -8,6 +8,14 @@ from socket import create_server
 from threading import Event, Lock, Thread
 from typing import Any
 
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: Any) -> None:
+        """Say nothing: who is killed breaks the connection off."""
+
+
 Answer = Callable[[dict[str, Any]], int | None]
 
 
@@ -28,8 +36,7 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}/events"
 
     def start(self) -> None:
-        self.server = ThreadingHTTPServer(("127.0.0.1", self.port), handler_of(self))
-        self.server.daemon_threads = True
+        self.server = Server(("127.0.0.1", self.port), handler_of(self))
         self.port = self.server.server_address[1]
         Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 

@@ -42,7 +42,7 @@ def test_a_relay_that_is_killed_again_and_again_loses_nothing_and_keeps_the_orde
     settings.NOTIFICATION_URL = TRANSPORT_URL
     objects = [uuid4() for _ in range(OBJECTS)]
     with receiving() as receiver, listening() as (topic, endpoint):
-        subscribe_to(receiver.url)
+        subscribe_to(receiver.url, event_types=["action.*"])
         for of in objects:
             notify(of, number=EACH)
         for _ in range(KILLS):
