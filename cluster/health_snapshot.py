@@ -12,8 +12,8 @@ from cluster.models.stacks import FAILED
 class UnhealthyPart:
     """A resource of a stack, a server or a node that is said to be unhealthy, or that failed.
 
-    ``within`` are the UUIDs of the stacks and of the resources that it is in. ``depends_on`` are those of the others
-    here that come before it.
+    ``within`` are the UUIDs of the stacks and of the resources that it is in. ``depends_on`` are those of resources
+    that come before it, or before what it is in.
     """
 
     uuid: UUID
@@ -133,7 +133,8 @@ class Trees:
 
     def tell(self, part: StackResource) -> UnhealthyPart:
         within = tuple(one.uuid for one in self.above(part))
-        before = [self.by_name.get((part.stack_id, name)) for name in part.depends_on]
+        chain = [part, *(one for one in self.above(part) if isinstance(one, StackResource))]
+        before = [self.by_name.get((one.stack_id, name)) for one in chain for name in one.depends_on]
         return UnhealthyPart(
             part.uuid,
             part.name,

@@ -1,6 +1,8 @@
 """What people marked unhealthy is put right: resources of stacks, servers, and nodes."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
 from typing import Any
 from uuid import UUID
 
@@ -99,21 +101,20 @@ def put_right(solution: Solution, stack: StackHealth, replace_failed: bool) -> i
 
 
 def replace(parts: Sequence[UnhealthyPart], solution: Solution) -> None:
-    """Add the replacement of each, after those of others that it depends on."""
-    waiting = {part.uuid: part for part in parts}
+    """Add the replacement of each, after those of others that it, or what it is in, depends on."""
+    inside: dict[UUID, list[UUID]] = defaultdict(list)
+    for part in parts:
+        for uuid in (part.uuid, *part.within):
+            inside[uuid].append(part.uuid)
+    before = {part.uuid: [uuid for one in part.depends_on for uuid in inside.get(one, ())] for part in parts}
+    by_uuid = {part.uuid: part for part in parts}
     places: dict[UUID, int] = {}
-
-    def add(part: UnhealthyPart) -> None:
-        for uuid in part.depends_on:
-            if uuid in waiting:
-                add(waiting.pop(uuid))
-        after = [places[uuid] for uuid in part.depends_on if uuid in places]
+    for uuid in TopologicalSorter(before).static_order():
+        part = by_uuid[uuid]
         inputs = {"resource_name": part.name, "expected_status": part.status}
-        places[part.uuid] = len(solution.actions)
-        solution.add("replace_resource", inputs, resource_id=str(part.uuid), after=after)
-
-    while waiting:
-        add(waiting.pop(next(iter(waiting))))
+        places[uuid] = len(solution.actions)
+        after = [places[one] for one in before[uuid]]
+        solution.add("replace_resource", inputs, resource_id=str(uuid), after=after)
 
 
 def rebuild(solution: Solution, servers: Sequence[UnhealthyPart]) -> None:

@@ -40,6 +40,15 @@ class Branch:
             return self.resource.physical_id is not None
         return self.server is not None and self.server.state not in ILL
 
+    @property
+    def lack(self) -> str:
+        """What is wrong with the server that there is, or is to be, for it; nothing, if that is well."""
+        if self.resource.is_nesting:
+            return "" if self.resource.physical_id else "not made yet"
+        if self.server is None:
+            return "its server is gone" if self.resource.physical_id else "no server yet"
+        return f"its server is {self.server.state}" if self.server.state in ILL else ""
+
     @cached_property
     def leaves(self) -> list["Branch"]:
         """The servers in it, at any depth; for one that is a server it is that."""

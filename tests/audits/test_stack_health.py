@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 def shop() -> Stack:
     make_node()
     make_flavor()
-    return create("shop", db=server(), web=group(2), cache=within(node=server()))
+    return create("shop", db=server(), web={**group(2), "depends_on": ["db"]}, cache=within(node=server()))
 
 
 def decide(**fields: Any) -> ActionPlan:
@@ -51,6 +51,8 @@ def test_marked_resources_are_replaced_when_their_plan_is_started(shop: Stack) -
         "RECOMMENDED",
         [("replace_resource", "db"), ("replace_resource", member.name)],
     )
+    first, second = plan.actions.order_by("pk")
+    assert list(second.parents.all()) == [first]
     plan.launch()
     run_waiting()
     assert again(plan).state == "SUCCEEDED"

@@ -47,6 +47,7 @@ def test_what_is_not_well_is_counted_in_all_that_it_is_in(browser: Client, shop:
     text = page(browser, shop)
     assert "2 of 4 well" in text
     assert "0 of 1 well" in text
+    assert "its server is error" in text
     assert "it does not answer" in text
 
 

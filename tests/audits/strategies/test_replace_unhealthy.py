@@ -44,6 +44,16 @@ def test_a_resource_is_replaced_after_those_that_it_depends_on() -> None:
     ]
 
 
+def test_what_is_within_a_resource_is_replaced_before_what_depends_on_that() -> None:
+    group = uuid4()
+    member, web = part("member", within=(uuid4(), group)), part("web", after=(group,))
+    solution = decide(shop(web, member))
+    assert [(one.input_parameters["resource_name"], one.after) for one in solution.actions] == [
+        ("member", []),
+        ("web", [0]),
+    ]
+
+
 def test_a_stack_that_was_marked_itself_is_updated_as_a_whole() -> None:
     assert acted_on(decide(shop(is_marked=True))) == [("update_stack", "shop")]
 
