@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from tests.builders import make_resource, make_stack
 from watcher_site.calling import CallingContext, on_behalf_of
 from watcher_site.commands import Command
 from watcher_site.history import record, record_many, recording
@@ -24,6 +25,13 @@ def test_a_deed_tells_who_did_what_in_which_request() -> None:
         "success",
     )
     assert (entry.message, entry.details) == ("He left.", {"sessions": 2})
+
+
+def test_a_deed_belongs_to_the_project_of_its_object_or_of_what_holds_that() -> None:
+    stack = make_stack(project_id="sales")
+    record("resource.mark", make_resource(stack), caller=CallingContext(user="rosa"), within=stack)
+    record("stack.update", stack, caller=ROSA)
+    assert list(HistoryEntry.objects.order_by("pk").values_list("project_id", flat=True)) == ["sales", "blue"]
 
 
 def test_what_no_person_asked_for_is_nobodys_deed() -> None:

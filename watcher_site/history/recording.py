@@ -85,7 +85,7 @@ def describe(
         return None
     return HistoryEntry(
         user=text(who.get("user")),
-        project_id=text(who.get("project")),
+        project_id=text(who.get("project") or project_of(thing, within)),
         request_id=text(who.get("request_id")),
         deed=deed,
         outcome=outcome,
@@ -105,6 +105,11 @@ def uuid_of(thing: Any) -> UUID | None:
         return UUID(thing)
     except ValueError:
         return None
+
+
+def project_of(*things: Any) -> str:
+    """Return the project of the first of these that belongs to one: a server or a stack, or what is within that."""
+    return next((found for one in things if (found := getattr(one, "project_id", None))), "")
 
 
 def name_of(thing: Any) -> str:
