@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from actions.types.base import explain
 from audits.goals import GOALS
 from audits.measurements import measure
 from audits.models import Audit
@@ -76,7 +77,7 @@ def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
     try:
         synchronize(settings.SYNC_MAX_AGE)
     except CloudError as problem:
-        raise Invalid(f"The cloud could not be read: {problem}") from problem
+        raise Invalid(f"The cloud could not be read: {explain(problem)}") from problem
     cluster = ClusterSnapshot.load()
     needed = [model for model in models if model in UNDEFINED]
     for model in needed:

@@ -7,13 +7,13 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import JSONObject
 
+from actions.types.base import explain
 from audits.models import Audit
 from plans.notifications import AUDIT, STRATEGY, describe_strategy, terse_audit
 from watcher_site.notifications import faults
 from watcher_site.notifications.kinds import ERROR, Event, Kind
 from watcher_site.notifications.outbox import announce
 from watcher_site.notifications.payloads import TIMES, fault, identifier, state_update, structure, times, versioned
-from watcher_site.refusals import Refused
 from watcher_site.worker import LOST_DATABASE
 
 STRATEGY_PHASE, PLANNER_PHASE = "strategy", "planner"
@@ -83,8 +83,7 @@ def telling(audit: Audit, phase: str, ends: bool = True) -> Iterator[None]:
     except LOST_DATABASE:
         raise
     except Exception as problem:
-        message = str(problem) if isinstance(problem, Refused) else type(problem).__name__
-        tell(audit, Event(f"{phase}.error", ERROR, faults.describe(problem, message)))
+        tell(audit, Event(f"{phase}.error", ERROR, faults.describe(problem, explain(problem))))
         raise
     if ends:
         tell(audit, Event(f"{phase}.end"))

@@ -5,7 +5,13 @@ import textwrap
 
 # What errors of libraries tell of the machines that we run on and talk to: addresses, with all they hold, and files.
 URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'\"<>]+")
-ENDPOINT = re.compile(r"(?<= at )(?=[^\s:]*[a-zA-Z.\[])[\w.\[\]:-]+:\d{2,5}\b")
+ENDPOINT = re.compile(
+    r"(?<= at )(?=[^\s:]*[a-zA-Z.\[])[\w.\[\]:-]+:\d{2,5}\b"
+    r"|(?<= at )[\w-]+(?:\.[\w-]+)+(?=:\s)"
+    r"|\b(?:[\w-]+\.)+[a-zA-Z][\w-]*:\d{2,5}\b"
+    r"|\bhost='[^']*', port=\d+"
+    r"|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?![\w.]*\w)"
+)
 FILE = re.compile(r"(?<![\w./:~-])~?(?:/[\w.@+~-]+){2,}")
 STATUS_MESSAGE_LENGTH = 255
 

@@ -29,6 +29,18 @@ class Unspeakable(ActionFailed):
             CloudError("The cloud answered with status 503 at nova.internal:8774: try later at 12:30"),
             "The cloud answered with status 503 at (an address): try later at 12:30",
         ),
+        (
+            CloudError("The cloud answered with status 503 at nova.internal: try later"),
+            "The cloud answered with status 503 at (an address): try later",
+        ),
+        (
+            CloudError("no connection to 10.1.2.3:5672, 10.1.2.3 or mq.internal:5672"),
+            "no connection to (an address), (an address) or (an address)",
+        ),
+        (
+            CloudError("HTTPSConnectionPool(host='nova.internal', port=443): timed out"),
+            "HTTPSConnectionPool((an address)): timed out",
+        ),
         (CloudError("Cloud x is not in /etc/openstack/clouds.yaml"), "Cloud x is not in (a file)"),
         (CloudError("Volume a@lvm#one is in az1/b, 1/2 done"), "Volume a@lvm#one is in az1/b, 1/2 done"),
     ],

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Outcome, Recovery
+from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Outcome, Recovery, explain
 from actions.types.clusters.growth import placements_of
 from actions.types.clusters.joining import find_joined, join_as_asked
 from actions.types.clusters.nodes import Data, NodeAction, find_server, schema_of, wanted
@@ -43,7 +43,7 @@ class NodeCreate(NodeAction):
         except CloudBusy:
             raise
         except CloudError as problem:
-            self.fail(Status.CREATING, str(problem))
+            self.fail(Status.CREATING, explain(problem))
             raise
         self.change(node, node.finish_creation, server.uuid, operation="create", server=server.uuid)
         return self.tell(node)

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from actions.proposals import ProposedAction
-from actions.types.base import DONE, Answer, Outcome, Recovery
+from actions.types.base import DONE, Answer, Outcome, Recovery, explain
 from actions.types.clusters.leaving import reduce_desired_capacity, require_members
 from actions.types.clusters.nodes import Data, NodeAction, delete_server
 from cluster.drivers.base import CloudBusy, CloudError
@@ -43,7 +43,7 @@ class NodeDelete(NodeAction):
         except CloudBusy:
             raise
         except CloudError as problem:
-            self.fail(Node.Status.DELETING, str(problem))
+            self.fail(Node.Status.DELETING, explain(problem))
             raise
         # Two may delete it at once: it is gone when the first is done.
         with suppress(ConcurrentTransition):

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from actions.types.base import DONE, ActionFailed, Outcome, Recovery
+from actions.types.base import DONE, ActionFailed, Outcome, Recovery, explain
 from actions.types.clusters.node_check import find_problem
 from actions.types.clusters.nodes import NodeAction, find_server, schema_of
 from actions.types.clusters.recovery import OPERATION, Operation
@@ -58,7 +58,7 @@ class NodeRecover(NodeAction):
         except CloudBusy:
             raise
         except CloudError as problem:
-            self.fail(Status.RECOVERING, str(problem))
+            self.fail(Status.RECOVERING, explain(problem))
             raise
         self.change(node, node.finish_recovery, server, operation="create", server=replaced_by(node, server))
         return self.tell(node, self.operation)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import transaction
 
-from actions.types.base import DONE, UUID_SCHEMA, Outcome, Recovery
+from actions.types.base import DONE, UUID_SCHEMA, Outcome, Recovery, explain
 from actions.types.clusters.changing import Way, change_server, find_profile, way_to
 from actions.types.clusters.node_check import find_problem
 from actions.types.clusters.nodes import NodeAction, delete_server, schema_of
@@ -88,7 +88,7 @@ class NodeUpdate(NodeAction):
         except CloudBusy:
             raise
         except CloudError as problem:
-            self.leave(str(problem))
+            self.leave(explain(problem))
             raise
         self.context.outputs["operation"] = way
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django.db import transaction
 from django.db.models import Model
 
-from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery
+from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery, explain
 from actions.types.clusters.nodes import schema_of
 from actions.types.stacks.nesting import stacks_within
 from actions.types.stacks.settling import begin, end_well, fail_under_way
@@ -121,7 +121,7 @@ class ResourceAction(Stepping, ABC):
         except CloudBusy:
             raise
         except (CloudError, ActionFailed) as problem:
-            self.fail(str(problem))
+            self.fail(explain(problem))
             raise
 
     def finish(self, resource: StackResource, records: Sequence[Model] = ()) -> Outcome:
