@@ -8,7 +8,16 @@ from django.db.models.functions import Cast, JSONObject
 
 from actions.models import Action, ActionParent
 from watcher_site.notifications.kinds import ERROR, UPDATE, Event, Kind
-from watcher_site.notifications.payloads import TIMES, fault, identifier, state_update, structure, times, versioned
+from watcher_site.notifications.payloads import (
+    TIMES,
+    fault,
+    identifier,
+    state_of,
+    state_update,
+    structure,
+    times,
+    versioned,
+)
 
 State = Action.State
 START, END = Event("execution.start"), Event("execution.end")
@@ -104,7 +113,7 @@ def describe(snapshot: Mapping[str, Any]) -> dict[str, Any]:
         "uuid": identifier(snapshot["uuid"]),
         "action_type": snapshot["action_type"],
         "input_parameters": structure(snapshot["input_parameters"]),
-        "state": snapshot["state"],
+        "state": state_of(snapshot),
         "parents": [identifier(parent) for parent in structure(snapshot["parents"]) or ()],
         "status_message": snapshot["status_message"],
         **times(snapshot),
@@ -120,7 +129,7 @@ def describe_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
 def terse_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "uuid": identifier(plan["uuid"]),
-        "state": plan["state"],
+        "state": state_of(plan),
         "global_efficacy": structure(plan["global_efficacy"]),
         "audit_uuid": identifier(plan["audit_uuid"]),
         "strategy_uuid": identifier(plan["strategy_uuid"]),

@@ -21,8 +21,6 @@ from watcher_site.notifications.listeners import listeners
 
 pytestmark = pytest.mark.django_db
 
-STATE_UPDATE = {"old_state": None, "state": None, "status_message": None}
-
 
 @pytest.fixture
 def audience() -> None:
@@ -155,7 +153,9 @@ def test_a_deletion_tells_of_the_plan_and_of_each_action() -> None:
     assert told("action") == ["action.update", "action.delete"]
     deleted = data(payloads("action_plan.delete")[0])
     assert deleted["deleted_at"] == f"{ActionPlan.objects.get().deleted_at:%Y-%m-%dT%H:%M:%SZ}"
-    assert data(data(payloads("action_plan.update")[0])["state_update"]) == STATE_UPDATE
+    update = data(payloads("action_plan.update")[0])
+    assert update["state"] == "DELETED"
+    assert data(update["state_update"]) == {"old_state": "SUCCEEDED", "state": "DELETED", "status_message": None}
 
 
 @pytest.mark.usefixtures("audience")

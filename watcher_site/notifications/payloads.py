@@ -8,6 +8,7 @@ from uuid import UUID
 import orjson
 
 TIMES = ("created_at", "updated_at", "deleted_at")
+DELETED = "DELETED"
 
 
 def versioned(name: str, version: str, data: Mapping[str, Any], project: str = "watcher") -> dict[str, Any]:
@@ -43,13 +44,19 @@ def times(snapshot: Mapping[str, Any]) -> dict[str, str | None]:
     return {name: moment(snapshot[name]) for name in TIMES}
 
 
+def state_of(snapshot: Mapping[str, Any]) -> Any:
+    """Return the state of an object as receivers know it: what was deleted is in one of its own."""
+    return DELETED if snapshot["deleted_at"] else snapshot["state"]
+
+
 def state_update(name: str, notification: Any) -> dict[str, Any]:
     """Return what became of the state: all null where the change left it as it was."""
     old_state, now = notification.old_state, notification.snapshot
-    changed = old_state is not None and old_state != now["state"]
+    state = state_of(now)
+    changed = old_state is not None and old_state != state
     data = {
         "old_state": old_state if changed else None,
-        "state": now["state"] if changed else None,
+        "state": state if changed else None,
         "status_message": now["status_message"] if changed else None,
     }
     return versioned(name, "1.1", data)
