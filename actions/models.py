@@ -25,6 +25,8 @@ __all__ = ["Action", "ActionEvent", "ActionParent", "InstanceAction"]
 SKIPPED_BY_USER = "Action skipped by user."
 SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
 FAILED_IN = "Action failed in"
+# What people read of phases that have a name in code alone.
+PHASE_WORDS = {"go_on": "going on"}
 NOT_EXECUTED = "Action was not executed:"
 PUT_OFF = "Action is tried again later:"
 REASON = " Reason: "
@@ -328,7 +330,7 @@ class Action(StatefulModel):
     @transition(field=state, source=[State.PENDING, State.ONGOING, State.SUSPENDED], target=State.FAILED)
     def fail(self, phase: str, reason: str) -> None:
         self.let_go()
-        self.status_message = cut(f"{FAILED_IN} {phase}: {reason}")
+        self.status_message = cut(f"{FAILED_IN} {PHASE_WORDS.get(phase, phase)}: {reason}")
         self.outputs = {**self.outputs, "error": make_storable(reason)}
 
     @transition(field=state, source=[State.PENDING], target=State.CANCELLED)

@@ -92,9 +92,13 @@ class ClusterFilters(django_filters.FilterSet):
         fields: list[str] = []
 
 
+# The console lists none that are deleted.
+STACK_STATUSES = [status for status in StackStatus.values if status != StackStatus.DELETE_COMPLETE]
+
+
 class StackFilters(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    status = django_filters.ChoiceFilter(choices=words(StackStatus.values), empty_label="any")
+    status = django_filters.ChoiceFilter(choices=words(STACK_STATUSES), empty_label="any")
     project_id = django_filters.CharFilter(label="Project")
 
     class Meta:

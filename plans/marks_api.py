@@ -67,7 +67,8 @@ def read_flag(value: Any) -> bool:
         return value
     if isinstance(value, str) and value.lower() in WORDS:
         return WORDS[value.lower()]
-    raise Invalid(f'Unrecognized value "{value}" for "{MARK}", acceptable values are: true, false.')
+    shown = "null" if value is None else value
+    raise Invalid(f'Unrecognized value "{shown}" for "{MARK}", acceptable values are: true, false.')
 
 
 def describe(found: Mark) -> dict[str, Any]:

@@ -15,13 +15,13 @@ EXAMPLE = """\
 resources:
   database:
     type: server
-    properties: {flavor: m1.large}
+    properties: {flavor: large}
   web:
     type: scaling_group
     depends_on: database
     properties:
       size: 3
-      member: {type: server, properties: {flavor: m1.small}}
+      member: {type: server, properties: {flavor: small}}
 """
 
 

@@ -1,6 +1,7 @@
 """``/v1/stacks``: read them, and have them created, updated and deleted."""
 
 from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,6 +17,7 @@ from watcher_site.api.paging import read_flag, refuse_unknown
 from watcher_site.calling import caller_of
 
 MARK_STACK = "cluster.mark_stack"
+VIEW_PLAN = "plans.view_actionplan"
 TEMPLATE = "an object, or a text in JSON or YAML"
 
 
@@ -81,7 +83,13 @@ class StackView(Marking, Operating, StackReading):
         return self.accepted(delete_stack(stack, asked=asked))
 
     def asked_for(self, request: Request, plan_only: bool, project: str) -> Asked:
-        """Return how an operation was asked for: what is done at once to a project's own needs no right on plans."""
+        """Return how an operation was asked for: what is done at once to a project's own needs no right on plans.
+
+        Raises:
+            PermissionDenied: the plan would wait for somebody who may not even look at it.
+        """
+        if plan_only and not request.user.has_perm(VIEW_PLAN):
+            raise PermissionDenied("plan_only: you may not see plans; without plan_only it is done at once.")
         is_own = project in self.projects
         return Asked(caller_of(request), plan_only) if is_own else self.asked(request, plan_only)
 

@@ -43,6 +43,7 @@ class StackStatus(models.TextChoices):
     UPDATE_FAILED = "UPDATE_FAILED"
     DELETE_IN_PROGRESS = "DELETE_IN_PROGRESS"
     DELETE_FAILED = "DELETE_FAILED"
+    DELETE_COMPLETE = "DELETE_COMPLETE"
     CHECK_COMPLETE = "CHECK_COMPLETE"
     CHECK_FAILED = "CHECK_FAILED"
 
@@ -54,7 +55,7 @@ FAILED = (
     StackStatus.DELETE_FAILED,
     StackStatus.CHECK_FAILED,
 )
-DELETING = (StackStatus.DELETE_IN_PROGRESS, StackStatus.DELETE_FAILED)
+DELETING = (StackStatus.DELETE_IN_PROGRESS, StackStatus.DELETE_FAILED, StackStatus.DELETE_COMPLETE)
 MARKABLE = tuple(status for status in StackStatus if status not in DELETING)
 
 
@@ -142,7 +143,8 @@ class StackPart(StatefulModel):
         standing = type(self)._default_manager.filter(
             pk=self.pk, deleted_at=None, status=StackStatus.DELETE_IN_PROGRESS
         )
-        if not standing.update(deleted_at=now, updated_at=now):
+        status, reason = StackStatus.DELETE_COMPLETE, "DELETE completed successfully"
+        if not standing.update(status=status, status_reason=reason, deleted_at=now, updated_at=now):
             raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
 
 

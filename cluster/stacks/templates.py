@@ -5,10 +5,10 @@ A template is an object::
     version: 1
     description: ...
     resources:
-      database: {type: server, properties: {flavor: m1.large}}
+      database: {type: server, properties: {flavor: large}}
       web:
         type: scaling_group
-        properties: {size: 3, member: {type: server, properties: {flavor: m1.small}}}
+        properties: {size: 3, member: {type: server, properties: {flavor: small}}}
         depends_on: database
 
 A **normalised** one has all that may be left out, down to the innermost, and nothing else. It is plain JSON, so that
@@ -69,6 +69,8 @@ def checked_template(template: Any) -> Template:
 def normalise(template: Any) -> Template:
     """Return a template normalised, whether or not there is a cloud that has what it names. Raises: `Invalid`."""
     document = read_document(template) if isinstance(template, str) else template
+    if document is None:
+        raise Invalid("template: is empty.")
     try:
         check_values(document)
         if document is template:

@@ -9,7 +9,6 @@ from urllib.parse import quote
 from cluster.models import Stack, StackResource, StackStatus
 
 Shape = dict[str, Any]
-DELETED = "DELETE_COMPLETE"
 TYPES = {
     StackResource.Type.SERVER: "OS::Nova::Server",
     StackResource.Type.SCALING_GROUP: "OS::Heat::AutoScalingGroup",
@@ -35,7 +34,7 @@ class Shapes:
             "links": [{"href": self.url(stack), "rel": "self"}],
             "stack_name": stack.name,
             "description": stack.template.get("description", ""),
-            "stack_status": DELETED if stack.deleted_at else stack.status,
+            "stack_status": stack.status,
             "stack_status_reason": stack.status_reason,
             "creation_time": when(stack.created_at),
             "updated_time": when(stack.updated_at),

@@ -107,10 +107,22 @@ def test_the_command_marks_and_clears(server: Server) -> None:
     assert state(web)[0] == "CHECK_FAILED"
 
 
+@pytest.mark.parametrize("field", ["name", "uuid"])
+def test_the_command_marks_what_is_within_another_stack(field: str) -> None:
+    shop = Stack.objects.create(name="shop")
+    pool = make_resource(shop, "pool", type="stack")
+    nested = Stack.objects.create(name="shop-pool-x", root=shop, parent_resource=pool)
+    member = make_resource(nested, "one")
+    assert run("resource", str(getattr(nested, field)), "one") == f"resource one: unhealthy: {MARKED}"
+    assert run("stack", str(getattr(nested, field))) == f"resource pool: unhealthy: {MARKED}"
+    assert state(member)[0] == state(pool)[0] == "CHECK_FAILED"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["resource", "shop"], "name: a resource is named by 2, and there are 1."),
+        (["resource", "shop"], "name: a resource has one for its stack and one for itself; 1 were given."),
+        (["stack", "shop", "web"], "name: a stack has one for itself; 2 were given."),
         (["server", "web-1"], "name: web-1 is no UUID."),
         (["node", str(uuid4())], "could not be found"),
         (["stack", "nope"], "The Stack (nope) could not be found."),

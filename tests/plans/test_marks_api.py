@@ -27,7 +27,7 @@ BAD_BODIES = [
         'Unrecognized value "yes" for "mark_unhealthy", acceptable values are: true, false.',
     ),
     ({"mark_unhealthy": 1}, 'Unrecognized value "1" for "mark_unhealthy", acceptable values are: true, false.'),
-    ({"mark_unhealthy": None}, 'Unrecognized value "None" for "mark_unhealthy", acceptable values are: true, false.'),
+    ({"mark_unhealthy": None}, 'Unrecognized value "null" for "mark_unhealthy", acceptable values are: true, false.'),
     (
         {"mark_unhealthy": True, "resource_status_reason": "x" * 10_000},
         "resource_status_reason: must not be longer than 255 characters.",

@@ -83,6 +83,15 @@ def test_what_is_skipped_in_a_plan_stays_as_it_is_and_the_stack_says_so() -> Non
     assert again(stack).status_reason == "UPDATE completed successfully, but for what was skipped: web"
 
 
+def test_a_deletion_says_what_was_skipped_in_a_stack_within() -> None:
+    stack = create(web=within(one=server()), database=server())
+    plan = proposed("delete_stack", stack, plan_only=True)
+    skip_action(find(plan, "one").uuid, "rosa")
+    assert start(plan).state == "FAILED"
+    words = f"Stack {inside(part(stack, 'web')).name} still has resources whose deletion was skipped: one"
+    assert again(stack).status_reason == f"Resource web: {words}"
+
+
 def test_a_creation_that_was_skipped_is_made_up_for_by_the_next_update() -> None:
     stack = Stack.objects.create(name="shop", template=template(web=within(one=server()), database=server()))
     plan = proposed("create_stack", stack, plan_only=True)
@@ -99,7 +108,7 @@ def test_a_stack_with_a_resource_whose_deletion_was_skipped_is_not_deleted() -> 
     plan = proposed("delete_stack", stack, plan_only=True)
     skip_action(find(plan, "web").uuid, "rosa")
     assert start(plan).state == "FAILED"
-    reason = "Stack shop still has resources: web"
+    reason = "Stack shop still has resources whose deletion was skipped: web"
     assert (again(stack).status, again(stack).status_reason, list(servers())) == (
         "DELETE_FAILED",
         reason,

@@ -92,6 +92,9 @@ def test_a_stack_is_created_updated_and_deleted_by_actions_that_start_at_once(ap
     assert api.delete(path(stack)).status_code == 202
     run_waiting()
     assert api.get(path(stack)).status_code == 404
+    assert set(StackResource.objects.values_list("status", flat=True)) == {"DELETE_COMPLETE"}
+    deleted = Stack.objects.get()
+    assert (deleted.status, deleted.status_reason) == ("DELETE_COMPLETE", "DELETE completed successfully")
     assert not Server.objects.present().exists()
     assert [*HistoryEntry.objects.filter(object_uuid=stack.uuid).order_by("pk").values_list("deed", flat=True)] == [
         "stack.create",
@@ -304,6 +307,19 @@ def test_a_thousand_resources_cost_as_many_queries_as_ten(
 
 
 # Whose they are
+
+
+def test_who_may_not_see_plans_is_not_given_one_to_look_at(member: Caller, api: Caller) -> None:
+    theirs = make_stack("theirs", project_id="acme")
+    for answer in (
+        member.post("/stacks", WEB | {"plan_only": True}),
+        member.put(path(theirs), {"plan_only": True}),
+        member.delete(f"{path(theirs)}?plan_only=true"),
+    ):
+        words = "plan_only: you may not see plans; without plan_only it is done at once."
+        assert (answer.status_code, fault(answer)) == (403, words)
+    assert not ActionPlan.objects.exists()
+    assert Stack.objects.count() == 1
 
 
 def test_members_see_and_handle_the_stacks_of_their_projects_alone(member: Caller, api: Caller) -> None:

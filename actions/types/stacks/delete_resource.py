@@ -32,7 +32,7 @@ class DeleteResource(ResourceAction):
     def act(self, resource: StackResource) -> Outcome:
         if outcome := self.next_step(self.change.steps):
             return outcome
-        if left := remove_empty(stacks_within(resource)):
+        if left := remove_empty(stacks_within(resource), self.left_out):
             raise ActionFailed(left)
         delete_servers(resource, thorough=self.may_have_left)
         resource.remove()

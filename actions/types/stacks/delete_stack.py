@@ -1,8 +1,8 @@
 """Delete a stack with all that is in it."""
 
 from actions.types.base import Answer, Outcome
-from actions.types.stacks.nesting import remove
-from actions.types.stacks.settling import fail_under_way, listed
+from actions.types.stacks.nesting import remove_empty
+from actions.types.stacks.settling import fail_under_way
 from actions.types.stacks.stacks import StackAction
 from cluster.models import Stack
 from cluster.models.stacks import Verb
@@ -22,9 +22,7 @@ class DeleteStack(StackAction):
         return decide_deletion(standing)
 
     def complete(self, stack: Stack) -> Outcome:
-        if left := list(stack.resources.present().values_list("name", flat=True)):
-            reason = f"Stack {stack.name} still has resources: {listed(left)}"
+        if reason := remove_empty([stack], self.left_out):
             fail_under_way(stack, reason)
             return Outcome(Answer.ERROR, reason)
-        remove(stack)
         return Outcome(Answer.OK)

@@ -34,11 +34,16 @@ def former_stacks(resource: StackResource) -> list[Stack]:
     return [stack for stack in stacks_within(resource) if str(stack.uuid) != resource.physical_id]
 
 
-def remove_empty(stacks: Sequence[Stack]) -> str | None:
-    """Delete the rows of stacks that nothing is in any more, and return what is in the way of that, if anything is."""
+def remove_empty(stacks: Sequence[Stack], skipped: Sequence[str] = ()) -> str | None:
+    """Delete the rows of stacks that nothing is in any more, and return what is in the way of that, if anything is.
+
+    Args:
+        skipped: the names of resources whose deletion was skipped.
+    """
     for stack in stacks:
         if left := list(stack.resources.present().order_by("name").values_list("name", flat=True)):
-            return f"Stack {stack.name} still has resources: {listed(left)}"
+            called = "resources whose deletion was skipped" if set(left) <= set(skipped) else "resources"
+            return f"Stack {stack.name} still has {called}: {listed(left)}"
         remove(stack)
     return None
 

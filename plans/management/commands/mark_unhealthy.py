@@ -40,12 +40,13 @@ class Command(commands.Command):
 
 def find(kind: str, names: list[str]) -> Markable:
     """Return what is meant. Raises: `Invalid`, `NotFound`."""
-    expected = 2 if kind == "resource" else 1
-    if len(names) != expected:
-        raise Invalid(f"name: a {kind} is named by {expected}, and there are {len(names)}.")
+    expected = ("its stack", "itself") if kind == "resource" else ("itself",)
+    if len(names) != len(expected):
+        wanted = " and one for ".join(expected)
+        raise Invalid(f"name: a {kind} has one for {wanted}; {len(names)} were given.")
     if kind in MODELS:
         return find_by_uuid(kind, names[0])
-    stack = find_stack(Stack.objects.present().roots(), names[0])
+    stack = find_stack(Stack.objects.present(), names[0])
     return stack if kind == "stack" else find_resource(stack, names[1])
 
 

@@ -137,7 +137,7 @@ def test_what_breaks_a_rule_is_refused_with_its_path(template, words):
 
 BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nresources: *b\n"
 TEXTS = [
-    ("", "None is not of type 'object'"),
+    ("", "template: is empty."),
     ("web", "'web' is not of type 'object'"),
     ("resources: [", "line 2: is neither JSON nor YAML"),
     ("a: 1\n\tb: 2\n", "line 2: is neither JSON nor YAML"),
