@@ -33,17 +33,19 @@ class Versions(MountedView):
 class OrchestrationView(MountedView):
     """A view below ``/orchestration/v1/{project}``: members have what is of the project, others by their rights.
 
-    What is of no project is found in each by those who may see all.
+    What is of no project is found in each by those who may do the same with all.
     """
 
     needed = {"PATCH": MARK}
     project: str
+    may_with_all: bool
+    """Whether this person has a right to what is asked for on the stacks of all projects."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.project = kwargs["project"]
         super().initial(request, *args, **kwargs)
-        needed = self.needed.get(request.method or "", VIEW)
-        if not request.user.has_perm(needed) and self.project not in self.projects:
+        self.may_with_all = request.user.has_perm(self.needed.get(request.method or "", VIEW))
+        if not self.may_with_all and self.project not in self.projects:
             raise PermissionDenied("You are not authorized to complete this action.")
 
     @cached_property
@@ -63,7 +65,7 @@ class OrchestrationView(MountedView):
     @property
     def own(self) -> Q:
         """The condition of what is found in this project."""
-        return Q(project_id__in=[self.project, *([""] if self.sees_all else [])])
+        return Q(project_id__in=[self.project, *([""] if self.may_with_all else [])])
 
     def stacks(self) -> QuerySet[Any]:
         return Stack.objects.present().filter(self.own).select_related("parent_resource__stack")

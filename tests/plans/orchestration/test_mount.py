@@ -170,6 +170,14 @@ def test_members_have_their_project_and_others_are_kept_out(reader: User, strang
     assert [one["stack_name"] for one in listed] == ["shop"]
 
 
+def test_who_may_only_see_all_marks_nothing_that_is_of_no_project(reader: User) -> None:
+    ProjectMember.objects.create(user=reader, project_id="sales")
+    web = make_resource(Stack.objects.create(name="common"), "web")
+    assert client(reader).get(path(web.stack)).status_code == 200
+    assert patch(client(reader), web.stack, "web").status_code == 404
+    assert state(web)[0] == "INIT_COMPLETE"
+
+
 def test_anybody_may_ask_for_the_versions_and_nobody_for_more(stack: Stack) -> None:
     assert APIClient().get("/orchestration/v1/").json()["versions"][0]["id"] == "v1.0"
     assert APIClient().get(path(stack)).status_code == 401
