@@ -57,11 +57,12 @@ def load_health(busy: frozenset[str] = frozenset()) -> HealthSnapshot:
     Args:
         busy: the UUIDs of what something is to be done to.
     """
-    stacks = list(Stack.objects.present().order_by("name", "pk"))
+    stacks = list(Stack.objects.present().defer("template").order_by("name", "pk"))
     parts = StackResource.objects.present().filter(status__in=FAILED) | StackResource.objects.present().filter(
         type__in=StackResource.NESTING
     )
-    return HealthSnapshot(Trees(stacks, list(parts.order_by("pk")), busy).read(), load_servers(busy), load_nodes(busy))
+    trees = Trees(stacks, list(parts.defer("properties").order_by("pk")), busy)
+    return HealthSnapshot(trees.read(), load_servers(busy), load_nodes(busy))
 
 
 def load_servers(busy: frozenset[str]) -> list[UnhealthyPart]:

@@ -106,7 +106,9 @@ def grow(root: Stack) -> Tree:
     stacks = Stack.objects.present().filter(root=root).values_list("pk", "uuid")
     nested = {str(uuid): key for key, uuid in stacks}
     parts: dict[int, list[StackResource]] = defaultdict(list)
-    resources = list(StackResource.objects.present().tree(root).select_related("stack").order_by("name", "pk"))
+    # Nothing here is told of templates, which each resource would bring along.
+    rows = StackResource.objects.present().tree(root).select_related("stack").defer("properties", "stack__template")
+    resources = list(rows.order_by("name", "pk"))
     for resource in resources:
         parts[resource.stack_id].append(resource)
     servers = find_servers(resources)

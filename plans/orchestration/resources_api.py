@@ -70,7 +70,9 @@ class ResourceItem(OrchestrationView):
 
 
 def with_stacks(resources: QuerySet[Any]) -> QuerySet[Any]:
-    return resources.select_related("stack__parent_resource__stack")
+    # Of a stack with many resources each of them would bring its template along.
+    large = ("stack__template", "stack__parent_resource__properties", "stack__parent_resource__stack__template")
+    return resources.select_related("stack__parent_resource__stack").defer("properties", *large)
 
 
 def keeps(resource: StackResource, query: Any) -> bool:

@@ -1,0 +1,30 @@
+"""Templates may be large: who reads many resources does not read one with each."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from cluster.health_snapshot import load_health
+from cluster.models import Stack, StackResource
+from cluster.stacks.trees import grow
+from plans.orchestration.resources_api import with_stacks
+from tests.builders import make_resource
+
+pytestmark = pytest.mark.django_db
+READERS: dict[str, Callable[[Stack], Any]] = {
+    "tree": grow,
+    "health": lambda stack: load_health(),
+    "orchestration": lambda stack: [one.stack.name for one in with_stacks(StackResource.objects.filter(stack=stack))],
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_template_is_read_with_resources(reader: str) -> None:
+    stack = Stack.objects.create(name="shop")
+    make_resource(stack, "web")
+    with CaptureQueriesContext(connection) as queries:
+        READERS[reader](stack)
+    assert not [query["sql"] for query in queries if '"template"' in query["sql"]]
