@@ -4,9 +4,11 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from cluster.models import Stack, StackResource
+from actions.types.stacks.abandoned import settle_abandoned
+from cluster.models import Lock, Stack, StackResource
 from cluster.stacks.schemas import STACK_NAME, STACK_NAMES
 from cluster.stacks.templates import checked_template
+from plans import marking
 from plans.operations import AT_ONCE, Asked, Operation, locked, plan_action, require_free
 from watcher_site.projects import PROJECT_LENGTH
 from watcher_site.refusals import Conflict, Invalid, NotFound
@@ -67,9 +69,13 @@ def hold(action_type: str, stack: Stack, asked: Asked) -> Stack:
     if standing.root_id is not None:
         root = Stack.objects.get(pk=standing.root_id)
         raise Conflict(f"Stack {stack.name} is within stack {root.name}: that is the one to change or delete.")
-    if not asked.plan_only:
+    if asked.plan_only:
+        # What is decided now of a stack that is being changed would fit it no more when that is done.
+        marking.require_free(Lock.objects.filter(stack=standing), standing)
+    else:
         resources = StackResource.objects.present().tree(standing)
         require_free(action_type, standing, resources.values_list("uuid", flat=True))
+    settle_abandoned(standing)
     return standing
 
 

@@ -12,9 +12,12 @@ from typing import Any
 from uuid import UUID
 
 from cluster.models import Server, Stack, StackResource, StackStatus
-from cluster.models.stacks import FAILED
+from cluster.models.stacks import FAILED, IN_PROGRESS
 
 ILL = frozenset({Server.State.ERROR, Server.State.PENDING, Server.State.BUILDING})
+
+# Who decides has the lock: nobody came to an end with what still reads as at work.
+NOT_WELL = (*FAILED, *IN_PROGRESS)
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class StandingResource:
 
     @property
     def is_failed(self) -> bool:
-        return self.status in FAILED
+        return self.status in NOT_WELL
 
     @property
     def is_marked(self) -> bool:
@@ -85,7 +88,7 @@ class StandingStack:
 
     @property
     def is_failed(self) -> bool:
-        return self.status in FAILED
+        return self.status in NOT_WELL
 
     @property
     def is_marked(self) -> bool:

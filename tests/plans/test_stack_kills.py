@@ -86,3 +86,15 @@ def test_a_stack_is_deleted_with_all_that_it_has(monkeypatch: pytest.MonkeyPatch
     number = kills(monkeypatch, lambda: proposed("delete_stack", create(name(), web=within(one=server()))))
     assert made_and_left() == (number, 0)
     assert not Stack.objects.present().exists()
+
+
+def test_what_failed_is_told_whoever_ends_it(monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]) -> None:
+    make_flavor("huge", vcpus=10_000)
+    wanted = template(web=server("huge"))
+
+    def make() -> ActionPlan:
+        return proposed("create_stack", Stack.objects.create(name=name(), template=wanted))
+
+    plans = list(kill_at_every_statement(monkeypatch, make, 3))
+    assert {plan.state for plan in plans} == {"FAILED"}
+    assert set(Stack.objects.values_list("status", flat=True)) == {"CREATE_FAILED"}

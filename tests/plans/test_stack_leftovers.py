@@ -4,12 +4,19 @@ from typing import Any
 
 import pytest
 
+from actions.locking import take_lock
+from actions.models import Action
+from actions.types.stacks.replace_resource import ReplaceResource
 from cluster.drivers.base import OperationFailed
 from cluster.drivers.embedded import EmbeddedCloud
 from cluster.models import Server, Stack
 from plans.continuing import continue_plan
-from tests.builders import make_flavor, make_node
+from plans.models import ActionPlan
+from plans.operations import Asked
+from plans.stack_operations import update_stack
+from tests.builders import make_flavor, make_node, make_plan
 from tests.plans.stacks import (
+    again,
     create,
     group,
     inside,
@@ -23,6 +30,7 @@ from tests.plans.stacks import (
     template,
 )
 from tests.plans.test_planned_stacks import start
+from watcher_site.refusals import Conflict
 
 pytestmark = pytest.mark.django_db
 
@@ -107,3 +115,27 @@ def test_a_plan_knows_no_group_that_was_replaced_after_it_was_made() -> None:
     assert run("replace_resource", part(stack, "web")).state == "SUCCEEDED"
     assert "The stack was changed since this plan was made" in start(plan).status_message
     assert len(servers()) == len(names(inside(part(stack, "web")))) == 2
+
+
+@pytest.mark.parametrize("kind", ["update_stack", "replace_resource"])
+def test_a_mark_outlives_an_action_that_was_given_up(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    stack = create(web=server())
+    web = part(stack, "web")
+    mark(web)
+    with monkeypatch.context() as patched:
+        patched.setattr(ReplaceResource, "act", refuse)
+        patched.setattr(ReplaceResource, "fail", lambda self, reason: None)
+        assert run(kind, stack if kind == "update_stack" else web).state == "FAILED"
+    assert again(web).status == "UPDATE_IN_PROGRESS"
+    plan = ActionPlan.objects.get(uuid=update_stack(stack, asked=Asked(plan_only=True)).action_plan)
+    assert (again(web).status, again(web).status_reason[:20]) == ("CHECK_FAILED", "It was not replaced:")
+    assert start(plan).state == "SUCCEEDED"
+    assert (again(web).status, again(web).generation) == ("UPDATE_COMPLETE", 1)
+
+
+def test_no_plan_is_made_of_a_stack_that_is_being_changed() -> None:
+    stack = create(web=server())
+    holder = Action.objects.create(action_plan=make_plan(), action_type="update_stack")
+    take_lock(stack, str(holder.uuid))
+    with pytest.raises(Conflict, match=r"Stack shop already has an action \(UPDATE\) in progress\."):
+        update_stack(stack, asked=Asked(plan_only=True))

@@ -1,5 +1,7 @@
 """Have something new take the place of what there is for a resource of a stack."""
 
+from django.db import transaction
+
 from actions.types.base import ActionFailed, ActionSkipException, Outcome
 from actions.types.clusters.nodes import schema_of
 from actions.types.stacks import alone
@@ -93,6 +95,7 @@ class ReplaceResource(ResourceAction):
             delete_made(resource, self.change.generation)
             self.context.save_data({**self.context.data, CLEARED: True})
 
+    @transaction.atomic
     def fail(self, reason: str) -> None:
         """Have a resource that was marked be so still, where nothing new took the place of what it is about."""
         resource = self.find()

@@ -116,6 +116,9 @@ class ResourceAction(Stepping, ABC):
         resource = self.find()
         if resource is None:
             return DONE
+        if resource.is_failed:
+            # Who wrote that died before the action had ended.
+            raise ActionFailed(resource.status_reason)
         try:
             return self.act(resource)
         except CloudBusy:

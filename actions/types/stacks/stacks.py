@@ -15,6 +15,7 @@ from actions.locking import take_locks
 from actions.proposals import ProposedAction
 from actions.types.base import ActionFailed, ActionSkipException, Answer, Outcome, Recovery
 from actions.types.clusters.nodes import schema_of
+from actions.types.stacks.abandoned import settle_abandoned
 from actions.types.stacks.settling import end_well, fail_under_way, require_no_new_marks
 from actions.types.stacks.stepping import Stepping, propose_all
 from cluster.models import Stack
@@ -96,6 +97,8 @@ class StackAction(Stepping, ABC):
     def execute(self) -> Outcome:
         if in_the_way := take_locks(self.context.action_uuid, [(self.stack(), True)]):
             return Outcome(Answer.RETRY, in_the_way)
+        if not self.context.data.get(BEGUN):
+            settle_abandoned(self.stack())
         decision = self.decision(self.stack())  # Before the lock it was somebody else's to change.
         if not self.context.data.get(BEGUN):
             self.begin(decision)
