@@ -180,3 +180,9 @@ def test_a_decision_is_the_same_when_it_was_kept_as_json() -> None:
     found = standing_group("web", group(2), standing_server("a"), status="CHECK_FAILED")
     decision = decide(stack(found), template(web=group(2), more=within(one=group(1), two=server(depends_on=["one"]))))
     assert Decision.read(decision.as_data()) == decision
+
+
+def test_what_was_in_the_place_of_a_server_and_is_left_goes_with_an_update() -> None:
+    stray = StandingStack("stack-old", "shop-web-old", resources=[standing_server("member")])
+    [change] = decide(stack(standing_server("web", strays=[stray])), template(web=server())).changes
+    assert (change.kind, told(change.clearing)) == ("update", [("delete", "member")])
