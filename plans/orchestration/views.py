@@ -38,19 +38,21 @@ class OrchestrationView(MountedView):
 
     needed = {"PATCH": MARK}
     project: str
-    may_with_all: bool
-    """Whether this person has a right to what is asked for on the stacks of all projects."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.project = kwargs["project"]
         super().initial(request, *args, **kwargs)
-        self.may_with_all = request.user.has_perm(self.needed.get(request.method or "", VIEW))
         if not self.may_with_all and self.project not in self.projects:
             raise PermissionDenied("You are not authorized to complete this action.")
 
     @cached_property
     def projects(self) -> frozenset[str]:
         return projects_of(self.request.user)
+
+    @property
+    def may_with_all(self) -> bool:
+        """Whether this person may do what is asked for with the stacks of all projects."""
+        return bool(self.request.user.has_perm(self.needed.get(self.request.method or "", VIEW)))
 
     @property
     def sees_all(self) -> bool:

@@ -170,6 +170,10 @@ def test_members_have_their_project_and_others_are_kept_out(reader: User, strang
     assert [one["stack_name"] for one in listed] == ["shop"]
 
 
+def test_who_is_not_logged_in_marks_nothing(web: StackResource) -> None:
+    assert patch(APIClient(), web.stack, "web").status_code == 401
+
+
 def test_who_may_only_see_all_marks_nothing_that_is_of_no_project(reader: User) -> None:
     ProjectMember.objects.create(user=reader, project_id="sales")
     web = make_resource(Stack.objects.create(name="common"), "web")
