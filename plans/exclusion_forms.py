@@ -89,7 +89,7 @@ class ExclusionForm(WindowFields):
         if "action_types" in changed:
             wanted["action_types"] = cleaned["action_types"]
         if changed & KINDS.keys():
-            wanted["targets"] = {kind: lines(cleaned[kind]) for kind in KINDS}
+            wanted["targets"] = {kind: named for kind in KINDS if (named := lines(cleaned[kind]))}
         if changed & {"zone", "opens", "closes", "weekdays", "first_day", "last_day"}:
             wanted |= {"zone": cleaned["zone"], "window": self.window_of(cleaned)}
         # Another zone makes another moment of the same time.

@@ -1,8 +1,10 @@
 """What people write of a rule, checked: the same for the API, the console and the commands."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from actions.exclusions.kinds import KINDS, identify
 from actions.exclusions.models import NAME_LENGTH, TEXT_LENGTH, Exclusion
@@ -13,6 +15,7 @@ from watcher_site.wall_clock import read_moment, read_window, read_zone, written
 
 MOST_NAMED = 1000
 """How many things of a kind one rule may name."""
+NO_NAMES = ("detail", "try")
 
 
 def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> None:
@@ -24,6 +27,8 @@ def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: da
     for name, length in (("name", NAME_LENGTH), ("owner", TEXT_LENGTH), ("reason", TEXT_LENGTH)):
         if name in attributes:
             setattr(exclusion, name, read_line(name, attributes[name], length, least=int(name != "reason")))
+    if "name" in attributes:
+        require_address(exclusion.name)
     if "action_types" in attributes:
         exclusion.action_types = read_action_types(attributes["action_types"])
     if "targets" in attributes:
@@ -42,6 +47,15 @@ def read_line(name: str, text: Any, longest: int, least: int) -> str:
     if not least <= len(line) <= longest:
         raise Invalid(f"{name}: must have {least} to {longest} characters.")
     return line
+
+
+def require_address(name: str) -> None:
+    """Refuse a name that the rule could not be got by: it would be taken for something else in a path."""
+    if "/" in name or name.endswith(".json") or name.lower() in NO_NAMES:
+        raise Invalid(f"name: must not hold a slash, end in .json, or be one of {', '.join(NO_NAMES)}.")
+    with suppress(ValueError):
+        UUID(name)
+        raise Invalid("name: must not be a UUID.")
 
 
 def read_action_types(names: Any) -> list[str]:
@@ -68,6 +82,8 @@ def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list
             raise Invalid(f"targets: there is no kind {kind}; there are {', '.join(KINDS)}.")
         if not isinstance(names or [], list) or len(names or []) > MOST_NAMED:
             raise Invalid(f"targets.{kind}: must be a list of at most {MOST_NAMED} texts, each {KINDS[kind][1]}.")
+        if names == []:
+            raise Invalid(f"targets.{kind}: must not be empty; left out, the rule is not about any of that kind.")
         before = known.get(kind, [])
         found[kind] = sorted({name if name in before else identify(kind, name) for name in names or []})
     return {kind: names for kind, names in found.items() if names}

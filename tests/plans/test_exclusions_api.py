@@ -64,6 +64,9 @@ def test_what_is_left_out_means_all_always_and_the_persons_own(api: Caller) -> N
     [
         ("name", "", "name"),
         ("name", "x" * 101, "name"),
+        ("name", "try", "name: must not hold a slash"),
+        ("name", "a/b", "name: must not hold a slash"),
+        ("name", "8b3a1d69-0000-4000-8000-000000000000", "name: must not be a UUID"),
         ("reason", "x" * 256, "reason"),
         ("reason", 5000 * ["x"], "reason"),
         ("action_types", ["fly"], "action_types: there is no action type fly; there are "),
@@ -76,6 +79,7 @@ def test_what_is_left_out_means_all_always_and_the_persons_own(api: Caller) -> N
         ("targets", {"projects": ["x\0"]}, "projects"),
         ("targets", {"planets": ["x"]}, "planets"),
         ("targets", {"servers": "db"}, "servers"),
+        ("targets", {"servers": []}, "targets.servers: must not be empty"),
         ("window", {"opens": "08:00"}, "window.closes: missing."),
         ("window", {"opens": "08:00", "closes": "08:00"}, "window.closes: must differ from opens."),
         ("window", {"opens": "25:00", "closes": "08:00"}, "window.opens: must be a time such as 22:00"),
