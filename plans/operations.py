@@ -132,11 +132,11 @@ def plan_node_action(action_type: str, node: Node, asked: Asked, **inputs: Any) 
 
 def plan_cluster_action(action_type: str, cluster: Cluster, asked: Asked, **inputs: Any) -> Operation:
     """Write the plan of one action on a cluster, as `plan_action`."""
-    return plan_action(action_type, cluster, asked, timeout=cluster.timeout or None, **inputs)
+    return plan_action(action_type, cluster, asked, seconds_allowed=cluster.timeout or None, **inputs)
 
 
 def plan_action(
-    action_type: str, thing: Target, asked: Asked, *, timeout: int | None = None, deed: str = "", **inputs: Any
+    action_type: str, thing: Target, asked: Asked, *, seconds_allowed: int | None = None, deed: str = "", **inputs: Any
 ) -> Operation:
     """Write the plan of one action that derives others, and start it unless it is to be looked at.
 
@@ -144,6 +144,7 @@ def plan_action(
     made when the action is executed; asked for it now is what would refuse it.
 
     Args:
+        seconds_allowed: for the action; without it, what the site allows.
         deed: what history calls it, where that does not follow from the type.
 
     Raises:
@@ -153,7 +154,7 @@ def plan_action(
     parameters = parameters_of(action_type, thing, inputs)
     context = ActionContext(str(uuid4()))
     derived = decide(installed(action_type)(parameters, context))
-    uuid = UUID(context.action_uuid)
+    uuid, timeout = UUID(context.action_uuid), seconds_allowed
     if not asked.plan_only:
         return written(ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout), [], thing, asked, deed)
     action = ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout, data=context.data)

@@ -38,7 +38,7 @@ def test_a_rule_is_made_with_all_that_it_says(api: Caller) -> None:
         "reason": "licence is bound to the host",
         "owner": "databases",
         "action_types": ["resize", "migrate", "migrate"],
-        "targets": {"servers": ["db"], "aggregates": ["gpu"], "projects": []},
+        "targets": {"servers": ["db"], "aggregates": ["gpu"]},
         "window": {**OFFICE_HOURS, "weekdays": ["monday", "friday"]},
         "zone": "Europe/Berlin",
         "expires_at": "2999-01-01T13:00:00",

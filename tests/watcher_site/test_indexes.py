@@ -168,7 +168,7 @@ def test_servers_that_are_asked_for_by_what_they_are_are_found_by_an_index(colum
 
 @pytest.mark.parametrize("column", ["name", "status", "project_id"])
 def test_stacks_that_are_asked_for_by_what_they_are_are_found_by_an_index(column: str) -> None:
-    plan = explain(Stack.objects.roots().order_by().filter(**{column: "x"}))
+    plan = explain(Stack.objects.order_by().filter(**{column: "x"}))
     assert re.search(rf"Index Cond: .*\b{column}\b", plan), plan
 
 
