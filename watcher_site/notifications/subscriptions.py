@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -64,12 +65,14 @@ def change_subscription(subscription: Subscription, changes: Mapping[str, Any]) 
         NotFound: it was deleted meanwhile.
     """
     standing = lock(subscription)
-    before = shown(standing)
+    before, url = shown(standing), standing.url
     for name, value in changes.items():
         setattr(standing, name, CHECKS[name](value))
     standing.failures, standing.due_time = 0, None
     save(standing, [*changes, "failures", "due_time"])
     details = differences(before, shown(standing))
+    if standing.url != url:
+        details.setdefault("url", "changed")
     if "secret" in changes:
         details["secret"] = "changed"  # noqa: S105 (that it was changed, and not what it is)
     record("subscription.update", standing, details=details)
@@ -108,7 +111,14 @@ def save(subscription: Subscription, fields: list[str] | None = None) -> None:
 
 
 def shown(subscription: Subscription) -> dict[str, Any]:
-    return {name: getattr(subscription, name) for name in CHANGEABLE}
+    """Return what history tells of a subscription: of its address the host alone, as the rest often holds a token."""
+    known = {name: getattr(subscription, name) for name in CHANGEABLE}
+    return {**known, "url": origin_of(subscription.url)}
+
+
+def origin_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def checked_name(name: Any) -> str:

@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from tests.api import Caller, fault
 from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
-from watcher_site.models import Delivery, Notification, Subscription
+from watcher_site.models import Delivery, HistoryEntry, Notification, Subscription
 from watcher_site.notifications.listeners import listeners
 from watcher_site.notifications.webhooks import unseal_secret
 
@@ -40,6 +40,14 @@ def test_a_subscription_tells_its_secret_when_it_is_made_and_never_again(api: Ca
     assert "secret" not in shown
     assert listeners.want("action.execution.error", "ERROR")
     assert not listeners.want("action.update", "INFO")
+
+
+def test_history_tells_the_host_of_an_address_alone_as_the_rest_may_hold_a_token(api: Caller) -> None:
+    made = api.post("/subscriptions", {**NEW, "url": "http://192.0.2.7/hook/T0KEN?key=T0KEN"}).json()
+    api.patch(f"/subscriptions/{made['uuid']}", replace("/url", "http://192.0.2.7/hook/0THER"))
+    created, changed = HistoryEntry.objects.filter(object_uuid=made["uuid"]).order_by("pk")
+    assert created.details["url"] == "http://192.0.2.7"
+    assert changed.details == {"url": "changed"}
 
 
 def test_a_subscription_is_changed_and_deleted_with_what_waits_for_it(api: Caller) -> None:
