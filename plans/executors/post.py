@@ -6,7 +6,8 @@ Neither ever has the applier wait. While the broker is away both try again, and 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from queue import Empty, SimpleQueue
+from queue import Empty
+from queue import Queue as Letters
 from threading import Event, Thread
 from typing import Any
 
@@ -78,7 +79,8 @@ class Outbox(PostThread):
 
     def __init__(self, lost: Event, send: Callable[[Any, Any], None]) -> None:
         super().__init__("outbox", lost)
-        self.letters: SimpleQueue[Any] = SimpleQueue()
+        # No SimpleQueue: a signal that interrupts its `get` may have it wait for ever (CPython).
+        self.letters: Letters[Any] = Letters()
         self.send = send
         self.unsent: Any = None
 
@@ -114,7 +116,7 @@ class Inbox(PostThread):
 
     def __init__(self, name: str, lost: Event) -> None:
         super().__init__("inbox", lost)
-        self.replies: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self.replies: Letters[dict[str, Any]] = Letters()
         self.queue = Queue(name, Exchange(""), routing_key=name, durable=False, auto_delete=True, expires=UNREAD)
 
     def attend(self, connection: Connection) -> None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue, SimpleQueue
 from threading import Event, Lock, Thread
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -23,7 +23,8 @@ class ThreadExecutor:
     def __init__(self, workers: int) -> None:
         self.wanted = workers
         self.jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self.reports: SimpleQueue[Report] = SimpleQueue()
+        # No SimpleQueue: a signal that interrupts its `get` may have it wait for ever (CPython).
+        self.reports: Queue[Report] = Queue()
         self.leaving = Event()
         self.lock = Lock()
         self.workers: list[WorkerThread] = []
