@@ -29,7 +29,8 @@ def settings_variables() -> set[str]:
     """Return the environment variables that the settings read: the names given to the functions read and read_…"""
     calls = [
         node
-        for node in ast.walk(ast.parse((ROOT / "watcher_site" / "settings.py").read_text()))
+        for file in ("settings.py", "plugin_settings.py")
+        for node in ast.walk(ast.parse((ROOT / "watcher_site" / file).read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("read")
     ]
     return {next(a.value for a in call.args if isinstance(a, ast.Constant)) for call in calls}

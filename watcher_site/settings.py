@@ -1,4 +1,4 @@
-"""All settings of Watcher Site, read from the environment here and nowhere else.
+"""All settings of Watcher Site, read from the environment here and in `plugin_settings`, and nowhere else.
 
 `docs/configuration.md` lists every variable. The defaults are safe: without ``DEBUG`` the site refuses to start
 without a ``SECRET_KEY`` of its own, and answers to no other host name than this machine's own.
@@ -26,13 +26,20 @@ from watcher_site.environment import (
     read_database,
     read_list,
     read_number,
-    read_numbers,
     read_path,
     read_queue,
     read_queues,
     read_switch,
     read_whole,
     refuse,
+)
+from watcher_site.plugin_settings import (  # noqa: F401 (Django reads them here)
+    ACTION_TYPES,
+    PLANNER_PARALLELIZATION,
+    PLANNER_WEIGHTS,
+    POLICY_TYPES,
+    SCORING_ENGINES,
+    STRATEGIES,
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -277,191 +284,9 @@ ROLLBACK = read_switch("WATCHER_ROLLBACK", False)
 ACTION_PLAN_EXPIRY = timedelta(hours=read_number("WATCHER_ACTION_PLAN_EXPIRY", 24, least=0, most=24 * 36525))
 # How long history is kept until it is purged; 0 means for ever.
 HISTORY_AGE = timedelta(days=read_number("WATCHER_HISTORY_DAYS", 365, least=0, most=36525))
-# The weight planner: heavier action types come first, and so many actions of one type run at once.
-PLANNER_WEIGHTS = read_numbers(
-    "WATCHER_PLANNER_WEIGHTS",
-    {
-        "CLUSTER_CREATE": 72,
-        "CLUSTER_SCALE_OUT": 71,
-        "nop": 70,
-        "CLUSTER_DEL_NODES": 68,
-        "CLUSTER_SCALE_IN": 67,
-        "CLUSTER_RESIZE": 66,
-        "CLUSTER_ADD_NODES": 65,
-        "CLUSTER_DELETE": 64,
-        "NODE_LEAVE": 63,
-        "NODE_JOIN": 62,
-        "volume_migrate": 60,
-        "change_nova_service_state": 50,
-        "sleep": 40,
-        "stop": 35,
-        "delete_server": 33,
-        "migrate": 30,
-        "resize": 20,
-        "turn_host_to_acpi_s3_state": 10,
-        "change_node_power_state": 9,
-        "NODE_DELETE": 8,
-        "NODE_CREATE": 7,
-        "NODE_CHECK": 6,
-        "build": 4,
-        "rebuild": 3,
-        "reset_state": 2,
-        "NODE_RECOVER": 5,
-        "CLUSTER_CHECK": 79,
-        "CLUSTER_RECOVER": 78,
-        "CLUSTER_UPDATE": 77,
-        "CLUSTER_ATTACH_POLICY": 76,
-        "CLUSTER_UPDATE_POLICY": 75,
-        "CLUSTER_DETACH_POLICY": 74,
-        "NODE_UPDATE": 73,
-        "create_stack": 86,
-        "update_stack": 85,
-        "delete_stack": 84,
-        "create_resource": 83,
-        "update_resource": 82,
-        "replace_resource": 81,
-        "delete_resource": 80,
-    },
-)
-if len(set(PLANNER_WEIGHTS.values())) < len(PLANNER_WEIGHTS):
-    refuse("WATCHER_PLANNER_WEIGHTS", "two action types must not share a weight.")
-PLANNER_PARALLELIZATION = read_numbers(
-    "WATCHER_PLANNER_PARALLELIZATION",
-    {
-        "nop": 1,
-        "volume_migrate": 2,
-        "change_nova_service_state": 1,
-        "sleep": 1,
-        "stop": 2,
-        "delete_server": 2,
-        "migrate": 2,
-        "resize": 2,
-        "turn_host_to_acpi_s3_state": 2,
-        "change_node_power_state": 2,
-        "CLUSTER_CREATE": 2,
-        "CLUSTER_SCALE_OUT": 2,
-        "CLUSTER_DEL_NODES": 2,
-        "CLUSTER_SCALE_IN": 2,
-        "CLUSTER_RESIZE": 2,
-        "CLUSTER_ADD_NODES": 2,
-        "CLUSTER_DELETE": 2,
-        "NODE_LEAVE": 2,
-        "NODE_JOIN": 2,
-        "NODE_DELETE": 2,
-        "NODE_CREATE": 2,
-        "NODE_CHECK": 2,
-        "build": 2,
-        "rebuild": 2,
-        "reset_state": 2,
-        "NODE_RECOVER": 2,
-        "CLUSTER_CHECK": 2,
-        "CLUSTER_RECOVER": 2,
-        "CLUSTER_UPDATE": 2,
-        "CLUSTER_ATTACH_POLICY": 2,
-        "CLUSTER_UPDATE_POLICY": 2,
-        "CLUSTER_DETACH_POLICY": 2,
-        "NODE_UPDATE": 2,
-        "create_stack": 2,
-        "update_stack": 2,
-        "delete_stack": 2,
-        "create_resource": 2,
-        "update_resource": 2,
-        "replace_resource": 2,
-        "delete_resource": 2,
-    },
-)
 
-# Plug-ins: a third party adds a dotted path
+# Where metrics come from, and which cloud it is
 
-ACTION_TYPES = read_list(
-    "WATCHER_ACTION_TYPES",
-    [
-        "actions.types.nop.Nop",
-        "actions.types.sleep.Sleep",
-        "actions.types.migrate.Migrate",
-        "actions.types.stop.Stop",
-        "actions.types.resize.Resize",
-        "actions.types.change_nova_service_state.ChangeNovaServiceState",
-        "actions.types.change_node_power_state.ChangeNodePowerState",
-        "actions.types.volume_migrate.VolumeMigrate",
-        "actions.types.servers.build.Build",
-        "actions.types.servers.rebuild.Rebuild",
-        "actions.types.servers.reset_state.ResetState",
-        "actions.types.servers.delete_server.DeleteServer",
-        "actions.types.clusters.node_create.NodeCreate",
-        "actions.types.clusters.node_delete.NodeDelete",
-        "actions.types.clusters.node_check.NodeCheck",
-        "actions.types.clusters.node_recover.NodeRecover",
-        "actions.types.clusters.node_update.NodeUpdate",
-        "actions.types.clusters.cluster_create.ClusterCreate",
-        "actions.types.clusters.cluster_scale_out.ClusterScaleOut",
-        "actions.types.clusters.cluster_check.ClusterCheck",
-        "actions.types.clusters.cluster_recover.ClusterRecover",
-        "actions.types.clusters.node_join.NodeJoin",
-        "actions.types.clusters.node_leave.NodeLeave",
-        "actions.types.clusters.cluster_scale_in.ClusterScaleIn",
-        "actions.types.clusters.cluster_resize.ClusterResize",
-        "actions.types.clusters.cluster_add_nodes.ClusterAddNodes",
-        "actions.types.clusters.cluster_del_nodes.ClusterDelNodes",
-        "actions.types.clusters.cluster_delete.ClusterDelete",
-        "actions.types.clusters.cluster_update.ClusterUpdate",
-        "actions.types.clusters.cluster_attach_policy.ClusterAttachPolicy",
-        "actions.types.clusters.cluster_detach_policy.ClusterDetachPolicy",
-        "actions.types.clusters.cluster_update_policy.ClusterUpdatePolicy",
-        "actions.types.stacks.create_stack.CreateStack",
-        "actions.types.stacks.update_stack.UpdateStack",
-        "actions.types.stacks.delete_stack.DeleteStack",
-        "actions.types.stacks.create_resource.CreateResource",
-        "actions.types.stacks.update_resource.UpdateResource",
-        "actions.types.stacks.replace_resource.ReplaceResource",
-        "actions.types.stacks.delete_resource.DeleteResource",
-    ],
-)
-POLICY_TYPES = read_list(
-    "WATCHER_POLICY_TYPES",
-    [
-        "cluster.policies.scaling.Scaling",
-        "cluster.policies.batch.Batch",
-        "cluster.policies.zone_placement.ZonePlacement",
-        "cluster.policies.affinity.Affinity",
-        "cluster.policies.deletion.Deletion",
-        "cluster.policies.load_balancing.LoadBalancing",
-        "cluster.policies.health.Health",
-    ],
-)
-STRATEGIES = read_list(
-    "WATCHER_STRATEGIES",
-    [
-        "audits.strategies.dummy.Dummy",
-        "audits.strategies.actuator.Actuator",
-        "audits.strategies.host_maintenance.HostMaintenance",
-        "audits.strategies.dummy_with_resize.DummyWithResize",
-        "audits.strategies.dummy_with_scorer.DummyWithScorer",
-        "audits.strategies.basic.BasicConsolidation",
-        "audits.strategies.vm_workload_consolidation.VMWorkloadConsolidation",
-        "audits.strategies.node_resource_consolidation.NodeResourceConsolidation",
-        "audits.strategies.workload_balance.WorkloadBalance",
-        "audits.strategies.workload_stabilization.WorkloadStabilization",
-        "audits.strategies.noisy_neighbor.NoisyNeighbor",
-        "audits.strategies.saving_energy.SavingEnergy",
-        "audits.strategies.zone_migration.ZoneMigration",
-        "audits.strategies.storage_capacity_balance.StorageCapacityBalance",
-        "audits.strategies.outlet_temperature.OutletTemperature",
-        "audits.strategies.uniform_airflow.UniformAirflow",
-        "audits.strategies.cluster_recovery.ClusterRecovery",
-        "audits.strategies.make_room.MakeRoom",
-        "audits.strategies.replace_unhealthy.ReplaceUnhealthy",
-    ],
-)
-SCORING_ENGINES = read_list(
-    "WATCHER_SCORING_ENGINES",
-    [
-        "audits.scoring.workload.DummyScorer",
-        "audits.scoring.aggregates.DummyMinScorer",
-        "audits.scoring.aggregates.DummyMaxScorer",
-        "audits.scoring.aggregates.DummyAvgScorer",
-    ],
-)
 DATASOURCE = read(env.str, "WATCHER_DATASOURCE", "cluster.datasources.stored.StoredSamples")
 # How often a data source that does not answer is asked, and how long each answer and each pause may take, in seconds.
 DATASOURCE_ATTEMPTS = read_whole("WATCHER_DATASOURCE_ATTEMPTS", 10, least=1, most=100)
