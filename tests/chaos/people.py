@@ -48,7 +48,8 @@ class People:
 
     def resume_all(self) -> None:
         """Have everything go on that somebody had wait."""
-        for plan in ActionPlan.objects.running().exclude(suspended_by=None):
+        # One may have been suspended before an applier took it: none would take it after that.
+        for plan in ActionPlan.objects.filter(state__in=ActionPlan.SUSPENDABLE).exclude(suspended_by=None):
             self.attempt(lambda one: signal_plan(one, Signal.RESUME, "bob"), plan)
         for action in Action.objects.filter(state="SUSPENDED"):
             self.attempt(lambda _, one=action: signal_action(one.uuid, Signal.RESUME, "bob"), action.action_plan)
