@@ -148,6 +148,30 @@ class ChangeExclusion(ByUUID, ExclusionEditing):
         return change_exclusion(standing, attributes, self.person)
 
 
+class EnableExclusion(Verb):
+    model = Exclusion
+    deed = "exclusion.update"
+    permission_required = "actions.change_exclusion"
+    verb = "enable the exclusion"
+    question = "Enable this exclusion?"
+    consequence = "What it excludes is skipped from now on."
+    enabled = True
+
+    def perform(self, record: Exclusion) -> str:
+        changed = change_exclusion(record, {"enabled": self.enabled}, self.request.user.get_username())
+        return f"Exclusion {changed} is {'enabled' if changed.enabled else 'disabled'}."
+
+    def where_to(self, record: Exclusion, done: bool) -> str:
+        return reverse("exclusions:detail", args=[record.uuid])
+
+
+class DisableExclusion(EnableExclusion):
+    verb = "disable the exclusion"
+    question = "Disable this exclusion?"
+    consequence = "It excludes nothing until somebody enables it again. What it skipped stays skipped."
+    enabled = False
+
+
 class DeleteExclusion(Verb):
     model = Exclusion
     permission_required = "actions.delete_exclusion"

@@ -8,10 +8,13 @@ from actions.exclusions.words import force_in_words, what_in_words
 from watcher_site.columns import TABLE_ATTRIBUTES, DueColumn, MessageColumn, TimeColumn
 from watcher_site.wall_clock import in_words
 
+SWITCH = [("True", "enabled"), ("False", "disabled")]
+
 
 class ExclusionFilters(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
     owner = django_filters.CharFilter(label="Owner", lookup_expr="icontains")
+    enabled = django_filters.ChoiceFilter(label="Enabled", choices=SWITCH, empty_label="any")
 
     class Meta:
         model = Exclusion

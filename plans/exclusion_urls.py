@@ -1,6 +1,14 @@
 from django.urls import path
 
-from plans.exclusion_pages import ChangeExclusion, DeleteExclusion, ExclusionList, ExclusionPage, NewExclusion
+from plans.exclusion_pages import (
+    ChangeExclusion,
+    DeleteExclusion,
+    DisableExclusion,
+    EnableExclusion,
+    ExclusionList,
+    ExclusionPage,
+    NewExclusion,
+)
 
 app_name = "exclusions"
 urlpatterns = [
@@ -8,5 +16,7 @@ urlpatterns = [
     path("new/", NewExclusion.as_view(), name="new"),
     path("<uuid:uuid>/", ExclusionPage.as_view(), name="detail"),
     path("<uuid:uuid>/change/", ChangeExclusion.as_view(), name="change"),
+    path("<uuid:uuid>/enable/", EnableExclusion.as_view(), name="enable"),
+    path("<uuid:uuid>/disable/", DisableExclusion.as_view(), name="disable"),
     path("<uuid:uuid>/delete/", DeleteExclusion.as_view(), name="delete"),
 ]

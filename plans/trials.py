@@ -63,6 +63,8 @@ def lines_of(trial: Trial) -> str:
 
 
 def in_force(trial: Trial) -> str:
+    if not trial.rule.enabled:
+        return "The exclusion is disabled."
     if trial.is_in_force:
         return "The exclusion is in force now."
     begins = trial.in_force_from

@@ -12,6 +12,9 @@ from actions.exclusions.serializers import EXCLUSIONS, ExclusionSerializer, NewE
 from watcher_site.api.bodies import read_body
 from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.views import NamedLookup, ResourceView
+from watcher_site.refusals import Invalid
+
+SWITCH = {"true": True, "false": False}
 
 
 class ExclusionView(NamedLookup, ResourceView):
@@ -21,12 +24,13 @@ class ExclusionView(NamedLookup, ResourceView):
     title = "Exclusion"
     policy = "exclusion"
     identifiers = ("uuid", "name")
-    filters = ["name", "owner"]
+    filters = ["name", "owner", "enabled"]
     sort_keys = {
         "uuid": "uuid",
         "name": "name",
         "owner": "owner",
         "expires_at": "expires_at",
+        "enabled": "enabled",
         "created_at": "created_at",
         "updated_at": "updated_at",
     }
@@ -39,6 +43,11 @@ class ExclusionView(NamedLookup, ResourceView):
     def filter_owner(self, queryset: QuerySet[Exclusion], value: str) -> QuerySet[Exclusion]:
         return queryset.filter(owner__iexact=value)
 
+    def filter_enabled(self, queryset: QuerySet[Exclusion], value: str) -> QuerySet[Exclusion]:
+        if value.lower() not in SWITCH:
+            raise Invalid(f"enabled: must be true or false, not {value}.")
+        return queryset.filter(enabled=SWITCH[value.lower()])
+
     def create(self, request: Request) -> Response:
         """Make a rule: from now on, actions that it matches are not begun."""
         attributes = read_body(request, NewExclusionSerializer, ExclusionSerializer._declared_fields)
@@ -46,7 +55,7 @@ class ExclusionView(NamedLookup, ResourceView):
 
     def partial_update(self, request: Request, identifier: str) -> Response:
         """Change what a rule says: that holds for all that has not begun yet."""
-        patch = read_patch(request.data, internal=("/is_in_force",), mandatory=("/name",))
+        patch = read_patch(request.data, internal=("/is_in_force",), mandatory=("/name", "/enabled"))
         exclusion = self.get_object(request, identifier)
         before = described(exclusion)
         after = apply_patch(before, patch)

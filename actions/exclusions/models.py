@@ -21,8 +21,8 @@ class ExclusionQuerySet(RecordQuerySet):
         found: Self = find_named(self, identifier)
         return found
 
-    def unexpired(self, moment: Any) -> Self:
-        return self.present().filter(Q(expires_at=None) | Q(expires_at__gt=moment))
+    def enabled(self) -> Self:
+        return self.present().filter(enabled=True)
 
 
 class Exclusion(Record):
@@ -30,7 +30,7 @@ class Exclusion(Record):
 
     An action is excluded that is of one of the ``action_types``, if any are named, and that touches one of the things
     of each kind in ``targets`` (`actions.exclusions.kinds`). Without a ``window`` that is always so, until
-    ``expires_at``.
+    ``expires_at``, and while it is ``enabled``.
     """
 
     name = models.CharField(max_length=NAME_LENGTH)
@@ -41,6 +41,7 @@ class Exclusion(Record):
     window = models.JSONField(null=True, help_text="the hours in which it is in force")
     zone = models.CharField(max_length=64, default="UTC", help_text="of the window")
     expires_at = models.DateTimeField(null=True)
+    enabled = models.BooleanField(default=True)
 
     objects = ExclusionQuerySet.as_manager()
 
@@ -51,6 +52,7 @@ class Exclusion(Record):
             models.Index("owner", "id", name="exclusion_owner"),
             models.Index(Upper("owner"), "id", name="exclusion_any_case_owner"),
             models.Index(NullsFirst("expires_at"), "id", name="exclusion_expires_at"),
+            models.Index("enabled", "id", name="exclusion_enabled"),
             models.Index("created_at", "id", name="exclusion_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="exclusion_updated_at"),
         ]

@@ -29,6 +29,8 @@ def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: da
             setattr(exclusion, name, read_line(name, attributes[name], length, least=int(name != "reason")))
     if "name" in attributes:
         require_address(exclusion.name)
+    if "enabled" in attributes:
+        exclusion.enabled = read_switch(attributes["enabled"])
     if "action_types" in attributes:
         exclusion.action_types = read_action_types(attributes["action_types"])
     if "targets" in attributes:
@@ -47,6 +49,12 @@ def read_line(name: str, text: Any, longest: int, least: int) -> str:
     if not least <= len(line) <= longest:
         raise Invalid(f"{name}: must have {least} to {longest} characters.")
     return line
+
+
+def read_switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Invalid("enabled: must be true or false.")
+    return value
 
 
 def require_address(name: str) -> None:

@@ -17,7 +17,7 @@ from cluster.named_records import lock, save
 from watcher_site.history import differences, record
 from watcher_site.refusals import Invalid, NotFound
 
-WRITABLE = ("name", "reason", "owner", "action_types", "targets", "window", "zone", "expires_at")
+WRITABLE = ("name", "reason", "owner", "action_types", "targets", "window", "zone", "expires_at", "enabled")
 
 
 @transaction.atomic

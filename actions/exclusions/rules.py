@@ -29,6 +29,7 @@ class Rule:
     targets: Mapping[str, frozenset[str]]
     window: Window | None
     expires_at: datetime | None
+    enabled: bool
 
     @classmethod
     def of(cls, exclusion: Exclusion) -> "Rule":
@@ -41,6 +42,7 @@ class Rule:
             targets={kind: frozenset(found) for kind, found in exclusion.targets.items() if found},
             window=window_of(exclusion),
             expires_at=exclusion.expires_at,
+            enabled=exclusion.enabled,
         )
 
     @property
@@ -50,7 +52,7 @@ class Rule:
 
     def is_in_force(self, moment: datetime) -> bool:
         is_over = self.expires_at is not None and moment >= self.expires_at
-        return not is_over and (self.window is None or self.window.is_open(moment))
+        return self.enabled and not is_over and (self.window is None or self.window.is_open(moment))
 
     def next_in_force(self, moment: datetime) -> datetime | None:
         """Return the first moment from this one on at which it is in force; None, if there is no such moment."""

@@ -14,7 +14,7 @@ from watcher_site.api.versions import Version
 from watcher_site.api.windows import WindowField
 
 EXCLUSIONS: Version = (1, 13)
-SAYS = ("action_types", "targets", "window", "zone", "expires_at")
+SAYS = ("action_types", "targets", "window", "zone", "expires_at", "enabled")
 
 
 class TargetsSerializer(serializers.Serializer[Any]):
@@ -44,6 +44,7 @@ class ExclusionSerializer(ResourceSerializer):
     window = WindowField(allow_null=True, help_text="the hours in which it is in force; null: all")
     zone = serializers.CharField(help_text="of the window")
     expires_at = serializers.DateTimeField(allow_null=True, help_text="from when on it is no longer in force")
+    enabled = serializers.BooleanField(help_text="whether it is heeded at all")
     is_in_force = serializers.BooleanField(help_text="whether it excludes what begins now")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField(allow_null=True)
@@ -51,7 +52,7 @@ class ExclusionSerializer(ResourceSerializer):
 
     class Meta:
         collection = "exclusions"
-        short = ("uuid", "name", "owner", "links")
+        short = ("uuid", "name", "owner", "enabled", "links")
         computed = ("is_in_force", "links")
 
     @classmethod
@@ -77,6 +78,7 @@ class NewExclusionSerializer(serializers.Serializer[Any]):
     expires_at = serializers.CharField(
         required=False, allow_null=True, help_text="in ISO 8601, by the clock of the zone where it names none"
     )
+    enabled = serializers.BooleanField(required=False, help_text="whether it is heeded at all; true, if left out")
 
     argument = "exclusion"
     since: dict[str, Version] = {}

@@ -1,4 +1,4 @@
-"""The rules that are in the table, kept in the memory of each process for as long as nobody changes them.
+"""The rules that are enabled, kept in the memory of each process for as long as nobody changes them.
 
 To begin an action costs no statement more: the one that begins it finds no row where the rules are no longer those
 that it was judged by.
@@ -18,7 +18,7 @@ TABLE = ExclusionRevision._meta.db_table
 
 @dataclass(frozen=True)
 class Rules:
-    """All rules, and the mark that they have; none, while there never was a rule."""
+    """All rules that are enabled, and the mark of the table; none, while there never was a rule."""
 
     mark: UUID | None = None
     rules: tuple[Rule, ...] = ()
@@ -49,6 +49,6 @@ def standing_rules() -> Rules:
     mark = ExclusionRevision.objects.values_list("mark", flat=True).first()
     rules = held
     if rules is None or rules.mark != mark:
-        present = Exclusion.objects.present().order_by("pk") if mark else ()
+        present = Exclusion.objects.enabled().order_by("pk") if mark else ()
         rules = held = Rules(mark, tuple(map(Rule.of, present)))
     return rules

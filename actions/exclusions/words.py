@@ -10,6 +10,8 @@ from actions.exclusions.rules import Rule
 
 def force_in_words(exclusion: Exclusion) -> str:
     now = timezone.now()
+    if not exclusion.enabled:
+        return "disabled"
     if exclusion.expires_at and exclusion.expires_at <= now:
         return "expired"
     return "now" if Rule.of(exclusion).is_in_force(now) else "not now"

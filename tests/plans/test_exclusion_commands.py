@@ -1,4 +1,4 @@
-"""``manage.py add_exclusion``, ``list_exclusions``, ``try_exclusion``, ``remove_exclusion``."""
+"""``manage.py add_exclusion``, ``list_exclusions``, ``try_exclusion``, ``disable_exclusion``, ``remove_exclusion``."""
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -53,12 +53,18 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], rule: str) -> None
     assert not Exclusion.objects.exists()
 
 
-def test_rules_are_listed_tried_and_removed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rules_are_listed_tried_switched_and_removed(capsys: pytest.CaptureFixture[str]) -> None:
     make_exclusion("freeze", reason="audit week", action_types=["nop"])
     call_command("list_exclusions")
     assert capsys.readouterr().out == "freeze  now  nop  at every hour  alice  audit week\n"
     call_command("try_exclusion", "freeze", str(make_plan({"a": []}).uuid))
     assert "Excluded: 1 of 1." in capsys.readouterr().out
+    call_command("disable_exclusion", "freeze", "--as=rosa")
+    assert (Exclusion.objects.get().enabled, HistoryEntry.objects.latest("pk").user) == (False, "rosa")
+    call_command("list_exclusions")
+    assert "Exclusion freeze is disabled.\nfreeze  disabled  nop" in capsys.readouterr().out
+    call_command("enable_exclusion", "freeze")
+    assert Exclusion.objects.get().enabled
     call_command("remove_exclusion", "FREEZE")
     assert not Exclusion.objects.present().exists()
     with pytest.raises(CommandError, match="Exclusion freeze could not be found"):

@@ -89,6 +89,20 @@ def test_the_page_of_a_rule_tells_what_it_says_and_what_it_skipped_and_tries_it(
     assert "frozen" in administrator.get(reverse("exclusions:list")).content.decode()
 
 
+def test_a_rule_is_disabled_and_enabled_by_buttons_and_found_by_the_switch(administrator: Client) -> None:
+    rule = make_exclusion()
+    page = reverse("exclusions:detail", args=[rule.uuid])
+    assert 'id="disable"' in administrator.get(page).content.decode()
+    assert "Exclusion frozen is disabled." in post(administrator, "disable", rule.uuid)
+    text = administrator.get(page).content.decode()
+    assert 'id="enable"' in text
+    assert 'id="disable"' not in text
+    listed = administrator.get(reverse("exclusions:list"), {"enabled": "False"}).content.decode()
+    assert "frozen" in listed
+    assert "frozen" not in administrator.get(reverse("exclusions:list"), {"enabled": "True"}).content.decode()
+    assert "Exclusion frozen is enabled." in post(administrator, "enable", rule.uuid)
+
+
 def test_a_rule_is_deleted_after_a_question(administrator: Client) -> None:
     rule = make_exclusion()
     where = reverse("exclusions:delete", args=[rule.uuid])
@@ -103,7 +117,7 @@ def test_who_may_not_change_rules_sees_no_button_and_reaches_no_form(client: Cli
     text = client.get(reverse("exclusions:detail", args=[rule.uuid])).content.decode()
     assert 'id="change"' not in text
     assert 'id="delete"' not in text
-    for page, arguments in (("new", []), ("change", [rule.uuid]), ("delete", [rule.uuid])):
+    for page, arguments in (("new", []), ("change", [rule.uuid]), ("delete", [rule.uuid]), ("disable", [rule.uuid])):
         assert client.post(reverse(f"exclusions:{page}", args=arguments), FORM).status_code == 403
 
 

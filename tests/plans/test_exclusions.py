@@ -80,6 +80,16 @@ def test_a_rule_that_was_deleted_skips_nothing_although_the_process_knew_it() ->
     assert run_one() == {"a": "SUCCEEDED"}
 
 
+def test_a_rule_is_not_heeded_while_it_is_disabled() -> None:
+    rule = make_exclusion(action_types=["nop"])
+    assert run_one() == {"a": "SKIPPED"}
+    change_exclusion(rule, {"enabled": False}, "alice")
+    assert run_one() == {"a": "SUCCEEDED"}
+    assert states(propose([nop("a")])) == {"a": "PENDING"}
+    change_exclusion(rule, {"enabled": True}, "alice")
+    assert run_one() == {"a": "SKIPPED"}
+
+
 def test_a_rule_with_a_window_is_heeded_when_the_plan_runs_and_not_when_it_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -88,6 +88,7 @@ def test_what_is_left_out_means_all_always_and_the_persons_own(api: Caller) -> N
         ("zone", "Mars/Olympus", "zone: there is no time zone 'Mars/Olympus'."),
         ("expires_at", "2020-01-01T00:00:00Z", "expires_at: must not be in the past"),
         ("expires_at", "tomorrow", "expires_at: must be a time in ISO 8601"),
+        ("enabled", "perhaps", "enabled"),
         ("since", "now", "Unknown attribute for argument exclusion: since"),
         ("uuid", "x", "Cannot set read only field"),
     ],
@@ -121,6 +122,28 @@ def test_what_a_patch_does_not_name_stays_although_what_it_names_is_gone(api: Ca
     answer = api.patch("/exclusions/freeze", [*replace("name", "thaw"), {"op": "remove", "path": "/expires_at"}])
     shown = answer.json()
     assert (shown["name"], shown["targets"], shown["expires_at"]) == ("thaw", {"servers": [str(server.uuid)]}, None)
+
+
+def test_a_rule_is_switched_off_and_on_and_history_tells_who_did_it(api: Caller) -> None:
+    assert api.post("/exclusions", {"name": "freeze"}).json()["enabled"] is True
+    shown = api.patch("/exclusions/freeze", replace("enabled", False)).json()
+    assert (shown["enabled"], shown["is_in_force"]) == (False, False)
+    assert HistoryEntry.objects.latest("pk").details == {"enabled": {"from": True, "to": False}}
+    assert api.patch("/exclusions/freeze", replace("enabled", True)).json()["is_in_force"] is True
+
+
+@pytest.mark.parametrize("step", [{"op": "replace", "value": "no"}, {"op": "remove"}])
+def test_a_switch_is_true_or_false(api: Caller, step: dict[str, Any]) -> None:
+    make_exclusion("freeze")
+    answer = api.patch("/exclusions/freeze", [{"path": "/enabled", **step}])
+    assert (answer.status_code, "enabled" in fault(answer)) == (400, True)
+
+
+def test_a_list_is_narrowed_to_the_rules_that_are_enabled(api: Caller) -> None:
+    make_exclusion("on"), make_exclusion("off", enabled=False)
+    for value, names in (("true", ["on"]), ("False", ["off"])):
+        assert [one["name"] for one in api.get(f"/exclusions?enabled={value}").json()["exclusions"]] == names
+    assert fault(api.get("/exclusions?enabled=perhaps")) == "enabled: must be true or false, not perhaps."
 
 
 def test_a_rule_that_is_deleted_is_gone_and_its_name_is_free(api: Caller) -> None:
@@ -218,6 +241,13 @@ def test_a_trial_tells_whether_the_rule_is_in_force_at_a_moment_and_when_it_is_n
     answer = try_out(api, plan, rule, at="2026-03-29T12:00:00").json()  # A Sunday.
     assert (answer["is_in_force"], answer["in_force_from"]) == (False, "2026-03-30T06:00:00+00:00")
     assert try_out(api, plan, rule, at="2026-03-30T12:00:00").json()["is_in_force"]
+
+
+def test_a_rule_that_is_disabled_tells_what_it_would_exclude_and_that_it_is_not_in_force(
+    api: Caller, plan: ActionPlan
+) -> None:
+    answer = try_out(api, plan, {"enabled": False}).json()
+    assert (answer["excluded"], answer["is_in_force"], answer["in_force_from"]) == (3, False, None)
 
 
 def test_a_long_trial_is_read_page_by_page(api: Caller, plan: ActionPlan) -> None:

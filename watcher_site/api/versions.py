@@ -62,8 +62,8 @@ HISTORY: dict[Version, str] = {
     (1, 13): (
         "`/v1/history` tells who did what and when, and `/v1/history/export` gives it as CSV or JSON lines."
         " `/v1/exclusions` hold rules that keep actions from being executed: of some types, on some servers, compute"
-        " nodes, aggregates, zones, projects or clusters, in some hours; `/try` tells what a rule excludes of a plan."
-        " Actions have the `exclusion_uuid` of the rule that skipped them."
+        " nodes, aggregates, zones, projects or clusters, in some hours, while they are `enabled`; `/try` tells"
+        " what a rule excludes of a plan. Actions have the `exclusion_uuid` of the rule that skipped them."
         " `/v1/subscriptions` have notifications sent to webhooks; `/v1/undelivered` shows those that were given up,"
         " and has them sent again."
     ),

@@ -1,0 +1,8 @@
+"""``manage.py disable_exclusion``: have nobody heed a rule until it is enabled again."""
+
+from actions.management.commands import enable_exclusion
+
+
+class Command(enable_exclusion.Command):
+    help = "Have an exclusion exclude nothing until it is enabled again. What it skipped stays skipped."
+    enabled = False
