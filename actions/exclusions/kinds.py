@@ -1,5 +1,6 @@
 """What rules can name: each kind of thing, and which there are of it."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -25,21 +26,29 @@ KINDS = {
 LONGEST = 255
 
 
-def identify(kind: str, text: Any) -> str:
-    """Return the identifier of what a person named: it stays when the thing is called otherwise.
+def identify(kind: str, texts: Sequence[Any]) -> set[str]:
+    """Return the identifiers of what a person named: they stay when the things are called otherwise.
+
+    That is one query, however many are named.
 
     Raises:
         Invalid: there is no such thing, or there are several; the message names the kind.
     """
     singular, form = KINDS[kind]
-    if not isinstance(text, str) or not 0 < len(text.strip()) <= LONGEST or judge_text(text):
+    if not all(is_name(text) for text in texts):
         raise Invalid(f"targets.{kind}: must hold texts, each {form}.")
-    found = FINDERS[kind](text.strip())[:2]
-    if not found:
-        raise Invalid(f"targets.{kind}: there is no {singular} {text}.")
-    if len(found) > 1:
-        raise Invalid(f"targets.{kind}: several are called {text}: name its UUID.")
-    return str(found[0])
+    names = [text.strip() for text in texts]
+    found = FINDERS[kind](set(names)) if names else {}
+    for name in names:
+        if not found.get(name):
+            raise Invalid(f"targets.{kind}: there is no {singular} {name}.")
+        if len(found[name]) > 1:
+            raise Invalid(f"targets.{kind}: several are called {name}: name its UUID.")
+    return set().union(*found.values())
+
+
+def is_name(text: Any) -> bool:
+    return isinstance(text, str) and 0 < len(text.strip()) <= LONGEST and not judge_text(text)
 
 
 def read_uuid(text: str) -> UUID | None:
@@ -49,38 +58,49 @@ def read_uuid(text: str) -> UUID | None:
         return None
 
 
-def by_uuid_or_name(model: Any, text: str) -> list[Any]:
-    uuid = read_uuid(text)
-    asked = Q(uuid=uuid) if uuid else Q(name=text)
-    return list(model.objects.present().filter(asked).order_by("pk").values_list("uuid", flat=True)[:2])
+Found = dict[str, set[str]]
+"""What was found of each text: identifiers, of which there should be one."""
 
 
-def find_compute_nodes(text: str) -> list[Any]:
-    uuid = read_uuid(text)
-    asked = Q(uuid=uuid) if uuid else Q(hostname=text)
-    return list(ComputeNode.objects.present().filter(asked).values_list("hostname", flat=True)[:2])
+def by_uuid_or_name(model: Any, texts: set[str], name: str = "name", identifier: str = "uuid") -> Found:
+    """Find things by their UUIDs, and what is no UUID by the column that holds their name."""
+    uuids = {text: uuid for text in texts if (uuid := read_uuid(text))}
+    names = texts - uuids.keys()
+    asked = Q(uuid__in=set(uuids.values())) | Q(**{f"{name}__in": names})
+    by_uuid: dict[UUID, str] = {}
+    found: Found = defaultdict(set)
+    for uuid, called, one in model.objects.present().filter(asked).values_list("uuid", name, identifier):
+        by_uuid[uuid] = str(one)
+        if called in names:
+            found[called].add(str(one))
+    return found | {text: {by_uuid[uuid]} for text, uuid in uuids.items() if uuid in by_uuid}
 
 
-def find_aggregates(text: str) -> list[Any]:
-    """Find one by its name, or else by its id: an aggregate may be called by a number."""
-    present = HostAggregate.objects.present()
-    by_name = list(present.filter(name=text).values_list("pk", flat=True)[:2])
-    is_number = text.isascii() and text.isdigit() and len(text) < len(str(2**31))
-    return by_name or (list(present.filter(pk=int(text)).values_list("pk", flat=True)) if is_number else [])
+def find_aggregates(texts: set[str]) -> Found:
+    """Find them by their names, or else by their ids: an aggregate may be called by a number."""
+    numbers = {text for text in texts if text.isascii() and text.isdigit() and len(text) < len(str(2**31))}
+    asked = Q(name__in=texts) | Q(pk__in=set(map(int, numbers)))
+    by_name, by_number = defaultdict(set), {}
+    for key, name in HostAggregate.objects.present().filter(asked).values_list("pk", "name"):
+        by_name[name].add(str(key))
+        by_number[key] = {str(key)}
+    found = {text: by_number[int(text)] for text in numbers if int(text) in by_number}
+    return found | {name: keys for name, keys in by_name.items() if name in texts}
 
 
-def find_zones(text: str) -> list[Any]:
-    return [text] if ComputeNode.objects.present().filter(zone=text).exists() else []
+def find_zones(texts: set[str]) -> Found:
+    zones = ComputeNode.objects.present().filter(zone__in=texts).order_by().values_list("zone", flat=True)
+    return {zone: {zone} for zone in zones.distinct()}
 
 
-FINDERS: dict[str, Callable[[str], list[Any]]] = {
-    SERVERS: lambda text: by_uuid_or_name(Server, text),
-    COMPUTE_NODES: find_compute_nodes,
+FINDERS: dict[str, Callable[[set[str]], Found]] = {
+    SERVERS: lambda texts: by_uuid_or_name(Server, texts),
+    COMPUTE_NODES: lambda texts: by_uuid_or_name(ComputeNode, texts, "hostname", "hostname"),
     AGGREGATES: find_aggregates,
     ZONES: find_zones,
     # The cloud knows which projects there are; here they are but ids.
-    PROJECTS: lambda text: [text],
-    CLUSTERS: lambda text: by_uuid_or_name(Cluster, text),
+    PROJECTS: lambda texts: {text: {text} for text in texts},
+    CLUSTERS: lambda texts: by_uuid_or_name(Cluster, texts),
 }
 
 

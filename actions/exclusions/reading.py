@@ -93,7 +93,9 @@ def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list
         if names == []:
             raise Invalid(f"targets.{kind}: must not be empty; left out, the rule is not about any of that kind.")
         before = known.get(kind, [])
-        found[kind] = sorted({name if name in before else identify(kind, name) for name in names or []})
+        kept = [name for name in names or [] if name in before]
+        named = [name for name in names or [] if name not in before]
+        found[kind] = sorted({*kept, *identify(kind, named)})
     return {kind: names for kind, names in found.items() if names}
 
 

@@ -10,8 +10,18 @@ from cluster.models import Server
 from plans.models import ActionPlan
 from plans.proposals import propose
 from tests.api import Caller, fault
-from tests.builders import action, make_aggregate, make_flavor, make_member, make_node, make_plan, make_server
+from tests.builders import (
+    action,
+    make_aggregate,
+    make_cluster,
+    make_flavor,
+    make_member,
+    make_node,
+    make_plan,
+    make_server,
+)
 from tests.exclusions import make_exclusion
+from tests.plans.test_commits import counted
 from tests.plans.test_exclusions import OFFICE_HOURS, nop
 from watcher_site.models import HistoryEntry
 
@@ -107,6 +117,31 @@ def test_a_rule_that_expires_before_its_window_opens_is_refused(api: Caller) -> 
     window = {**OFFICE_HOURS, "first_day": "2900-01-01"}
     answer = api.post("/exclusions", {"name": "x", "window": window, "expires_at": "2899-01-01T00:00:00"})
     assert fault(answer).startswith("expires_at: the exclusion would expire before its window opens")
+
+
+def test_a_rule_that_names_a_thousand_things_is_made_in_as_many_queries_as_one_that_names_one(api: Caller) -> None:
+    node = make_node("compute1")
+    make_aggregate(7, "gpu", node), make_cluster("web")
+    one = make_server("server", node)
+    size = {"vcpus": 1, "memory": 512, "disk": 1}
+    Server.objects.bulk_create(Server(name=f"server-{number}", **size) for number in range(999))
+    many = [str(one.uuid), *(f"server-{number}" for number in range(999))]
+    others = {"compute_nodes": ["compute1"], "aggregates": ["gpu"], "clusters": ["web"]}
+    api.post("/exclusions", {"name": "the first"})  # The caller's rights are read once.
+    taken = []
+    for servers in (["server"], many):
+        with counted() as statements:
+            named = {"name": f"never {len(servers)}", "targets": {"servers": servers, **others}}
+            made = api.post("/exclusions", named)
+        assert len(made.json()["targets"]["servers"]) == len(servers)
+        taken.append(len(statements))
+    assert taken[0] == taken[1]
+
+
+def test_an_aggregate_is_found_by_its_number_unless_one_is_called_so(api: Caller) -> None:
+    make_aggregate(7, "gpu"), make_aggregate(8, "7"), make_aggregate(9, "8")
+    made = api.post("/exclusions", {"name": "x", "targets": {"aggregates": ["9", "7"]}})
+    assert made.json()["targets"] == {"aggregates": ["8", "9"]}
 
 
 def test_a_name_is_given_once_whatever_the_letter_case(api: Caller) -> None:
