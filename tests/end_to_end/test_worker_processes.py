@@ -22,6 +22,7 @@ from tests.end_to_end.test_applier_processes import (
     make_sleepy_plan,
     state,
 )
+from tests.exclusions import make_exclusion
 from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
 
@@ -108,14 +109,25 @@ def test_three_machines_run_many_plans_and_no_action_twice(site: Site) -> None:
     assert set.union(*(hosts(plan) for plan in plans)) == {"worker-1", "worker-2"}
 
 
-def test_an_action_is_in_the_hands_of_the_worker_process_that_executes_it(site: Site) -> None:
-    plan = make_sleepy_plan(60)
-    site.worker()
+def test_an_action_is_in_the_hands_of_a_worker_process_which_heeds_exclusions_that_come_meanwhile(
+    site: Site, tmp_path: Path
+) -> None:
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    nap = {"action_type": "nap", "input_parameters": {"file": str(tmp_path / "over")}}
+    plan.actions.filter(pk=action(plan, "a").pk).update(**nap)
+    site.worker(
+        workers=1, WATCHER_ACTION_TYPES="actions.types.nop.Nop,tests.end_to_end.stuck.Nap", PYTHONPATH=str(ROOT)
+    )
     site.applier()
-    wait_for(lambda: is_asleep(plan))
-    owner = action(plan, "a").owner or plan.actions.get(action_type="sleep").owner
-    assert owner is not None
+    wait_for(lambda: plan.actions.filter(action_type="nap", state="ONGOING").exists())
+    owner = plan.actions.get(action_type="nap").owner
     assert (owner.name, owner.host) == (Service.WORKER, "worker-1")
+    rule = make_exclusion(action_types=["nop"])
+    (tmp_path / "over").touch()
+    wait_for(lambda: state(plan) == "SUCCEEDED")
+    excluded = action(plan, "b")
+    assert (excluded.state, excluded.exclusion) == ("SKIPPED", rule)
+    assert ActionEvent.objects.get(action=excluded).host == "worker-1"
 
 
 def test_what_a_killed_worker_had_in_hand_is_done_by_another(site: Site) -> None:

@@ -137,7 +137,7 @@ def test_a_hundred_actions_and_rules_are_judged_in_as_many_queries_as_two(server
     for number in (2, 100):
         actions = [migration(make_server(f"s{one}", elsewhere), source_node="compute9") for one in range(number)]
         named = {"aggregates": frozenset({"12"}), "clusters": frozenset({str(uuid4())})}
-        rules = [Rule(None, uuid4(), "x", "", frozenset(), named, None, None) for _ in range(number)]
+        rules = [Rule(None, uuid4(), "x", "", frozenset(), named, None, None, True) for _ in range(number)]
         with counted() as statements:
             assert not excluded(actions, rules)
         costs.append(len(statements))
