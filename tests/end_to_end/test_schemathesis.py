@@ -31,6 +31,7 @@ from tests.builders import (
     make_cluster,
     make_member,
     make_node,
+    make_operation,
     make_plan,
     make_policy,
     make_profile,
@@ -101,7 +102,7 @@ BODIES: dict[str, Any] = {
     "/v1/actions/{identifier}": [{"op": "replace", "path": "/state", "value": "SKIPPED"}],
 }
 # What else paths name.
-NAMES = {"stack_name": "shop", "resource": "web", "policy": "a policy"}
+NAMES = {"stack_name": "shop", "resource": "web", "policy": "a policy", "request_id": "req-1"}
 # The same requests in each run: a fault that is found stays found.
 BOUNDS = settings(
     derandomize=True,
@@ -127,6 +128,7 @@ def rows() -> dict[str, str]:
     """Something of everything, and what each collection's object is called."""
     synchronize()
     server = make_server(node=make_node())
+    make_operation(server, "stop", "Failed", request_id="req-1")
     audit = make_audit("nightly", audit_type="EVENT")
     of_audit = {"audit": audit, "strategy": audit.strategy, "global_efficacy": []}
     plan = make_plan({"a": [], "b": ["a"]}, uuid=PLAN, **of_audit)

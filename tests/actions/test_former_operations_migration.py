@@ -1,0 +1,50 @@
+"""What actions did to servers before that was written down by itself is written down from them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from actions.models import InstanceAction
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+BEGUN = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def former() -> Iterator[Any]:
+    """The tables as they were, for actions to be put into; afterwards they are as they are today."""
+    before = [("actions", "0012_instance_actions")]
+    executor = MigrationExecutor(connection)
+    executor.migrate(before)
+    yield executor.loader.project_state(before).apps
+    call_command("migrate", verbosity=0)
+
+
+def test_the_migration_tells_of_what_had_begun_and_named_a_server(former: Any) -> None:
+    server = uuid4()
+    plan = former.get_model("plans", "ActionPlan").objects.create()
+
+    def add(kind: str, resource: str = str(server), **columns: Any) -> Any:
+        named = {"resource_id": resource, **columns.pop("inputs", {})}
+        columns = {"attempt": 1, "start_time": BEGUN, **columns}
+        actions = former.get_model("actions", "Action").objects
+        return actions.create(action_plan=plan, action_type=kind, input_parameters=named, **columns)
+
+    moved = add("migrate", inputs={"migration_type": "live"})
+    stopped = add("stop", start_time=None)
+    add("stop", attempt=0)
+    add("stop", resource="no UUID")
+    add("nop")
+    executor = MigrationExecutor(connection)
+    executor.migrate([("actions", "0013_former_instance_actions")])
+    assert list(InstanceAction.objects.order_by("pk").values_list("action", "verb", "request_id", "start_time")) == [
+        (moved.pk, "live-migration", f"req-{moved.uuid}", BEGUN),
+        (stopped.pk, "stop", f"req-{stopped.uuid}", stopped.created_at),
+    ]
+    assert set(InstanceAction.objects.values_list("server_uuid", flat=True)) == {server}
