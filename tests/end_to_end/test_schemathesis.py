@@ -128,7 +128,7 @@ def rows() -> dict[str, str]:
     """Something of everything, and what each collection's object is called."""
     synchronize()
     server = make_server(node=make_node())
-    make_operation(server, "stop", "Failed", request_id="req-1")
+    make_operation(server, "stop", "Error", request_id="req-1")
     audit = make_audit("nightly", audit_type="EVENT")
     of_audit = {"audit": audit, "strategy": audit.strategy, "global_efficacy": []}
     plan = make_plan({"a": [], "b": ["a"]}, uuid=PLAN, **of_audit)
