@@ -1,5 +1,6 @@
-"""The message broker as a receiver, by oslo.messaging's driver for notifications. Imported only where one is set."""
+"""The message broker as a receiver, by oslo.messaging. Imported only where one is set."""
 
+from collections.abc import Sequence
 from logging import ERROR, getLogger
 from typing import Any
 
@@ -9,13 +10,67 @@ from django.conf import settings
 from oslo_config.cfg import ConfigOpts
 from oslo_messaging.notify.messaging import MessagingV2Driver
 
-from watcher_site.models import Notification
 from watcher_site.notifications.envelope import broker_message
-from watcher_site.notifications.receivers import Receiver, Unreachable
+from watcher_site.notifications.letters import Told
+from watcher_site.notifications.publisher import RETRIES, Publisher
+from watcher_site.notifications.receivers import Problem, Receiver, Unreachable, unsendable
+from watcher_site.notifications.walking import WalkingReceiver
+from watcher_site.notifications.waves import WaveReceiver
+from watcher_site.notifications.wire import envelope
 
 log = structlog.get_logger(__name__)
-# Once more on a new connection, as the broker may have closed the kept one.
-RETRIES = 1
+RABBIT = "rabbit://"
+
+
+def make_broker() -> Receiver:
+    return BrokerReceiver() if settings.NOTIFICATION_URL.startswith(RABBIT) else DriverReceiver()
+
+
+def open_transport() -> Any:
+    """Return what oslo.messaging reaches the broker by. Nothing is connected yet."""
+    # It tells each attempt in lines of its own, with the address.
+    getLogger("oslo.messaging").setLevel(ERROR + 1)
+    conf = ConfigOpts()
+    conf([], project="watcher", default_config_files=[], default_config_dirs=[])
+    return oslo_messaging.get_notification_transport(conf, settings.NOTIFICATION_URL)
+
+
+class BrokerReceiver(WaveReceiver):
+    """RabbitMQ, which is told many notifications at once."""
+
+    def __init__(self) -> None:
+        self.transport = open_transport()
+        self.publisher = Publisher(self.transport._driver, self.transport.conf.control_exchange)
+
+    def send(self, notification: Told) -> None:
+        """Deliver one notification.
+
+        Raises:
+            Undelivered, Unreachable: it was not delivered.
+        """
+        (problem,) = self.send_batch([notification])
+        if problem:
+            raise problem
+
+    def send_batch(self, notifications: Sequence[Told]) -> list[Problem | None]:
+        results: list[Problem | None] = [None] * len(notifications)
+        messages: list[tuple[str, bytes]] = []
+        places: list[int] = []
+        for place, notification in enumerate(notifications):
+            try:
+                body = envelope(broker_message(notification))
+            except Exception as error:
+                results[place] = unsendable(error)
+                continue
+            queues = [f"{topic}.{notification.priority.lower()}" for topic in settings.NOTIFICATION_TOPICS]
+            messages += [(queue, body) for queue in queues]
+            places += [place] * len(queues)
+        for place, problem in zip(places, self.publisher.publish(messages), strict=True):
+            results[place] = results[place] or problem
+        return results
+
+    def close(self) -> None:
+        self.transport.cleanup()
 
 
 class TellingDriver(MessagingV2Driver):
@@ -32,16 +87,14 @@ class TellingDriver(MessagingV2Driver):
             self.transport._send_notification(target, ctxt, message, version=self.version, retry=retry)
 
 
-class BrokerReceiver(Receiver):
-    def __init__(self) -> None:
-        # It tells each attempt in lines of its own, with the address.
-        getLogger("oslo.messaging").setLevel(ERROR + 1)
-        conf = ConfigOpts()
-        conf([], project="watcher", default_config_files=[], default_config_dirs=[])
-        self.transport = oslo_messaging.get_notification_transport(conf, settings.NOTIFICATION_URL)
-        self.driver = TellingDriver(conf, topics=settings.NOTIFICATION_TOPICS, transport=self.transport)
+class DriverReceiver(WalkingReceiver):
+    """A broker of another kind, which oslo.messaging's driver is left to alone."""
 
-    def send(self, notification: Notification) -> None:
+    def __init__(self) -> None:
+        self.transport = open_transport()
+        self.driver = TellingDriver(self.transport.conf, topics=settings.NOTIFICATION_TOPICS, transport=self.transport)
+
+    def send(self, notification: Told) -> None:
         message = broker_message(notification)
         try:
             self.driver.notify({}, message, notification.priority, RETRIES)
@@ -51,4 +104,5 @@ class BrokerReceiver(Receiver):
             raise Unreachable("The broker does not answer.") from problem
 
     def close(self) -> None:
+        super().close()
         self.transport.cleanup()

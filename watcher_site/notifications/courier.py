@@ -2,8 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from threading import Event, Thread
 
 import structlog
@@ -11,24 +9,14 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from watcher_site.models import Delivery, Service, Subscription
+from watcher_site.models import Service, Subscription
 from watcher_site.notifications import lines
-from watcher_site.notifications.receivers import Receiver, Undelivered, Unreachable
+from watcher_site.notifications.receivers import Outcome, Receiver, Undelivered, Unreachable
 from watcher_site.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
 # The longest pause before a broker that did not answer is tried again, in seconds.
 LONGEST_PAUSE = 30.0
-
-
-@dataclass
-class Outcome:
-    """How far a line came."""
-
-    delivered: list[Delivery] = field(default_factory=list)
-    left: list[Delivery] = field(default_factory=list)
-    refused: Undelivered | None = None
-    silence: Unreachable | None = None
 
 
 class Courier:
@@ -49,7 +37,6 @@ class Courier:
             holds,
             wake,
         )
-        self.pool = ThreadPoolExecutor(settings.RELAY_CONNECTIONS, thread_name_prefix="courier")
         self.log = log.bind(receiver=str(subscription or "broker"))
         self.stopping = False
         self.failures = 0
@@ -75,7 +62,7 @@ class Courier:
 
     def run(self) -> None:
         try:
-            while not self.stopping and self.holds() and self.round():
+            while self.goes_on() and self.round():
                 pass
         except LOST_DATABASE as problem:
             self.log.warning("database lost", problem=str(problem))
@@ -92,7 +79,7 @@ class Courier:
 
     def let_go(self) -> None:
         """Leave what it had in hand to whoever comes next: as long as its relay lives, nobody else would take it."""
-        while not self.stopping and self.holds():
+        while self.goes_on():
             try:
                 connection.close()
                 lines.let_go_all(self.key, self.relay)
@@ -103,57 +90,31 @@ class Courier:
 
     def round(self) -> bool:
         """Deliver some lines, and say whether to go on at once."""
-        taken = lines.take(self.key, self.relay)
+        taken = lines.take(self.key, self.relay, self.receiver.batch)
         if not taken:
             return False
-        outcomes = list(self.pool.map(self.walk, taken))
+        outcomes = self.receiver.carry(taken, self.goes_on)
         self.write(outcomes)
-        return not any(outcome.silence for outcome in outcomes)
+        return not any(isinstance(outcome.problem, Unreachable) for outcome in outcomes)
 
-    def walk(self, line: Sequence[Delivery]) -> Outcome:
-        """Send what one line holds, one after the other, up to the first that does not get through."""
-        outcome = Outcome()
-        for place, delivery in enumerate(line):
-            if self.stopping or self.failed_meanwhile or not self.holds():
-                outcome.left = [*line[place:]]
-                break
-            try:
-                self.receiver.send(delivery.notification)
-            except (Undelivered, Unreachable) as problem:
-                outcome.left = [*line[place:]]
-                self.note(outcome, problem)
-                break
-            except Exception as problem:
-                # No fault of the receiver's: the next of the line must not wait for it for ever.
-                self.log.exception("notification could not be sent", notification=delivery.notification_id)
-                outcome.left = [*line[place:]]
-                outcome.refused = Undelivered(f"It could not be sent: {type(problem).__name__}.")
-                break
-            outcome.delivered.append(delivery)
-        return outcome
-
-    failed_meanwhile = False
-    """Whether the receiver fell silent in another thread: nobody else needs to wait for it now."""
-
-    def note(self, outcome: Outcome, problem: Exception) -> None:
-        if isinstance(problem, Unreachable):
-            outcome.silence, self.failed_meanwhile = problem, True
-        elif isinstance(problem, Undelivered):
-            outcome.refused = problem
+    def goes_on(self) -> bool:
+        return not self.stopping and self.holds()
 
     def write(self, outcomes: Sequence[Outcome]) -> None:
         """Write down what came of some lines."""
-        self.failed_meanwhile = False
-        delivered = [delivery for outcome in outcomes for delivery in outcome.delivered]
+        delivered = [letter for outcome in outcomes for letter in outcome.delivered]
+        refusals = [
+            (outcome.left[0], outcome.problem) for outcome in outcomes if isinstance(outcome.problem, Undelivered)
+        ]
         with transaction.atomic():
             # At once: who has the first of a line has the line, and what was left behind it was nobody's.
             lines.remove(delivered)
-            for outcome in outcomes:
-                if outcome.refused and not lines.put_off(outcome.left[0], str(outcome.refused), outcome.refused.pause):
-                    self.log.warning("notification given up", notification=str(outcome.left[0].notification))
+            for letter, problem in refusals:
+                if not lines.put_off(letter, str(problem), problem.pause):
+                    self.log.warning("notification given up", event_type=letter.notification.event_type)
             lines.let_go([outcome.left[0] for outcome in outcomes if outcome.left], self.relay)
-        silence = next((outcome.silence for outcome in outcomes if outcome.silence), None)
-        refused = next((outcome.refused for outcome in outcomes if outcome.refused), None)
+        silence = next((outcome.problem for outcome in outcomes if isinstance(outcome.problem, Unreachable)), None)
+        refused = refusals[0][1] if refusals else None
         if silence:
             self.fall_silent(str(silence))
         elif delivered:
@@ -184,5 +145,4 @@ class Courier:
         """Wait so many seconds for what is being sent, and let go of the connections."""
         if self.thread:
             self.thread.join(timeout)
-        self.pool.shutdown(wait=False, cancel_futures=True)
         self.receiver.close()

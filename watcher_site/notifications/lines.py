@@ -10,36 +10,63 @@ from django.utils import timezone
 
 from watcher_site.messages import cut
 from watcher_site.models import Delivery, Service, Subscription
+from watcher_site.notifications.letters import Letter, read
 
-# Deliveries that a relay takes at once.
-BATCH = 500
+
+def take(subscription: int | None, relay: Service, most: int = 1000) -> list[list[Letter]]:
+    """Take lines of a receiver that no living relay has, and return each in its order, as far as there is room.
+
+    Who has the first of a line has the line. Rows that another relay is about to take are passed over.
+
+    Args:
+        most: deliveries that are taken at once.
+    """
+    held: set[UUID] = set()
+    last = 0
+    while window := look(subscription, last, most):
+        waiting: dict[UUID, list[int]] = {}
+        for key, line in window:
+            if line not in held:
+                waiting.setdefault(line, []).append(key)
+        taken = claim([keys[0] for keys in waiting.values()], relay)
+        if taken:
+            return read_lines(key for keys in waiting.values() if keys[0] in taken for key in keys)
+        # These lines are others', or wait for their time, with what comes later of them.
+        held.update(waiting)
+        last = window[-1][0]
+    return []
+
+
+def look(subscription: int | None, after: int, most: int) -> list[tuple[int, UUID]]:
+    """Return keys and lines of what waits for a receiver, the oldest first."""
+    waiting = Delivery.objects.pending().filter(subscription=subscription, pk__gt=after).order_by("pk")
+    return list(waiting.values_list("pk", "line")[:most])
 
 
 @transaction.atomic
-def take(subscription: int | None, relay: Service, most: int = BATCH) -> list[list[Delivery]]:
-    """Take lines of a receiver that no living relay has, and return each in its order.
+def claim(heads: Sequence[int], relay: Service) -> set[int]:
+    """Take those of the first of lines that are nobody's and may be tried now, and return their keys."""
+    free = Delivery.objects.pending().free().due(timezone.now()).filter(pk__in=heads)
+    taken = set(free.order_by("pk").select_for_update(skip_locked=True).values_list("pk", flat=True))
+    Delivery.objects.filter(pk__in=taken).update(relay=relay)
+    return taken
 
-    Who has the first of a line has the line. Rows that another relay is about to take are passed over.
-    """
-    first = Delivery.objects.filter(subscription=subscription).first_in_line().free().due(timezone.now())
-    heads = dict(first.order_by("pk").select_for_update(skip_locked=True).values_list("line", "pk")[:most])
-    waiting = Delivery.objects.pending().filter(line__in=heads).select_related("notification").order_by("pk")
-    lines: dict[UUID, list[Delivery]] = {}
-    for delivery in waiting[: 2 * most] if heads else ():
-        lines.setdefault(delivery.line, []).append(delivery)
-    # Of very long lines there may be no room for all others.
-    Delivery.objects.filter(pk__in=[heads[key] for key in lines]).update(relay=relay)
+
+def read_lines(keys: Iterable[int]) -> list[list[Letter]]:
+    lines: dict[UUID, list[Letter]] = {}
+    for letter in read(Delivery.objects.pending().filter(pk__in=list(keys)).order_by("pk")):
+        lines.setdefault(letter.line, []).append(letter)
     return list(lines.values())
 
 
-def remove(delivered: Iterable[Delivery]) -> None:
+def remove(delivered: Iterable[Letter]) -> None:
     """Remove what was delivered."""
-    Delivery.objects.filter(pk__in=[delivery.pk for delivery in delivered]).delete()
+    Delivery.objects.filter(pk__in=[letter.pk for letter in delivered]).delete()
 
 
-def let_go(deliveries: Sequence[Delivery], relay: Service) -> None:
+def let_go(letters: Iterable[Letter], relay: Service) -> None:
     """Leave what was not delivered to whoever comes next."""
-    Delivery.objects.filter(pk__in=[delivery.pk for delivery in deliveries], relay=relay).update(relay=None)
+    Delivery.objects.filter(pk__in=[letter.pk for letter in letters], relay=relay).update(relay=None)
 
 
 def let_go_all(subscription: int | None, relay: Service) -> None:
@@ -53,16 +80,16 @@ def pause_after(failures: int) -> timedelta:
     return timedelta(seconds=min(seconds, settings.WEBHOOK_LONGEST_PAUSE))
 
 
-def put_off(delivery: Delivery, problem: str, least: float = 0) -> bool:
+def put_off(letter: Letter, problem: str, least: float = 0) -> bool:
     """Write why a notification was refused and when to try it again, and say whether it is: else it is given up.
 
     Args:
         least: the shortest pause, in seconds, that the receiver asks for.
     """
-    attempts, now = delivery.attempts + 1, timezone.now()
+    attempts, now = letter.attempts + 1, timezone.now()
     gives_up = attempts >= settings.WEBHOOK_ATTEMPTS
     pause = max(pause_after(attempts), timedelta(seconds=least))
-    standing = Delivery.objects.pending().filter(pk=delivery.pk)
+    standing = Delivery.objects.pending().filter(pk=letter.pk)
     if gives_up:
         standing.give_up(problem)
     else:

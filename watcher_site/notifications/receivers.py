@@ -1,8 +1,16 @@
 """`Receiver`: whom a relay tells, and how it says that it could not."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from watcher_site.models import Notification
+import structlog
+
+from watcher_site.notifications.letters import Letter
+
+log = structlog.get_logger(__name__)
+Line = Sequence[Letter]
 
 
 class Undelivered(Exception):
@@ -18,16 +26,56 @@ class Unreachable(Exception):
     """A receiver does not answer: nothing comes to it for now."""
 
 
+Problem = Undelivered | Unreachable
+
+
+@dataclass
+class Outcome:
+    """How far a line came."""
+
+    delivered: list[Letter] = field(default_factory=list)
+    left: list[Letter] = field(default_factory=list)
+    problem: Problem | None = None
+    """What became of the first that is left, if anything."""
+
+    @classmethod
+    def of(cls, line: Line) -> "Outcome":
+        """Return that of a line of which nothing was sent yet."""
+        return cls(left=[*line])
+
+    @property
+    def goes_on(self) -> bool:
+        return bool(self.left) and self.problem is None
+
+    def note(self, problem: Problem | None) -> None:
+        """Note what became of the first that is left: None, if it arrived."""
+        if problem is None:
+            self.delivered.append(self.left.pop(0))
+        self.problem = problem
+
+
 class Receiver(ABC):
-    """One receiver. Its methods are called in several threads at once."""
+    """One receiver."""
+
+    batch: ClassVar[int]
+    """How many notifications are carried at once: where a relay is killed, so many may be sent again."""
 
     @abstractmethod
-    def send(self, notification: Notification) -> None:
-        """Deliver a notification, at the latest after the site's timeout.
+    def carry(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
+        """Deliver lines, each in its order and up to the first that is not delivered, and return how far each came.
 
-        Raises:
-            Undelivered, Unreachable: it was not delivered.
+        Args:
+            goes_on: says whether anything more may be begun.
         """
 
     def close(self) -> None:  # noqa: B027 (a receiver may hold nothing)
         """Let go of what it holds, such as connections."""
+
+
+def unsendable(problem: Exception) -> Undelivered:
+    """Return what becomes of a notification that could not even be written, which is no fault of the receiver's.
+
+    The next of its line must not wait for it for ever.
+    """
+    log.error("notification could not be sent", exc_info=problem)
+    return Undelivered(f"It could not be sent: {type(problem).__name__}.")

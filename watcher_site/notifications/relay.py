@@ -4,6 +4,7 @@ What it has in hand may be lost at any moment: another relay takes it up, and ma
 """
 
 import time
+from importlib import import_module
 from threading import Event
 
 from django.conf import settings
@@ -22,9 +23,9 @@ from watcher_site.worker import Worker
 
 def make_broker() -> Receiver:
     # Only where the extra [openstack] was installed.
-    from watcher_site.notifications.broker import BrokerReceiver
+    from watcher_site.notifications import broker
 
-    return BrokerReceiver()
+    return broker.make_broker()
 
 
 class Relay(Worker):
@@ -38,6 +39,11 @@ class Relay(Worker):
         self.dispatched = 0
         self.looked = self.found = False
         super().__init__(host)
+
+    def prepare(self) -> None:
+        # What the broker's client imports takes a second, which would be missed while something waits.
+        if settings.NOTIFICATION_URL:
+            import_module("watcher_site.notifications.broker")
 
     @property
     def is_idle(self) -> bool:

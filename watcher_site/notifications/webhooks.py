@@ -18,11 +18,13 @@ from standardwebhooks import Webhook
 from urllib3.exceptions import HTTPError
 
 from watcher_site.calling import seal, unseal
-from watcher_site.models import Notification, Subscription
+from watcher_site.models import Subscription
 from watcher_site.notifications.addresses import PRIVATE
 from watcher_site.notifications.deadlines import ends_within, make_watched
 from watcher_site.notifications.envelope import cloud_event
-from watcher_site.notifications.receivers import Receiver, Undelivered, Unreachable
+from watcher_site.notifications.letters import Told
+from watcher_site.notifications.receivers import Undelivered, Unreachable
+from watcher_site.notifications.walking import WalkingReceiver
 from watcher_site.refusals import Invalid
 
 PREFIX = "whsec_"
@@ -65,7 +67,7 @@ def unseal_secret(subscription: Subscription) -> str:
     return str(unseal(subscription.secret)["secret"])
 
 
-class WebhookReceiver(Receiver):
+class WebhookReceiver(WalkingReceiver):
     def __init__(self, subscription: Subscription) -> None:
         """Raises `Invalid` if the subscription's secret cannot be read."""
         self.url = subscription.url
@@ -93,7 +95,7 @@ class WebhookReceiver(Receiver):
         own: requests.Session = self.own.session
         return own
 
-    def send(self, notification: Notification) -> None:
+    def send(self, notification: Told) -> None:
         event = cloud_event(notification)
         headers = {**event.headers, **self.sign(str(notification.uuid), event.body.decode())}
         try:

@@ -1,0 +1,113 @@
+"""Many messages at once to RabbitMQ, read from its queues as they lie there: what is refused, given back, and lost."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from kombu import Connection
+from pytest_django import Settings
+
+from tests.broker import BROKER_URL
+from tests.watcher_site.notifications.listener import TRANSPORT_URL
+from tests.watcher_site.notifications.relaying import notify, relay, waiting
+from watcher_site.models import Delivery
+from watcher_site.notifications import publisher
+from watcher_site.notifications.broker import BrokerReceiver, DriverReceiver
+from watcher_site.notifications.wire import default_queue, persistent_message
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.rabbitmq]
+
+
+class Queue:
+    """The queue that notifications go to, which nobody listens to."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self.channel, self.name = connection.channel(), name
+
+    def take(self) -> list[Any]:
+        return list(iter(lambda: self.channel.basic_get(self.name, no_ack=True), None))
+
+    def delete(self) -> None:
+        self.channel.queue_delete(self.name)
+
+
+@pytest.fixture
+def queue(settings: Settings) -> Iterator[Queue]:
+    settings.NOTIFICATION_URL = TRANSPORT_URL
+    settings.NOTIFICATION_TOPICS = [f"watcher-test-{uuid4()}"]
+    settings.WEBHOOK_PAUSE = settings.POLL_INTERVAL = 0
+    settings.WEBHOOK_ATTEMPTS = 2
+    with Connection(BROKER_URL) as connection:
+        one = Queue(connection, f"{settings.NOTIFICATION_TOPICS[0]}.info")
+        yield one
+        one.delete()
+
+
+def content(message: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.loads(message.body)["oslo.message"])
+    return found
+
+
+def test_a_message_differs_from_what_oslo_messaging_sends_in_nothing_but_the_id_of_its_sending(queue: Queue) -> None:
+    (notification,) = notify()
+    for receiver in (DriverReceiver(), BrokerReceiver()):
+        receiver.send(notification)
+        receiver.close()
+    theirs, ours = queue.take()
+    inner = [content(theirs), content(ours)]
+    assert {len(one.pop("_unique_id")) for one in inner} == {32}
+    assert inner[0] == inner[1]
+    assert ours.properties == theirs.properties
+    assert (ours.content_type, ours.content_encoding) == (theirs.content_type, theirs.content_encoding)
+    assert json.loads(ours.body)["oslo.version"] == json.loads(theirs.body)["oslo.version"]
+
+
+def test_what_the_broker_closes_the_channel_on_is_given_up_alone_and_what_comes_after_it_waits_for_that(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = uuid4()
+    first, _ = notify(bad, number=2)
+    notify(number=2)
+
+    def forged(body: bytes, compression: str | None) -> Any:
+        message = persistent_message(body, compression)
+        if str(first.uuid).encode() in body:
+            # The broker answers this as it does what is too large for it.
+            message.properties["user_id"] = "nobody"
+        return message
+
+    monkeypatch.setattr(publisher, "persistent_message", forged)
+    relay()
+    told = [content(message)["payload"]["watcher_object.data"]["status_message"] for message in queue.take()]
+    assert told == ["number 0", "number 1", "number 1"]
+    assert waiting() == [("UNDELIVERED", 2)]
+    assert Delivery.objects.get().problem == "The broker refused it."
+    assert Delivery.objects.get().notification.object_uuid == bad
+
+
+def test_what_a_full_queue_refuses_is_given_up_after_its_attempts(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def small(*arguments: Any) -> Any:
+        made = default_queue(*arguments)
+        made.queue_arguments = {"x-max-length": 1, "x-overflow": "reject-publish"}
+        return made
+
+    monkeypatch.setattr(publisher, "default_queue", small)
+    for _ in range(3):
+        notify()
+    relay()
+    assert waiting() == [("UNDELIVERED", 2)] * 2
+    assert len(queue.take()) == 1
+
+
+def test_a_queue_that_someone_deletes_is_made_again_and_nothing_is_lost(queue: Queue) -> None:
+    receiver = BrokerReceiver()
+    (notification,) = notify()
+    receiver.send(notification)
+    queue.delete()
+    assert receiver.send_batch([notification] * 3) == [None] * 3
+    assert len(queue.take()) == 3
+    receiver.close()

@@ -1,0 +1,62 @@
+"""What a relay reads of deliveries: plain tuples, as it reads thousands a second."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+
+from watcher_site.models import Delivery, Notification
+
+OWN = ("pk", "line", "attempts")
+
+
+class Content(NamedTuple):
+    """A notification."""
+
+    pk: int
+    uuid: UUID
+    kind: str
+    event_type: str
+    priority: str
+    object_uuid: UUID
+    old_state: str | None
+    host: str
+    created_at: datetime
+    snapshot: Any
+    fault: Any
+
+
+Told = Notification | Content
+
+
+class Letter(NamedTuple):
+    """A delivery with its notification."""
+
+    pk: int
+    line: UUID
+    attempts: int
+    notification: Content
+
+
+PLAIN = tuple(f"notification__{name}" for name in Content._fields[:-2])
+# As texts: Django would read them with the standard library, which takes several times as long.
+STRUCTURED = tuple(Cast(f"notification__{name}", TextField()) for name in Content._fields[-2:])
+
+
+def read(deliveries: QuerySet[Delivery]) -> list[Letter]:
+    """Return deliveries in their order, in one query."""
+    return [letter(row) for row in deliveries.values_list(*OWN, *PLAIN, *STRUCTURED)]
+
+
+def letter(row: Sequence[Any]) -> Letter:
+    *plain, snapshot, fault = row[len(OWN) :]
+    pk, line, attempts = row[: len(OWN)]
+    return Letter(pk, line, attempts, Content._make([*plain, structure(snapshot), structure(fault)]))
+
+
+def structure(text: str | None) -> Any:
+    return None if text is None else orjson.loads(text)

@@ -1,0 +1,32 @@
+"""Receivers that are told many notifications at once: the first of each line, then the second of each, and so on.
+
+Whichever of a wave is refused, none that comes after it in its line was sent.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+
+from watcher_site.notifications.letters import Told
+from watcher_site.notifications.receivers import Line, Outcome, Problem, Receiver, Unreachable
+
+
+class WaveReceiver(Receiver):
+    batch = 1000
+
+    @abstractmethod
+    def send_batch(self, notifications: Sequence[Told]) -> Sequence[Problem | None]:
+        """Deliver notifications, at the latest after the site's timeout, and return what became of each.
+
+        None says that it was delivered.
+        """
+
+    def carry(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
+        outcomes = [Outcome.of(line) for line in lines]
+        while goes_on() and not any(isinstance(outcome.problem, Unreachable) for outcome in outcomes):
+            wave = [outcome for outcome in outcomes if outcome.goes_on]
+            if not wave:
+                break
+            results = self.send_batch([outcome.left[0].notification for outcome in wave])
+            for outcome, problem in zip(wave, results, strict=True):
+                outcome.note(problem)
+        return outcomes
