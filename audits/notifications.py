@@ -12,6 +12,7 @@ from audits.models import Audit
 from plans.notifications import AUDIT, STRATEGY, describe_strategy, terse_audit
 from watcher_site.notifications import faults
 from watcher_site.notifications.kinds import ERROR, Event, Kind
+from watcher_site.notifications.listeners import listeners
 from watcher_site.notifications.outbox import announce
 from watcher_site.notifications.payloads import TIMES, fault, identifier, state_update, structure, times, versioned
 from watcher_site.worker import LOST_DATABASE
@@ -91,5 +92,9 @@ def telling(audit: Audit, phase: str, ends: bool = True) -> Iterator[None]:
 
 def tell(audit: Audit, event: Event) -> None:
     """Write one event of an audit into the outbox, where somebody listens."""
+    if not listeners.want(f"{AuditNotifications.name}.{event.name}", event.priority):
+        return
     with transaction.atomic():
+        # Locked, as by whoever changes it: the order of an object's notifications is that of their keys.
+        Audit.objects.select_for_update(no_key=True).filter(pk=audit.pk).first()
         announce(AuditNotifications.name, [event], [audit.pk])

@@ -1,12 +1,17 @@
 """What is told of an audit: that it is made, answered, fails, is changed and deleted."""
 
 import pytest
+from django.db import transaction
 
 from audits.creation import create_audit
 from audits.engine import DecisionEngine
 from audits.models import Audit
+from audits.notifications import tell
 from tests.builders import make_audit, make_node, make_strategy
+from tests.interleaving import Rival
 from tests.watcher_site.notifications.outbox import data, listen, payloads, told
+from watcher_site.notifications.kinds import UPDATE, Event
+from watcher_site.notifications.outbox import announce
 
 pytestmark = pytest.mark.django_db
 
@@ -47,6 +52,20 @@ def test_a_strategy_that_cannot_be_answered_tells_why() -> None:
     fault = data(data(error)["fault"])
     assert fault["exception"] == "Invalid"
     assert fault["exception_message"] == "The cluster state is not defined"
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_what_is_told_of_an_audit_keeps_the_order_of_its_changes() -> None:
+    listen()
+    audit = make_audit(state=Audit.State.ONGOING)
+    rival = Rival(lambda: tell(audit, Event("strategy.start")))
+    with transaction.atomic():
+        Audit.objects.select_for_update().get(pk=audit.pk)
+        rival.let_in()
+        announce(Audit.notified_as, [UPDATE], [audit.pk])
+    rival.result()
+    assert told() == ["audit.update", "audit.strategy.start"]
 
 
 def test_a_deleted_audit_tells_so() -> None:

@@ -107,11 +107,6 @@ class DeliveryQuerySet(RecordQuerySet):
         """Leave the dead letters: what was given up, until a person has it sent again."""
         return self.filter(state=self.model.State.UNDELIVERED)
 
-    def first_in_line(self) -> Self:
-        """Leave the first of each line: the others wait for it."""
-        before = type(self)(self.model).pending().filter(line=OuterRef("line"), pk__lt=OuterRef("pk"))
-        return self.pending().filter(~Exists(before))
-
     def free(self) -> Self:
         """Leave those that no living relay is sending."""
         return self.exclude(relay__in=Service.objects.active().values("pk"))
@@ -155,7 +150,7 @@ class Delivery(models.Model):
         db_index=False,
         help_text="null: the message broker",
     )
-    line = models.UUIDField(editable=False, help_text="what one receiver is told of one object: one after the other")
+    line = models.UUIDField(editable=False, help_text="of one object: a receiver is told of it one after the other")
     state = models.CharField(max_length=15, choices=State, default=State.PENDING)
     attempts = models.PositiveIntegerField(default=0)
     due_time = models.DateTimeField(null=True, help_text="before which it is not tried again")
@@ -179,9 +174,8 @@ class Delivery(models.Model):
         default_permissions = ("view", "delete")
         permissions = [("resend_delivery", "Can resend delivery")]
         indexes = [
-            # A relay asks for the first of each line of a receiver, and then for those behind it.
+            # A relay asks for the oldest that wait for a receiver.
             models.Index("subscription", "id", name="delivery_pending", condition=Q(state="PENDING")),
-            models.Index("line", "id", name="delivery_line", condition=Q(state="PENDING")),
             # Lists of what was given up.
             models.Index("state", "id", name="delivery_state"),
             models.Index("subscription", "state", "id", name="delivery_subscription"),

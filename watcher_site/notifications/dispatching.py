@@ -1,7 +1,9 @@
 """Who is to be told: for what changes wrote into the outbox, one delivery for each receiver that listens to it."""
 
 from collections.abc import Iterator
-from uuid import NAMESPACE_OID, UUID, uuid5
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
 
 from django.db import transaction
 
@@ -10,7 +12,16 @@ from watcher_site.models import Delivery, Notification, Subscription
 from watcher_site.notifications.listeners import broker_wants, matches
 
 BATCH = 1000
-BROKER = uuid5(NAMESPACE_OID, "watcher_site.notifications.broker")
+
+
+class New(NamedTuple):
+    """What of a notification says who is to be told."""
+
+    pk: int
+    event_type: str
+    priority: str
+    object_uuid: UUID
+    created_at: datetime
 
 
 def dispatch() -> int:
@@ -22,8 +33,7 @@ def dispatch() -> int:
         return 0
     with transaction.atomic():
         lock_table(Notification)
-        found = Notification.objects.undispatched().only("pk", "event_type", "priority", "object_uuid", "created_at")
-        new = list(found[:BATCH])
+        new = [New._make(row) for row in Notification.objects.undispatched().values_list(*New._fields)[:BATCH]]
         # Locked: whoever deletes one deletes with it what is written here.
         subscriptions = list(Subscription.objects.enabled().order_by("pk").select_for_update(no_key=True))
         Delivery.objects.bulk_create(
@@ -33,18 +43,13 @@ def dispatch() -> int:
     return len(new)
 
 
-def deliveries(notification: Notification, subscriptions: list[Subscription]) -> Iterator[Delivery]:
+def deliveries(notification: New, subscriptions: list[Subscription]) -> Iterator[Delivery]:
     """Give a delivery for the broker, and for each subscription to the type that was made before."""
+    told = {"notification_id": notification.pk, "line": notification.object_uuid}
     if broker_wants(notification.priority):
-        yield Delivery(notification=notification, line=line(BROKER, notification))
+        yield Delivery(**told)
     for subscription in subscriptions:
         if subscription.created_at <= notification.created_at and matches(
             subscription.event_types, notification.event_type
         ):
-            yield Delivery(
-                notification=notification, subscription=subscription, line=line(subscription.uuid, notification)
-            )
-
-
-def line(receiver: UUID, notification: Notification) -> UUID:
-    return uuid5(receiver, str(notification.object_uuid))
+            yield Delivery(**told, subscription=subscription)

@@ -62,6 +62,7 @@ class Relay(Worker):
     def deliver(self) -> bool:
         """Send a courier to each receiver that something waits for, and say whether any set out."""
         set_out = False
+        self.dismiss_gone()
         for key, subscription in self.waited_for().items():
             courier = self.courier(key, subscription)
             if courier is not None and courier.is_free and self.heartbeat.holds:
@@ -80,15 +81,30 @@ class Relay(Worker):
             receivers[None] = None
         return receivers
 
+    def dismiss_gone(self) -> None:
+        """Let go of what couriers hold whose receiver was deleted or disabled, once they are back."""
+        known = {key for key in self.couriers if key is not None}
+        if known:
+            known -= set(Subscription.objects.enabled().filter(pk__in=known).values_list("pk", flat=True))
+        for key in known:
+            self.release(key)
+
+    def release(self, key: int | None) -> bool:
+        """Have a courier begin nothing more, and say whether it is back, and what it held let go of."""
+        courier = self.couriers[key]
+        courier.stop()
+        if courier.is_at_work:
+            return False
+        self.couriers.pop(key).close(0)
+        return True
+
     def courier(self, key: int | None, subscription: Subscription | None) -> Courier | None:
         """Return who goes to a receiver: another than before, if that was changed."""
         known = self.couriers.get(key)
-        if known and (subscription is None or is_same(known.subscription, subscription)):
+        if known and (subscription is None or (not known.stopping and is_same(known.subscription, subscription))):
             return known
-        if known:
-            if known.is_at_work:
-                return None
-            self.couriers.pop(key).stop()
+        if known and not self.release(key):
+            return None
         try:
             receiver = WebhookReceiver(subscription) if subscription else make_broker()
         except Invalid as problem:

@@ -73,6 +73,7 @@ class WebhookReceiver(WalkingReceiver):
         self.url = subscription.url
         self.webhook = Webhook(unseal_secret(subscription))
         self.own = local()
+        self.sessions: list[requests.Session] = []
 
     @property
     def session(self) -> requests.Session:
@@ -92,6 +93,7 @@ class WebhookReceiver(WalkingReceiver):
             session.trust_env = False
             session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
             self.own.session = session
+            self.sessions.append(session)
         own: requests.Session = self.own.session
         return own
 
@@ -114,6 +116,11 @@ class WebhookReceiver(WalkingReceiver):
             raise Unreachable("Its certificate is not trusted, or it speaks no TLS.") from None
         except (requests.RequestException, OSError):
             raise Unreachable("It could not be connected to, or broke the connection off.") from None
+
+    def close(self) -> None:
+        super().close()
+        for session in self.sessions:
+            session.close()
 
     def sign(self, identifier: str, body: str) -> dict[str, str]:
         """Return the headers by which a receiver knows that we sent this, and when: a replay is too old, or known."""

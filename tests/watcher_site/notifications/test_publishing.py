@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from kombu import Connection
+from kombu.compression import decompress
 from pytest_django import Settings
 
 from tests.broker import BROKER_URL
@@ -45,12 +46,22 @@ def queue(settings: Settings) -> Iterator[Queue]:
         one.delete()
 
 
-def content(message: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.loads(message.body)["oslo.message"])
+def envelope(message: Any) -> dict[str, Any]:
+    compression = message.headers.get("compression")
+    found: dict[str, Any] = json.loads(decompress(message.body, compression) if compression else message.body)
     return found
 
 
-def test_a_message_differs_from_what_oslo_messaging_sends_in_nothing_but_the_id_of_its_sending(queue: Queue) -> None:
+def content(message: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(envelope(message)["oslo.message"])
+    return found
+
+
+@pytest.mark.parametrize("options", ["", "?kombu_compression=gzip"])
+def test_a_message_differs_from_what_oslo_messaging_sends_in_nothing_but_the_id_of_its_sending(
+    queue: Queue, settings: Settings, options: str
+) -> None:
+    settings.NOTIFICATION_URL = f"{TRANSPORT_URL}{options}"
     (notification,) = notify()
     for receiver in (DriverReceiver(), BrokerReceiver()):
         receiver.send(notification)
@@ -61,7 +72,7 @@ def test_a_message_differs_from_what_oslo_messaging_sends_in_nothing_but_the_id_
     assert inner[0] == inner[1]
     assert ours.properties == theirs.properties
     assert (ours.content_type, ours.content_encoding) == (theirs.content_type, theirs.content_encoding)
-    assert json.loads(ours.body)["oslo.version"] == json.loads(theirs.body)["oslo.version"]
+    assert envelope(ours)["oslo.version"] == envelope(theirs)["oslo.version"]
 
 
 def test_what_the_broker_closes_the_channel_on_is_given_up_alone_and_what_comes_after_it_waits_for_that(

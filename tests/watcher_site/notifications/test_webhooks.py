@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from threading import Thread
+from threading import enumerate as enumerate_threads
 from uuid import uuid4
 
 import pytest
@@ -11,11 +13,13 @@ from pytest_django import Settings
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 
+from tests.waiting import wait_for
 from tests.watcher_site.notifications.receiver import Receiver, receiving
 from tests.watcher_site.notifications.relaying import notify, numbers, relay, subscribe_to, waiting
 from watcher_site.models import Delivery, Notification, Service, Subscription
 from watcher_site.notifications import lines
 from watcher_site.notifications.dispatching import dispatch
+from watcher_site.notifications.relay import Relay
 from watcher_site.notifications.webhooks import unseal_secret
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
@@ -161,6 +165,27 @@ def test_relays_share_what_waits_and_take_over_what_another_left_behind(receiver
     assert lines.take(subscription.pk, third) == []
     one.retire()
     assert lines.take(subscription.pk, third) == first
+
+
+@pytest.mark.parametrize("column", ["enabled", "deleted_at"])
+def test_a_relay_lets_go_of_what_it_held_for_a_subscription_that_is_switched_off_or_deleted(
+    receiver: Receiver, column: str
+) -> None:
+    subscribe_to(receiver.url)
+    notify()
+    one = Relay("here")
+    one.advance()
+    wait_for(lambda: not Delivery.objects.exists() and not one.couriers[Subscription.objects.get().pk].is_at_work)
+    assert threads_of_receivers()
+    Subscription.objects.update(**{column: False if column == "enabled" else timezone.now()})
+    one.advance()
+    assert not one.couriers
+    wait_for(lambda: not threads_of_receivers())
+    one.stop()
+
+
+def threads_of_receivers() -> list[Thread]:
+    return [thread for thread in enumerate_threads() if thread.name.startswith("receiver")]
 
 
 def test_what_a_relay_had_in_hand_when_its_courier_broke_off_is_taken_up_again(
