@@ -53,6 +53,7 @@ class Applier(Worker):
             self.look()
         self.give_up()
         self.submit()
+        self.look_ahead()
         self.settle()
 
     def rest(self) -> None:
@@ -197,6 +198,12 @@ class Applier(Worker):
                 continue
             self.jobs += 1
             self.executor.submit(job)
+
+    def look_ahead(self) -> None:
+        """Where seats are free, find out what the ends of those that are at work release: it is then begun at once."""
+        if self.jobs < self.executor.seats:
+            for run in self.runs.values():
+                run.look_ahead()
 
     def collect(self, timeout: float) -> None:
         """Wait so many seconds for actions to end: the end of one starts the next at once."""

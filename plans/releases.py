@@ -1,7 +1,7 @@
 """Which actions of a plan become ready as others of it end."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from django.conf import settings
@@ -9,9 +9,9 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from actions.models import Action, ActionParent
+from plans.keys import KEYS, fill
+from plans.prospects import Prospects
 from watcher_site.statements import Placeholder, Query
-
-KEYS = [Placeholder(f"key{number}") for number in range(8)]
 
 CHILDREN = Query(
     ActionParent.objects.filter(Q(parent__pk__in=KEYS)).order_by().values_list("child").annotate(Count("pk"))
@@ -20,12 +20,6 @@ CHILDREN = Query(
 WITH_OPEN_PARENTS = Query(Action.objects.present().with_open_parents().filter(pk__in=KEYS).order_by("pk"))
 # What waited for others, and for nothing any more: to begin, to go on, or to be aborted.
 RELEASED = frozenset({Action.State.PENDING, Action.State.CANCELLING})
-
-
-def fill(keys: Sequence[int]) -> dict[str, int]:
-    """Give every placeholder a value: the last key stands for those that are left over."""
-    return {placeholder.name: key for placeholder, key in zip(KEYS, [*keys, *[keys[-1]] * len(KEYS)], strict=False)}
-
 
 ROWS = Query(Action.objects.present().filter(pk__in=KEYS).order_by("pk"))
 FIRST_CHILDREN = Query(
@@ -39,13 +33,15 @@ def rows_of(keys: Sequence[int]) -> dict[int, Action]:
     return {action.pk: action for page in pages for action in ROWS.rows(**fill(page))}
 
 
+def is_due(action: Action) -> bool:
+    return action.due_time is None or action.due_time <= timezone.now()
+
+
 def next_released(parent: Action) -> Action | None:
     """Return the first of the actions that the end of this one made the way free for, if there is any among a few."""
     keys = [key for (key,) in FIRST_CHILDREN.rows(parent=parent.pk)]
-    now = timezone.now()
     for action in WITH_OPEN_PARENTS.rows(**fill(keys)) if keys else ():
-        is_due = action.due_time is None or action.due_time <= now
-        if action.state == Action.State.PENDING and is_due and not action.open_parent_count:
+        if action.state == Action.State.PENDING and is_due(action) and not action.open_parent_count:
             found: Action = action
             return found
     return None
@@ -58,6 +54,8 @@ class Releases:
     for thousands would else be asked about thousands of times, each of which looks at thousands. For parents that end
     by somebody else's hand, of which nobody tells here, those that were held back are asked about once per
     `settings.POLL_INTERVAL` seconds.
+
+    Where there is time, children are read while their parents are at work (`Prospects`), and need not be asked about.
     """
 
     def __init__(self) -> None:
@@ -65,11 +63,13 @@ class Releases:
         self.candidates: dict[int, None] = {}  # An ordered set.
         self.awaited: dict[int, int] = {}
         self.held_back: set[int] = set()
+        self.prospects = Prospects()
+        self.released: list[Action] = []
         self.next_round = 0.0
 
     def __bool__(self) -> bool:
         """Whether there is anybody to ask about now."""
-        return bool(self.ended or self.candidates or self.is_round_due)
+        return bool(self.released or self.ended or self.candidates or self.is_round_due)
 
     @property
     def is_round_due(self) -> bool:
@@ -80,9 +80,40 @@ class Releases:
         self.candidates.clear()
         self.awaited.clear()
         self.held_back.clear()
+        self.prospects.clear()
+        self.released.clear()
+
+    def look_ahead(self, at_work: Iterable[int]) -> None:
+        """Read the children of a few actions at work, for the case that these succeed soon."""
+        self.prospects.look(at_work)
 
     def note_end(self, key: int) -> None:
+        self.forget(key)
         self.ended.append(key)
+
+    def forget(self, key: int) -> None:
+        """Forget what was read of the children of an action that others than these may wait for now."""
+        self.prospects.forget(*self.prospects.end(key) or ())
+
+    def note_success(self, key: int) -> None:
+        """Note the end of an action which means for others nothing but that they need not wait for it any more."""
+        children = self.prospects.end(key)
+        if children is None:
+            self.ended.append(key)
+        for child in children or ():
+            self.note_parent(child)
+
+    def note_parent(self, child: int) -> None:
+        """Note that a child waits for one parent less."""
+        left = self.prospects.waits_for(child)
+        if left is None:
+            self.count_down(child, 1)
+        elif left:
+            self.hold_back(child, left)
+        else:
+            self.awaited.pop(child, None)
+            self.held_back.discard(child)
+            self.released.append(self.prospects.take(child))
 
     def consider(self, key: int) -> None:
         """Ask about an action that may have become ready by itself."""
@@ -90,11 +121,14 @@ class Releases:
 
     def find(self) -> list[Action]:
         """Return actions that became ready, some at least if there are any."""
+        if self.released:
+            found, self.released = self.released, []
+            return found
         self.find_candidates()
-        found: list[Action] = []
-        while not found and self.candidates:
-            found = self.ask()
-        return found
+        asked: list[Action] = []
+        while not asked and self.candidates:
+            asked = self.ask()
+        return asked
 
     def find_candidates(self) -> None:
         while self.ended:
@@ -106,11 +140,15 @@ class Releases:
             self.candidates.update(dict.fromkeys(self.held_back))
             self.held_back.clear()
 
+    def hold_back(self, child: int, parents: int) -> None:
+        self.awaited[child] = parents
+        self.held_back.add(child)
+
     def count_down(self, child: int, number: int) -> None:
+        self.prospects.forget(child)
         left = self.awaited.pop(child, number) - number
         if left > 0:
-            self.awaited[child] = left
-            self.held_back.add(child)
+            self.hold_back(child, left)
         else:
             self.held_back.discard(child)
             self.candidates[child] = None
@@ -123,6 +161,7 @@ class Releases:
         for action in WITH_OPEN_PARENTS.rows(**fill(keys)):
             if action.open_parent_count:
                 self.awaited[action.pk] = action.open_parent_count
-            elif action.state in RELEASED:
+            elif action.state in RELEASED and is_due(action):
+                # What is put off is known to who runs the plan, and considered when its time comes.
                 released.append(action)
         return released

@@ -245,6 +245,11 @@ class PlanRun:
             if not page:
                 self.walks.popleft()
 
+    def look_ahead(self) -> None:
+        """While nothing more can be begun, read what can be as soon as that which is at work has ended."""
+        if self.at_work and not (self.ready or self.cancelling or self.reverting or self.is_paused or self.is_closed):
+            self.releases.look_ahead(self.at_work)
+
     def take(self, found: list[Action]) -> None:
         # What is at work may be found once more while its beginning is not yet written.
         found = [action for action in found if action.pk not in self.at_work]
@@ -271,6 +276,9 @@ class PlanRun:
             self.walks.append(pages(DERIVED, deriving=action.pk))
             self.deriving.append(action.pk)
             # Reports may overtake each other: those that it derived may have ended already.
+            self.releases.forget(action.pk)
             self.releases.consider(action.pk)
+        elif action.state == Action.State.SUCCEEDED:
+            self.releases.note_success(action.pk)
         else:
             self.releases.note_end(action.pk)

@@ -1,0 +1,13 @@
+"""Places for a few primary keys in statements that are composed once a process."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from watcher_site.statements import Placeholder
+
+KEYS: list[Any] = [Placeholder(f"key{number}") for number in range(8)]
+
+
+def fill(keys: Sequence[int]) -> dict[str, int]:
+    """Give every placeholder a value: the last key stands for those that are left over."""
+    return {placeholder.name: key for placeholder, key in zip(KEYS, [*keys, *[keys[-1]] * len(KEYS)], strict=False)}
