@@ -19,7 +19,7 @@ from urllib3.exceptions import HTTPError
 
 from watcher_site.calling import seal, unseal
 from watcher_site.models import Subscription
-from watcher_site.notifications.addresses import PRIVATE
+from watcher_site.notifications.addresses import PRIVATE, PublicAdapter
 from watcher_site.notifications.deadlines import ends_within, make_watched
 from watcher_site.notifications.envelope import cloud_event
 from watcher_site.notifications.letters import Told
@@ -82,13 +82,17 @@ class WebhookReceiver(WalkingReceiver):
             timeout = settings.WEBHOOK_TIMEOUT
             session = HTTPSession(
                 Config(
-                    ip_filter_enable=not settings.WEBHOOK_PRIVATE_ADDRESSES,
+                    # Its adapters are made here: they refuse more.
+                    ip_filter_enable=False,
                     ip_filter_allow_loopback_ips=False,
                     never_redirect=True,
                     default_timeout=(timeout, timeout),
                     user_agent_override="watcher-site",
                 )
             )
+            if not settings.WEBHOOK_PRIVATE_ADDRESSES:
+                session.mount("http://", PublicAdapter(is_https_proto=False))
+                session.mount("https://", PublicAdapter(is_https_proto=True))
             make_watched(session)
             session.trust_env = False
             session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))

@@ -139,7 +139,9 @@ def test_redirects_are_not_followed_and_a_pause_that_is_asked_for_is_kept(receiv
     assert Delivery.objects.get().due_time > timezone.now() + timedelta(seconds=500)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:{}/", "http://localhost:{}/", "http://[::ffff:127.0.0.1]:{}/"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:{}/", "http://localhost:{}/", "http://[::ffff:127.0.0.1]:{}/", "http://[fec0::1]:{}/"]
+)
 def test_a_private_address_is_refused_at_each_delivery_whatever_it_was_when_it_was_made(
     receiver: Receiver, settings: Settings, url: str
 ) -> None:
