@@ -127,12 +127,15 @@ def written(window: Window | None) -> dict[str, Any] | None:
 
 def in_words(document: Mapping[str, Any] | None, zone: str) -> str:
     """Return a window, as it is stored, by its hours, its days and its zone; nothing, where there is none."""
-    if not document:
-        return ""
+    return f"{hours_in_words(document)} ({zone})" if document else ""
+
+
+def hours_in_words(document: Mapping[str, Any]) -> str:
+    """Return a window, as it is stored, by its hours and its days."""
     days = document["weekdays"]
     parts = [f"{document['opens']}–{document['closes']}"]  # noqa: RUF001 (a dash between times)
     parts += [day.title() for day in days] if len(days) < len(WEEKDAYS) else ["every day"]
     for name, word in (("first_day", "from"), ("last_day", "until")):
         if document[name]:
             parts.append(f"{word} {document[name]}")
-    return f"{', '.join(parts)} ({zone})"
+    return ", ".join(parts)

@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from actions.exclusions.kinds import names_of
 from actions.exclusions.models import Exclusion, ExclusionRevision
 from actions.exclusions.reading import read_attributes
 from cluster.named_records import lock, save
@@ -33,7 +34,7 @@ def create_exclusion(attributes: Mapping[str, Any], by: str) -> Exclusion:
         Conflict: another one has the name.
     """
     exclusion = drafted(attributes, by)
-    save(exclusion, details=described(exclusion))
+    save(exclusion, details=told(described(exclusion)))
     ExclusionRevision.renew()
     return exclusion
 
@@ -68,7 +69,7 @@ def redrafted(exclusion: Exclusion, changes: Mapping[str, Any], by: str) -> Excl
 
 
 @transaction.atomic
-def change_exclusion(exclusion: Exclusion, changes: Mapping[str, Any], by: str) -> Exclusion:
+def change_exclusion(exclusion: Exclusion, attributes: Mapping[str, Any], by: str) -> Exclusion:
     """Change some attributes of a rule, and return it as it is then; what is left out stays.
 
     Raises:
@@ -76,9 +77,10 @@ def change_exclusion(exclusion: Exclusion, changes: Mapping[str, Any], by: str) 
         NotFound: it was deleted meanwhile.
     """
     standing = lock(exclusion)
-    changed = redrafted(standing, changes, by)
-    if details := differences(described(standing), described(changed)):
-        save(changed, [*details], details)
+    changed = redrafted(standing, attributes, by)
+    before, after = described(standing), described(changed)
+    if changes := [name for name in WRITABLE if after[name] != before[name]]:
+        save(changed, changes, differences(told(before), told(after)))
         ExclusionRevision.renew()
     return changed
 
@@ -93,10 +95,19 @@ def delete_exclusion(exclusion: Exclusion) -> None:
     standing = lock(exclusion)
     Exclusion.objects.filter(pk=standing.pk).soft_delete()
     ExclusionRevision.renew()
-    record("exclusion.delete", standing, details=described(standing))
+    record("exclusion.delete", standing, details=told(described(standing)))
 
 
 def described(exclusion: Exclusion) -> dict[str, Any]:
     """Return all that a rule says, as JSON has it."""
     said = {name: getattr(exclusion, name) for name in WRITABLE}
     return {**said, "expires_at": exclusion.expires_at and exclusion.expires_at.isoformat()}
+
+
+def told(said: dict[str, Any]) -> dict[str, Any]:
+    """Return what history tells of a rule: the things that it names by the names that they have now, too."""
+    named = {
+        kind: [name if name == identifier else f"{name} ({identifier})" for identifier, name in found.items()]
+        for kind, found in names_of(said["targets"]).items()
+    }
+    return {**said, "targets": named}

@@ -60,13 +60,24 @@ def test_an_entry_is_shown_with_all_that_is_known(api: Caller, entries: list[His
         ("object_name=bob", ["user.login"]),
         ("text=SUNDAY", ["action.skip"]),
         ("since=2100-01-01", []),
-        ("before=2100-01-01&request_id=req-1", ["cluster.resize", "action.skip"]),
-        ("project_id=blue&sort_key=deed", ["action.skip", "cluster.resize"]),
-        ("limit=1&sort_dir=desc", ["user.login"]),
+        ("before=2100-01-01&request_id=req-1", ["action.skip", "cluster.resize"]),
+        ("project_id=blue&sort_key=deed&sort_dir=asc", ["action.skip", "cluster.resize"]),
+        ("limit=1&sort_dir=asc", ["cluster.resize"]),
     ],
 )
 def test_a_list_is_narrowed_and_sorted(api: Caller, entries: list[HistoryEntry], query: str, deeds: list[str]) -> None:
     assert found(api, query) == deeds
+
+
+def test_a_list_begins_with_the_newest_and_goes_on_so_on_the_next_page(
+    api: Caller, entries: list[HistoryEntry]
+) -> None:
+    first = api.get("/history?limit=2").json()
+    second = found(api, first["next"].partition("?")[2])
+    assert ([entry["deed"] for entry in first["history"]], second) == (
+        ["user.login", "action.skip"],
+        ["cluster.resize"],
+    )
 
 
 def test_what_was_done_to_actions_is_found_by_their_plan(api: Caller, entries: list[HistoryEntry]) -> None:
@@ -78,6 +89,8 @@ def test_what_was_done_to_actions_is_found_by_their_plan(api: Caller, entries: l
     [
         ("outcome=maybe", "outcome: must be one of"),
         ("since=yesterday", "since: must be a time"),
+        ("before=0001-01-01T00:00:00%2B14:00", "before: must be a time"),
+        ("since=2030-13-01", "since: must be a time"),
         ("object_uuid=web", "object_uuid: must be a UUID"),
         ("colour=red", "Unknown argument"),
     ],

@@ -7,10 +7,13 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from actions.exclusions.records import change_exclusion
 from plans.models import ActionPlan
-from tests.builders import make_cluster, make_plan
-from watcher_site.calling import CallingContext
+from tests.builders import make_cluster, make_plan, make_server
+from tests.exclusions import make_exclusion
+from watcher_site.calling import CallingContext, on_behalf_of
 from watcher_site.history import record
+from watcher_site.history.words import details_in_words
 from watcher_site.models import HistoryEntry
 
 pytestmark = pytest.mark.django_db
@@ -64,10 +67,37 @@ def test_the_list_can_be_narrowed(browser: Client, plan: ActionPlan, query: str,
 
 
 def test_the_list_tells_what_was_changed_from_what_to_what(browser: Client) -> None:
-    details = {"name": {"from": "web", "to": "shop"}, "plan_only": False, "nodes": ["a", "b"], "image": None}
+    details = {
+        "name": {"from": "web", "to": "shop"},
+        "plan_only": False,
+        "nodes": ["a", "b"],
+        "image": None,
+        "tags": {},
+    }
     record("cluster.update", "web", caller=ROSA, details=details)
     page = text(browser.get(reverse("history:list")))
-    assert [words in page for words in ("name: web → shop", "plan only: no", "nodes: a b", "image:")] == [1, 1, 1, 0]
+    told = ("name: web → shop", "plan only: no", "nodes: a, b", "image:", "tags:")
+    assert [words in page for words in told] == [1, 1, 1, 0, 0]
+
+
+def test_what_is_told_of_rules_reads_as_people_write_it() -> None:
+    server = make_server("db")
+    hours = {"opens": "08:00", "closes": "18:00", "weekdays": ["monday", "friday"]}
+    changes = {"action_types": ["stop"], "window": None, "expires_at": "2999-01-01T00:00:00Z"}
+    with on_behalf_of(lambda: ROSA):
+        rule = make_exclusion(targets={"servers": ["db"]}, window=hours)
+        change_exclusion(rule, changes, "rosa")
+        change_exclusion(rule, {"action_types": [], "targets": {}}, "rosa")
+    dash, named = "\N{EN DASH}", f"servers db ({server.uuid})"
+    hours_said = f"08:00{dash}18:00, Monday, Friday"
+    # A database has names in an order of its own.
+    told = [set(details_in_words(one.details).split("; ")) for one in HistoryEntry.objects.order_by("pk")]
+    assert told == [
+        {"name: frozen", "owner: alice", "action types: all", f"targets: {named}", "zone: UTC", "enabled: yes"}
+        | {f"window: {hours_said}"},
+        {"action types: all → stop", f"window: {hours_said} → every hour", "expires at: never → 2999-01-01 00:00 UTC"},
+        {"action types: stop → all", f"targets: {named} → anything"},
+    ]
 
 
 def test_the_page_of_a_thing_tells_what_was_done_to_it_and_to_what_it_holds(browser: Client, plan: ActionPlan) -> None:

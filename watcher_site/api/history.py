@@ -62,6 +62,8 @@ class HistoryView(ResourceView):
         "object_type": "object_type",
         "object_name": "object_name",
     }
+    # As people read a log: the newest first.
+    sort_direction = "desc"
     # For the other methods, too: there is no right to change history that one could be without.
     permissions_required: dict[Any, str] = dict.fromkeys(
         ("short_list", "detailed_list", "retrieve", "export", None), "watcher_site.view_historyentry"

@@ -22,12 +22,14 @@ class Offer:
     """What a list can be asked for: its sort keys with the column or relation path that each stands for, and filters.
 
     A filter that is ``repeatable`` may stand in a query several times. ``several_keys``: there is the argument `sort`.
+    ``direction`` is that of an order for which `sort_dir` is left out.
     """
 
     sort_keys: Mapping[str, str]
     filters: Sequence[str] = ()
     repeatable: Collection[str] = ()
     several_keys: bool = False
+    direction: str = "asc"
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def read_page(query: QueryDict, offer: Offer) -> Page:
 
 
 def read_sort_key(query: QueryDict, offer: Offer) -> SortKey:
-    name, direction = query.get("sort_key", "id"), query.get("sort_dir", "asc")
+    name, direction = query.get("sort_key", "id"), query.get("sort_dir", offer.direction)
     if name not in offer.sort_keys:
         raise Invalid(f"Invalid sort key: {name}")
     if direction not in DIRECTIONS:

@@ -235,7 +235,7 @@ def paging_parameters(offer: Offer) -> list[OpenApiParameter]:
         OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many at most"),
         OpenApiParameter("marker", str, description="the last object of the page before"),
         OpenApiParameter("sort_key", str, enum=list(offer.sort_keys), default="id"),
-        OpenApiParameter("sort_dir", str, enum=["asc", "desc"], default="asc"),
+        OpenApiParameter("sort_dir", str, enum=["asc", "desc"], default=offer.direction),
         *([OpenApiParameter("sort", str, description=keys)] if offer.several_keys else []),
     ]
 

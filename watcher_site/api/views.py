@@ -58,6 +58,7 @@ class ResourceView(ViewSetMixin, VersionedView):
     Subclasses name the ``serializer_class``, the ``model``, what the model is called in messages (``title``) and
     in policies (``policy``), their ``filters`` (methods ``filter_<name>(queryset, value)``) and ``sort_keys``
     (what the client says: the column it stands for). A filter that is ``repeatable`` gets the list of its values.
+    ``sort_direction`` is that of a list that is asked for without `sort_dir`.
     ``sort_keys_formerly`` tells what a key stood for before a version. ``sort_expressions`` make the columns that no
     table has, ``arguments_since`` tells the version that brought a
     filter or a sort key, or ``sort``: several keys at once.
@@ -77,6 +78,7 @@ class ResourceView(ViewSetMixin, VersionedView):
     filters: list[str] = []
     repeatable: frozenset[str] = frozenset()
     sort_keys: dict[str, str] = {}
+    sort_direction: str = "asc"
     sort_keys_formerly: dict[str, tuple[versions.Version, str]] = {}
     sort_expressions: dict[str, Callable[[], Any]] = {}
     arguments_since: dict[str, versions.Version] = {}
@@ -172,6 +174,7 @@ class ResourceView(ViewSetMixin, VersionedView):
             sort_keys={"id": "pk"} | keys,
             filters=[name for name in cls.filters if version >= cls.since_of(name)],
             repeatable=cls.repeatable,
+            direction=cls.sort_direction,
             several_keys="sort" in cls.arguments_since and version >= cls.arguments_since["sort"],
         )
 
