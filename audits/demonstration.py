@@ -27,6 +27,7 @@ from cluster.models import (
     VolumeType,
 )
 from plans.models import ActionPlan
+from watcher_site.history import record
 from watcher_site.locks import lock_table
 from watcher_site.refusals import Conflict
 
@@ -60,7 +61,7 @@ def load_demonstration() -> ActionPlan | None:
     lock_table(ComputeNode)
     if ComputeNode.objects.exists():
         return None
-    return fill(read())
+    return told(fill(read()), again=False)
 
 
 @transaction.atomic
@@ -83,7 +84,12 @@ def load_demonstration_again() -> ActionPlan:
     delete_stacks()
     for model in KINDS.values():
         model.objects.all().delete()
-    return fill(document)
+    return told(fill(document), again=True)
+
+
+def told(plan: ActionPlan, again: bool) -> ActionPlan:
+    record("demonstration.load", details={"again": again, "action_plan": plan.uuid})
+    return plan
 
 
 def read() -> dict[str, Any]:

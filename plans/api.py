@@ -84,6 +84,8 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
     arguments = {"preflight": PREFLIGHT_PARAMETERS}
     judging = frozenset({"preflight"})
     policy_actions = ResourceView.policy_actions | {"continue_plan": "continue"}
+    deeds = {"skip": "action.skip", "restore": "action.restore"}
+    deeds_within = frozenset(deeds)
     deeds_by_state = {
         "PENDING": "action_plan.start",
         "CANCELLED": "action_plan.cancel",

@@ -1,5 +1,6 @@
 """How the API hears and tells what a person says of the health of something, in the words of Heat (seed 1)."""
 
+from contextlib import suppress
 from typing import Any
 
 from rest_framework import serializers
@@ -71,11 +72,27 @@ def read_flag(value: Any) -> bool:
     raise Invalid(f'Unrecognized value "{shown}" for "{MARK}", acceptable values are: true, false.')
 
 
+def deed_of_mark(kind: str, document: Any) -> str:
+    """Return what history calls that which a body asks for."""
+    takes_back = False
+    with suppress(Invalid):
+        takes_back = not read_mark(document)[0]
+    return f"{kind}.{'clear' if takes_back else 'mark'}"
+
+
 def describe(found: Mark) -> dict[str, Any]:
     return {name: getattr(found, name) for name in MarkSerializer._declared_fields}
 
 
-class Marking:
+class MarkDeeds:
+    """A view whose patches history tells apart: marks, and that one is taken back."""
+
+    def deed(self: Any) -> str:
+        is_mark = self.action == "mark"
+        return deed_of_mark(self.policy, self.document()) if is_mark else super().deed()  # type: ignore[misc]
+
+
+class Marking(MarkDeeds):
     """A view of things that people can mark; ``permissions_required`` names the right to ``mark``."""
 
     mark_bodies = {"mark": MarkBodySerializer}
@@ -95,7 +112,7 @@ class Marking:
         return Response(describe(mark(thing, unhealthy, reason, caller_of(request))))
 
 
-class ResourceMarking:
+class ResourceMarking(MarkDeeds):
     """The view of the resources of stacks, which are marked where they are read (seed 1)."""
 
     def mark(self: Any, request: Request, identifier: str, stack_name: str = "", resource: str = "") -> Response:

@@ -73,6 +73,7 @@ class ResourcePlace(Page, ByUUID, View):
     """Where a resource stands in the tree of its stack: it has no page of its own."""
 
     model = StackResource
+    deed = "resource.view"
     permission_required = "cluster.view_stackresource"
     http_method_names = ["get"]
 

@@ -17,6 +17,7 @@ from tests.api import Caller
 from tests.broker import broker_answers
 from tests.chaos.broker import is_installed
 from tests.clearing import keep_aside, wait_for_no_disk
+from watcher_site.history import logins, refusals
 from watcher_site.notifications.listeners import listeners
 
 # Where no bytecode is to be written, each process of the suite would compile the site, and each run all tests, anew.
@@ -104,6 +105,13 @@ def reader(db: None) -> User:
 def stranger(db: None) -> User:
     """Someone who may log in and has no right at all."""
     return person("sam")
+
+
+@pytest.fixture(autouse=True)
+def _a_new_minute() -> None:
+    """Let no test's refusals keep those of the next out of history, which tells only so many a minute."""
+    for restraint in (logins.restraint, refusals.restraint, refusals.reading_restraint):
+        restraint.forget()
 
 
 @pytest.fixture

@@ -29,20 +29,26 @@ class Page(PermissionRequiredMixin):
 
     deed: ClassVar[str] = ""
     """What history calls that which is done here; left out, it follows from the name of the class."""
+    is_within: ClassVar[bool] = False
+    """Whether that is done to parts of the record: history tells of it as within that."""
 
     def handle_no_permission(self) -> Any:
         """Have a page that updates itself load anew, where its session ended meanwhile."""
         if getattr(self.request, "htmx", False) and not self.request.user.is_authenticated:
             return HttpResponseClientRefresh()
-        if self.request.method == "POST" and self.request.user.is_authenticated:
+        if self.request.user.is_authenticated:
             thing = getattr(self, "kwargs", {}).get("uuid")
-            record_refusal(deed_of(self), thing and str(thing), "The right to do this is missing.")
+            self.tell("The right to do this is missing.", thing and str(thing))
         return super().handle_no_permission()
 
     def note(self, problem: Exception, record: Any = None) -> None:
         """Have history tell that something was refused here, where it was the state of things that forbade it."""
         if is_told(problem):
-            record_refusal(deed_of(self), record, words(problem))
+            self.tell(words(problem), record)
+
+    def tell(self, why: str, record: Any) -> None:
+        thing, within = (None, record) if self.is_within else (record, None)
+        record_refusal(deed_of(self), thing, why, within=within)
 
 
 class ListPage(Page, SingleTableMixin, FilterView):
@@ -134,8 +140,10 @@ def deed_of(page: Any) -> str:
     """Return what history calls that which a page does: ``ScaleOut`` of clusters is ``cluster.scale_out``."""
     if page.deed:
         return str(page.deed)
-    words = re.findall("[A-Z][a-z]*", type(page).__name__)
     kind = page.model._meta.verbose_name.replace(" ", "_")
+    if isinstance(page, ListPage | RecordPage):
+        return f"{kind}.view"
+    words = re.findall("[A-Z][a-z]*", type(page).__name__)
     return f"{kind}.{'_'.join(words).lower().removesuffix(f'_{kind}')}"
 
 

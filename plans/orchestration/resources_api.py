@@ -5,13 +5,14 @@ from typing import Any
 
 import orjson
 from django.db.models import QuerySet
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster.models import StackResource
 from cluster.stacks.lookup import find_resource, stacks_within
 from plans.marking import mark
-from plans.marks_api import read_mark
+from plans.marks_api import deed_of_mark, read_mark
 from plans.orchestration.shapes import TYPES, statuses_having
 from plans.orchestration.stacks_api import read_flag
 from plans.orchestration.views import OrchestrationView
@@ -53,7 +54,15 @@ class ResourceItem(OrchestrationView):
         with suppress(Refused):
             stack = self.find_stack(self.kwargs["identifier"], self.kwargs["name"])
             found = find_resource(stack, named)
-        record_refusal("resource.mark", found or named, why(problem), within=stack)
+        record_refusal(deed_of_mark("resource", self.document), found or named, why(problem), within=stack)
+
+    @property
+    def document(self) -> Any:
+        """The body of the request; of one that makes no sense nothing."""
+        try:
+            return self.request.data
+        except APIException:
+            return None
 
     def get(self, request: Request, project: str, name: str, identifier: str, resource: str) -> Response:
         found = find_resource(self.find_stack(identifier, name), resource)

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 from rest_framework.exceptions import PermissionDenied
-from rest_framework.permissions import AllowAny
+from rest_framework.permissions import SAFE_METHODS, AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,6 +13,7 @@ from cluster.models import Stack
 from cluster.stacks.lookup import find_stack
 from plans.orchestration.shapes import Shapes
 from watcher_site.api.mounts.views import MountedView
+from watcher_site.api.views import note_refused_reading
 from watcher_site.projects import projects_of
 
 VIEW, MARK = "cluster.view_stack", "cluster.mark_stack"
@@ -44,6 +45,16 @@ class OrchestrationView(MountedView):
         super().initial(request, *args, **kwargs)
         if not self.may_with_all and self.project not in self.projects:
             raise PermissionDenied("You are not authorized to complete this action.")
+
+    def handle_exception(self, problem: Exception) -> Response:
+        response = super().handle_exception(problem)
+        if self.request.method in SAFE_METHODS:
+            note_refused_reading(self, problem, response)
+        return response
+
+    def deed(self) -> str:
+        """Return what history calls reading here."""
+        return "stack.view"
 
     @cached_property
     def projects(self) -> frozenset[str]:

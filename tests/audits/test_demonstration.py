@@ -33,7 +33,7 @@ from plans.models import ActionPlan
 from plans.stack_operations import update_stack
 from tests.builders import make_cluster, make_member, make_node, make_profile
 from tests.plans.inline import run_waiting
-from watcher_site.models import Service
+from watcher_site.models import HistoryEntry, Service
 
 pytestmark = pytest.mark.django_db
 
@@ -92,9 +92,11 @@ def test_the_audit_succeeded_and_templates_stand() -> None:
     assert (Audit.objects.get().state, AuditTemplate.objects.count()) == ("SUCCEEDED", 2)
 
 
-def test_it_is_loaded_once_only() -> None:
+def test_it_is_loaded_once_only_and_history_tells_who_did() -> None:
     load()
     assert (load(), ActionPlan.objects.count()) == ("The cloud was filled before: nothing was changed.\n", 1)
+    entry = HistoryEntry.objects.get(deed="demonstration.load")
+    assert entry.details == {"again": False, "action_plan": str(ActionPlan.objects.get().uuid)}
 
 
 def test_a_cloud_that_was_ever_filled_is_left_alone() -> None:

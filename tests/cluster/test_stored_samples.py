@@ -15,6 +15,7 @@ from cluster.datasources.base import Reading
 from cluster.datasources.stored import StoredSamples
 from cluster.models import Sample
 from tests.builders import make_node
+from watcher_site.models import HistoryEntry
 
 pytestmark = pytest.mark.django_db
 CPU = "instance_cpu_usage"
@@ -61,6 +62,12 @@ def test_the_metrics_that_have_samples_are_known() -> None:
 def test_json_lines_are_loaded(tmp_path: Path) -> None:
     load(tmp_path / "samples", LINE, {**LINE, "time": 1763720000})
     assert set(Sample.objects.values_list("metric", "resource", "value")) == {(CPU, UUID(RESOURCE), 12.5)}
+
+
+def test_history_tells_who_loaded_how_many(tmp_path: Path) -> None:
+    load(tmp_path / "samples", LINE, {**LINE, "time": 1763720000})
+    entry = HistoryEntry.objects.get()
+    assert (entry.deed, entry.object_name, entry.details) == ("metrics.load", "samples", {"samples": 2})
 
 
 def test_csv_is_loaded_in_the_order_of_its_head(tmp_path: Path) -> None:

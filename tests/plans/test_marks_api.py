@@ -178,6 +178,9 @@ def test_what_cannot_be_marked_in_a_stack_is_told_as_heat_tells_it(
     assert refused("/resources/web") == refused("/health") == (409, told)
     noted = HistoryEntry.objects.filter(outcome="refused", message=told).order_by("pk")
     assert [(one.deed, one.object_uuid) for one in noted] == [("resource.mark", web.uuid), ("stack.mark", stack.uuid)]
+    well = {"mark_unhealthy": False}
+    assert refused("/resources/web", well) == refused("/health", well) == (409, told)
+    assert [one.deed for one in noted.all()[2:]] == ["resource.clear", "stack.clear"]
     assert state(web)[0] == "INIT_COMPLETE"
 
 

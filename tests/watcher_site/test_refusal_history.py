@@ -1,6 +1,6 @@
 """History tells what people were refused, and who was not let in, without being filled by it."""
 
-from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,19 +12,12 @@ from knox.models import AuthToken
 from plans.models import ActionPlan
 from tests.api import Caller
 from tests.builders import make_plan
+from tests.plans.test_commits import counted
 from watcher_site.history import logins, refusals
 from watcher_site.history.logins import BEYOND
 from watcher_site.models import HistoryEntry
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _a_new_minute() -> Iterator[None]:
-    logins.restraint.forget()
-    refusals.restraint.forget()
-    yield
-    logins.restraint.forget()
 
 
 @pytest.fixture
@@ -61,10 +54,45 @@ def test_a_missing_right_is_told_of_the_api_and_of_the_console(reader: User, pla
     assert set(HistoryEntry.objects.values_list("object_uuid", flat=True)) == {plan.uuid}
 
 
-def test_bad_input_and_reading_are_nothing_to_tell(cloud_admin: User, stranger: User, plan: ActionPlan) -> None:
-    assert Caller(cloud_admin, "latest").post("/profiles", {"name": ""}).status_code == 400
-    assert Caller(stranger, "latest").get("/action_plans").status_code == 403
+def test_bad_input_and_what_is_not_there_are_nothing_to_tell(cloud_admin: User) -> None:
+    api = Caller(cloud_admin, "latest")
+    assert api.post("/profiles", {"name": ""}).status_code == 400
+    assert api.get(f"/action_plans/{uuid4()}").status_code == 404
     assert told() == []
+
+
+def test_who_may_not_read_is_told_of_in_one_statement(stranger: User, plan: ActionPlan) -> None:
+    api, path = Caller(stranger, "latest"), f"/action_plans/{plan.uuid}"
+    with counted() as statements:
+        assert api.get(path).status_code == 403
+    assert sum("historyentry" in sql for sql in statements) == 1
+    client = Client()
+    client.force_login(stranger)
+    for page in (
+        reverse("plans:detail", args=[plan.uuid]),
+        reverse("history:list"),
+        reverse("history:export", args=["csv"]),
+    ):
+        assert client.get(page).status_code == 403
+    view = ("sam", "action_plan.view", "refused")
+    assert told() == [view, view, ("sam", "history.view", "refused")]
+    assert HistoryEntry.objects.filter(object_uuid=plan.uuid).count() == 2
+
+
+def test_what_is_refused_of_actions_of_a_plan_is_called_what_was_asked_and_is_told_within_the_plan(
+    cloud_admin: User, plan: ActionPlan
+) -> None:
+    actions = [str(plan.actions.get().uuid)]
+    for verb in ("skip", "restore"):
+        answer = Caller(cloud_admin, "latest").post(f"/action_plans/{plan.uuid}/{verb}", {"actions": actions})
+        assert answer.status_code == 409
+        refusals.restraint.forget()
+    client = Client()
+    client.force_login(cloud_admin)
+    client.post(reverse("plans:skip", args=[plan.uuid]), {"only": actions, "confirmed": "1", "reason": ""})
+    client.post(reverse("plans:restore", args=[plan.uuid]), {"only": actions})
+    assert [deed for _, deed, _ in told()] == ["action.skip", "action.restore"] * 2
+    assert set(HistoryEntry.objects.values_list("within", "object_uuid")) == {(plan.uuid, None)}
 
 
 def test_a_button_that_comes_too_late_is_told(cloud_admin: User, plan: ActionPlan) -> None:

@@ -102,8 +102,10 @@ class ResourceView(ViewSetMixin, VersionedView):
         "partial_update": "update",
         "destroy": "delete",
     }
-    # What history calls an action, where that is not its policy; for patches, by the state that they ask for.
+    # What history calls an action, where that is not its policy; for patches, by the state that they ask for. What is
+    # done to parts of an object is told of as within it.
     deeds: dict[str, str] = {}
+    deeds_within: frozenset[str] = frozenset()
     deeds_by_state: dict[str, str] = {}
     detail = False
     action = ""
@@ -113,6 +115,8 @@ class ResourceView(ViewSetMixin, VersionedView):
 
     def deed(self) -> str:
         """Return what history calls that which is asked for here."""
+        if self.request.method in SAFE_METHODS:
+            return f"{self.policy}.view"
         told = self.deeds.get(self.action or "", self.policy_name().replace(":", "."))
         asked = asked_state(self.document()) if self.deeds_by_state and told.endswith(".update") else ""
         return self.deeds_by_state.get(asked, told)
@@ -126,13 +130,11 @@ class ResourceView(ViewSetMixin, VersionedView):
 
     def handle_exception(self, problem: Exception) -> Response:
         response = super().handle_exception(problem)
-        if self.is_verb and is_refusal(problem, response):
+        if self.action and self.request.method in SAFE_METHODS:
+            note_refused_reading(self, problem, response)
+        elif self.action and is_refusal(problem, response):
             self.note_refusal(problem)
         return response
-
-    @property
-    def is_verb(self) -> bool:
-        return bool(self.action) and self.request.method not in SAFE_METHODS
 
     def note_refusal(self, problem: Exception) -> None:
         """Have history tell that somebody was refused this."""
@@ -141,7 +143,10 @@ class ResourceView(ViewSetMixin, VersionedView):
             thing = (identifier and self.find_present(identifier)) or identifier
         except Refused:
             thing = identifier
-        record_refusal(self.deed(), thing, why(problem))
+        if self.action in self.deeds_within:
+            record_refusal(self.deed(), None, why(problem), within=thing)
+        else:
+            record_refusal(self.deed(), thing, why(problem))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.detail = "identifier" in kwargs
@@ -344,6 +349,12 @@ def asked_state(document: Any) -> str:
 def is_refusal(problem: Exception, response: Response) -> bool:
     """Say whether history tells of what was answered so: a right is missing, or the state of things forbids it."""
     return response.status_code == FORBIDDEN or is_told(problem)
+
+
+def note_refused_reading(view: Any, problem: Exception, response: Response) -> None:
+    """Have history tell that somebody may not read this: in one statement, as it is not looked up what it is."""
+    if response.status_code == FORBIDDEN:
+        record_refusal(view.deed(), view.kwargs.get("identifier", ""), why(problem))
 
 
 def why(problem: Exception) -> str:

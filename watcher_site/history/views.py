@@ -21,6 +21,7 @@ class HistoryList(ListPage):
     """Who did what, the newest first."""
 
     model = HistoryEntry
+    deed = "history.view"
     permission_required = PERMISSION
     table_class = HistoryTable
     filterset_class = HistoryFilters
@@ -42,6 +43,7 @@ class Export(Page, View):
     """What the list is narrowed to, as a file."""
 
     permission_required = PERMISSION
+    deed = "history.view"
     http_method_names = ["get"]
 
     def get(self, request: HttpRequest, kind: str) -> HttpResponseBase:

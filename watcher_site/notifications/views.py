@@ -153,6 +153,7 @@ class DeleteSubscription(Verb):
 
 class UndeliveredList(ListPage):
     model = Delivery
+    deed = "undelivered.view"
     permission_required = "watcher_site.view_delivery"
     table_class = UndeliveredTable
     filterset_class = UndeliveredFilters

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db import transaction
 
 from cluster.metrics import load_metrics
 from watcher_site import commands
+from watcher_site.history import record
 
 
 class Command(commands.Command):
@@ -17,4 +19,11 @@ class Command(commands.Command):
         parser.add_argument("file", type=Path, help="the samples; docs/metrics.md describes the format")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        self.stdout.write(f"{load_metrics(file)} samples")
+        self.stdout.write(f"{load(file)} samples")
+
+
+@transaction.atomic
+def load(file: Path) -> int:
+    samples = load_metrics(file)
+    record("metrics.load", file.name, details={"samples": samples})
+    return samples

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db import transaction
 
 from cluster.json_lines import Misfit
 from cluster.planetlab import load_planetlab
 from watcher_site import commands
+from watcher_site.history import record
 from watcher_site.refusals import Invalid
 
 MINUTES = 5
@@ -21,6 +23,13 @@ def step_of(text: str) -> int:
     if not found:
         raise ArgumentTypeError("must be a time of the day such as 14:30")
     return (int(found[1]) * 60 + int(found[2])) // MINUTES
+
+
+@transaction.atomic
+def load(file: Path, at: int) -> tuple[int, int]:
+    servers, samples = load_planetlab(file, at)
+    record("planetlab.load", file.name, details={"servers": servers, "samples": samples})
+    return servers, samples
 
 
 class Command(commands.Command):
@@ -35,7 +44,7 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, file: Path, at: int, **options: Any) -> None:
         try:
-            servers, samples = load_planetlab(file, at)
+            servers, samples = load(file, at)
         except Misfit as problem:
             raise Invalid(f"{file}: does not fit beside what is there already: {problem}") from problem
         self.stdout.write(f"{servers} servers, {samples} samples")

@@ -4,11 +4,13 @@ from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db import transaction
 
 from cluster.balancing.base import balancer
 from cluster.balancing.embedded import EmbeddedBalancer
 from cluster.drivers.base import CloudError
 from watcher_site import commands
+from watcher_site.history import record
 from watcher_site.refusals import Conflict, Refused
 
 MOST = 1_000_000
@@ -34,12 +36,19 @@ class Command(commands.Command):
         balancing = balancer()
         if not isinstance(balancing, EmbeddedBalancer):
             raise Conflict("WATCHER_CLOUD: the connections of a real cloud are its own.")
-        if opened:
-            balancing.open_connections(pool, opened)
-        if closed:
-            balancing.close_connections(pool, closed)
+        if opened or closed:
+            change(balancing, pool, opened, closed)
         for member in balancing.members(pool):
             self.stdout.write(f"{member.server} weight {member.weight} connections {member.connections}")
+
+
+@transaction.atomic
+def change(balancing: EmbeddedBalancer, pool: str, opened: int, closed: int) -> None:
+    if opened:
+        balancing.open_connections(pool, opened)
+    if closed:
+        balancing.close_connections(pool, closed)
+    record("balancing_pool.use", balancing.find_pool(pool), details={"open": opened, "close": closed})
 
 
 def number(text: str) -> int:

@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from cluster.models import BalancingMember, BalancingPool
 from tests.builders import make_balancing_pool, make_server
+from watcher_site.models import HistoryEntry
 
 pytestmark = pytest.mark.django_db
 SIZE = {"vcpus": 2, "memory": 2048, "disk": 20}
@@ -124,6 +125,15 @@ def test_connections_are_opened_and_closed_and_shown() -> None:
     assert use("web", "--open", "5") == f"{server.uuid} weight 1 connections 5\n"
     assert use("web", "--close", "3") == f"{server.uuid} weight 1 connections 2\n"
     assert use("web", "--open", "1", "--close", "9") == f"{server.uuid} weight 1 connections 0\n"
+
+
+def test_history_tells_who_uses_a_pool_and_not_who_looks_at_it() -> None:
+    pool = make_balancing_pool("web", make_server())
+    use("web", "--open", "5")
+    use("web")
+    entry = HistoryEntry.objects.get()
+    assert (entry.deed, entry.object_uuid, entry.object_name) == ("balancing_pool.use", pool.uuid, "web")
+    assert entry.details == {"open": 5, "close": 0}
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,15 @@ def test_history_tells_of_refused_marks(heat: APIClient, reader: User, web: Stac
     take_lock(web.stack, make_action("delete_stack"))
     for person in (heat, client(reader)):
         patch(person, web.stack, "web")
-    entries = HistoryEntry.objects.filter(deed="resource.mark", outcome="refused")
+    patch(heat, web.stack, "web", {"mark_unhealthy": False})
+    entries = HistoryEntry.objects.filter(outcome="refused").order_by("pk")
     assert set(entries.values_list("object_uuid", "within")) == {(web.uuid, web.stack.uuid)}
-    assert len(entries) == 2
+    assert [entry.deed for entry in entries] == ["resource.mark", "resource.mark", "resource.clear"]
+
+
+def test_history_tells_who_may_not_read_a_project(stranger: User, web: StackResource) -> None:
+    assert client(stranger).get(path(web.stack)).status_code == 403
+    assert list(HistoryEntry.objects.values_list("user", "deed", "outcome")) == [("sam", "stack.view", "refused")]
 
 
 def test_what_is_not_there_is_told(heat: APIClient, web: StackResource, stack: Stack) -> None:

@@ -1,14 +1,23 @@
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 from knox.models import get_token_model
 
 from watcher_site.commands import Command as BaseCommand
+from watcher_site.history import record
 
 
 class Command(BaseCommand):
     help = "Delete the API tokens that have expired."
 
     def handle(self, *args: Any, **options: Any) -> str:
-        deleted, _ = get_token_model().objects.filter(expiry__lt=timezone.now()).delete()
-        return f"{deleted} deleted"
+        return f"{purge()} deleted"
+
+
+@transaction.atomic
+def purge() -> int:
+    deleted: int = get_token_model().objects.filter(expiry__lt=timezone.now()).delete()[0]
+    if deleted:
+        record("token.purge", details={"number": deleted})
+    return deleted
