@@ -70,7 +70,10 @@ def revert(action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> bool:
 
 
 def limit_of(action: Action) -> float:
-    """Return after how many seconds one execution of an action, that did not stop by itself, may be given up."""
+    """Return after how many seconds work at an action, that did not stop by itself, may be given up.
+
+    So long may take what comes before its execution, the execution itself, and its revert.
+    """
     return action.seconds_allowed + settings.ACTION_TIMEOUT_GRACE
 
 
@@ -194,6 +197,7 @@ class Execution(Signalled, Derivation):
         self.action.begin_revert(self.lease.owner)
         if not self.write_beside(phase):
             return False
+        self.checkpoint.seat.begin(self.action.attempt)
         if tries >= MOST_RECOVERIES:
             self.finish(phase, Result.ERROR, IRREVERTIBLE)
         else:
@@ -227,6 +231,7 @@ class Execution(Signalled, Derivation):
         return self.end(*phases, hold=True, records=records)
 
     def carry_out(self, execute: ActionEvent) -> bool:
+        self.checkpoint.seat.begin(self.action.attempt)
         self.checkpoint.note_begun()
         self.checkpoint.deadline = time.monotonic() + self.action.seconds_allowed
         with self.acting():

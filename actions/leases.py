@@ -33,5 +33,11 @@ class Lease(Protocol):
     def hold(self, has_begun: bool) -> Bound:
         """Return the query that locks the plan, and finds it only while an action of it may begin here, or go on."""
 
+    def hold_plan(self) -> Bound:
+        """Return the query that locks the plan, and finds it only while it is with the applier that has the work done.
+
+        It does so also while nothing of it may begin.
+        """
+
     def look(self, action: Any) -> Standing | None:
         """Ask the table, in one query; None where the action was deleted."""

@@ -300,6 +300,12 @@ class Action(StatefulModel):
     def end_revert(self) -> None:
         self.owner = None
 
+    @transition(field=state, source=State.SUCCEEDED, target=State.SUCCEEDED)
+    def give_up_revert(self) -> None:
+        """Its worker does not come back from it; should it after all, the next attempt is not its own."""
+        self.attempt += 1
+        self.owner = None
+
     @transition(field=state, source=State.ONGOING, target=State.SUCCEEDED)
     def succeed(self) -> None:
         self.let_go()

@@ -9,30 +9,64 @@ from actions.phases import PhaseRecord, Result
 from watcher_site.state import ConcurrentTransition
 from watcher_site.statements import Bound
 
+State = Action.State
 
-def give_up(action: Action, lease: Lease) -> Action | None:
-    """Fail an action that takes longer than it may and does not stop, and return it as it is then, if it still is.
 
-    What its worker still writes is refused, by the guards of the state that it knows. Where it was faster, it won.
+def give_up(action: Action, lease: Lease, *, attempt: int, has_begun: bool) -> Action | None:
+    """End what a worker takes too long for and does not stop, and return the action as it is then, if it still is.
+
+    An action is failed; of a revert only the event is. What the worker still writes is refused, by the guards of what
+    it knows. Where it was faster, it won; and what was taken from it, while its process was asleep, is left to others.
+
+    Args:
+        attempt: the one that the worker is, or was, at.
+        has_begun: whether it has come so far as to execute, or to revert.
     """
     standing = Action.objects.filter(pk=action.pk).first()
+    if standing is None or not is_in_hand(standing, lease, attempt, has_begun):
+        return standing
     with suppress(ConcurrentTransition):
-        if standing and standing.state not in Action.FINAL:
-            Surrender(standing, lease).fail()
+        Surrender(standing, lease).give_up()
     return Action.objects.filter(pk=action.pk).first()
 
 
+def is_in_hand(action: Action, lease: Lease, attempt: int, has_begun: bool) -> bool:
+    """Whether a worker still has an action. One that has not begun has no owner: in whose hands it is, its plan tells.
+
+    One that had begun and is PENDING again was let go of in time.
+    """
+    is_ours = not has_begun if action.state == State.PENDING else action.owner_id == lease.owner
+    return action.attempt == attempt and is_ours
+
+
 class Surrender(PhaseRecord):
+    @property
+    def reason(self) -> str:
+        return f"{TOO_LONG.format(self.action.seconds_allowed)}, and did not stop"
+
+    def give_up(self) -> None:
+        if self.action.state == State.SUCCEEDED:
+            self.end_revert()
+        else:
+            self.fail()
+
     def fail(self) -> None:
-        reason = f"{TOO_LONG.format(self.action.seconds_allowed)}, and did not stop"
-        phase, waits = self.begin("timeout"), self.action.state == Action.State.PENDING
+        reason = self.reason
+        phase, waits = self.begin("timeout"), self.action.state == State.PENDING
         self.finish(phase, Result.ERROR, reason)
-        if self.action.state == Action.State.CANCELLING:
+        if self.action.state == State.CANCELLING:
             self.action.fail_abort(reason)
         else:
             self.action.fail("pre_condition" if waits else "execute", reason)
         self.write(phase, hold=waits, orphans=True)
 
+    def end_revert(self) -> None:
+        phase = self.action.events.filter(event="revert", finish_time=None).last()
+        if phase:
+            self.finish(phase, Result.ERROR, self.reason)
+            self.action.give_up_revert()
+            self.write_beside(phase)
+
     def held(self, beside: Bound | None = None) -> Bound:
         """Hold the plan also while nothing of it may begin: this begins nothing, and what hangs would hang again."""
-        return self.lease.hold(has_begun=True)
+        return self.lease.hold_plan()

@@ -217,11 +217,12 @@ class Applier(Worker):
 
     def give_up(self) -> None:
         """Fail what takes longer than it may and does not stop by itself; its plan goes on without it."""
-        for job in self.executor.give_up():
+        for overdue in self.executor.give_up():
+            job = overdue.job
             self.jobs -= 1
             self.log.error("action given up", action=str(job.action.uuid), seconds=job.limit)
             try:
-                action = give_up(job.action, job.lease)
+                action = give_up(job.action, job.lease, attempt=overdue.attempt, has_begun=overdue.has_begun)
                 done = action is not None and action.state not in Action.UNDER_WAY
                 self.take(Report(replace(job, action=action or job.action), done))
             except LOST_DATABASE as problem:

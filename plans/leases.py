@@ -49,8 +49,11 @@ class PlanLease:
         if has_begun and self.worker is not None:
             return ONGOING.bind(plan=self.plan)
         if has_begun:
-            return HELD.bind(plan=self.plan, applier=self.applier)
+            return self.hold_plan()
         return OPEN.bind(plan=self.plan, applier=self.applier)
+
+    def hold_plan(self) -> Bound:
+        return HELD.bind(plan=self.plan, applier=self.applier)
 
     def look(self, action: Action) -> Standing | None:
         for state, attempt, control, plan_state, applier, owner in STANDING.rows(action=action.pk):

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Lock, Thread
 
 import structlog
@@ -13,6 +13,7 @@ from actions.seats import Seat
 from actions.surrender import give_up
 from actions.types.base import LeaseLost
 from plans.executors.base import Job
+from plans.executors.stopwatch import Stopwatch
 from watcher_site.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
@@ -27,28 +28,25 @@ class Overtime(Thread, Seat):
     def __init__(self, leave: Callable[[], None], is_stopping: Callable[[], bool]) -> None:
         super().__init__(name="overtime", daemon=True)
         self.leave, self.is_stopping = leave, is_stopping
-        self.is_waiting = False
         self.lock = Lock()
-        self.job: Job | None = None
-        self.began = 0.0
+        self.stopwatch = Stopwatch()
 
     @contextmanager
     def watching(self, job: Job) -> Iterator[None]:
-        self.began, self.job = time.monotonic(), job
+        self.stopwatch.start(job)
         try:
             yield
         finally:
             with self.lock:
-                self.job = None
+                self.stopwatch.job = None
 
-    @contextmanager
-    def vacated(self) -> Iterator[None]:
-        since, self.is_waiting = time.monotonic(), True
-        try:
-            yield
-        finally:
-            self.began += time.monotonic() - since
-            self.is_waiting = False
+    def begin(self, attempt: int) -> None:
+        # Once it is being given up, this waits for the end of the process.
+        with self.lock:
+            self.stopwatch.begin(attempt)
+
+    def vacated(self) -> AbstractContextManager[None]:
+        return self.stopwatch.stopped()
 
     def wait(self, seconds: float) -> None:
         if self.is_stopping():
@@ -66,12 +64,13 @@ class Overtime(Thread, Seat):
         Where that fails for a reason of our own, the process is left all the same: nobody else watches it.
         """
         with self.lock:
-            job = self.job
-            if job is None or self.is_waiting or time.monotonic() - self.began <= job.limit:
+            overdue = self.stopwatch.look()
+            if overdue is None:
                 return
+            job = overdue.job
             log.error("action given up", action=str(job.action.uuid), seconds=job.limit)
             try:
-                give_up(job.action, job.lease)
+                give_up(job.action, job.lease, attempt=overdue.attempt, has_begun=overdue.has_begun)
             except LOST_DATABASE:
                 connection.close()
                 return

@@ -229,9 +229,7 @@ class PlanRun:
         return self.job(execution.revert, action) if action else None
 
     def job(self, work: Work, action: Action) -> Job:
-        # What is reverted stays SUCCEEDED: there is nothing to give up on.
-        limit = inf if work is execution.revert else execution.limit_of(action)
-        return Job(work, action, self.lease, limit)
+        return Job(work, action, self.lease, execution.limit_of(action))
 
     def look(self) -> None:
         """Find what became ready: among the children of those that finished, then in what is left of the plan."""

@@ -5,7 +5,6 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from math import inf
 
 import structlog
 from django.conf import settings
@@ -94,7 +93,7 @@ class WorkerProcess:
             return self.reply(letter, letter.action)
         work = WORKS[letter.work]
         while action:
-            report = self.perform(Job(work, action, lease, self.limit(letter, action)))
+            report = self.perform(Job(work, action, lease, execution.limit_of(action)))
             following = None if time.monotonic() > until else self.following(report, letter)
             self.reply(
                 letter,
@@ -105,10 +104,6 @@ class WorkerProcess:
             )
             action, work = following, execution.execute
         return None
-
-    def limit(self, letter: Letter, action: Action) -> float:
-        # What is reverted stays SUCCEEDED: there is nothing to give up on.
-        return inf if letter.work == "revert" else execution.limit_of(action)
 
     def find(self, letter: Letter) -> Action | None:
         action = rows_of([letter.action]).get(letter.action)

@@ -19,13 +19,23 @@ Work = Callable[[Action, Lease, Seat], bool]
 class Job:
     """One piece of work at one action: `actions.execution.execute`, `recover` or `revert`.
 
-    After ``limit`` seconds it may be given up.
+    After ``limit`` seconds it may be given up, and after as many from when the action itself begins.
     """
 
     work: Work
     action: Action
     lease: PlanLease
     limit: float = inf
+
+
+@dataclass(frozen=True)
+class Overdue:
+    """A job that takes longer than it may, and the attempt at its action that the worker is at."""
+
+    job: Job
+    attempt: int
+    has_begun: bool
+    """Whether the action itself has; before that it is looked at whether it is to be done, or what became of it."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ class Executor(Protocol):
     def finished(self, timeout: float) -> Sequence[Report | Beginning]:
         """Return the reports since the last call, waiting for the first one up to so many seconds."""
 
-    def give_up(self) -> list[Job]:
+    def give_up(self) -> list[Overdue]:
         """Let go of the jobs that take longer than they may, and return them: their seats are free again."""
 
     def forget(self, plan: int) -> None:

@@ -20,7 +20,7 @@ from django.db import connection
 from actions import execution
 from actions.models import Action
 from actions.queues import queue_of
-from plans.executors.base import Beginning, Job, Report
+from plans.executors.base import Beginning, Job, Overdue, Report
 from plans.executors.post import CONFIRMATION, Inbox, Outbox
 from plans.leases import PlanLease
 from plans.letters import TASK, Letter, Reply, standing
@@ -198,7 +198,7 @@ class CeleryExecutor:
 
     # The end.
 
-    def give_up(self) -> list[Job]:
+    def give_up(self) -> list[Overdue]:
         """Each worker gives up on what takes too long by itself."""
         return []
 

@@ -1,6 +1,5 @@
 """The embedded side: threads in the applier's own process."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from queue import Empty, Queue, SimpleQueue
@@ -10,7 +9,8 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 from actions.seats import Seat
 from actions.types.base import LeaseLost
-from plans.executors.base import Job, Report, perform
+from plans.executors.base import Job, Overdue, Report, perform
+from plans.executors.stopwatch import Stopwatch
 
 
 class ThreadExecutor:
@@ -77,13 +77,13 @@ class ThreadExecutor:
                 reports.append(self.reports.get_nowait())
         return reports
 
-    def give_up(self) -> list[Job]:
-        overdue = [(worker, job) for worker in list(self.workers) if (job := worker.give_up())]
-        for worker, _ in overdue:
+    def give_up(self) -> list[Overdue]:
+        found = [(worker, overdue) for worker in list(self.workers) if (overdue := worker.give_up())]
+        for worker, _ in found:
             with self.lock:
                 self.workers.remove(worker)
                 self.hire()
-        return [job for _, job in overdue]
+        return [overdue for _, overdue in found]
 
     def withdraw(self) -> None:
         self.leaving.set()
@@ -108,9 +108,8 @@ class WorkerThread(Thread, Seat):
         super().__init__(name="worker", daemon=True)
         self.executor = executor
         self.lock = Lock()
-        self.job: Job | None = None
-        self.began = 0.0
-        self.is_given_up = self.is_waiting = False
+        self.stopwatch = Stopwatch()
+        self.is_given_up = False
 
     def run(self) -> None:
         try:
@@ -118,39 +117,40 @@ class WorkerThread(Thread, Seat):
                 if self.executor.leaves(self):
                     self.executor.jobs.put(job)
                     break
-                self.began, self.job = time.monotonic(), job
+                self.stopwatch.start(job)
                 self.hand_in(perform(job, self))
         finally:
             connections[DEFAULT_DB_ALIAS].close()
 
     def hand_in(self, report: Report) -> None:
         with self.lock:
-            self.job = None
+            self.stopwatch.job = None
             if not self.is_given_up:
                 self.executor.reports.put(report)
 
-    def give_up(self) -> Job | None:
+    def give_up(self) -> Overdue | None:
         """Return the job that takes longer than it may, if it does; what still comes of it is not reported."""
         with self.lock:
-            if self.job is None or self.is_waiting or time.monotonic() - self.began <= self.job.limit:
-                return None
-            self.is_given_up = True
-            return self.job
+            overdue = self.stopwatch.look()
+            self.is_given_up = overdue is not None
+            return overdue
+
+    def begin(self, attempt: int) -> None:
+        with self.lock:
+            if self.is_given_up:
+                raise LeaseLost
+            self.stopwatch.begin(attempt)
 
     # While its action is suspended.
 
     @contextmanager
     def vacated(self) -> Iterator[None]:
-        since = time.monotonic()
-        self.is_waiting = True
-        self.executor.stand_in()
-        try:
-            yield
-        finally:
-            self.executor.come_back()
-            # The time does not count.
-            self.began += time.monotonic() - since
-            self.is_waiting = False
+        with self.stopwatch.stopped():
+            self.executor.stand_in()
+            try:
+                yield
+            finally:
+                self.executor.come_back()
 
     def wait(self, seconds: float) -> None:
         if self.executor.leaving.wait(seconds):

@@ -1,4 +1,4 @@
-"""A cloud, and plans of mixed types and shapes that change it: each server and volume is meant for one action."""
+"""A cloud, and plans of mixed types and shapes that change it: each thing in it is meant for one action."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -27,6 +27,8 @@ MIXTURE = (
 )
 # How many servers each of them changes.
 SERVERS = {"live": 1, "cold": 1, "stop": 1, "resize": 1, "move_servers": 2}
+# One out of so many may take no longer than a second: a process that is put to sleep finds its time over.
+HASTY_EVERY = 3
 
 
 class Scenery:
@@ -36,7 +38,7 @@ class Scenery:
         self.chance = Random(seed)  # noqa: S311 (chance, no secret)
         self.number = count()
         ComputeNode.objects.bulk_create(ComputeNode(hostname=host, **ROOM) for host in HOSTS)
-        self.nodes = {node.hostname: node for node in ComputeNode.objects.all()}
+        self.one = ComputeNode.objects.get(hostname="one")
         self.pools = [make_pool(f"{host}@lvm#pool", total_capacity_gb=1_000_000) for host in HOSTS[:2]]
         make_flavor("large", vcpus=2, memory=2048, disk=20)
 
@@ -48,22 +50,28 @@ class Scenery:
     def plan(self, shape: "Shape", size: int) -> ActionPlan:
         kinds = list(islice(cycle(MIXTURE), size))
         self.chance.shuffle(kinds)
-        servers, volumes, proposed = [], [], []
+        servers, volumes, nodes, proposed = [], [], [], []
         for kind in kinds:
             of_this = [self.server() for _ in range(SERVERS.get(kind, 0))]
             if kind == "volume_migrate":
                 volumes.append(Volume(name=f"volume-{next(self.number)}", pool=self.pools[0], size=1))
-            proposed.append(self.propose(kind, of_this, volumes))
+            if kind == "change_nova_service_state":
+                nodes.append(ComputeNode(hostname=f"node-{next(self.number)}", vcpus=0, memory=0, disk=0))
+            timeout = None if self.chance.randrange(HASTY_EVERY) else 1
+            proposed.append(replace(self.propose(kind, of_this, volumes, nodes), timeout=timeout))
             servers += of_this
         Server.objects.bulk_create(servers)
         Volume.objects.bulk_create(volumes)
+        ComputeNode.objects.bulk_create(nodes)
         parents = shape(proposed, self.chance)
         return propose([replace(one, parents=before) for one, before in zip(proposed, parents, strict=True)])
 
     def server(self) -> Server:
-        return Server(name=f"server-{next(self.number)}", node=self.nodes["one"], flavor="small", **SIZE)
+        return Server(name=f"server-{next(self.number)}", node=self.one, flavor="small", **SIZE)
 
-    def propose(self, kind: str, servers: Sequence[Server], volumes: Sequence[Volume]) -> ProposedAction:
+    def propose(
+        self, kind: str, servers: Sequence[Server], volumes: Sequence[Volume], nodes: Sequence[ComputeNode]
+    ) -> ProposedAction:
         if kind == "move_servers":
             where = {"destination_node": self.chance.choice(HOSTS[1:])}
             return ProposedAction(kind, {"servers": [str(server.uuid) for server in servers], **where})
@@ -71,9 +79,8 @@ class Scenery:
             where = {"migration_type": "migrate", "destination_node": self.pools[1].name}
             return ProposedAction(kind, {"resource_id": str(volumes[-1].uuid), **where})
         if kind == "change_nova_service_state":
-            # Nothing goes to the node whose service is opened and closed.
-            what = {"resource_id": str(self.nodes["one"].uuid), "resource_name": "one"}
-            return ProposedAction(kind, {**what, "state": self.chance.choice(["enabled", "disabled"])})
+            what = {"resource_id": str(nodes[-1].uuid), "resource_name": nodes[-1].hostname}
+            return ProposedAction(kind, {**what, "state": "disabled"})
         if kind == "nop":
             return ProposedAction(kind, {"message": f"{next(self.number)}"})
         return self.change(kind, str(servers[0].uuid))

@@ -10,6 +10,7 @@ from plans.models import ActionPlan
 from tests.chaos.fleet import Fleet
 from tests.chaos.people import People
 from tests.chaos.scenery import Scenery
+from tests.chaos.verdict import given_up
 
 # So many plans are under way at once; the next is started when one of them is over.
 AT_ONCE = 6
@@ -19,12 +20,13 @@ MEDDLE_EVERY = 25
 
 @dataclass(frozen=True)
 class Weather:
-    """What came over the plans: how many processes were killed, put to sleep, and what took how many seconds."""
+    """What came over the plans: what was killed, put to sleep, recovered, given up or refused how often."""
 
     seconds: float
     killed: int
     put_to_sleep: int
     recovered: int
+    given_up: int
     refusals: int
 
 
@@ -80,4 +82,6 @@ def rage(
         trouble()
         time.sleep(0.05)
     recovered = Action.objects.filter(events__event="recover").distinct().count()
-    return Weather(time.monotonic() - begin, fleet.killed, fleet.put_to_sleep, recovered, people.refusals)
+    return Weather(
+        time.monotonic() - begin, fleet.killed, fleet.put_to_sleep, recovered, len(given_up()), people.refusals
+    )

@@ -1,9 +1,13 @@
 """What must be true when the storm is over, whatever happened in it."""
 
 from collections import Counter
+from collections.abc import Iterable
+from datetime import timedelta
 from uuid import UUID
 
+from actions.execution import UNRECOVERABLE
 from actions.models import Action, ActionEvent
+from actions.outcomes import TOO_LONG
 from plans.models import ActionPlan
 from tests.chaos.effects import changes, effects
 
@@ -13,20 +17,23 @@ CHANGES = {
     "stop": "cluster_server.state",
     "resize": "cluster_server.flavor",
     "volume_migrate": "cluster_volume.pool_id",
+    "change_nova_service_state": "cluster_computenode.status",
 }
-# What may have happened to the thing that an action is for, by the state that the action ended in.
+# What must have happened to the thing that an action is for, by the state that the action ended in.
 LEGITIMATE = {
     Action.State.SUCCEEDED: {1},
-    Action.State.FAILED: {0, 1},
+    Action.State.FAILED: {0},
     Action.State.SKIPPED: {0},
     Action.State.CANCELLED: {0},
 }
+# What is no longer waited for may have happened or not.
+GIVEN_UP = (TOO_LONG.partition("{")[0], UNRECOVERABLE)
 
 
 def complaints() -> list[str]:
     """Return everything that is not as it must be; nothing if all is well."""
-    checks = (unfinished, twice_final, wrong_effects, twice_derived, disagreeing_derivations, open_phases)
-    return [complaint for check in (*checks, disagreeing_plans) for complaint in check()]
+    checks = (unfinished, twice_final, wrong_effects, given_up_too_soon, twice_derived, disagreeing_derivations)
+    return [complaint for check in (*checks, open_phases, disagreeing_plans) for complaint in check()]
 
 
 def unfinished() -> list[str]:
@@ -60,9 +67,31 @@ def wrong_effects() -> list[str]:
         happened = changes(column)
         for one in Action.objects.filter(action_type=kind):
             times = happened[UUID(one.input_parameters["resource_id"])]
-            if times not in LEGITIMATE.get(one.state, set()):
+            if times not in ({0, 1} if is_given_up(one) else LEGITIMATE.get(one.state, set())):
                 wrong.append(f"{one} changed {column} {times} times: {story(one)}")
     return wrong
+
+
+def is_given_up(one: Action) -> bool:
+    message = one.status_message or ""
+    return one.state == Action.State.FAILED and any(words in message for words in GIVEN_UP)
+
+
+def given_up() -> list[Action]:
+    """Return the actions of which nobody waited for the end."""
+    return [one for one in Action.objects.filter(state=Action.State.FAILED) if is_given_up(one)]
+
+
+def given_up_too_soon() -> list[str]:
+    """What takes too long has taken so long since the attempt began that is ended: each has all of its time."""
+    too_long = ActionEvent.objects.filter(details__startswith=GIVEN_UP[0]).select_related("action")
+    return [f"{end.action} was given up too soon: {story(end.action)}" for end in too_long if not had_its_time(end)]
+
+
+def had_its_time(end: ActionEvent) -> bool:
+    phases: Iterable[ActionEvent] = end.action.events.filter(attempt=end.attempt, event__in=["execute", "go_on"])
+    over = end.finish_time or end.start_time
+    return all(phase.start_time + timedelta(seconds=end.action.seconds_allowed) <= over for phase in phases)
 
 
 def twice_derived() -> list[str]:
@@ -103,12 +132,11 @@ def story(action: Action) -> str:
 
 
 def disagreeing_plans() -> list[str]:
-    """A plan is FAILED if an action of it is, CANCELLED only with actions that are, and else SUCCEEDED."""
+    """A plan is FAILED only if an action of it is, CANCELLED only with actions that are, and else SUCCEEDED."""
     wrong = []
     for plan in ActionPlan.objects.all():
         counts = plan.actions.count_states()
-        if (plan.state == "FAILED") != bool(counts.get("FAILED")):
+        has_any = {state: bool(counts.get(state)) for state in ("FAILED", "CANCELLED")}
+        if not has_any.get(plan.state, not has_any["FAILED"]):
             wrong.append(f"plan {plan} is {plan.state} with {counts}")
-        if plan.state == "CANCELLED" and not counts.get("CANCELLED"):
-            wrong.append(f"plan {plan} is CANCELLED with {counts}")
     return wrong

@@ -3,7 +3,7 @@
 from django.db import OperationalError
 
 from plans.applier import Applier
-from plans.executors import Job, Report
+from plans.executors import Job, Overdue, Report
 
 
 class InlineExecutor:
@@ -27,7 +27,7 @@ class InlineExecutor:
         reports, self.reports = self.reports, []
         return reports
 
-    def give_up(self) -> list[Job]:
+    def give_up(self) -> list[Overdue]:
         return []
 
     def withdraw(self) -> None:

@@ -195,7 +195,7 @@ def test_what_was_planned_is_not_executed_where_the_action_had_been_done(monkeyp
 def test_what_was_planned_fails_with_an_action_whose_worker_was_given_up() -> None:
     plan = plan_to_derive(A, X_THEN_Y, state="ONGOING", applier=Service.register(Service.APPLIER, "here"))
     plan.actions.filter(input_parameters__message="a").update(state="ONGOING", attempt=1, owner=plan.applier)
-    assert give_up(action(plan, "a"), PlanLease.of(plan, plan.applier))
+    assert give_up(action(plan, "a"), PlanLease.of(plan, plan.applier), attempt=1, has_begun=True)
     assert set(states(plan).values()) == {"FAILED"}
 
 

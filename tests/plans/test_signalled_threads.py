@@ -109,8 +109,8 @@ def test_what_is_suspended_is_not_given_up_however_long_it_waits(start: Start, e
     wait_for(lambda: states(plan) == ["ONGOING"])
     signal_action(plan.actions.get().uuid, Signal.SUSPEND, "alice")
     wait_for(lambda: states(plan) == ["SUSPENDED"])
-    (suspended,) = [worker for worker in applier.executor.workers if worker.is_waiting]  # type: ignore[attr-defined]
-    suspended.began -= 1000
+    (suspended,) = [worker for worker in applier.executor.workers if worker.stopwatch.is_stopped]  # type: ignore[attr-defined]
+    suspended.stopwatch.began -= 1000
     assert applier.executor.give_up() == []
     signal_action(plan.actions.get().uuid, Signal.CANCEL, "alice")
     wait_for(lambda: states(plan) == ["CANCELLED"])

@@ -116,8 +116,9 @@ def lease_of(plan: ActionPlan) -> PlanLease:
 )
 def test_what_is_given_up_is_failed_and_says_so(state: str, message: str) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
-    plan.actions.update(state=state, attempt=1, timeout=5)
-    one = give_up(plan.actions.get(), lease_of(plan))
+    lease = lease_of(plan)
+    plan.actions.update(state=state, attempt=1, timeout=5, owner=lease.owner)
+    one = give_up(plan.actions.get(), lease, attempt=1, has_begun=True)
     assert one
     assert (one.state, one.status_message, phases(one)) == ("FAILED", message, [("timeout", "Error")])
 
@@ -126,7 +127,7 @@ def test_what_is_given_up_is_failed_and_says_so(state: str, message: str) -> Non
 def test_what_ended_meanwhile_is_not_given_up() -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     plan.actions.update(state="SUCCEEDED", attempt=1)
-    one = give_up(plan.actions.get(), lease_of(plan))
+    one = give_up(plan.actions.get(), lease_of(plan), attempt=1, has_begun=True)
     assert one
     assert one.state == "SUCCEEDED"
 
@@ -137,7 +138,7 @@ def test_what_was_purged_meanwhile_is_not_there_to_be_given_up() -> None:
     one = plan.actions.get()
     lease = lease_of(plan)
     plan.actions.all().delete()
-    assert give_up(one, lease) is None
+    assert give_up(one, lease, attempt=1, has_begun=True) is None
 
 
 @pytest.mark.django_db
@@ -150,7 +151,7 @@ def test_what_hangs_before_it_begins_is_given_up_though_its_plan_may_begin_nothi
     applier = Service.register(Service.APPLIER, "here")
     plan = make_plan({"a": []}, state="ONGOING", applier=applier)
     ActionPlan.objects.filter(pk=plan.pk).update(**columns)
-    one = give_up(plan.actions.get(), PlanLease.of(plan, applier))
+    one = give_up(plan.actions.get(), PlanLease.of(plan, applier), attempt=0, has_begun=False)
     assert one
     assert one.state == "FAILED"
 
@@ -158,7 +159,7 @@ def test_what_hangs_before_it_begins_is_given_up_though_its_plan_may_begin_nothi
 @pytest.mark.django_db
 def test_what_hangs_before_it_begins_is_left_to_the_applier_that_took_over() -> None:
     plan = make_plan({"a": []}, state="ONGOING", applier=Service.register(Service.APPLIER, "there"))
-    one = give_up(plan.actions.get(), lease_of(plan))
+    one = give_up(plan.actions.get(), lease_of(plan), attempt=0, has_begun=False)
     assert one
     assert one.state == "PENDING"
 
@@ -167,7 +168,7 @@ def overdue(plan: ActionPlan) -> tuple[Overtime, list[str]]:
     """Return who watches a process that is stuck in the plan's one action, and what it left."""
     left: list[str] = []
     overtime = Overtime(lambda: left.append("the process"), lambda: False)
-    overtime.job = Job(execute, plan.actions.get(), lease_of(plan), limit=-1)
+    overtime.stopwatch.start(Job(execute, plan.actions.get(), lease_of(plan), limit=-1))
     return overtime, left
 
 
@@ -182,7 +183,7 @@ def test_a_worker_process_ends_though_what_it_hangs_in_was_purged() -> None:
 
 @pytest.mark.django_db
 def test_a_worker_process_ends_though_giving_up_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("of our own")
 
     overtime, left = overdue(make_plan({"a": []}, state="ONGOING"))
@@ -193,7 +194,7 @@ def test_a_worker_process_ends_though_giving_up_fails(monkeypatch: pytest.Monkey
 
 @pytest.mark.django_db
 def test_a_worker_process_stays_while_the_database_is_away_and_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise OperationalError
 
     overtime, left = overdue(make_plan({"a": []}, state="ONGOING"))
@@ -239,8 +240,27 @@ def test_what_is_stuck_holds_up_neither_its_plan_nor_the_end_of_the_applier(sett
     connections.close_all()
 
 
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_revert_that_is_stuck_holds_up_neither_the_others_nor_the_end_of_the_plan(
+    settings: Settings, stuck: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ACTION_TIMEOUT_GRACE, settings.ROLLBACK = 0, True
+    monkeypatch.setattr(Nop, "revert", lambda one: one.input_parameters["message"] == "a" or not stuck.wait(60))
+    plan = make_plan({"a": [], "b": ["a"], "c": ["b"]}, state="PENDING")
+    Action.objects.filter(pk=action(plan, "b").pk).update(timeout=1)
+    Action.objects.filter(pk=action(plan, "c").pk).update(
+        input_parameters={"message": "c", "fail_pre_condition": True}
+    )
+    Applier(ThreadExecutor(1)).run(once=True)
+    settled = ActionPlan.objects.get(pk=plan.pk)
+    assert (settled.state, action(plan, "b").state) == ("FAILED", "SUCCEEDED")
+    assert (settled.status_message or "").endswith(" 1 action reverted, 1 could not be.")
+    connections.close_all()
+
+
 def is_given_up(one: Action, lease: PlanLease) -> bool:
-    standing = give_up(one, lease)
+    standing = give_up(one, lease, attempt=1, has_begun=True)
     return standing is not None and standing.state == "FAILED"
 
 
