@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any, Self
 from uuid import uuid4
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
@@ -107,6 +108,15 @@ class DeliveryQuerySet(RecordQuerySet):
         """Leave the dead letters: what was given up, until a person has it sent again."""
         return self.filter(state=self.model.State.UNDELIVERED)
 
+    def awaited(self) -> Self:
+        """Leave what waits for a receiver that relays go to."""
+        return self.pending().exclude(self.model.is_off())
+
+    def stuck(self) -> Self:
+        """Leave what comes to nobody unless a person does something about it."""
+        given_up, waits = (Q(state=state) for state in (self.model.State.UNDELIVERED, self.model.State.PENDING))
+        return self.filter(given_up | waits & self.model.is_off())
+
     def free(self) -> Self:
         """Leave those that no living relay is sending."""
         return self.exclude(relay__in=Service.objects.active().values("pk"))
@@ -183,6 +193,12 @@ class Delivery(models.Model):
             models.Index("attempts", "id", name="delivery_attempts"),
             models.Index("relay", name="delivery_relay", condition=Q(relay__isnull=False)),
         ]
+
+    @staticmethod
+    def is_off() -> Q:
+        """Ask for those whose receiver is switched off: a subscription not enabled, or a broker that is not set."""
+        is_off = Q(subscription__isnull=False) & ~Q(subscription__enabled=True, subscription__deleted_at=None)
+        return is_off if settings.NOTIFICATION_URL else is_off | Q(subscription=None)
 
     def __str__(self) -> str:
         return f"{self.notification} to {self.subscription or 'the message broker'}"

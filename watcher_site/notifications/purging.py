@@ -10,9 +10,13 @@ from watcher_site.models import Delivery, Notification
 
 
 def settled_notifications(cutoff: datetime) -> QuerySet[Notification]:
-    """Return those until then that nobody waits for; what was given up is kept for some days, to be sent again."""
-    waiting = Delivery.objects.pending().filter(notification=OuterRef("pk"))
-    kept = Delivery.objects.undelivered().filter(
+    """Return those until then that nobody waits for.
+
+    What was given up, or waits for a receiver that is switched off, is kept for some days: somebody may yet do
+    something about it.
+    """
+    waiting = Delivery.objects.awaited().filter(notification=OuterRef("pk"))
+    kept = Delivery.objects.filter(
         notification=OuterRef("pk"), created_at__gt=timezone.now() - timedelta(days=settings.UNDELIVERED_DAYS)
     )
     old = Notification.objects.filter(is_dispatched=True, created_at__lte=cutoff)

@@ -17,13 +17,15 @@ class SubscriptionTable(tables.Table):
     url = tables.Column(verbose_name="URL", orderable=False, attrs={"td": {"class": "text-break"}})
     event_types = tables.Column(verbose_name="events", orderable=False)
     enabled = tables.Column()
+    waiting_count = NumberColumn(verbose_name="waiting", orderable=False)
     undelivered_count = NumberColumn(verbose_name="undelivered", orderable=False)
     problem = MessageColumn()
     created_at = TimeColumn(accessor="created_at", verbose_name="made")
 
     class Meta:
         model = Subscription
-        fields = ("name", "url", "event_types", "enabled", "undelivered_count", "problem", "created_at")
+        counts = ("waiting_count", "undelivered_count")
+        fields = ("name", "url", "event_types", "enabled", *counts, "problem", "created_at")
         attrs = TABLE_ATTRIBUTES
 
     def render_event_types(self, value: list[str]) -> str:
@@ -41,6 +43,7 @@ class UndeliveredTable(tables.Table):
     receiver = tables.Column(
         accessor="subscription__name", verbose_name="receiver", orderable=False, default="the message broker"
     )
+    state = tables.Column(orderable=False)
     attempts = NumberColumn()
     problem = MessageColumn()
     created_at = TimeColumn(accessor="created_at", verbose_name="made")
@@ -48,8 +51,13 @@ class UndeliveredTable(tables.Table):
 
     class Meta:
         model = Delivery
-        fields = ("event_type", "object_uuid", "receiver", "attempts", "problem", "created_at", "again")
+        fields = ("event_type", "object_uuid", "receiver", "state", "attempts", "problem", "created_at", "again")
         attrs = TABLE_ATTRIBUTES
+
+    def render_state(self, record: Delivery) -> str:
+        if record.state == Delivery.State.UNDELIVERED:
+            return "given up"
+        return "waits until it is enabled" if record.subscription else "waits until a broker is set"
 
 
 class SubscriptionFilters(django_filters.FilterSet):

@@ -39,8 +39,11 @@ class SubscriptionList(ListPage):
     guidance = "Nobody has subscribed. A subscription has notifications of audits, plans and actions sent to a URL."
 
     def get_queryset(self) -> QuerySet[Subscription]:
-        undelivered = Count("deliveries", filter=Q(deliveries__state=Delivery.State.UNDELIVERED))
-        return Subscription.objects.present().annotate(undelivered_count=undelivered)
+        waiting, undelivered = (
+            Count("deliveries", filter=Q(deliveries__state=state))
+            for state in (Delivery.State.PENDING, Delivery.State.UNDELIVERED)
+        )
+        return Subscription.objects.present().annotate(waiting_count=waiting, undelivered_count=undelivered)
 
 
 class SubscriptionPage(RecordPage):
@@ -165,7 +168,7 @@ class UndeliveredList(ListPage):
         return {} if self.request.user.has_perm(RESEND) else {"exclude": ("again",)}
 
     def get_queryset(self) -> QuerySet[Delivery]:
-        found: QuerySet[Delivery] = Delivery.objects.undelivered()
+        found: QuerySet[Delivery] = Delivery.objects.stuck()
         return found.select_related("notification", "subscription").order_by("-created_at", "-pk")
 
 

@@ -56,6 +56,17 @@ def test_dead_letters_are_sent_again_one_or_all(browser: Client) -> None:
     assert Delivery.objects.undelivered().count() == 0
 
 
+def test_what_waits_for_a_receiver_that_is_switched_off_stands_among_what_is_undelivered(browser: Client) -> None:
+    make_undelivered(subscribe_to(PUBLIC, "pager", enabled=False))
+    make_undelivered(subscribe_to(PUBLIC, "archive"))
+    make_undelivered()
+    Delivery.objects.update(state=Delivery.State.PENDING)
+    text = browser.get(reverse("notifications:undelivered")).content.decode()
+    assert ("pager" in text, "archive" in text) == (True, False)
+    assert ("waits until it is enabled" in text, "waits until a broker is set" in text) == (True, True)
+    assert "Send again" not in text
+
+
 def test_a_reader_finds_no_button(client: Client, reader: User) -> None:
     client.force_login(reader)
     subscription = subscribe_to(PUBLIC)

@@ -1,10 +1,12 @@
 """Subscriptions, and what could not be delivered, through the API and by commands."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 from pytest_django import Settings
 
 from tests.api import Caller, fault
@@ -146,6 +148,26 @@ def test_a_purge_removes_what_was_delivered_and_keeps_what_may_be_sent_again(set
     settings.UNDELIVERED_DAYS = 0
     call_command("purge", "--yes")
     assert not Notification.objects.exists()
+
+
+def test_a_purge_removes_what_waits_for_a_receiver_that_is_switched_off_after_its_days(settings: Settings) -> None:
+    settings.UNDELIVERED_DAYS = 1
+    off = subscribe_to(PUBLIC, "off", enabled=False)
+    old, gone, young, awaited = (make_undelivered(one) for one in (off, None, off, subscribe_to(PUBLIC)))
+    Delivery.objects.update(state=Delivery.State.PENDING, created_at=timezone.now() - timedelta(days=2))
+    Delivery.objects.filter(pk=young.pk).update(created_at=timezone.now())
+    call_command("purge", "--yes")
+    assert set(Delivery.objects.all()) == {young, awaited}
+    assert not Notification.objects.filter(pk__in=[old.notification_id, gone.notification_id]).exists()
+
+
+def test_a_purge_keeps_what_waits_for_the_broker_as_long_as_one_is_set(settings: Settings) -> None:
+    settings.UNDELIVERED_DAYS = 0
+    settings.NOTIFICATION_URL = "rabbit://broker.example.org"
+    make_undelivered()
+    Delivery.objects.update(state=Delivery.State.PENDING)
+    call_command("purge", "--yes")
+    assert Delivery.objects.count() == 1
 
 
 def test_commands_subscribe_list_send_again_and_unsubscribe(
