@@ -18,7 +18,13 @@ from watcher_site.history import record
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
 from watcher_site.notifications import lines
-from watcher_site.notifications.subscriptions import CHANGEABLE, change_subscription, shown, subscribe, unsubscribe
+from watcher_site.notifications.subscriptions import (
+    CHANGEABLE,
+    change_subscription,
+    changeable,
+    subscribe,
+    unsubscribe,
+)
 from watcher_site.refusals import Conflict
 
 NOTIFICATIONS: Version = (1, 13)
@@ -98,7 +104,7 @@ class SubscriptionView(ResourceView):
         internal = ("/failures", "/problem", "/last_success")
         patch = read_patch(request.data, internal=internal, mandatory=[f"/{name}" for name in (*CHANGEABLE, "secret")])
         subscription = self.get_object(request, identifier)
-        before = {**shown(subscription), "secret": None}
+        before = {**changeable(subscription), "secret": None}
         after = apply_patch(before, patch)
         changes = {name: value for name, value in after.items() if value != before[name]}
         if changes:

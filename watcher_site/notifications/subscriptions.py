@@ -110,10 +110,14 @@ def save(subscription: Subscription, fields: list[str] | None = None) -> None:
         raise Conflict(f"name: another subscription is called {subscription.name}.") from error
 
 
+def changeable(subscription: Subscription) -> dict[str, Any]:
+    """Return what can be changed of a subscription, as it is."""
+    return {name: getattr(subscription, name) for name in CHANGEABLE}
+
+
 def shown(subscription: Subscription) -> dict[str, Any]:
     """Return what history tells of a subscription: of its address the host alone, as the rest often holds a token."""
-    known = {name: getattr(subscription, name) for name in CHANGEABLE}
-    return {**known, "url": origin_of(subscription.url)}
+    return {**changeable(subscription), "url": origin_of(subscription.url)}
 
 
 def origin_of(url: str) -> str:

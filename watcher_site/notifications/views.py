@@ -16,7 +16,7 @@ from watcher_site.kept_forms import KeepsForm
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
 from watcher_site.notifications import lines
-from watcher_site.notifications.subscriptions import change_subscription, shown, subscribe, unsubscribe
+from watcher_site.notifications.subscriptions import change_subscription, changeable, subscribe, unsubscribe
 from watcher_site.notifications.tables import (
     SubscriptionFilters,
     SubscriptionTable,
@@ -112,7 +112,7 @@ class ChangeSubscription(KeepsForm, View):
 
     def get(self, request: HttpRequest, uuid: str) -> HttpResponse:
         standing = self.find(uuid)
-        initial = {**shown(standing), "event_types": " ".join(standing.event_types)}
+        initial = {**changeable(standing), "event_types": " ".join(standing.event_types)}
         return self.show(standing, SubscriptionForm(self.kept(), initial=initial))
 
     def post(self, request: HttpRequest, uuid: str) -> HttpResponse:

@@ -38,6 +38,16 @@ def test_a_person_subscribes_sees_the_secret_once_and_changes_it(browser: Client
     assert not Subscription.objects.present().exists()
 
 
+def test_a_form_of_changes_that_is_saved_as_it_is_changes_nothing(browser: Client) -> None:
+    subscription = subscribe_to(f"{PUBLIC}/T0KEN?key=1")
+    page = reverse("notifications:change", args=[subscription.uuid])
+    form = browser.get(page).context["form"]
+    browser.post(page, {name: form[name].value() for name in form.fields})
+    standing = Subscription.objects.get()
+    assert (standing.name, standing.url) == (subscription.name, f"{PUBLIC}/T0KEN?key=1")
+    assert (standing.event_types, standing.enabled) == (subscription.event_types, True)
+
+
 def test_what_is_wrong_stands_beside_its_field(browser: Client) -> None:
     fields = {"name": "pager", "url": "ftp://example.org", "event_types": "*"}
     text = browser.post(reverse("notifications:new"), fields).content.decode()

@@ -63,6 +63,11 @@ def test_a_subscription_is_changed_and_deleted_with_what_waits_for_it(api: Calle
     assert not Delivery.objects.exists()
 
 
+def test_an_address_is_changed_to_its_host_alone(api: Caller) -> None:
+    path = f"/subscriptions/{subscribe_to(PUBLIC).uuid}"
+    assert api.patch(path, replace("/url", "http://192.0.2.7")).json()["url"] == "http://192.0.2.7"
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
