@@ -44,7 +44,7 @@ def split(url: str) -> tuple[str, str, int | None]:
     if scheme not in PORTS or not host or port == 0 or any(letter.isspace() for letter in url):
         raise Invalid("url: must begin with https:// or http:// and a host, and hold no blanks.")
     if parts.username is not None or parts.password is not None:
-        raise Invalid("url: must hold no user and no password: everybody reads it who may see the subscription.")
+        raise Invalid("url: must hold no user and no password: everybody reads it who may change the subscription.")
     if parts.fragment:
         raise Invalid("url: must hold no fragment (#).")
     return scheme, host, port

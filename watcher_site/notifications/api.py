@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import apply_patch, read_patch
-from watcher_site.api.serializers import ResourceSerializer, links_field
+from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import Version
 from watcher_site.api.views import ResourceView
 from watcher_site.history import record
@@ -24,6 +24,7 @@ from watcher_site.notifications.subscriptions import (
     changeable,
     subscribe,
     unsubscribe,
+    url_for,
 )
 from watcher_site.refusals import Conflict
 
@@ -34,7 +35,7 @@ SECRET_HELP = "whsec_ and 24 to 64 bytes in base64, which notifications are sign
 class SubscriptionSerializer(ResourceSerializer):
     uuid = serializers.UUIDField()
     name = serializers.CharField()
-    url = serializers.CharField(help_text="where notifications are sent to")
+    url = serializers.CharField(help_text="where notifications are sent to; its host, to those who may not change it")
     event_types = serializers.ListField(child=serializers.CharField(), help_text="patterns: action.* or *.error")
     enabled = serializers.BooleanField()
     failures = serializers.IntegerField(help_text="how often in a row it did not answer")
@@ -91,6 +92,10 @@ class SubscriptionView(ResourceView):
 
     def filter_name(self, queryset: QuerySet[Subscription], value: str) -> QuerySet[Subscription]:
         return queryset.filter(name=value)
+
+    def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
+        rows = super().read(queryset, detailed)
+        return [{**row, "url": url_for(self.request.user, row["url"])} for row in rows]
 
     def create(self, request: Request) -> Response:
         """Have notifications sent to a URL; the answer holds the secret that they are signed with, this once."""

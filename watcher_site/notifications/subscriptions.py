@@ -19,6 +19,7 @@ from watcher_site.storable import require_storable
 
 PATTERN = re.compile(r"[a-z0-9_.*-]{1,63}")
 MOST_PATTERNS = 50
+CHANGE = "watcher_site.change_subscription"
 CHANGEABLE = ("name", "url", "event_types", "enabled")
 
 
@@ -118,6 +119,11 @@ def changeable(subscription: Subscription) -> dict[str, Any]:
 def shown(subscription: Subscription) -> dict[str, Any]:
     """Return what history tells of a subscription: of its address the host alone, as the rest often holds a token."""
     return {**changeable(subscription), "url": origin_of(subscription.url)}
+
+
+def url_for(user: Any, url: str) -> str:
+    """Return what a person may see of an address: who may not change a subscription sees no token that is in it."""
+    return url if user.has_perm(CHANGE) else origin_of(url)
 
 
 def origin_of(url: str) -> str:

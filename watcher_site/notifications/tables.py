@@ -5,9 +5,11 @@ from typing import Any
 import django_filters
 import django_tables2 as tables
 from django.db.models import QuerySet
+from django.http import HttpRequest
 
 from watcher_site.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, TimeColumn
 from watcher_site.models import Delivery, Subscription
+from watcher_site.notifications.subscriptions import url_for
 
 RESEND = "notifications/_resend.html"
 
@@ -27,6 +29,12 @@ class SubscriptionTable(tables.Table):
         counts = ("waiting_count", "undelivered_count")
         fields = ("name", "url", "event_types", "enabled", *counts, "problem", "created_at")
         attrs = TABLE_ATTRIBUTES
+
+    def before_render(self, request: HttpRequest) -> None:
+        self.reader = request.user
+
+    def render_url(self, value: str) -> str:
+        return url_for(self.reader, value)
 
     def render_event_types(self, value: list[str]) -> str:
         return ", ".join(value)

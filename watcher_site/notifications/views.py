@@ -16,7 +16,7 @@ from watcher_site.kept_forms import KeepsForm
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
 from watcher_site.notifications import lines
-from watcher_site.notifications.subscriptions import change_subscription, changeable, subscribe, unsubscribe
+from watcher_site.notifications.subscriptions import change_subscription, changeable, subscribe, unsubscribe, url_for
 from watcher_site.notifications.tables import (
     SubscriptionFilters,
     SubscriptionTable,
@@ -56,6 +56,7 @@ class SubscriptionPage(RecordPage):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         counts = dict(self.object.deliveries.order_by().values_list("state").annotate(Count("pk")))
         return super().get_context_data(
+            url=url_for(self.request.user, self.object.url),
             pending=counts.get(Delivery.State.PENDING, 0),
             undelivered=counts.get(Delivery.State.UNDELIVERED, 0),
             **context,

@@ -77,6 +77,26 @@ def test_what_waits_for_a_receiver_that_is_switched_off_stands_among_what_is_und
     assert "Send again" not in text
 
 
+def test_a_form_that_is_sent_as_it_is_shown_leaves_the_url_as_it_was(browser: Client) -> None:
+    subscription = subscribe_to(f"{PUBLIC}/T0KEN")
+    page = reverse("notifications:change", args=[subscription.uuid])
+    form = browser.get(page).context["form"]
+    browser.post(page, {name: form[name].value() for name in form.fields})
+    assert Subscription.objects.get().url == f"{PUBLIC}/T0KEN"
+
+
+def test_who_may_not_change_a_subscription_sees_the_host_of_its_url_alone(browser: Client, reader: User) -> None:
+    pages = [
+        reverse("notifications:detail", args=[subscribe_to(f"{PUBLIC}/T0KEN").uuid]),
+        reverse("notifications:list"),
+    ]
+    assert all("T0KEN" in browser.get(page).content.decode() for page in pages)
+    browser.force_login(reader)
+    for page in pages:
+        text = browser.get(page).content.decode()
+        assert ("http://192.0.2.7" in text, "T0KEN" in text) == (True, False)
+
+
 def test_a_reader_finds_no_button(client: Client, reader: User) -> None:
     client.force_login(reader)
     subscription = subscribe_to(PUBLIC)

@@ -119,6 +119,22 @@ def test_readers_may_look_and_do_nothing(reader: User) -> None:
     assert one.post("/undelivered/resend").status_code == 403
 
 
+def test_who_may_not_change_a_subscription_sees_the_host_of_its_url_alone(api: Caller, reader: User) -> None:
+    url = "http://192.0.2.7/hook/T0KEN?key=T0KEN"
+    path = f"/subscriptions/{api.post('/subscriptions', {**NEW, 'url': url}).json()['uuid']}"
+    assert api.get(path).json()["url"] == url
+    one = Caller(reader, "1.13")
+    assert one.get(path).json()["url"] == "http://192.0.2.7"
+    for listed in ("/subscriptions", "/subscriptions/detail"):
+        assert "T0KEN" not in one.get(listed).content.decode()
+
+
+def test_a_url_can_be_cut_down_to_its_host(api: Caller) -> None:
+    made = api.post("/subscriptions", {**NEW, "url": "http://192.0.2.7/hook/T0KEN"}).json()
+    assert api.patch(f"/subscriptions/{made['uuid']}", replace("/url", "http://192.0.2.7")).status_code == 200
+    assert Subscription.objects.get().url == "http://192.0.2.7"
+
+
 def test_a_dead_letter_is_shown_and_sent_again_once(api: Caller) -> None:
     delivery = make_undelivered(subscribe_to(PUBLIC))
     make_undelivered()
