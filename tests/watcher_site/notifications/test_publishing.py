@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
@@ -10,12 +11,13 @@ from kombu import Connection
 from kombu.compression import decompress
 from pytest_django import Settings
 
-from tests.broker import BROKER_URL
+from tests.broker import BROKER_URL, Way
 from tests.watcher_site.notifications.listener import TRANSPORT_URL
 from tests.watcher_site.notifications.relaying import notify, relay, waiting
-from watcher_site.models import Delivery
+from watcher_site.models import Delivery, Notification
 from watcher_site.notifications import publisher
 from watcher_site.notifications.broker import BrokerReceiver, DriverReceiver
+from watcher_site.notifications.confirms import Confirms
 from watcher_site.notifications.wire import default_queue, persistent_message
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.rabbitmq]
@@ -112,6 +114,59 @@ def test_what_a_full_queue_refuses_is_given_up_after_its_attempts(
     relay()
     assert waiting() == [("UNDELIVERED", 2)] * 2
     assert len(queue.take()) == 1
+
+
+def test_what_cannot_even_be_written_is_given_up_and_the_rest_of_the_batch_arrives(queue: Queue) -> None:
+    (strange,) = notify()
+    notify()
+    Notification.objects.filter(pk=strange.pk).update(kind="unknown")
+    relay()
+    assert len(queue.take()) == 1
+    assert waiting() == [("UNDELIVERED", 2)]
+    assert Delivery.objects.get().problem == "It could not be sent: KeyError."
+
+
+def test_several_brokers_of_a_cluster_may_be_named_and_one_that_is_down_is_passed_over(
+    queue: Queue, settings: Settings
+) -> None:
+    person = urlsplit(TRANSPORT_URL).netloc.rpartition("@")[0]
+    settings.NOTIFICATION_URL = TRANSPORT_URL.replace("@", f"@127.0.0.1:1,{person}@")
+    (notification,) = notify()
+    receiver = BrokerReceiver()
+    receiver.send(notification)
+    receiver.close()
+    assert len(queue.take()) == 1
+
+
+def test_what_was_on_its_way_when_the_connection_broke_is_sent_again_in_the_order_of_each_object(
+    queue: Queue, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way, await_all = Way(), Confirms.await_all
+    settings.NOTIFICATION_URL = way.url.replace("amqp://", "rabbit://").removesuffix("/")
+    cuts = [way.cut]
+
+    def cut_once(confirms: Confirms, timeout: float) -> None:
+        if cuts:
+            cuts.pop()()
+        await_all(confirms, timeout)
+
+    monkeypatch.setattr(Confirms, "await_all", cut_once)
+    objects = [uuid4(), uuid4()]
+    for of in objects:
+        notify(of, number=3)
+    relay(until_idle=False)
+    # Of the first of each object, some may have been confirmed before.
+    assert set(waiting()) == {("PENDING", 0)}
+    way.restore()
+    relay()
+    assert waiting() == []
+    told = [content(message)["message_id"] for message in queue.take()]
+    for of in objects:
+        own = [
+            str(one)
+            for one in Notification.objects.filter(object_uuid=of).order_by("pk").values_list("uuid", flat=True)
+        ]
+        assert list(dict.fromkeys(one for one in told if one in own)) == own
 
 
 def test_a_queue_that_someone_deletes_is_made_again_and_nothing_is_lost(queue: Queue) -> None:

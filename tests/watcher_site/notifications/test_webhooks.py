@@ -169,6 +169,19 @@ def test_relays_share_what_waits_and_take_over_what_another_left_behind(receiver
     assert lines.take(subscription.pk, third) == first
 
 
+def test_what_comes_later_of_a_line_is_left_to_whoever_has_its_first_and_another_line_behind_it_is_found() -> None:
+    subscription = subscribe_to("http://192.0.2.7/")
+    notify(uuid4(), number=4)
+    dispatch()
+    one, other = (Service.register(Service.RELAY, host) for host in ("one", "other"))
+    assert [len(line) for line in lines.take(subscription.pk, one, most=2)] == [2]
+    assert lines.take(subscription.pk, other, most=2) == []
+    (later,) = notify()
+    dispatch()
+    ((found,),) = lines.take(subscription.pk, other, most=2)
+    assert found.notification.pk == later.pk
+
+
 @pytest.mark.parametrize("column", ["enabled", "deleted_at"])
 def test_a_relay_lets_go_of_what_it_held_for_a_subscription_that_is_switched_off_or_deleted(
     receiver: Receiver, column: str
