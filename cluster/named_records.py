@@ -40,4 +40,9 @@ def save(record: Named, fields: Sequence[str] | None = None, details: Mapping[st
             verb = "create" if fields is None else "update"
             history.record(f"{record._meta.model_name}.{verb}", record, details=details)
     except IntegrityError as error:
-        raise Conflict(f"name: another {record._meta.verbose_name} is called {record.name}.") from error
+        raise taken(record) from error
+
+
+def taken(record: Named) -> Conflict:
+    """Return the refusal of a name that another of its kind has."""
+    return Conflict(f"name: another {record._meta.verbose_name} is called {record.name}.")

@@ -5,14 +5,18 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
+from django.utils import timezone
 
 from actions.exclusions.kinds import KINDS
 from actions.exclusions.models import NAME_LENGTH, TEXT_LENGTH, Exclusion
+from actions.exclusions.reading import mistakes
 from actions.exclusions.records import described
+from cluster.named_records import taken
 from plans.models import ActionPlan
 from plans.trials import Trial, try_rule
 from watcher_site import plugins, window_fields
-from watcher_site.window_fields import WindowFields, known, text_field
+from watcher_site.wall_clock import known
+from watcher_site.window_fields import WindowFields, text_field
 
 MOST_OFFERED = 50
 
@@ -62,6 +66,7 @@ class ExclusionForm(WindowFields):
 
     def __init__(self, *arguments: Any, exclusion: Exclusion | None = None, **options: Any) -> None:
         super().__init__(*arguments, initial=held(exclusion) if exclusion else {"zone": "UTC"}, **options)
+        self.exclusion = exclusion or Exclusion()
         field: Any = self.fields["action_types"]
         field.choices = [(name, name) for name in sorted(plugins.load("ACTION_TYPES"))]
         self.fields["opens"].help_text = "Left empty, it is in force at every hour."
@@ -82,19 +87,33 @@ class ExclusionForm(WindowFields):
     def names_targets(self) -> bool:
         return any(self[kind].value() for kind in KINDS)
 
+    def clean(self) -> None:
+        """Tell of all mistakes at once: whoever saves the rule would stop at the first."""
+        # No owner is the person who saves it.
+        said = {name: value for name, value in self.attributes().items() if (name, value) != ("owner", "")}
+        for mistake in mistakes(self.exclusion, said, timezone.now()):
+            self.blame(mistake)
+        if self.errors and "name" in said and self.is_taken(said["name"]):
+            self.blame(str(taken(Exclusion(name=said["name"]))))
+
+    def is_taken(self, name: str) -> bool:
+        namesakes = Exclusion.objects.present().filter(name__iexact=name)
+        return namesakes.exclude(pk=self.exclusion.pk).exists()
+
     def attributes(self) -> dict[str, Any]:
-        """Return what was typed as the API has it, as far as it was changed."""
-        cleaned, changed = self.cleaned_data, set(self.changed_data)
+        """Return what was typed as the API has it, as far as it was changed and the fields can hold it."""
+        cleaned = self.cleaned_data
+        changed = set(self.changed_data) & cleaned.keys()
         wanted: dict[str, Any] = {name: cleaned[name] for name in ("name", "reason", "owner") if name in changed}
         if "action_types" in changed:
             wanted["action_types"] = cleaned["action_types"]
         if changed & KINDS.keys():
-            wanted["targets"] = {kind: named for kind in KINDS if (named := lines(cleaned[kind]))}
-        if changed & {"zone", "opens", "closes", "weekdays", "first_day", "last_day"}:
+            wanted["targets"] = {kind: named for kind in KINDS if (named := lines(cleaned.get(kind, "")))}
+        if "zone" in cleaned and changed & {"zone", "opens", "closes", "weekdays", "first_day", "last_day"}:
             wanted |= {"zone": cleaned["zone"], "window": self.window_of(cleaned)}
         # Another zone makes another moment of the same time.
-        if "expires_at" in changed or ("zone" in changed and cleaned["expires_at"]):
-            wanted["expires_at"] = cleaned["expires_at"] or None
+        if "expires_at" in changed or ("zone" in changed and cleaned.get("expires_at")):
+            wanted["expires_at"] = cleaned.get("expires_at") or None
         return wanted
 
     def blame(self, refusal: str) -> None:

@@ -8,7 +8,8 @@ from plans.models import ActionPlan
 from plans.scheduling import apply
 from watcher_site import window_fields
 from watcher_site.refusals import Invalid
-from watcher_site.window_fields import WindowFields, known, text_field
+from watcher_site.wall_clock import known
+from watcher_site.window_fields import WindowFields, text_field
 
 
 class ScheduleForm(WindowFields):

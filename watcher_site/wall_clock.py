@@ -20,6 +20,11 @@ def zones() -> tuple[str, ...]:
     return tuple(sorted(available_timezones()))
 
 
+def known(zone: str) -> str:
+    """Return a zone that there is on this machine."""
+    return zone if zone in zones() else "UTC"
+
+
 def read_zone(name: Any) -> ZoneInfo:
     """Return the time zone of a name such as Europe/Berlin.
 

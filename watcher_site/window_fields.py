@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from watcher_site.wall_clock import WINDOW, zones
+from watcher_site.wall_clock import WINDOW, known, zones
 from watcher_site.windows import WEEKDAYS
 
 
@@ -63,8 +63,3 @@ def held(window: Mapping[str, Any] | None, zone: str) -> dict[str, Any]:
         "weekdays": [] if len(weekdays) == len(WEEKDAYS) else weekdays,
         "zone": known(zone),
     }
-
-
-def known(zone: str) -> str:
-    """Return a zone that there is on this machine."""
-    return zone if zone in zones() else "UTC"

@@ -24,6 +24,7 @@ KINDS = {
     CLUSTERS: ("cluster", "the UUID or the name of a cluster"),
 }
 LONGEST = 255
+MOST_TOLD = 10
 
 
 def identify(kind: str, texts: Sequence[Any]) -> set[str]:
@@ -39,12 +40,19 @@ def identify(kind: str, texts: Sequence[Any]) -> set[str]:
         raise Invalid(f"targets.{kind}: must hold texts, each {form}.")
     names = [text.strip() for text in texts]
     found = FINDERS[kind](set(names)) if names else {}
+    if missing := [name for name in dict.fromkeys(names) if not found.get(name)]:
+        raise Invalid(f"targets.{kind}: {missing_in_words(singular, missing)}")
     for name in names:
-        if not found.get(name):
-            raise Invalid(f"targets.{kind}: there is no {singular} {name}.")
         if len(found[name]) > 1:
             raise Invalid(f"targets.{kind}: several are called {name}: name its UUID.")
     return set().union(*found.values())
+
+
+def missing_in_words(singular: str, names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"there is no {singular} {names[0]}."
+    more = f" and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else ""
+    return f"there are no {singular}s {', '.join(names[:MOST_TOLD])}{more}."
 
 
 def is_name(text: Any) -> bool:

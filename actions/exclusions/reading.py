@@ -1,7 +1,8 @@
 """What people write of a rule, checked: the same for the API, the console and the commands."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from copy import copy
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -37,6 +38,29 @@ def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: da
         exclusion.targets = read_targets(attributes["targets"], exclusion.targets)
     if attributes.keys() & {"window", "zone", "expires_at"}:
         read_times(exclusion, attributes, now)
+
+
+def mistakes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> list[str]:
+    """Return all that is wrong with what people say of a rule, where `read_attributes` raises the first of it."""
+    found: dict[str, None] = {}
+    for part in parts_of(attributes):
+        try:
+            read_attributes(copy(exclusion), part, now)
+        except Invalid as problem:
+            found[str(problem)] = None
+    return list(found)
+
+
+def parts_of(attributes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what can be judged by itself: a zone is that of all times, and a window and an expiry may not agree."""
+    for name, value in attributes.items():
+        if name == "targets":
+            yield from ({name: {kind: named}} for kind, named in value.items())
+        elif name in ("window", "expires_at") and "zone" in attributes:
+            yield {name: value, "zone": attributes["zone"]}
+        else:
+            yield {name: value}
+    yield {name: attributes[name] for name in ("zone", "window", "expires_at") if name in attributes}
 
 
 def read_line(name: str, text: Any, longest: int, least: int) -> str:

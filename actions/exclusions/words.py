@@ -1,11 +1,14 @@
 """Rules in a few words, for lists."""
 
+from zoneinfo import ZoneInfo
+
 from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
 from actions.exclusions.kinds import KINDS
 from actions.exclusions.models import Exclusion
 from actions.exclusions.rules import Rule
+from watcher_site.wall_clock import known
 
 
 def force_in_words(exclusion: Exclusion) -> str:
@@ -15,6 +18,14 @@ def force_in_words(exclusion: Exclusion) -> str:
     if exclusion.expires_at and exclusion.expires_at <= now:
         return "expired"
     return "now" if Rule.of(exclusion).is_in_force(now) else "not now"
+
+
+def expiry_in_words(exclusion: Exclusion) -> str:
+    """Return until when a rule is in force, by the same clock as its hours; nothing, where that is for ever."""
+    if not exclusion.expires_at:
+        return ""
+    zone = known(exclusion.zone)
+    return f"until {exclusion.expires_at.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} ({zone})"
 
 
 def what_in_words(exclusion: Exclusion) -> str:

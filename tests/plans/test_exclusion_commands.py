@@ -53,6 +53,14 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], rule: str) -> None
     assert not Exclusion.objects.exists()
 
 
+def test_a_list_tells_the_hours_and_the_expiry_of_a_rule_by_the_same_clock(capsys: pytest.CaptureFixture[str]) -> None:
+    hours = {"opens": "08:00", "closes": "18:00"}
+    make_exclusion("freeze", window=hours, zone="Europe/Berlin", expires_at="2999-01-01T00:00:00Z")
+    call_command("list_exclusions")
+    out = capsys.readouterr().out
+    assert "every day (Europe/Berlin)  until 2999-01-01 01:00 (Europe/Berlin)  alice" in out
+
+
 def test_rules_are_listed_tried_switched_and_removed(capsys: pytest.CaptureFixture[str]) -> None:
     make_exclusion("freeze", reason="audit week", action_types=["nop"])
     call_command("list_exclusions")

@@ -57,6 +57,35 @@ def test_what_makes_no_sense_is_said_beside_the_field(
     assert Exclusion.objects.count() == 1
 
 
+def test_all_that_makes_no_sense_is_said_at_once(administrator: Client) -> None:
+    make_exclusion("freeze")
+    wrong = {
+        "name": "FREEZE",
+        "servers": "nobody\nno other",
+        "clusters": "web",
+        "closes": "18:00",
+        "expires_at": "2020-01-01T00:00",
+        "action_types": ["fly"],
+    }
+    text = post(administrator, **wrong)
+    for words in (
+        "Another exclusion is called FREEZE.",
+        "There are no servers nobody, no other.",
+        "There is no cluster web.",
+        "Missing. A window needs both",
+        "Must not be in the past",
+        "fly is not one of the available choices",
+    ):
+        assert text.count(words) == 1, words
+    assert Exclusion.objects.count() == 1
+
+
+def test_an_owner_that_is_taken_away_is_who_saves_it(administrator: Client) -> None:
+    rule = make_exclusion(owner="databases")
+    post(administrator, "change", rule.uuid, owner="")
+    assert Exclusion.objects.get().owner == "alice"
+
+
 def test_a_rule_is_tried_from_the_form_and_not_saved(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     text = post(administrator, action_types=["nop"], plan=str(plan.uuid), **{"try": "1"})

@@ -3,7 +3,7 @@
 from typing import Any
 
 from actions.exclusions.models import Exclusion
-from actions.exclusions.words import force_in_words, what_in_words
+from actions.exclusions.words import expiry_in_words, force_in_words, what_in_words
 from watcher_site import commands
 from watcher_site.wall_clock import in_words
 
@@ -18,6 +18,6 @@ class Command(commands.Command):
 
 def line(exclusion: Exclusion) -> str:
     hours = in_words(exclusion.window, exclusion.zone) or "at every hour"
-    until = f"until {exclusion.expires_at:%Y-%m-%d %H:%M} UTC" if exclusion.expires_at else ""
-    parts = [exclusion.name, force_in_words(exclusion), what_in_words(exclusion), hours, until, exclusion.owner]
+    what, until = what_in_words(exclusion), expiry_in_words(exclusion)
+    parts = [exclusion.name, force_in_words(exclusion), what, hours, until, exclusion.owner]
     return "  ".join([*filter(None, parts), exclusion.reason]).rstrip()

@@ -77,14 +77,6 @@ def test_what_waits_for_a_receiver_that_is_switched_off_stands_among_what_is_und
     assert "Send again" not in text
 
 
-def test_a_form_that_is_sent_as_it_is_shown_leaves_the_url_as_it_was(browser: Client) -> None:
-    subscription = subscribe_to(f"{PUBLIC}/T0KEN")
-    page = reverse("notifications:change", args=[subscription.uuid])
-    form = browser.get(page).context["form"]
-    browser.post(page, {name: form[name].value() for name in form.fields})
-    assert Subscription.objects.get().url == f"{PUBLIC}/T0KEN"
-
-
 def test_who_may_not_change_a_subscription_sees_the_host_of_its_url_alone(browser: Client, reader: User) -> None:
     pages = [
         reverse("notifications:detail", args=[subscribe_to(f"{PUBLIC}/T0KEN").uuid]),
