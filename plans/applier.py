@@ -46,7 +46,7 @@ class Applier(Worker):
 
     @property
     def free_plans(self) -> int:
-        return max(0, settings.APPLIER_PLANS - sum(not run.rests for run in self.runs.values()))
+        return max(0, settings.APPLIER_PLANS - sum(not (run.rests or run.is_stalled) for run in self.runs.values()))
 
     def step(self) -> None:
         if time.monotonic() >= self.next_look:
@@ -57,7 +57,9 @@ class Applier(Worker):
         self.settle()
 
     def rest(self) -> None:
-        self.collect(max(0, min(settings.POLL_INTERVAL, self.next_look - time.monotonic())))
+        if not self.executor.is_full and any(run.looks_on for run in self.runs.values()):
+            return self.collect(0)
+        return self.collect(max(0, min(settings.POLL_INTERVAL, self.next_look - time.monotonic())))
 
     def await_database(self) -> None:
         self.next_look, self.looked = time.monotonic() + settings.POLL_INTERVAL, False
@@ -150,7 +152,7 @@ class Applier(Worker):
                 self.take_over(ActionPlan.objects.get(pk=pk), owner)
 
     def take_over(self, plan: ActionPlan, owner: int | None) -> None:
-        run = self.runs[plan.pk] = PlanRun(plan, self.service)
+        run = self.runs[plan.pk] = PlanRun(plan, self.service, self.executor)
         interrupted = run.recover()
         run.remember_later()
         self.follow(run)
@@ -174,7 +176,7 @@ class Applier(Worker):
                 self.begin(plan)
             except ConcurrentTransition:
                 continue  # Another applier, a cancel, another schedule or another choice was first.
-            self.runs[plan.pk] = PlanRun(plan, self.service)
+            self.runs[plan.pk] = PlanRun(plan, self.service, self.executor)
             self.log.info("plan claimed", plan=str(plan.uuid))
 
     @transaction.atomic
@@ -190,7 +192,7 @@ class Applier(Worker):
     def submit(self) -> None:
         """Fill the free seats, the plan with the fewest actions at work first."""
         candidates = list(self.runs.values())
-        while candidates and self.jobs < self.executor.seats:
+        while candidates and not self.executor.is_full:
             run = min(candidates, key=lambda candidate: len(candidate.at_work))
             job = run.next_job()
             if job is None:
@@ -201,7 +203,7 @@ class Applier(Worker):
 
     def look_ahead(self) -> None:
         """Where seats are free, find out what the ends of those that are at work release: it is then begun at once."""
-        if self.jobs < self.executor.seats:
+        if not self.executor.is_full:
             for run in self.runs.values():
                 run.look_ahead()
 

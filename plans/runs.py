@@ -13,9 +13,10 @@ from django.utils import timezone
 from actions import execution
 from actions.models import Action
 from actions.querysets import ActionQuerySet
-from plans.executors import Job, Work
+from plans.executors import Executor, Job, Work
 from plans.leases import PlanLease
 from plans.models import ActionPlan
+from plans.passed_over import PassedOver
 from plans.releases import Releases
 from plans.schedules import Hours, is_within
 from watcher_site.models import Service
@@ -55,9 +56,10 @@ class PlanRun:
     action that derives others, these are asked.
     """
 
-    def __init__(self, plan: ActionPlan, applier: Service) -> None:
+    def __init__(self, plan: ActionPlan, applier: Service, executor: Executor) -> None:
         self.plan_pk, self.plan_uuid, self.applier = plan.pk, str(plan.uuid), applier
         self.lease = PlanLease.of(plan, applier)
+        self.executor = executor
         self.cancelling = plan.state == ActionPlan.State.CANCELLING
         self.lost = False
         self.hours: Hours = (plan.opens_at, plan.closes_at)
@@ -68,11 +70,12 @@ class PlanRun:
         self.suspended_at_work: set[int] = set()
         self.releases = Releases()
         self.ready: deque[Action] = deque()
+        self.passed_over = PassedOver()
         self.walks: deque[Iterator[list[Action]]] = deque()
         self.interrupted: deque[Action] = deque()
         self.later: list[tuple[datetime, int]] = []
         self.deriving: list[int] = []
-        self.reverting = False
+        self.reverting = self.looks_on = False
         self.paused_until = 0.0
         self.looks_anew_at = inf
         self.walk_all()
@@ -83,6 +86,7 @@ class PlanRun:
         return actions
 
     def walk_all(self) -> None:
+        self.passed_over.clear()
         self.walks = deque([pages(READY, plan=self.plan_pk)])
 
     def recover(self) -> int:
@@ -110,6 +114,7 @@ class PlanRun:
         """Count as at work what a worker began without being sent it from here."""
         self.at_work.add(action.pk)
         self.ready = deque(other for other in self.ready if other.pk != action.pk)
+        self.passed_over.discard(action.pk)
 
     def in_hand(self) -> list[Action]:
         """Return what workers that live are at work on, and this run does not know of."""
@@ -140,6 +145,7 @@ class PlanRun:
         """Forget what could be begun: whoever looks at the whole plan finds it again."""
         self.releases.clear()
         self.ready.clear()
+        self.passed_over.clear()
         self.walks.clear()
 
     def lose(self) -> None:
@@ -182,13 +188,27 @@ class PlanRun:
         return not (self.at_work or self.has_more or self.awaits_signal)
 
     @property
+    def is_stalled(self) -> bool:
+        """Whether all of it waits for workers of queues that do not move, while others do: these are other plans'."""
+        at_work = self.at_work - self.suspended_at_work
+        if not (at_work or self.passed_over) or self.could_begin or self.looks_anew_at < inf:
+            return False
+        return self.executor.stalls(at_work, self.passed_over.queues)
+
+    @property
     def has_more(self) -> bool:
         """Whether something known could be begun, now or after a while."""
+        return bool(self.passed_over) or self.could_begin
+
+    @property
+    def could_begin(self) -> bool:
+        """Whether something known could be begun as soon as there are seats, or after a while."""
         known = self.interrupted or self.ready or self.releases or self.later or self.walks
         return bool(known or self.reverting or self.is_paused)
 
     def next_job(self) -> Job | None:
-        """Return what can be begun now, or nothing."""
+        """Return what can be begun now, or nothing; ``looks_on`` says whether to ask again soon."""
+        self.looks_on = False
         job = None if self.is_paused else self.choose()
         if job:
             self.at_work.add(job.action.pk)
@@ -198,7 +218,9 @@ class PlanRun:
         if time.monotonic() >= self.looks_anew_at:
             self.look_anew()
         if self.interrupted:
-            return self.job(execution.recover, self.interrupted.popleft())
+            job = self.job(execution.recover, self.interrupted[0])
+            self.interrupted.popleft()
+            return job
         if self.is_closed:
             self.close()
             return None
@@ -206,14 +228,34 @@ class PlanRun:
             self.open()
         if self.reverting:
             return self.next_revert()
-        if not self.ready and not self.cancelling:
-            self.look()
-        return self.job(execution.execute, self.ready.popleft()) if self.ready else None
+        return None if self.cancelling else self.begin()
+
+    def begin(self) -> Job | None:
+        """Begin the first action whose queue has a seat; those before it wait for theirs."""
+        if action := self.passed_over.next(self.executor):
+            return self.job(execution.execute, action)
+        for _ in range(PAGE):
+            if not (self.ready or self.find_more()):
+                return None
+            job = self.job(execution.execute, self.ready[0])
+            self.ready.popleft()
+            if job.action.pk in self.at_work:
+                continue  # It was passed over, and then found once more.
+            if self.executor.has_seat(job.queue):
+                return job
+            self.passed_over.add(job.queue, job.action)
+        # Thousands may wait for the same queue: other plans have their turn meanwhile.
+        self.looks_on = True
+        return None
+
+    def find_more(self) -> bool:
+        self.look()
+        return bool(self.ready)
 
     def close(self) -> None:
         """Begin nothing. Once nothing is at work, the table tells whether more is to begin, or the plan has ended."""
         self.was_closed = True
-        if not self.at_work and (self.releases or self.ready):
+        if not self.at_work and (self.releases or self.ready or self.passed_over):
             self.forget()
 
     def open(self) -> None:
@@ -229,7 +271,7 @@ class PlanRun:
         return self.job(execution.revert, action) if action else None
 
     def job(self, work: Work, action: Action) -> Job:
-        return Job(work, action, self.lease, execution.limit_of(action))
+        return Job(work, action, self.lease, execution.limit_of(action), self.executor.queue_of(action))
 
     def look(self) -> None:
         """Find what became ready: among the children of those that finished, then in what is left of the plan."""

@@ -1,6 +1,6 @@
 """Where an applier's work is done: the interface, and what passes through it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
@@ -26,6 +26,8 @@ class Job:
     action: Action
     lease: PlanLease
     limit: float = inf
+    queue: str = ""
+    """Where it waits for a worker."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,18 @@ class Beginning:
 
 
 class Executor(Protocol):
+    def queue_of(self, action: Action) -> str:
+        """Return the queue in which an action waits for a worker: each has seats of its own."""
+
+    def has_seat(self, queue: str) -> bool:
+        """Say whether a queue has room for a job beside those that are suspended; the rest waits in the database."""
+
     @property
-    def seats(self) -> int:
-        """How many jobs it takes at once, beside those that are suspended; the rest waits in the database."""
+    def is_full(self) -> bool:
+        """Whether no queue has a seat."""
+
+    def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
+        """Say whether all these actions wait for workers, and these queues are such, while some other one moves."""
 
     def submit(self, job: Job) -> None: ...
 

@@ -5,7 +5,8 @@ at once per `settings.POLL_INTERVAL`, and sent again where its message must be l
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -16,16 +17,18 @@ from uuid import uuid4
 import structlog
 from django.conf import settings
 from django.db import connection
+from kombu import Connection
 
 from actions import execution
 from actions.models import Action
 from actions.queues import queue_of
 from plans.executors.base import Beginning, Job, Overdue, Report
 from plans.executors.post import CONFIRMATION, Inbox, Outbox
+from plans.executors.unread import UnreadQueues
 from plans.leases import PlanLease
 from plans.letters import TASK, Letter, Reply, standing
 from plans.releases import rows_of
-from watcher_site.celery import app, make_queue
+from watcher_site.celery import app, make_queue, queue_names
 from watcher_site.models import Service
 from watcher_site.worker import LOST_DATABASE
 
@@ -51,20 +54,39 @@ class CeleryExecutor:
 
     def __init__(self) -> None:
         self.jobs: dict[int, Outstanding] = {}
+        self.taken: Counter[str] = Counter()
         self.suspended: set[int] = set()
+        self.waiting: dict[int, str] = {}
         self.leases: dict[int, PlanLease] = {}
         self.reports: list[Report | Beginning] = []
         self.lost = Event()
         self.inbox = Inbox(f"{settings.CELERY_QUEUE}.replies.{uuid4()}", self.lost)
-        self.outbox = Outbox(self.lost, self.send)
+        self.unread = UnreadQueues()
+        self.outbox = Outbox(self.lost, self.send, self.look_at_queues)
         self.next_sweep = 0.0
         self.is_leaving = False
         self.inbox.start()
         self.outbox.start()
 
+    # Seats.
+
+    def queue_of(self, action: Action) -> str:
+        return queue_of(action)
+
+    def seats_of(self, queue: str) -> int:
+        suspended = sum(self.jobs[key].job.queue == queue for key in self.suspended & self.jobs.keys())
+        return settings.CELERY_JOBS + suspended
+
+    def has_seat(self, queue: str) -> bool:
+        return self.taken[queue] < self.seats_of(queue)
+
     @property
-    def seats(self) -> int:
-        return settings.CELERY_JOBS + len(self.suspended & self.jobs.keys())
+    def is_full(self) -> bool:
+        return not any(self.has_seat(queue) for queue in queue_names())
+
+    def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
+        waited_in = set(self.waiting.values())
+        return actions <= self.waiting.keys() and queues <= waited_in and not waited_in.issuperset(queue_names())
 
     # Out.
 
@@ -78,28 +100,35 @@ class CeleryExecutor:
 
     def add(self, outstanding: Outstanding) -> None:
         job = outstanding.job
+        if job.action.pk in self.jobs:
+            self.remove(job.action.pk)
         self.jobs[job.action.pk] = outstanding
+        self.taken[job.queue] += 1
         self.leases[job.lease.plan] = job.lease
+
+    def remove(self, key: int) -> Outstanding:
+        outstanding = self.jobs.pop(key)
+        self.taken[outstanding.job.queue] -= 1
+        return outstanding
 
     def send(self, producer: Any, outstanding: Outstanding) -> None:
         """Called by the outbox, in its thread. What is no longer awaited is left out."""
         job = outstanding.job
         if self.jobs.get(job.action.pk) is not outstanding:
             return
-        queue = queue_of(job.action)
         letter = Letter(
             work=job.work.__name__,
             action=job.action.pk,
             plan=job.lease.plan,
             applier=job.lease.applier,
             standing=outstanding.standing,
-            queue=queue,
+            queue=job.queue,
             reply_to=self.inbox.queue.name,
         )
         app.send_task(
             TASK,
             kwargs=letter.as_arguments(),
-            queue=make_queue(queue),
+            queue=make_queue(job.queue),
             producer=producer,
             retry=False,
             expiration=settings.CELERY_RESEND,
@@ -107,6 +136,10 @@ class CeleryExecutor:
             ignore_result=True,
         )
         outstanding.sent_at = time.monotonic()
+
+    def look_at_queues(self, connection: Connection) -> None:
+        """Called by the outbox as well."""
+        self.unread.look(connection, set(self.waiting.values()))
 
     def follow(self, job: Job) -> bool:
         if not self.is_leaving:
@@ -147,15 +180,16 @@ class CeleryExecutor:
             problem = WorkerTrouble(reply.problem) if reply.problem else None
             report = Report(outstanding.job, done=False, error=problem)
         if report:
-            del self.jobs[reply.action]
+            self.remove(reply.action)
             yield report
 
     def note_beginning(self, action: Action, lease: PlanLease) -> Beginning:
-        outstanding = Outstanding(Job(execution.execute, action, lease), standing(action), time.monotonic())
+        job = Job(execution.execute, action, lease, queue=queue_of(action))
+        outstanding = Outstanding(job, standing(action), time.monotonic())
         if action.state != Action.State.PENDING:
             outstanding.standing = []
         self.add(outstanding)
-        return Beginning(outstanding.job)
+        return Beginning(job)
 
     def sweep(self) -> Iterable[Report]:
         """Ask the tables what became of what is outstanding for longer than it takes a reply to come."""
@@ -163,17 +197,24 @@ class CeleryExecutor:
         self.next_sweep = now + settings.POLL_INTERVAL
         keys = [key for key, outstanding in self.jobs.items() if outstanding.since <= now - settings.POLL_INTERVAL]
         if not keys:
+            self.waiting = {}
             return
         rows = Action.objects.present().in_bulk(keys)
         self.suspended = {key for key, action in rows.items() if action.state == Action.State.SUSPENDED}
+        self.waiting = {key: self.jobs[key].job.queue for key in rows if self.waits(self.jobs[key], rows[key])}
         # Asked after the rows: who took something in hand just before that is not taken for dead.
         living = set(Service.objects.active().workers().values_list("pk", flat=True))
         for key in keys:
             report = self.judge(self.jobs[key], rows.get(key), living)
             if report:
-                del self.jobs[key]
+                self.remove(key)
                 yield report
         self.send_again(rows)
+
+    @staticmethod
+    def waits(outstanding: Outstanding, action: Action) -> bool:
+        """Say whether its message is with the broker, and no worker has begun with it."""
+        return outstanding.sent_at < inf and standing(action) == outstanding.standing
 
     def judge(self, outstanding: Outstanding, action: Action | None, living: set[int] | None) -> Report | None:
         """Say what became of a job, by its action's row; None while it waits or is in hand."""
@@ -194,7 +235,9 @@ class CeleryExecutor:
         latest = time.monotonic() - (0 if was_lost else settings.CELERY_RESEND)
         for key, outstanding in list(self.jobs.items()):
             if outstanding.sent_at <= latest and key in rows and standing(rows[key]) == outstanding.standing:
-                self.put(Outstanding(outstanding.job, outstanding.standing))
+                # What it acts on may be in another zone by now.
+                job = replace(outstanding.job, queue=queue_of(rows[key]))
+                self.put(Outstanding(job, outstanding.standing))
 
     # The end.
 
@@ -206,7 +249,7 @@ class CeleryExecutor:
         self.leases.pop(plan, None)
         for key, outstanding in list(self.jobs.items()):
             if outstanding.job.lease.plan == plan:
-                self.reports.append(Report(self.jobs.pop(key).job, done=False))
+                self.reports.append(Report(self.remove(key).job, done=False))
 
     def withdraw(self) -> None:
         self.is_leaving = True

@@ -3,6 +3,7 @@
 Neither ever has the applier wait. While the broker is away both try again, and tell when it is lost and back.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
@@ -75,10 +76,16 @@ class PostThread(Thread, ABC):
 
 
 class Outbox(PostThread):
-    """Sends what it is given, in order, and keeps what it could not send."""
+    """Sends what it is given, in order, and keeps what it could not send. Now and then it has a look at the broker."""
 
-    def __init__(self, lost: Event, send: Callable[[Any, Any], None]) -> None:
+    def __init__(
+        self,
+        lost: Event,
+        send: Callable[[Any, Any], None],
+        look: Callable[[Connection], None] = lambda connection: None,
+    ) -> None:
         super().__init__("outbox", lost)
+        self.look, self.next_look = look, 0.0
         # No SimpleQueue: a signal that interrupts its `get` may have it wait for ever (CPython).
         self.letters: Letters[Any] = Letters()
         self.send = send
@@ -95,6 +102,9 @@ class Outbox(PostThread):
             if self.unsent is not None:
                 self.send(producer, self.unsent)
                 self.unsent = None
+            if time.monotonic() >= self.next_look:
+                self.next_look = time.monotonic() + HEARTBEAT
+                self.look(connection)
 
     def next_letter(self, connection: Connection) -> Any:
         try:

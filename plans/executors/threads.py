@@ -1,12 +1,13 @@
 """The embedded side: threads in the applier's own process."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from queue import Empty, Queue, SimpleQueue
 from threading import Event, Lock, Thread
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from actions.models import Action
 from actions.seats import Seat
 from actions.types.base import LeaseLost
 from plans.executors.base import Job, Overdue, Report, perform
@@ -28,7 +29,7 @@ class ThreadExecutor:
         self.leaving = Event()
         self.lock = Lock()
         self.workers: list[WorkerThread] = []
-        self.suspended = 0
+        self.suspended = self.out = 0
         for _ in range(workers):
             self.hire()
 
@@ -36,6 +37,19 @@ class ThreadExecutor:
     def seats(self) -> int:
         # One job waits behind each that runs, so that no worker idles until the main thread looks again.
         return 2 * self.wanted + self.suspended
+
+    def queue_of(self, action: Action) -> str:
+        return ""
+
+    def has_seat(self, queue: str) -> bool:
+        return self.out < self.seats
+
+    @property
+    def is_full(self) -> bool:
+        return self.out >= self.seats
+
+    def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
+        return False
 
     def hire(self) -> None:
         worker = WorkerThread(self)
@@ -61,6 +75,7 @@ class ThreadExecutor:
         return is_too_many
 
     def submit(self, job: Job) -> None:
+        self.out += 1
         self.jobs.put(job)
 
     def follow(self, job: Job) -> bool:
@@ -75,6 +90,7 @@ class ThreadExecutor:
             reports.append(self.reports.get(timeout=timeout))
             while True:
                 reports.append(self.reports.get_nowait())
+        self.out -= len(reports)
         return reports
 
     def give_up(self) -> list[Overdue]:
@@ -83,6 +99,7 @@ class ThreadExecutor:
             with self.lock:
                 self.workers.remove(worker)
                 self.hire()
+        self.out -= len(found)
         return [overdue for _, overdue in found]
 
     def withdraw(self) -> None:

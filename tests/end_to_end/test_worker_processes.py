@@ -224,6 +224,18 @@ def test_actions_go_to_the_queue_of_their_type(site: Site) -> None:
     assert list(events) == ["light", "heavy", "light"]
 
 
+def test_a_queue_without_a_worker_is_not_in_the_way_of_other_plans(site: Site) -> None:
+    routes = {"WATCHER_CELERY_QUEUES": f"sleep={site.queues[1]}", "WATCHER_CELERY_JOBS": "4"}
+    unread = make_plan({str(number): [] for number in range(6)}, state="PENDING")
+    unread.actions.update(action_type="sleep", input_parameters={"duration": 0})
+    site.applier(**routes, WATCHER_APPLIER_PLANS="1")
+    wait_for(lambda: state(unread) == "ONGOING")
+    other = make_plan({str(number): [] for number in range(6)}, state="PENDING")
+    site.worker("light", f"--queues={site.queues[0]}", **routes)
+    wait_for(lambda: state(other) == "SUCCEEDED")
+    assert unread.actions.count_states() == {"PENDING": 6}
+
+
 def test_an_action_that_never_ends_is_failed_and_its_worker_goes_on(site: Site) -> None:
     stuck, other = make_sleepy_plan(1000), make_plan({"a": []}, state="RECOMMENDED")
     stuck.actions.filter(action_type="sleep").update(action_type="stuck", input_parameters={}, timeout=1)

@@ -1,7 +1,10 @@
 """An executor that does each job at once, in the test's own thread and transaction."""
 
+from collections.abc import Set
+
 from django.db import OperationalError
 
+from actions.models import Action
 from plans.applier import Applier
 from plans.executors import Job, Overdue, Report
 
@@ -10,6 +13,19 @@ class InlineExecutor:
     def __init__(self, seats: int = 1) -> None:
         self.seats = seats
         self.reports: list[Report] = []
+
+    def queue_of(self, action: Action) -> str:
+        return ""
+
+    def has_seat(self, queue: str) -> bool:
+        return not self.is_full
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.reports) >= self.seats
+
+    def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
+        return False
 
     def submit(self, job: Job) -> None:
         try:

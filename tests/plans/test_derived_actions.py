@@ -324,7 +324,7 @@ def test_what_an_action_and_those_that_it_derived_tell_of_their_results_reaches_
 
 def test_an_action_goes_on_where_those_that_it_derived_ended_before_its_own_report_was_read() -> None:
     plan, _ = begin_plan()
-    run = PlanRun(plan, Service.objects.get())
+    run = PlanRun(plan, Service.objects.get(), InlineExecutor())
     job = run.next_job()
     found = action(plan, "a")
     write_actions(plan.pk, proposed({"x": [], "y": []}), derived_from=found)

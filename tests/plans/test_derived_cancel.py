@@ -143,7 +143,7 @@ def test_what_a_living_worker_is_aborting_is_not_aborted_by_a_second_one(is_aliv
     plan.actions.filter(input_parameters__message="x").update(state="ONGOING", attempt=1)
     a = action(plan, "a")
     Action.objects.filter(pk=a.pk).update(state="CANCELLING", attempt=1, has_derived=True, owner=worker)
-    run = PlanRun(plan, Service.register(Service.APPLIER, "control"))
+    run = PlanRun(plan, Service.register(Service.APPLIER, "control"), InlineExecutor())
     run.at_work.add(action(plan, "x").pk)
     assert run.next_job() is None
     plan.actions.filter(input_parameters__message="x").update(state="SUCCEEDED")

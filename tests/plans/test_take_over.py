@@ -148,7 +148,7 @@ def test_an_outcome_that_is_written_late_does_not_cancel_what_waited_for_it(monk
     """The old worker writes between the applier's count of states and its look for what was interrupted."""
     applier = Applier(InlineExecutor())
     plan = plan_of(applier.service)
-    run = applier.runs[plan.pk] = PlanRun(plan, applier.service)
+    run = applier.runs[plan.pk] = PlanRun(plan, applier.service, applier.executor)
     run.walks.clear()
     recover = PlanRun.recover
 

@@ -341,7 +341,7 @@ def test_what_is_suspended_takes_no_place_among_what_an_applier_has_with_the_wor
     assert (plan.actions.get().state, state(other)) == ("SUSPENDED", "SUCCEEDED")
     plan.actions.update(state="ONGOING")
     post.advance()
-    assert post.executor.seats == 1
+    assert post.executor.seats_of(settings.CELERY_QUEUE) == 1
 
 
 def test_what_is_suspended_in_nobody_s_hands_is_not_recovered(post: Post) -> None:

@@ -1,0 +1,75 @@
+"""What of a plan could begin and found no seat: it waits here, and is not asked about again and again."""
+
+from collections import defaultdict, deque
+from collections.abc import Set
+from itertools import islice
+
+from django.utils import timezone
+
+from actions.models import Action
+from plans.executors import Executor
+from plans.keys import KEYS, fill
+from watcher_site.statements import Placeholder, Query
+
+STILL_READY = Query(Action.objects.ready(Placeholder("now", Action._meta.get_field("due_time"))).filter(pk__in=KEYS))
+
+
+class PassedOver:
+    """Actions of a plan that are ready and whose queues had no seat, each queue in the order in which they came.
+
+    A plan may hold any number: but for a few, keys alone are kept, and read anew when their queue has a seat again.
+    """
+
+    def __init__(self) -> None:
+        self.keys: dict[str, dict[int, None]] = {}  # Ordered sets.
+        self.read: dict[str, deque[Action]] = defaultdict(deque)
+
+    def __bool__(self) -> bool:
+        return bool(self.keys)
+
+    @property
+    def queues(self) -> Set[str]:
+        return self.keys.keys()
+
+    def add(self, queue: str, action: Action) -> None:
+        self.keys.setdefault(queue, {})[action.pk] = None
+
+    def discard(self, key: int) -> None:
+        for queue in list(self.keys):
+            self.remove(queue, key)
+
+    def remove(self, queue: str, key: int) -> None:
+        self.keys[queue].pop(key, None)
+        if not self.keys[queue]:
+            del self.keys[queue]
+
+    def clear(self) -> None:
+        self.keys.clear()
+        self.read.clear()
+
+    def next(self, executor: Executor) -> Action | None:
+        """Take out the first action of a queue that has a seat by now, if there is one."""
+        for queue in list(self.keys):
+            if executor.has_seat(queue) and (action := self.take(queue)):
+                return action
+        return None
+
+    def take(self, queue: str) -> Action | None:
+        while queue in self.keys:
+            if not self.read[queue]:
+                self.read_on(queue)
+                continue
+            action = self.read[queue].popleft()
+            if action.pk in self.keys[queue]:
+                self.remove(queue, action.pk)
+                return action
+        return None
+
+    def read_on(self, queue: str) -> None:
+        """Read the next few, and forget those that somebody skipped or cancelled, or that began, meanwhile."""
+        keys = list(islice(self.keys[queue], len(KEYS)))
+        found = {action.pk: action for action in STILL_READY.rows(**fill(keys), now=timezone.now())}
+        for key in keys:
+            if key not in found:
+                self.remove(queue, key)
+        self.read[queue].extend(found[key] for key in keys if key in found)
