@@ -144,7 +144,9 @@ class Execution(Signalled, Derivation):
 
     def operations(self) -> list[InstanceAction]:
         """Return the record of what begins now on servers; what a person asked for has one already."""
-        return [operation_of(self.action, *operation) for operation in self.action_type.operations().items()]
+        return [
+            operation_of(self.action, self.began, *operation) for operation in self.action_type.operations().items()
+        ]
 
     def take_up(self) -> bool:
         """Go on with an action that waited for those that it derived."""
@@ -321,7 +323,7 @@ class Execution(Signalled, Derivation):
             find_caller=partial(find_caller, action),
             keep_data=partial(save_data, action),
             is_derived=action.derived_from_id is not None,
-            new_operation=partial(new_operation, action),
+            new_operation=partial(new_operation, action, self.began),
         )
         self.action_type = make(action.action_type, action.input_parameters, context)
 

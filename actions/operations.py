@@ -1,7 +1,10 @@
 """What actions and people do to servers, as it is written down: each operation once, whoever writes it first."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
+
+from django.utils import timezone
 
 from actions.instance_actions import InstanceAction, request_id_of
 from actions.keeping import find_caller
@@ -9,15 +12,21 @@ from actions.models import Action
 from watcher_site.calling import CallingContext
 
 
-def operation_of(action: Action, server: str, verb: str, request_id: str | None = None) -> InstanceAction:
-    """Return the record, not yet written, of what an action does to a server; for whom, its plan knows."""
-    known = request_id or request_id_of(action.uuid)
-    return InstanceAction(server_uuid=UUID(server), action=action, verb=verb, request_id=known)
+def operation_of(
+    action: Action, began: datetime | None, server: str, verb: str, request_id: str | None = None
+) -> InstanceAction:
+    """Return the record, not yet written, of what an action does to a server; for whom, its plan knows.
+
+    Args:
+        began: when the first of its events did: what is done begins with the look at whether it can be.
+    """
+    known, start = request_id or request_id_of(action.uuid), began or timezone.now()
+    return InstanceAction(server_uuid=UUID(server), action=action, verb=verb, request_id=known, start_time=start)
 
 
-def new_operation(action: Action, server: str, verb: str) -> Sequence[InstanceAction]:
+def new_operation(action: Action, began: datetime | None, server: str, verb: str) -> Sequence[InstanceAction]:
     """Return such a record, known by the request of the person who asked for this action, and for nothing else."""
-    return [operation_of(action, server, verb, own_request(action))]
+    return [operation_of(action, began, server, verb, own_request(action))]
 
 
 def own_request(action: Action) -> str | None:

@@ -1,6 +1,7 @@
 """The record of an action's phases: what each did, written together with the action's state."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -45,6 +46,8 @@ class PhaseRecord:
 
     phase: ActionEvent
     """The one that was begun last."""
+    began: datetime | None = None
+    """When the first was begun."""
 
     def __init__(self, action: Action, lease: Lease) -> None:
         self.action, self.lease = action, lease
@@ -52,6 +55,7 @@ class PhaseRecord:
 
     def begin(self, event: str) -> ActionEvent:
         now = timezone.now()
+        self.began = self.began or now
         self.phase = ActionEvent(action=self.action, event=event, start_time=now, host=self.lease.host)
         return self.phase
 

@@ -61,6 +61,15 @@ def test_what_a_plan_does_to_a_server_is_known_by_the_action_and_by_who_started_
     assert recorded(server) == [(verb, f"req-{done.uuid}", "rosa")]
 
 
+@pytest.mark.parametrize("state", ["active", "stopped"])
+def test_an_operation_begins_no_later_than_its_first_event(state: str) -> None:
+    server = make_server(node=make_node("here"), state=state)
+    make_node("there")
+    run("migrate", resource_id=str(server.uuid), migration_type="live", source_node="here")
+    first = ActionEvent.objects.order_by("start_time").first()
+    assert (first.event, InstanceAction.objects.get().start_time) == ("pre_condition", first.start_time)
+
+
 def test_what_failed_before_it_began_is_recorded_and_what_was_skipped_is_not() -> None:
     failing, gone = make_server(node=make_node("here"), state="stopped"), make_server("web-2")
     gone.deleted_at = gone.created_at
