@@ -79,7 +79,8 @@ class Derivation(PhaseRecord):
         outcome, guards = self.outcome, {"control": self.action.control}
         self.finish(phase, Result.WAITING, outcome.reason)
         turns, number = self.action.is_to_derive, self.count_awaited()
-        self.action.wait_for_derived(f"{waiting_for(number)} {outcome.reason}".strip())
+        pause = max([outcome.delay, *(one.delay for one in outcome.derived)])
+        self.action.wait_for_derived(f"{waiting_for(number)} {outcome.reason}".strip(), pause)
         PERSISTENTLY(self.write_derived, phase, outcome.derived, turns, guards)
         self.log.info("action derived others", number=number)
         return True

@@ -302,7 +302,9 @@ class Execution(Signalled, Derivation):
 
     def finish_abort(self, phase: ActionEvent, *execute: ActionEvent) -> bool:
         problem = self.perform(phase, self.ask_abort)
-        if problem:
+        if late := self.why_late():
+            self.action.fail_abort(late, "wait")
+        elif problem:
             self.action.fail_abort(explain(problem))
         elif self.aborted:
             self.action.finish_abort(self.why_cancelled())

@@ -26,7 +26,7 @@ SKIPPED_BY_USER = "Action skipped by user."
 SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
 FAILED_IN = "Action failed in"
 # What people read of phases that have a name in code alone.
-PHASE_WORDS = {"go_on": "going on"}
+PHASE_WORDS = {"go_on": "going on", "wait": "waiting"}
 NOT_EXECUTED = "Action was not executed:"
 PUT_OFF = "Action is tried again later:"
 REASON = " Reason: "
@@ -133,6 +133,9 @@ class Action(StatefulModel):
     end_time = models.DateTimeField(null=True, editable=False, help_text="when its execution ended")
     retries = models.PositiveIntegerField(default=0, editable=False, help_text="how often it was put off")
     due_time = models.DateTimeField(null=True, editable=False, help_text="before which it does not begin again")
+    waits_until = models.DateTimeField(
+        null=True, editable=False, help_text="how long it may wait, for what it derived or for what is in its way"
+    )
     derived_from = models.ForeignKey(
         "self",
         models.CASCADE,
@@ -178,6 +181,12 @@ class Action(StatefulModel):
             models.Index("owner", condition=Q(owner__isnull=False), name="action_owner"),
             # The page of a rule shows what it excluded.
             models.Index("exclusion", "id", condition=Q(exclusion__isnull=False), name="action_exclusion"),
+            # The applier asks which of its actions wait for longer than they may.
+            models.Index(
+                "waits_until",
+                condition=Q(state="PENDING", waits_until__isnull=False),
+                name="action_waits_until",
+            ),
             # The applier reads page by page what an action derived.
             models.Index("derived_from", "id", condition=Q(derived_from__isnull=False), name="action_derived_from"),
         ]
@@ -198,13 +207,22 @@ class Action(StatefulModel):
 
     @property
     def seconds_allowed(self) -> int:
-        """How long one execution may take."""
+        """How long one execution may take, and then the waiting for what it derived, from the same beginning."""
         return self.timeout or settings.DEFAULT_ACTION_TIMEOUT
 
     @property
+    def time_allowed(self) -> timedelta:
+        return timedelta(seconds=self.seconds_allowed)
+
+    def may_wait_for(self, until: datetime | None) -> bool:
+        """Whether it may be put off up to a time without its counting: a type might name ever later ones."""
+        return is_ahead(until) and (self.waits_until is None or is_ahead(self.waits_until))
+
+    @property
     def touched_fields(self) -> list[str]:
-        """The columns to write: few actions have outputs, or had any before they were put off."""
-        return [*self.transition_fields, "outputs"] if self.outputs or self.retries else self.transition_fields
+        """The columns to write: few actions have outputs, or had any before they were put off, and few ever wait."""
+        others = {"outputs": self.outputs or self.retries, "waits_until": self.waits_until}
+        return [*self.transition_fields, *(name for name, is_touched in others.items() if is_touched)]
 
     def take(self, owner: int | None) -> None:
         """Count a new attempt, from now on, in the hands of the service that has this primary key."""
@@ -314,22 +332,31 @@ class Action(StatefulModel):
     def put_off(self, reason: str, until: datetime | None = None) -> None:
         """Something was in the way: its worker lets go of it, and it begins anew after a pause that doubles.
 
-        Where it is known ``until`` when that will be so, the pauses are short up to then, and do not count.
+        Where it is known ``until`` when that will be so, the pauses are short up to then, and do not count: up to the
+        time that was named first, or for as long as an execution may take.
         """
         self.owner = None
-        pause = timedelta(seconds=settings.ACTION_RETRY_INTERVAL)
-        if until is not None and is_ahead(until):
-            self.due_time = min(timezone.now() + pause, until)
+        now, pause = timezone.now(), timedelta(seconds=settings.ACTION_RETRY_INTERVAL)
+        if until is not None and self.may_wait_for(until):
+            self.due_time = min(now + pause, until)
+            self.waits_until = self.waits_until or max(until, now + self.time_allowed)
         else:
-            self.due_time = timezone.now() + pause * 2**self.retries
+            self.due_time = now + pause * 2**self.retries
             self.retries += 1
         if not self.has_derived:  # What is to go on began before, and keeps what it told then.
             self.start_time, self.outputs = None, {}
         self.status_message = cut(f"{PUT_OFF} {reason}")
 
     @transition(field=state, source=State.ONGOING, target=State.PENDING)
-    def wait_for_derived(self, reason: str) -> None:
-        """It made others: its worker lets go of it, and it goes on when they have ended."""
+    def wait_for_derived(self, reason: str, pause: float = 0) -> None:
+        """It made others: its worker lets go of it, and it goes on when they have ended.
+
+        A pause, in seconds, before these begin is none of its time.
+        """
+        since = self.waits_until if self.has_derived else None
+        self.waits_until = (since or (self.start_time or timezone.now()) + self.time_allowed) + timedelta(
+            seconds=pause
+        )
         self.owner, self.has_derived = None, True
         self.status_message = cut(reason)
 
@@ -360,7 +387,10 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.PENDING, target=State.CANCELLING, conditions=[waits_for_derived])
     def abort_waiting(self) -> None:
-        """Its plan is being cancelled while it waits for what it derived: it is aborted when these have ended."""
+        """It is to end while it waits for what it derived: it is aborted when these have ended.
+
+        Its plan is being cancelled, or a person cancels it, or its time is over.
+        """
         self.control = None
 
     @transition(field=state, source=State.CANCELLING, target=State.CANCELLED)
@@ -374,9 +404,10 @@ class Action(StatefulModel):
         self.let_go()
 
     @transition(field=state, source=State.CANCELLING, target=State.FAILED)
-    def fail_abort(self, reason: str) -> None:
+    def fail_abort(self, reason: str, phase: str = "abort") -> None:
+        """It could not be aborted; or, with another phase, it was aborted since that had failed."""
         self.let_go()
-        self.status_message = cut(f"{FAILED_IN} abort: {reason}")
+        self.status_message = cut(f"{FAILED_IN} {PHASE_WORDS.get(phase, phase)}: {reason}")
         self.outputs = {**self.outputs, "error": make_storable(reason)}
 
 

@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from actions.derivation import verdict
-from actions.models import Action, is_ahead
+from actions.models import Action
 from actions.proposals import ProposedAction, check_graph
 from actions.types.base import ActionFailed, ActionType, Answer, Outcome, explain
 from cluster.drivers.base import CloudBusy
@@ -31,7 +31,8 @@ def ask(action_type: ActionType, action: Action) -> Outcome:
 def judge(action: Action, outcome: Outcome) -> Outcome:
     """Return an answer that is no failure. Raises: `ActionFailed`."""
     answer, reason = outcome.answer, outcome.reason
-    if answer is Answer.RETRY and not is_ahead(outcome.until) and action.retries >= settings.ACTION_RETRIES:
+    counts = answer is Answer.RETRY and not action.may_wait_for(outcome.until)
+    if counts and action.retries >= settings.ACTION_RETRIES:
         raise ActionFailed(f"Exceeded maximum number of retries ({settings.ACTION_RETRIES}): {reason}")
     if answer in REASONS:
         raise ActionFailed(reason or REASONS[answer].format(action.uuid))

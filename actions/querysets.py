@@ -1,14 +1,16 @@
 """Questions to the table of actions. The table is the queue: readiness is a WHERE clause."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from re import fullmatch
 from typing import Any, Self
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, Subquery
+from django.db.models import Count, DateTimeField, DurationField, Exists, OuterRef, Prefetch, Q, Subquery, Value
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, NullIf
 from django.utils import timezone
 
 from watcher_site.messages import cut
@@ -85,6 +87,22 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
     def ready(self, now: Any = None) -> Self:
         """Leave the pending ones that may begin."""
         return self.pending().released().due(now)
+
+    def overdue(self) -> Self:
+        """Leave those that wait for longer than they may, for what they derived or to go on after it.
+
+        What may go on now does. While anything is suspended that another derived, nothing of its plan is late.
+        """
+        derived = self.model.objects.filter(action_plan=OuterRef("action_plan"), derived_from__isnull=False)
+        is_held_up = Q(self.open_parents()) | ~is_due()
+        late = self.pending().filter(is_held_up, has_derived=True, waits_until__lte=timezone.now())
+        return late.exclude(Exists(derived.filter(state=self.model.State.SUSPENDED)))
+
+    def wait_anew(self, since: Any) -> int:
+        """Have those that wait have all of their time from a moment on, in one statement."""
+        seconds = Coalesce(NullIf("timeout", Value(0)), Value(settings.DEFAULT_ACTION_TIMEOUT))
+        until = Value(since, DateTimeField()) + seconds * Value(timedelta(seconds=1), DurationField())
+        return self.pending().filter(waits_until__lt=until).update(waits_until=until)
 
     def put_off(self) -> Self:
         """Leave the pending ones that have a time to begin, mostly again, the first to begin first."""

@@ -100,6 +100,11 @@ class Signalled(PhaseRecord, ABC):
         asked = self.action.events.filter(event=f"signal_{Signal.CANCEL.lower()}").last()
         return f"{GAVE_ITSELF_UP} {asked.details}" if asked else CANCELLED
 
+    def why_late(self) -> str | None:
+        """Return what is said of an action that is aborted because it waited too long for what it derived."""
+        late = self.action.events.filter(event="timeout").last() if self.action.has_derived else None
+        return late.details if late else None
+
     def tries(self) -> int:
         """Return how often the action was recovered since a person last had it go on."""
         resumed = self.action.events.filter(event=f"signal_{Signal.RESUME.lower()}").last()

@@ -65,6 +65,8 @@ def signal_action(uuid: UUID | str, signal: Action.Signal, by: str) -> Action:
         return action
     check(action, signal, plan.state == plan.State.CANCELLING)
     write(action, signal, by)
+    if signal == Signal.RESUME and action.derived_from_id:
+        plan.actions.wait_anew(timezone.now())
     plan.note_signal()
     record("action.signal", action, within=plan, details={"signal": signal})
     return action

@@ -12,6 +12,7 @@ from actions.models import Action
 from actions.signalled import CANCELLED
 from actions.surrender import give_up
 from plans.executors import Beginning, Executor, Report
+from plans.lateness import end_late
 from plans.models import ActionPlan
 from plans.notifications import CANCEL_START
 from plans.runs import PlanRun
@@ -71,6 +72,8 @@ class Applier(Worker):
         if self.heartbeat.lost:
             self.renew()
         open_again(self.plans)
+        if self.runs:
+            end_late(self.service)
         self.watch()
         if self.heartbeat.holds:
             self.adopt()

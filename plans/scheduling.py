@@ -1,6 +1,7 @@
 """A person says when a plan is to begin: at a time, within a maintenance window, or both."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -42,6 +43,7 @@ def schedule(
     before = hours_of(standing)
     apply(standing, wishes)
     standing.save_changes(COLUMNS)
+    standing.actions.wait_anew(max(timezone.now(), standing.opens_at or timezone.now()))
     record("action_plan.schedule", standing, details=differences(before, hours_of(standing)))
     if start:
         standing.launch(caller)
@@ -78,9 +80,17 @@ def open_again(plans: ActionPlanQuerySet) -> int:
     for plan in plans.closed():
         hours = next_hours(plan)
         if hours:
-            opens_at, closes_at = hours
-            same = ActionPlan.objects.filter(pk=plan.pk, closes_at=plan.closes_at)
-            number += same.update(opens_at=opens_at, closes_at=closes_at)
+            number += give(plan, *hours)
+    return number
+
+
+@transaction.atomic
+def give(plan: ActionPlan, opens_at: datetime | None, closes_at: datetime | None) -> int:
+    """Give a plan its next hours, unless somebody was first. What waits has all of its time from then on."""
+    same = ActionPlan.objects.filter(pk=plan.pk, closes_at=plan.closes_at)
+    number = same.update(opens_at=opens_at, closes_at=closes_at)
+    if number:
+        plan.actions.wait_anew(opens_at or timezone.now())
     return number
 
 

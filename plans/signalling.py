@@ -2,6 +2,7 @@
 
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
 
 from actions.models import Action
 from actions.signalling import signal_actions
@@ -42,6 +43,8 @@ def wait_or_go_on(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
         raise unexpected(standing or plan, ActionPlan.SUSPENDABLE)
     suspends = signal == Signal.SUSPEND
     signal_actions(standing.actions.present(), signal, by)
+    if not suspends:
+        standing.actions.wait_anew(timezone.now())
     if standing.is_suspended != suspends:
         rows.update(suspended_by=by if suspends else None)
     rows.update(signals=F("signals") + 1)

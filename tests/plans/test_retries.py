@@ -84,6 +84,29 @@ def test_what_is_in_the_way_until_a_known_time_may_put_it_off_as_often_as_it_lik
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(("timeout", "spared"), [(60, 5), (7200, 12)], ids=["the first time", "its own time"])
+def test_ever_later_times_put_it_off_without_counting_up_to_the_first_or_for_as_long_as_it_may_take(
+    monkeypatch: pytest.MonkeyPatch, timeout: int, spared: int
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    plan.actions.update(timeout=timeout)
+    now = timezone.now()
+    executed = []
+
+    def execute(self: ActionType) -> Outcome:
+        nonlocal now
+        executed.append(now)
+        now += timedelta(minutes=10)
+        return Outcome(Answer.RETRY, "busy", until=now + timedelta(minutes=50))
+
+    monkeypatch.setattr(Nop, "execute", execute)
+    monkeypatch.setattr("actions.models.timezone.now", lambda: now)
+    run_waiting()
+    assert len(executed) == spared + 4
+    assert action(plan, "a").status_message == "Action failed in execute: Exceeded maximum number of retries (3): busy"
+
+
+@pytest.mark.django_db
 def test_what_is_in_the_way_for_longer_than_was_known_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     executed = answer(monkeypatch, "a", *[Outcome(Answer.RETRY, "busy", until=timezone.now())] * 9)
