@@ -96,6 +96,7 @@ BODIES: dict[str, Any] = {
     "/v1/nodes/{identifier}": [{"op": "replace", "path": "/tainted", "value": True}],
     "/v1/subscriptions": {"name": "new", "url": "http://192.0.2.7/events", "event_types": ["*.error"]},
     "/v1/subscriptions/{identifier}": [{"op": "replace", "path": "/enabled", "value": False}],
+    "/v1/undelivered/resend": {"subscription_uuid": None},
     "/v1/profiles/{identifier}": [{"op": "replace", "path": "/metadata", "value": {"team": "shop"}}],
     "/v1/audit_templates/{identifier}": [{"op": "replace", "path": "/name", "value": "other"}],
     "/v1/action_plans/{identifier}": [{"op": "replace", "path": "/state", "value": "CANCELLED"}],

@@ -2,22 +2,21 @@
 
 from typing import Any
 
-from django.db import transaction
 from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from watcher_site.api.bodies import read_body
-from watcher_site.api.paging import read_uuid
+from watcher_site.api.paging import read_uuid, refuse_unknown
 from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import Version
 from watcher_site.api.views import ResourceView
-from watcher_site.history import record
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
-from watcher_site.notifications import lines
+from watcher_site.notifications import dead_letters
+from watcher_site.notifications.metrics import BROKER
 from watcher_site.notifications.subscriptions import (
     CHANGEABLE,
     change_subscription,
@@ -26,7 +25,6 @@ from watcher_site.notifications.subscriptions import (
     unsubscribe,
     url_for,
 )
-from watcher_site.refusals import Conflict
 
 NOTIFICATIONS: Version = (1, 13)
 SECRET_HELP = "whsec_ and 24 to 64 bytes in base64, which notifications are signed with"  # noqa: S105 (words about it)
@@ -121,6 +119,13 @@ class SubscriptionView(ResourceView):
         return Response(status=204)
 
 
+COLUMNS = {
+    "event_type": "notification__event_type",
+    "object_uuid": "notification__object_uuid",
+    "subscription_uuid": "subscription__uuid",
+}
+
+
 class UndeliveredSerializer(ResourceSerializer):
     uuid = serializers.UUIDField()
     event_type = serializers.CharField()
@@ -136,12 +141,19 @@ class UndeliveredSerializer(ResourceSerializer):
     class Meta:
         collection = "undelivered"
         short = ("uuid", "event_type", "object_uuid", "subscription_uuid", "links")
-        columns = {
-            "event_type": "notification__event_type",
-            "object_uuid": "notification__object_uuid",
-            "subscription_uuid": "subscription__uuid",
-        }
+        columns = COLUMNS
         computed = ("links",)
+
+
+class ResendSerializer(serializers.Serializer[Any]):
+    """The body of POST that has several sent again; left out, all are."""
+
+    subscription_uuid = serializers.UUIDField(
+        required=False, allow_null=True, help_text="only what was to go to it; null: to the broker"
+    )
+
+    argument = "resend"
+    since: dict[str, Version] = {}
 
 
 class ResentSerializer(serializers.Serializer[Any]):
@@ -161,6 +173,7 @@ class UndeliveredView(ResourceView):
     filters = ["subscription_uuid"]
     sort_keys = {"uuid": "uuid", "attempts": "attempts", "created_at": "created_at"}
     permissions_required = {"resend": "watcher_site.resend_delivery", "resend_all": "watcher_site.resend_delivery"}
+    bodies = {"resend_all": ResendSerializer}
     answers = {"resend": (202, UndeliveredSerializer), "resend_all": (202, ResentSerializer)}
 
     def get_queryset(self) -> QuerySet[Delivery]:
@@ -174,26 +187,21 @@ class UndeliveredView(ResourceView):
     def filter_subscription_uuid(self, queryset: QuerySet[Delivery], value: str) -> QuerySet[Delivery]:
         return queryset.filter(subscription__uuid=read_uuid(value, "subscription_uuid"))
 
-    @transaction.atomic
     def resend(self, request: Request, identifier: str) -> Response:
         """Send it again."""
         found = self.get_object(request, identifier)
-        if not lines.resend([found]):
-            raise Conflict(f"Notification {identifier} is being sent already.")
-        record("undelivered.resend", found, details={"event_type": found.notification.event_type})
+        dead_letters.resend(found)
         return Response(self.show(found), 202)
 
-    @transaction.atomic
     def resend_all(self, request: Request) -> Response:
-        """Send all of them again."""
-        number = lines.resend()
-        record("undelivered.resend", details={"number": number})
-        return Response({"resent": number}, 202)
+        """Send all of them again, or those that were to go to one receiver."""
+        refuse_unknown(request.query_params, ())
+        wanted = read_body(request, ResendSerializer, UndeliveredSerializer._declared_fields)
+        filters = {name: str(uuid or BROKER) for name, uuid in wanted.items()}
+        chosen = self.get_queryset().filter(**{COLUMNS[name]: uuid for name, uuid in wanted.items()})
+        return Response({"resent": dead_letters.resend_all(chosen, filters)}, 202)
 
-    @transaction.atomic
     def destroy(self, request: Request, identifier: str) -> Response:
         """Give it up for good."""
-        found = self.get_object(request, identifier)
-        Delivery.objects.undelivered().filter(pk=found.pk).delete()
-        record("undelivered.delete", found, details={"event_type": found.notification.event_type})
+        dead_letters.delete(self.get_object(request, identifier))
         return Response(status=204)

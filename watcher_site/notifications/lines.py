@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -124,11 +125,12 @@ def note_silence(subscription: int, problem: str) -> int:
     return 0
 
 
-def resend(deliveries: Iterable[Delivery] | None = None) -> int:
-    """Have dead letters sent again, these or all, and return how many they are; what is not one stays as it is."""
-    chosen = Delivery.objects.undelivered()
-    if deliveries is not None:
-        chosen = chosen.filter(pk__in=[delivery.pk for delivery in deliveries])
+def resend(deliveries: Any = None) -> int:
+    """Have dead letters sent again, those of a queryset or all, and return how many they are.
+
+    What is no dead letter stays as it is.
+    """
+    chosen = (Delivery.objects.all() if deliveries is None else deliveries).undelivered().order_by()
     with transaction.atomic():
         receivers = set(chosen.exclude(subscription=None).values_list("subscription", flat=True))
         number = chosen.resend()

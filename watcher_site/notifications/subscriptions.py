@@ -95,6 +95,14 @@ def unsubscribe(subscription: Subscription) -> None:
     listeners.forget_on_commit()
 
 
+def subscription_named(name: str) -> Subscription:
+    """Return the subscription that a command names. Raises: `Invalid`."""
+    found: Subscription | None = Subscription.objects.present().filter(name=name).first()
+    if found is None:
+        raise Invalid(f"name: there is no subscription {name}.")
+    return found
+
+
 def lock(subscription: Subscription) -> Subscription:
     rows = Subscription.objects.present().select_for_update(no_key=True)
     standing: Subscription | None = rows.filter(pk=subscription.pk).first()

@@ -1,14 +1,12 @@
 from django.urls import path
 
+from watcher_site.notifications.undelivered_views import DeleteUndelivered, Resend, ResendAll, UndeliveredList
 from watcher_site.notifications.views import (
     ChangeSubscription,
     DeleteSubscription,
     NewSubscription,
-    Resend,
-    ResendAll,
     SubscriptionList,
     SubscriptionPage,
-    UndeliveredList,
 )
 
 app_name = "notifications"
@@ -18,6 +16,7 @@ urlpatterns = [
     path("undelivered/", UndeliveredList.as_view(), name="undelivered"),
     path("undelivered/resend/", ResendAll.as_view(), name="resend-all"),
     path("undelivered/<uuid:uuid>/resend/", Resend.as_view(), name="resend"),
+    path("undelivered/<uuid:uuid>/delete/", DeleteUndelivered.as_view(), name="delete-undelivered"),
     path("<uuid:uuid>/", SubscriptionPage.as_view(), name="detail"),
     path("<uuid:uuid>/change/", ChangeSubscription.as_view(), name="change"),
     path("<uuid:uuid>/delete/", DeleteSubscription.as_view(), name="delete"),

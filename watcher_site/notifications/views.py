@@ -1,32 +1,22 @@
-"""The console's pages of who is told, and of what could not be delivered."""
+"""The console's pages of who is told."""
 
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views import View
 
-from watcher_site.history import record
 from watcher_site.kept_forms import KeepsForm
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
-from watcher_site.notifications import lines
 from watcher_site.notifications.subscriptions import change_subscription, changeable, subscribe, unsubscribe, url_for
-from watcher_site.notifications.tables import (
-    SubscriptionFilters,
-    SubscriptionTable,
-    UndeliveredFilters,
-    UndeliveredTable,
-)
-from watcher_site.pages import ListPage, Page, RecordPage, Verb
-from watcher_site.refusals import Conflict, Refused
-
-RESEND = "watcher_site.resend_delivery"
+from watcher_site.notifications.tables import SubscriptionFilters, SubscriptionTable
+from watcher_site.pages import ListPage, RecordPage, Verb
+from watcher_site.refusals import Refused
 
 
 class SubscriptionList(ListPage):
@@ -153,54 +143,3 @@ class DeleteSubscription(Verb):
 
     def where_to(self, record: Subscription, done: bool) -> str:
         return reverse("notifications:list") if done else reverse("notifications:detail", args=[record.uuid])
-
-
-class UndeliveredList(ListPage):
-    model = Delivery
-    deed = "undelivered.view"
-    permission_required = "watcher_site.view_delivery"
-    table_class = UndeliveredTable
-    filterset_class = UndeliveredFilters
-    template_name = "notifications/undelivered_list.html"
-    heading = "Undelivered"
-    guidance = "Nothing was given up: every notification has arrived, or is still being tried."
-
-    def get_table_kwargs(self) -> dict[str, Any]:
-        return {} if self.request.user.has_perm(RESEND) else {"exclude": ("again",)}
-
-    def get_queryset(self) -> QuerySet[Delivery]:
-        found: QuerySet[Delivery] = Delivery.objects.stuck()
-        return found.select_related("notification", "subscription").order_by("-created_at", "-pk")
-
-
-class Resend(Verb):
-    model = Delivery
-    deed = "undelivered.resend"
-    permission_required = RESEND
-    verb = "send again"
-
-    def get_queryset(self) -> Any:
-        return Delivery.objects.undelivered().select_related("notification")
-
-    @transaction.atomic
-    def perform(self, delivery: Delivery) -> str:
-        if not lines.resend([delivery]):
-            raise Conflict("It is being sent already.")
-        record("undelivered.resend", delivery, details={"event_type": delivery.notification.event_type})
-        return f"{delivery.notification.event_type} is sent again."
-
-    def where_to(self, record: Delivery, done: bool) -> str:
-        return reverse("notifications:undelivered")
-
-
-class ResendAll(Page, View):
-    deed = "undelivered.resend"
-    permission_required = RESEND
-    http_method_names = ["post"]
-
-    @transaction.atomic
-    def post(self, request: HttpRequest) -> HttpResponse:
-        number = lines.resend()
-        record("undelivered.resend", details={"number": number})
-        messages.success(request, f"{number} sent again." if number else "There is nothing to send again.")
-        return redirect("notifications:undelivered")

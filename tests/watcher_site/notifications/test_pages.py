@@ -66,6 +66,29 @@ def test_dead_letters_are_sent_again_one_or_all(browser: Client) -> None:
     assert Delivery.objects.undelivered().count() == 0
 
 
+def test_sending_many_again_asks_how_many_and_which_and_keeps_to_the_filter(browser: Client) -> None:
+    pager, archive = subscribe_to(PUBLIC, "pager"), subscribe_to(PUBLIC, "archive")
+    letters = [make_undelivered(one) for one in (pager, pager, archive, None)]
+    shown = browser.get(reverse("notifications:undelivered"), {"receiver": "PAGER"}).content.decode()
+    where = f"{reverse('notifications:resend-all')}?receiver=PAGER"
+    assert ("Send these 2 again" in shown, f'href="{where}"' in shown) == (True, True)
+    asked = browser.get(where).content.decode()
+    assert ("Send 2 notifications again?" in asked, "receiver like “PAGER”" in asked) == (True, True)
+    done = browser.post(where)
+    assert done["Location"] == f"{reverse('notifications:undelivered')}?receiver=PAGER"
+    assert set(Delivery.objects.undelivered()) == set(letters[2:])
+    assert "nothing to send again" in browser.get(where, follow=True).content.decode()
+
+
+@pytest.mark.parametrize("verb", ["resend", "delete-undelivered"])
+def test_a_button_of_a_dead_letter_leads_back_to_the_list_as_it_was(browser: Client, verb: str) -> None:
+    address = f"{reverse(f'notifications:{verb}', args=[make_undelivered().uuid])}?event=action&sort=-attempts"
+    listed = browser.get(reverse("notifications:undelivered"), {"event": "action", "sort": "-attempts"})
+    assert address.replace("&", "&amp;") in listed.content.decode()
+    assert browser.post(address)["Location"].endswith("?event=action&sort=-attempts")
+    assert not Delivery.objects.undelivered().exists()
+
+
 def test_what_waits_for_a_receiver_that_is_switched_off_stands_among_what_is_undelivered(browser: Client) -> None:
     make_undelivered(subscribe_to(PUBLIC, "pager", enabled=False))
     make_undelivered(subscribe_to(PUBLIC, "archive"))
@@ -94,7 +117,7 @@ def test_a_reader_finds_no_button(client: Client, reader: User) -> None:
     subscription = subscribe_to(PUBLIC)
     make_undelivered(subscription)
     text = client.get(reverse("notifications:undelivered")).content.decode()
-    assert "Send" not in text
+    assert ("Send" in text, "Delete" in text) == (False, False)
     assert client.post(reverse("notifications:resend-all")).status_code == 403
     assert "Change" not in client.get(reverse("notifications:detail", args=[subscription.uuid])).content.decode()
     assert client.get(reverse("notifications:new")).status_code == 403

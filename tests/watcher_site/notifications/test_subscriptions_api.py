@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -61,11 +62,6 @@ def test_a_subscription_is_changed_and_deleted_with_what_waits_for_it(api: Calle
     assert api.delete(path).status_code == 204
     assert api.get(path).status_code == 404
     assert not Delivery.objects.exists()
-
-
-def test_an_address_is_changed_to_its_host_alone(api: Caller) -> None:
-    path = f"/subscriptions/{subscribe_to(PUBLIC).uuid}"
-    assert api.patch(path, replace("/url", "http://192.0.2.7")).json()["url"] == "http://192.0.2.7"
 
 
 @pytest.mark.parametrize(
@@ -148,6 +144,37 @@ def test_a_dead_letter_is_shown_and_sent_again_once(api: Caller) -> None:
     assert api.post("/undelivered/resend").json() == {"resent": 1}
 
 
+def test_only_what_was_to_go_to_one_receiver_is_sent_again(api: Caller) -> None:
+    pager = subscribe_to(PUBLIC)
+    to_pager, to_broker = make_undelivered(pager), make_undelivered()
+    assert api.post("/undelivered/resend", {"subscription_uuid": str(uuid4())}).json() == {"resent": 0}
+    assert api.post("/undelivered/resend", {"subscription_uuid": str(pager.uuid)}).json() == {"resent": 1}
+    assert list(Delivery.objects.undelivered()) == [to_broker]
+    assert HistoryEntry.objects.get().details == {"number": 1, "subscription_uuid": str(pager.uuid)}
+    to_pager.delete()
+    assert api.post("/undelivered/resend", {"subscription_uuid": None}).json() == {"resent": 1}
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "words"),
+    [
+        ("", '{"x": 1}', "Unknown attribute for argument resend: x"),
+        ("", '{"subscription_uuid": "pager"}', "subscription_uuid"),
+        ("", "[]", "An object is expected"),
+        ("", '{"subscription_uuid": ', "JSON"),
+        ("?subscription_uuid=1", "{}", "Unknown argument"),
+    ],
+)
+def test_nothing_is_sent_again_where_what_is_meant_is_not_understood(
+    api: Caller, query: str, body: str, words: str
+) -> None:
+    make_undelivered()
+    path = f"/v1/undelivered/resend{query}"
+    answer = api.client.generic("POST", path, body, content_type="application/json", headers=api.headers)
+    assert (answer.status_code, words in fault(answer)) == (400, True)
+    assert Delivery.objects.undelivered().exists()
+
+
 def test_a_dead_letter_is_given_up_for_good(api: Caller) -> None:
     assert api.delete(f"/undelivered/{make_undelivered().uuid}").status_code == 204
     assert not Delivery.objects.exists()
@@ -198,10 +225,13 @@ def test_commands_subscribe_list_send_again_and_unsubscribe(
     call_command("add_subscription", "pager", PUBLIC, "--event-type", "*.error")
     assert capsys.readouterr().out.startswith("whsec_")
     make_undelivered(Subscription.objects.get())
+    make_undelivered()
     call_command("list_subscriptions")
     assert f"pager  enabled  {PUBLIC}  *.error  0 waiting, 1 undelivered" in capsys.readouterr().out
+    call_command("resend_notifications", "--subscription", "pager")
+    assert (capsys.readouterr().out, Delivery.objects.undelivered().count()) == ("1\n", 1)
     call_command("resend_notifications")
-    assert capsys.readouterr().out == "1\n"
+    assert (capsys.readouterr().out, Delivery.objects.undelivered().count()) == ("1\n", 0)
     call_command("remove_subscription", "pager")
     assert not Subscription.objects.present().exists()
     with pytest.raises(CommandError, match="there is no subscription pager"):

@@ -5,9 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from watcher_site import commands
-from watcher_site.models import Subscription
-from watcher_site.notifications.subscriptions import unsubscribe
-from watcher_site.refusals import Invalid
+from watcher_site.notifications.subscriptions import subscription_named, unsubscribe
 
 
 class Command(commands.Command):
@@ -18,7 +16,4 @@ class Command(commands.Command):
         commands.add_person(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = Subscription.objects.present().filter(name=options["name"]).first()
-        if found is None:
-            raise Invalid(f"name: there is no subscription {options['name']}.")
-        unsubscribe(found)
+        unsubscribe(subscription_named(options["name"]))

@@ -2,18 +2,22 @@
 
 from typing import Any
 
-from django.db import transaction
+from django.core.management.base import CommandParser
 
 from watcher_site import commands
-from watcher_site.history import record
-from watcher_site.notifications import lines
+from watcher_site.notifications import dead_letters
+from watcher_site.notifications.subscriptions import subscription_named
 
 
 class Command(commands.Command):
-    help = "Have every notification that was given up sent again, and print how many these are."
+    help = "Have notifications that were given up sent again, all or those to one receiver; print how many these are."
 
-    @transaction.atomic
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--subscription", metavar="NAME", help="only what was to go to it; a name or a UUID")
+        commands.add_person(parser)
+
     def handle(self, *args: Any, **options: Any) -> str:
-        number = lines.resend()
-        record("undelivered.resend", details={"number": number})
-        return str(number)
+        if options["subscription"] is None:
+            return str(dead_letters.resend_all())
+        receiver = subscription_named(options["subscription"])
+        return str(dead_letters.resend_all(receiver.deliveries.all(), {"subscription": receiver.name}))
