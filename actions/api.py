@@ -19,7 +19,7 @@ from actions.lookup import ActionLookup
 from actions.models import Action, ActionEvent
 from actions.serializers import ActionSerializer, SignalSerializer
 from actions.signalling import signal_action
-from actions.skipping import change_reason, restore_action, skip_action
+from actions.skipping import WrongActionState, change_reason, restore_action, skip_action
 from actions.statuses import Status, having, shown, sortable_former_state
 from watcher_site import plugins
 from watcher_site.api.bodies import read_body
@@ -27,7 +27,7 @@ from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, apply_patch, cannot_apply, divide, read_patch
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ResourceView
-from watcher_site.refusals import Conflict, Invalid
+from watcher_site.refusals import Invalid
 
 EDGES = re.compile(rf"/{FIELD}(/(-|\d+))?")
 
@@ -102,8 +102,15 @@ class ActionView(ActionLookup, ResourceView):
             if edges:
                 change_dependencies(action.uuid, partial(apply_edges, edges))
             if changes:
-                change(action, request.user.get_username(), changes, may_restore=used_by(request) >= EXTENDED)
+                self.change(action, changes)
         return Response(self.show(action))
+
+    def change(self, action: Action, changes: dict[str, Any]) -> None:
+        is_former = used_by(self.request) < EXTENDED
+        try:
+            change(action, self.request.user.get_username(), changes, may_restore=not is_former)
+        except WrongActionState as refusal:
+            raise (refusal.formerly() if is_former else refusal) from None
 
     def signal(self, request: Request, identifier: str) -> Response:
         """Tell an action to end (CANCEL), to wait (SUSPEND) or to go on (RESUME). From 1.12."""
@@ -188,7 +195,7 @@ def change(action: Action, by: str, changes: dict[str, Any], may_restore: bool) 
     if asked == Action.State.PENDING and may_restore:
         restore(action, reason)
     elif asked not in (None, Action.State.SKIPPED):
-        raise Conflict(f"State transition not allowed: ({action.state} -> {asked})")
+        raise WrongActionState(action, asked)
     elif asked is None or (action.state == Action.State.SKIPPED and "status_message" in changes):
         change_reason(action.uuid, reason)
     else:

@@ -30,6 +30,19 @@ CHANGED_TOGETHER = ("state", "status_message", "skipped_by", "reason", "exclusio
 ONE_LINE = str.maketrans(dict.fromkeys(map(chr, range(32)), " "))
 
 
+class WrongActionState(Conflict):
+    """An action is in no state from which it may be brought into the one that was asked for."""
+
+    def __init__(self, action: Action, wanted: str) -> None:
+        self.action, self.wanted = action, wanted
+        super().__init__(f"State transition not allowed: ({action.state} -> {wanted})")
+
+    def formerly(self) -> Conflict:
+        """Return the same for clients that were written before actions could be SUSPENDED."""
+        state = Action.State.ONGOING if self.action.state == Action.State.SUSPENDED else self.action.state
+        return Conflict(f"State transition not allowed: ({state} -> {self.wanted})")
+
+
 @transaction.atomic
 def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
     """Skip one PENDING action of a plan that is RECOMMENDED or PENDING, and with it what it is to derive.
@@ -152,13 +165,13 @@ def locked_together(plan: Model, uuids: Iterable[UUID | str]) -> list[Action]:
 
 def check_skip(action: Action) -> None:
     if action.state != Action.State.PENDING:
-        raise Conflict(f"State transition not allowed: ({action.state} -> SKIPPED)")
+        raise WrongActionState(action, Action.State.SKIPPED)
     check_plan(action)
 
 
 def check_restore(action: Action) -> None:
     if action.state != Action.State.SKIPPED:
-        raise Conflict(f"State transition not allowed: ({action.state} -> PENDING)")
+        raise WrongActionState(action, Action.State.PENDING)
     if not may_be_restored(action):
         raise Conflict("Only what a person skipped can be restored; this action was skipped automatically")
     check_plan(action)

@@ -165,6 +165,15 @@ def test_before_1_12_what_is_suspended_reads_ongoing(cloud_admin: User, version:
     assert [row["state"] for row in caller.get("/actions/detail").json()["actions"]] == [state]
 
 
+@pytest.mark.parametrize(("version", "state"), [("1.5", "ONGOING"), ("1.11", "ONGOING"), ("1.12", "SUSPENDED")])
+@pytest.mark.parametrize("wanted", ["SKIPPED", "FAILED"])
+def test_so_it_does_where_it_cannot_be_skipped(cloud_admin: User, version: str, state: str, wanted: str) -> None:
+    patch = [{"op": "replace", "path": "/state", "value": wanted}]
+    answer = Caller(cloud_admin, version).patch(f"/actions/{make_action('SUSPENDED').uuid}", patch)
+    assert answer.status_code == 409
+    assert f"({state} -> {wanted})" in fault(answer)
+
+
 def mixed() -> None:
     plan = make_plan({name: [] for name in "abcdef"}, state="ONGOING")
     states = ("SUSPENDED", "PENDING", "ONGOING", "SUSPENDED", "SUCCEEDED", "ONGOING")
