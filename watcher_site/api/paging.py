@@ -129,11 +129,11 @@ def read_page(query: QueryDict, offer: Offer) -> Page:
     """Return what a list was asked for.
 
     Raises:
-        Invalid: an unknown argument, or a limit, sort key or direction that is none.
+        Invalid: an unknown argument, one given twice that may not be, or a limit, sort key or direction that is none.
     """
     combined = offer.several_keys and "sort" in query
     known = {"limit", "marker", "sort_key", "sort_dir", *offer.filters}
-    refuse_unknown(query, known | {"sort"} if offer.several_keys else known)
+    refuse_unknown(query, known | {"sort"} if offer.several_keys else known, offer.repeatable)
     if combined and ("sort_key" in query or "sort_dir" in query):
         raise Invalid("sort and sort_key or sort_dir cannot be given together")
     return Page(
@@ -180,10 +180,13 @@ def read_sort(text: str, offer: Offer) -> tuple[SortKey, ...]:
     return tuple(keys.values())
 
 
-def refuse_unknown(query: QueryDict, known: Collection[str]) -> None:
-    for name in query:
+def refuse_unknown(query: QueryDict, known: Collection[str], repeatable: Collection[str] = ()) -> None:
+    """Refuse arguments that are not known, and those that stand there twice and may not: one would be forgotten."""
+    for name, values in query.lists():
         if name not in known:
             raise Invalid(f'Unknown argument: "{name}"')
+        if len(values) > 1 and name not in repeatable:
+            raise Invalid(f'Argument given more than once: "{name}"')
 
 
 def read_limit(value: str | None) -> int:
