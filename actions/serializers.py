@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Case, OuterRef, Value, When
+from django.db.models import Case, F, OuterRef, Value, When
 from rest_framework import serializers
 
 from actions.exclusions.serializers import EXCLUSIONS
@@ -15,6 +15,7 @@ from watcher_site.expressions import JSONArray, UUIDText
 
 NEW = (
     *("name", "target", "status", "action", "cause", "owner", "interval", "timeout", "start_time", "end_time"),
+    "due_time",
     *("status_reason", "control", "inputs", "outputs", "depends_on", "depended_by", "data"),
 )
 # What a person or an audit asked for, and what another action made.
@@ -54,6 +55,7 @@ class ActionSerializer(ResourceSerializer):
     timeout = serializers.IntegerField(allow_null=True, help_text="in seconds; null or 0: the site's default")
     start_time = serializers.DateTimeField(allow_null=True, help_text="when its execution last began")
     end_time = serializers.DateTimeField(allow_null=True, help_text="when its execution ended")
+    due_time = serializers.DateTimeField(allow_null=True, help_text="before which it does not begin, or begin again")
     status_reason = serializers.CharField(allow_null=True, help_text="the same as status_message")
     control = serializers.ChoiceField(
         Action.Signal.choices, allow_null=True, help_text="the signal that it has not honoured yet"
@@ -80,6 +82,7 @@ class ActionSerializer(ResourceSerializer):
             "parents": uuids("child", "parent"),
             "depended_by": uuids("parent", "child"),
             "status": shown(),
+            "due_time": Case(When(state=Action.State.PENDING, then=F("due_time"))),
             "cause": Case(When(derived_from=None, then=Value(RPC_REQUEST)), default=Value(DERIVED_ACTION)),
         }
         formerly = {"state": (EXTENDED, former_state())}

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 SERVER = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 SHORT = {"name", "target", "status"}
 LONG = {
-    *("action", "cause", "owner", "interval", "timeout", "start_time", "end_time"),
+    *("action", "cause", "owner", "interval", "timeout", "start_time", "end_time", "due_time"),
     *("status_reason", "inputs", "depends_on", "depended_by"),
 }
 
@@ -145,3 +145,10 @@ def test_who_is_gone_stays_on_the_list_while_actions_are_in_its_hands() -> None:
 def test_actions_of_a_plan_that_was_proposed_whole_are_named_too() -> None:
     make_plan({str(number): [] for number in range(3)})
     assert ActionPlan.objects.get().actions.filter(name__startswith="nop_").count() == 3
+
+
+@pytest.mark.parametrize(("state", "is_told"), [("PENDING", True), ("ONGOING", False), ("SUCCEEDED", False)])
+def test_what_is_put_off_tells_until_when(newest: Caller, state: str, is_told: bool) -> None:
+    one = action(make_plan({"a": []}, state="ONGOING"), "a")
+    Action.objects.filter(pk=one.pk).update(state=state, due_time="2030-01-31T22:00:00Z")
+    assert shown(newest, one)["due_time"] == ("2030-01-31T22:00:00+00:00" if is_told else None)
