@@ -15,6 +15,7 @@ from actions.planned import skip_planned
 from actions.proposals import BATCH, ProposedAction
 from plans.models import ActionPlan
 from plans.proposals import propose
+from plans.scheduling import inherited
 from watcher_site import plugins
 from watcher_site.history import record
 from watcher_site.notifications.outbox import announce_changes
@@ -32,8 +33,8 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
     They wait for each other as they did: also where one waited for another by way of one that succeeded or was
     skipped. What an action derived stays out: done anew, it derives anew. What it had been planned to derive is
     planned anew, as far as it was left undone or a person skipped it. Each begins with the data that it was proposed
-    with, unless its type has it end what was decided. A plan is continued once, until the plan that continues it is
-    deleted.
+    with, unless its type has it end what was decided. What of the schedule is still ahead holds anew. A plan is
+    continued once, until the plan that continues it is deleted.
 
     Raises:
         NotFound: the plan was deleted.
@@ -51,6 +52,7 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
         strategy_id=standing.strategy_id,
         continues=standing,
         on_failure=standing.on_failure,
+        schedule=inherited(standing),
     )
     skip_anew(dict(zip([one.uuid for one in proposed], actions, strict=True)))
     record("action_plan.continue", standing, details={"action_plan": continuation.uuid})

@@ -227,8 +227,14 @@ class ActionPlan(StatefulModel):
 
         Raises:
             TransitionNotAllowed, ConcurrentTransition: it is, or has just become, something else than RECOMMENDED.
+            Conflict: nothing of it would ever begin, as its maintenance window is over for good.
         """
         self.start()
+        if self.hours is None:
+            raise Conflict(
+                f"window.last_day: the maintenance window of action plan {self.uuid} is over:"
+                " nothing of it would begin. Schedule it anew first, or start it with another window."
+            )
         self.context = seal(caller) if caller else None
         if caller:
             self.started_by, self.project_id = caller.get("user"), caller.get("project")

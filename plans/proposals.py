@@ -1,6 +1,7 @@
 """How a plan comes into the tables: whole and sound, or not at all."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from django.db import transaction
@@ -20,14 +21,16 @@ def propose(
     strategy_id: int | None = None,
     continues: ActionPlan | None = None,
     on_failure: str = ActionPlan.OnFailure.CONTINUE,
+    schedule: Mapping[str, Any] = MappingProxyType({}),
     indicators: Sequence[EfficacyIndicator] = (),
     global_efficacy: Sequence[Mapping[str, Any]] = (),
 ) -> ActionPlan:
     """Write a RECOMMENDED plan with its actions, their parents and its efficacy indicators.
 
     A plan without actions has nothing to recommend and SUCCEEDED at once. What a rule excludes at every hour is
-    SKIPPED from the beginning. ``indicators`` are not yet saved, and belong to no plan. The number of statements does
-    not grow with the plan, but for one more each `BATCH` rows.
+    SKIPPED from the beginning. ``schedule`` has the columns that say when the plan may begin. ``indicators`` are not
+    yet saved, and belong to no plan. The number of statements does not grow with the plan, but for one more each
+    `BATCH` rows.
 
     Raises:
         Invalid: a parent is no action of the plan, or the parents form a cycle.
@@ -39,6 +42,7 @@ def propose(
         strategy_id=strategy_id,
         continues=continues,
         on_failure=on_failure,
+        **schedule,
         global_efficacy=list(global_efficacy),
     )
     if not actions:

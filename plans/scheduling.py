@@ -74,6 +74,27 @@ def apply(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
     plan.opens_at, plan.closes_at = hours
 
 
+def inherited(plan: ActionPlan) -> dict[str, Any]:
+    """Return the columns of the schedule of a plan that continues this one: what is still ahead holds for both."""
+    now = timezone.now()
+    try:
+        window = plan.schedule.window
+    except Invalid:
+        return {}  # No zone of this name is known here.
+    start_at = plan.start_at if plan.start_at and plan.start_at > now else None
+    hours = Schedule(start_at, window).hours(now)
+    if hours is None:
+        return {"zone": plan.zone}
+    opens_at, closes_at = hours
+    return {
+        "zone": plan.zone,
+        "window": plan.window,
+        "start_at": start_at,
+        "opens_at": opens_at,
+        "closes_at": closes_at,
+    }
+
+
 def open_again(plans: ActionPlanQuerySet) -> int:
     """Give those of these plans whose hours are over their next ones, and return how many have any."""
     number = 0

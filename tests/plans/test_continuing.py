@@ -1,10 +1,12 @@
 """What a FAILED or CANCELLED plan left undone becomes a plan of its own."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from actions.derivation import turn_round
 from actions.models import Action, ActionEvent, ActionParent
@@ -247,3 +249,32 @@ def test_what_was_planned_runs_in_the_follower(monkeypatch: pytest.MonkeyPatch) 
     run_waiting()
     assert asked == ["a", "x", "y", "a_goes_on"]
     assert ActionPlan.objects.get(pk=follower.pk).state == "SUCCEEDED"
+
+
+NIGHTS = {"opens": "22:00", "closes": "04:00"}
+
+
+def scheduled(**columns: object) -> ActionPlan:
+    plan = ended({"a": []}, {"a": "FAILED"})
+    ActionPlan.objects.filter(pk=plan.pk).update(**columns)
+    return continue_plan(plan)
+
+
+def test_the_maintenance_window_holds_for_what_is_left() -> None:
+    follower = scheduled(zone="Europe/Berlin", window=NIGHTS)
+    assert (follower.zone, follower.window) == ("Europe/Berlin", NIGHTS)
+    assert follower.opens_at is not None
+    assert follower.closes_at is not None
+    assert follower.opens_at < follower.closes_at
+
+
+@pytest.mark.parametrize(("days", "holds"), [(1, True), (-1, False)])
+def test_a_time_holds_that_is_still_to_come(days: int, holds: bool) -> None:
+    start_at = timezone.now() + timedelta(days=days)
+    follower = scheduled(start_at=start_at)
+    assert (follower.start_at, follower.opens_at) == ((start_at, start_at) if holds else (None, None))
+
+
+def test_a_window_that_is_over_does_not_hold() -> None:
+    follower = scheduled(zone="Europe/Berlin", window={**NIGHTS, "last_day": "2026-02-01"})
+    assert (follower.zone, follower.window, follower.hours) == ("Europe/Berlin", None, (None, None))

@@ -219,3 +219,28 @@ def test_the_change_is_seen_as_one(api: Caller) -> None:
     plan = make_plan(updated_at=timezone.now() - timedelta(days=3))
     api.post(f"/action_plans/{plan.uuid}/schedule", {"zone": "Europe/Berlin"})
     assert ActionPlan.objects.get().updated_at != plan.updated_at
+
+
+OVER = {
+    "zone": "UTC",
+    "window": {**NIGHTS, "last_day": "2026-02-01"},
+    "closes_at": datetime(2026, 2, 2, 4, tzinfo=UTC),
+}
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.12"])
+def test_a_plan_whose_window_is_over_for_good_is_not_started(api: Caller, cloud_admin: User, version: str) -> None:
+    plan = make_plan(**OVER)
+    answer = Caller(cloud_admin, version).post(f"/action_plans/{plan.uuid}/start")
+    assert (answer.status_code, ActionPlan.objects.get().state) == (409, "RECOMMENDED")
+    assert "the maintenance window" in fault(answer)
+
+
+def test_with_another_window_it_is_started(api: Caller) -> None:
+    answer = api.post(f"/action_plans/{make_plan(**OVER).uuid}/start", {"window": NIGHTS})
+    assert shown(answer)[:2] == (200, "PENDING")
+
+
+def test_a_plan_whose_window_comes_again_is_started(api: Caller) -> None:
+    plan = make_plan(**{**OVER, "window": NIGHTS})
+    assert shown(api.post(f"/action_plans/{plan.uuid}/start"))[:2] == (200, "PENDING")
