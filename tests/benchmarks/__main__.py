@@ -1,4 +1,4 @@
-"""Run the benchmark: ``python -m tests.benchmarks``. Exits with 1 where a bound is missed."""
+"""Run the benchmark: ``python -m tests.benchmarks``. Exits with 1 if a bound is missed or commits are not durable."""
 
 import os
 import secrets
@@ -8,7 +8,7 @@ from importlib import import_module
 import django
 from django.core.management import call_command
 
-from tests.benchmarks.database import own_database
+from tests.benchmarks.database import NotDurable, own_database, require_durability
 from tests.benchmarks.table import written
 
 
@@ -28,14 +28,19 @@ def environment(database: str) -> dict[str, str]:
 
 def run() -> int:
     with own_database() as database:
+        durability = require_durability(database)
         os.environ.update(environment(database))
         django.setup()
         call_command("migrate", verbosity=0)
         # What it imports needs the models, which could not be loaded before.
         lines = import_module("tests.benchmarks.measurements").measure(database)
+    print(", ".join(f"{name} {value}" for name, value in durability.items()))  # noqa: T201
     print(written(lines))  # noqa: T201
     return 0 if all(line.met for line in lines) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    try:
+        sys.exit(run())
+    except NotDurable as problem:
+        sys.exit(str(problem))
