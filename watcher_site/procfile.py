@@ -1,4 +1,4 @@
-"""Run what the Procfile lists until a signal: ``python -m watcher_site.procfile``.
+"""Run what the Procfile lists, and a worker if need be, until a signal: ``python -m watcher_site.procfile``.
 
 honcho starts the processes and prints their lines. Beyond that, one that is killed, or ends well without having been
 asked to, is started again; and each has the patience that actions need when all are to end.
@@ -26,6 +26,7 @@ from watcher_site import settings
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 # Whatever it is that kills process after process: it is not started for ever.
 MOST_RESTARTS = 5
+WORKER = "exec python manage.py run_worker"
 # What ran so long, in seconds, has proved that it can.
 PROVEN = 60.0
 
@@ -122,10 +123,21 @@ class PatientManager(manager.Manager):
                 self._procmgr.terminate(process["pid"])
 
 
+def commands() -> dict[str, str]:
+    """Return the command of each process: those of the Procfile, and a worker where appliers send actions to workers.
+
+    No line of the Procfile names it: where it has nothing to do it refuses to run, which would be the end of all.
+    """
+    found: dict[str, str] = dict(parse_procfile(Path("Procfile").read_text()).processes)
+    if settings.EXECUTOR == "celery":
+        found.setdefault("worker", WORKER)
+    return found
+
+
 def run() -> int:
     manager.KILL_WAIT = settings.STOP_GRACE
     site = PatientManager(Printer(sys.stdout))
-    for name, command in parse_procfile(Path("Procfile").read_text()).processes.items():
+    for name, command in commands().items():
         process = site.add_process(name, command)
         # The Python of this environment, whatever the caller's PATH leads to.
         process.env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{process.env.get('PATH', os.defpath)}"

@@ -11,7 +11,8 @@ import pytest
 
 from tests.waiting import PATIENCE, wait_for
 from tests.watcher_site.site_process import ROOT
-from watcher_site.procfile import MOST_RESTARTS
+from watcher_site import settings
+from watcher_site.procfile import MOST_RESTARTS, commands
 
 PROCFILE = """
 web: echo $$ > web.pid; exec sleep 60
@@ -147,3 +148,15 @@ def test_what_runs_has_time_to_finish(tmp_path: Path) -> None:
     process.terminate()
     assert process.wait(PATIENCE) == 0
     assert (tmp_path / "finished").read_text() == "done\n"
+
+
+@pytest.mark.parametrize(
+    ("executor", "names"), [("threads", ["web", "applier"]), ("celery", ["web", "applier", "worker"])]
+)
+def test_a_worker_is_started_where_there_is_work_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str, names: list[str]
+) -> None:
+    (tmp_path / "Procfile").write_text(PROCFILE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(settings, "EXECUTOR", executor)
+    assert list(commands()) == names
