@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from actions.proposals import ProposedAction
+from audits.planner.proposing import propose
 from audits.strategies.base import SolutionAction
 from watcher_site.refusals import Invalid
 
@@ -30,7 +31,3 @@ def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction
             last[source] = propose(action, [*closings, *before])
             migrations.append(last[source])
     return [*closings, *migrations, *(propose(action, list(last.values())) for action in openings)]
-
-
-def propose(action: SolutionAction, parents: Sequence[ProposedAction] = ()) -> ProposedAction:
-    return ProposedAction(action.action_type, action.input_parameters, [parent.uuid for parent in parents])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from actions.proposals import ProposedAction
+from audits.planner.proposing import propose
 from audits.strategies.base import SolutionAction
 
 
@@ -10,6 +11,5 @@ def plan_as_told(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
     """Let each action wait for those that it stands after, which come before it, and for no others."""
     planned: list[ProposedAction] = []
     for action in actions:
-        parents = [planned[place].uuid for place in action.after]
-        planned.append(ProposedAction(action.action_type, action.input_parameters, parents))
+        planned.append(propose(action, [planned[place] for place in action.after]))
     return planned

@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from uuid import UUID
 
 from actions.proposals import ProposedAction
+from audits.planner.proposing import propose
 from audits.strategies.base import SolutionAction
 from watcher_site.refusals import Invalid
 
@@ -20,11 +20,11 @@ def plan_stabilization(actions: Sequence[SolutionAction]) -> list[ProposedAction
     for action in actions:
         if action.action_type not in WEIGHTS:
             raise Invalid(f"Action type {action.action_type} cannot be planned for this strategy.")
-    earlier: defaultdict[str, list[UUID]] = defaultdict(list)
-    planned = []
+    earlier: defaultdict[str, list[ProposedAction]] = defaultdict(list)
+    planned: list[ProposedAction] = []
     for action in sorted(actions, key=lambda action: -WEIGHTS[action.action_type]):
         server = action.input_parameters.get("resource_id", "")
         parents = list(earlier[server]) if action.action_type == "resize" else []
-        planned.append(ProposedAction(action.action_type, action.input_parameters, parents))
-        earlier[server].append(planned[-1].uuid)
+        planned.append(propose(action, parents))
+        earlier[server].append(planned[-1])
     return planned

@@ -6,6 +6,7 @@ from itertools import groupby
 from django.conf import settings
 
 from actions.proposals import ProposedAction
+from audits.planner.proposing import propose
 from audits.strategies.base import SolutionAction
 from watcher_site.refusals import Invalid
 
@@ -22,8 +23,7 @@ def plan_by_weight(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
     planned: list[ProposedAction] = []
     before: list[ProposedAction] = []
     for chunk in chunks(actions):
-        parents = [parent.uuid for parent in before]
-        before = [ProposedAction(action.action_type, action.input_parameters, parents) for action in chunk]
+        before = [propose(action, before) for action in chunk]
         planned += before
     return planned
 

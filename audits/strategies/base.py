@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from actions.naming import NAME_LENGTH
 from cluster.datasources.base import Reading
 from cluster.snapshot import ClusterSnapshot
 from watcher_site.refusals import Invalid
@@ -16,17 +17,24 @@ from watcher_site.refusals import Invalid
 # The cluster models that a strategy may need.
 COMPUTE, STORAGE, CLUSTERS, HEALTH = "compute", "storage", "clusters", "health"
 
+# What the column holds.
+LONGEST_TIMEOUT = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class SolutionAction:
     """An action that a strategy asks for; the planner gives it its parents.
 
     ``after`` are places in the solution's list of those that it waits for: the planner ``explicit`` heeds them.
+    ``name`` is what people call it, made of the type and the UUID where it is empty; ``timeout`` how many seconds one
+    execution may take, None or 0 for the site's default.
     """
 
     action_type: str
     input_parameters: Mapping[str, Any]
     after: Sequence[int] = ()
+    name: str = ""
+    timeout: int | None = None
 
 
 @dataclass
@@ -47,16 +55,27 @@ class Solution:
         *,
         resource_id: str | None = None,
         after: Sequence[int] = (),
+        name: str = "",
+        timeout: int | None = None,
     ) -> None:
-        """Ask for an action, once however often it is added.
+        """Ask for an action, once however often it is added: what the first time said of it counts.
+
+        Args:
+            name: what people call it, in `NAME_LENGTH` characters at most; made of the type where it is empty.
+            timeout: how many seconds one execution may take; None or 0 for the site's default.
 
         Raises:
-            Invalid: ``resource_id`` is among the parameters, where it may not stand.
+            Invalid: ``resource_id`` is among the parameters, where it may not stand, or the name or the timeout breaks
+                its rule.
         """
         if "resource_id" in input_parameters:
             raise Invalid("resource_id: must be given beside the input_parameters, not among them.")
+        if len(name) > NAME_LENGTH:
+            raise Invalid(f"name: must have at most {NAME_LENGTH} characters, and has {len(name)}.")
+        if timeout is not None and not 0 <= timeout <= LONGEST_TIMEOUT:
+            raise Invalid(f"timeout: must be from 0 to {LONGEST_TIMEOUT} seconds, and is {timeout}.")
         acted_on = {} if resource_id is None else {"resource_id": resource_id}
-        action = SolutionAction(action_type, {**acted_on, **input_parameters}, after)
+        action = SolutionAction(action_type, {**acted_on, **input_parameters}, after, name, timeout)
         identity = json.dumps([action_type, action.input_parameters], sort_keys=True)
         if identity not in self.seen:
             self.seen.add(identity)

@@ -3,7 +3,7 @@
 import pytest
 
 from audits.planner import PLANNERS, plan_as_told, plan_consolidation, plan_stabilization
-from audits.strategies.base import SolutionAction
+from audits.strategies.base import Solution, SolutionAction
 from tests.audits.test_planner import named
 from watcher_site.refusals import Invalid
 
@@ -57,3 +57,12 @@ def test_actions_wait_for_those_that_the_strategy_says() -> None:
 def test_a_type_that_a_planner_does_not_know_is_refused_by_name(planner: str) -> None:
     with pytest.raises(Invalid, match="Action type volume_migrate cannot be planned"):
         PLANNERS[planner]([action("volume_migrate", "v")])
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_every_planner_keeps_the_name_and_the_timeout_that_a_strategy_gives(planner: str) -> None:
+    solution = Solution()
+    parameters = {"source_node": "a"}
+    solution.add("migrate", parameters, resource_id="x", name="away from a", timeout=60)
+    (planned,) = PLANNERS[planner](solution.actions)
+    assert (planned.name, planned.timeout) == ("away from a", 60)

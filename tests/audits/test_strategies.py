@@ -127,3 +127,16 @@ def test_a_server_that_the_scope_excludes_stays() -> None:
 def test_a_node_that_is_not_there_is_named(parameter: str) -> None:
     with pytest.raises(Invalid, match="The compute node compute9 could not be found"):
         maintain(node("compute1", server("web-1")), **{parameter: "compute9"})
+
+
+@pytest.mark.parametrize(
+    ("wishes", "rule"),
+    [
+        ({"name": "x" * 256}, "name: must have at most 255 characters"),
+        ({"timeout": -1}, "timeout: must be from 0 to"),
+        ({"timeout": 2**31}, "timeout: must be from 0 to"),
+    ],
+)
+def test_a_name_or_a_timeout_that_no_action_can_have_is_refused(wishes: dict[str, Any], rule: str) -> None:
+    with pytest.raises(Invalid, match=rule):
+        Solution().add("nop", {}, **wishes)
