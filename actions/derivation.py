@@ -65,6 +65,15 @@ def put_off(action: Action, delay: float) -> None:
         action.derived.pending().update(due_time=timezone.now() + timedelta(seconds=delay))
 
 
+def give_time(action: Action, pause: float) -> None:
+    """Have those that wait for an action wait for its pause, in seconds, beside. The caller holds the plan's row."""
+    origin = action.derived_from_id
+    while pause and origin:
+        waiting = Action.objects.filter(pk=origin)
+        waiting.update(waits_until=F("waits_until") + timedelta(seconds=pause))
+        origin = waiting.values_list("derived_from", flat=True).first()
+
+
 class Derivation(PhaseRecord):
     """What a worker writes of an action that derives others."""
 
@@ -79,8 +88,7 @@ class Derivation(PhaseRecord):
         outcome, guards = self.outcome, {"control": self.action.control}
         self.finish(phase, Result.WAITING, outcome.reason)
         turns, number = self.action.is_to_derive, self.count_awaited()
-        pause = max([outcome.delay, *(one.delay for one in outcome.derived)])
-        self.action.wait_for_derived(f"{waiting_for(number)} {outcome.reason}".strip(), pause)
+        self.action.wait_for_derived(f"{waiting_for(number)} {outcome.reason}".strip(), outcome.pause)
         PERSISTENTLY(self.write_derived, phase, outcome.derived, turns, guards)
         self.log.info("action derived others", number=number)
         return True
@@ -102,3 +110,4 @@ class Derivation(PhaseRecord):
         # Who signals or cancels actions locks the plan before their rows, too.
         if turns:
             put_off(self.action, self.outcome.delay)
+        give_time(self.action, self.outcome.pause)

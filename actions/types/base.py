@@ -92,6 +92,11 @@ class Outcome:
     until: datetime | None = None
     """When what is in the way will be gone at the latest: a RETRY before that time does not count."""
 
+    @property
+    def pause(self) -> float:
+        """After how many seconds all that was derived may begin at the latest."""
+        return max([self.delay, *(one.delay for one in self.derived)])
+
 
 DONE = Outcome(Answer.OK)
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from actions import execution
 from actions.models import Action
 from actions.querysets import ActionQuerySet
+from actions.seats import ONLY_SEAT
 from actions.signalling import signal_action
 from actions.skipping import skip_action
 from actions.types.nop import Nop
@@ -157,23 +158,35 @@ class CancelAgainstFinish(Contest):
 
 
 class SignalAgainstFinish(Contest):
-    """A person signals an action that is just coming to its end."""
+    """A person signals an action that a worker is just bringing to its end: one signal after the other."""
 
     plan_state = ActionPlan.State.ONGOING
     action_state = Action.State.ONGOING
 
-    def first(self, action: Action) -> None:
-        signal_action(action.uuid, Action.Signal.CANCEL, "alice")
+    def make_actions(self, number: int) -> ActionQuerySet:
+        """Let a third of them have been told to wait already, so that they can be told to go on."""
+        actions = super().make_actions(number)
+        keys = [action.pk for action in actions if self.signal(action) == Action.Signal.RESUME]
+        Action.objects.filter(pk__in=keys).update(control=Action.Signal.SUSPEND)
+        return actions
 
-    def second(self, action: Action) -> None:
-        action.succeed()
-        action.save_state()
+    def signal(self, action: Action) -> Action.Signal:
+        return list(Action.Signal)[action.pk % len(Action.Signal)]
+
+    def first(self, action: Action) -> None:
+        signal_action(action.uuid, self.signal(action), "alice")
+
+    def second(self, action: Action) -> bool:
+        """Do what a worker does of `execution.execute` once the action has begun, which is no part of the race."""
+        worker = execution.Execution(action, PlanLease.of(action.action_plan, self.applier), ONLY_SEAT)
+        worker.load()
+        return worker.guarded(lambda: worker.carry_out(worker.begin("execute")))
 
     def is_sound(self, outcome: Outcome) -> bool:
         """It ends whatever is said. Whether something was said in time stands in the record, and only then."""
-        return (
-            outcome.second and outcome.action == "SUCCEEDED" and ("signal_cancel" in outcome.phases) == outcome.first
-        )
+        was_told = any(phase.startswith("signal_") for phase in outcome.phases)
+        is_done = outcome.second and (outcome.action, outcome.executed) == ("SUCCEEDED", 1)
+        return is_done and "execute" in outcome.phases and was_told == outcome.first
 
 
 CONTESTS: tuple[type[Contest], ...] = (SkipAgainstStart, CancelAgainstFinish, SignalAgainstFinish)

@@ -205,6 +205,25 @@ def test_the_pause_before_what_it_derives_is_none_of_its_time(
     assert a.waits_until - a.start_time == timedelta(seconds=160)
 
 
+def test_nor_is_it_of_the_time_of_those_that_wait_for_the_one_that_makes_it(
+    applier: Applier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derive = deriving({"y": []})
+
+    def delayed(self: Nop) -> Outcome:
+        return Outcome(Answer.WAIT, derived=derive(self).derived, delay=100)
+
+    behave(monkeypatch, a=deriving({"x": []}), x=delayed)
+    plan = begin(applier)
+    before = action(plan, "a").waits_until
+    applier.collect(0)
+    applier.advance()
+    after = action(plan, "a").waits_until
+    assert before
+    assert after
+    assert (action(plan, "x").has_derived, after - before) == (True, timedelta(seconds=100))
+
+
 def test_nothing_of_a_suspended_plan_is_late_and_then_it_has_all_of_its_time(
     applier: Applier, plan: ActionPlan
 ) -> None:
