@@ -50,6 +50,10 @@ class DueColumn(TimeColumn):
         return until(value)
 
 
+def in_one_line(text: str) -> SafeString:
+    return format_html('<span class="one-line" title="{}">{}</span>', text, text)
+
+
 class UUIDColumn(tables.Column):
     """The beginning of a record's UUID, with a link to its page."""
 
@@ -70,6 +74,13 @@ class NameColumn(tables.Column):
 
     def render(self, value: str) -> SafeString:
         return format_html('<span title="{}">{}</span>', value, brief(value))
+
+
+class LineColumn(tables.Column):
+    """A text of any length: as much of it as has room in one line, and on hovering the whole."""
+
+    def render(self, value: Any) -> SafeString:
+        return in_one_line(str(value))
 
 
 class MessageColumn(tables.Column):

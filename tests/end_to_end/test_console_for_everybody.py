@@ -15,6 +15,7 @@ from actions.models import Action
 from plans.models import ActionPlan
 from tests.builders import make_aggregate, make_audit, make_node, make_plan, make_server
 from tests.end_to_end.browser import browser_page
+from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -149,3 +150,22 @@ def test_the_banner_of_a_step_goes_when_the_next_one_is_made(page: Page, plan: A
     aside(lambda: ActionPlan.objects.update(state="ONGOING"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("ONGOING")
     expect(page.get_by_text("Started. An applier takes it from here.")).to_have_count(0)
+
+
+@pytest.fixture
+def undelivered(transactional_db: None) -> None:
+    make_undelivered(subscribe_to(f"http://192.0.2.7/{'x' * 1900}", "n" * 255))
+
+
+def test_notifications_are_within_reach_on_screens_of_every_width(
+    undelivered: None, session: dict[str, str], live_server: Any
+) -> None:
+    with browser_page(base_url=live_server.url) as page:
+        page.context.add_cookies([session])
+        for width in (800, 992, 1210):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(reverse("notifications:list"))
+            assert page.locator("tbody tr").bounding_box()["height"] < 100
+            page.goto(reverse("notifications:undelivered"))
+            expect(page.get_by_role("button", name="Send again")).to_be_in_viewport(ratio=1)
+            assert page.evaluate(WIDTH) == width

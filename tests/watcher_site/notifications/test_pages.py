@@ -6,8 +6,9 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from tests.builders import make_server
 from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
-from watcher_site.models import Delivery, Subscription
+from watcher_site.models import Delivery, Notification, Subscription
 from watcher_site.notifications.webhooks import unseal_secret
 
 pytestmark = pytest.mark.django_db
@@ -87,6 +88,15 @@ def test_a_button_of_a_dead_letter_leads_back_to_the_list_as_it_was(browser: Cli
     assert address.replace("&", "&amp;") in listed.content.decode()
     assert browser.post(address)["Location"].endswith("?event=action&sort=-attempts")
     assert not Delivery.objects.undelivered().exists()
+
+
+def test_what_a_dead_letter_is_of_is_named_and_has_a_link(browser: Client) -> None:
+    server = make_server("web-1")
+    (letter, stranger) = (make_undelivered(), make_undelivered())
+    Notification.objects.filter(pk=letter.notification_id).update(object_uuid=server.uuid)
+    text = browser.get(reverse("notifications:undelivered")).content.decode()
+    assert f'href="{reverse("cluster:server", args=[server.uuid])}"' in text
+    assert f'title="{stranger.notification.object_uuid}"' in text
 
 
 def test_what_waits_for_a_receiver_that_is_switched_off_stands_among_what_is_undelivered(browser: Client) -> None:
