@@ -7,7 +7,7 @@ from django.db.models import Aggregate, JSONField, OuterRef, Subquery, TextField
 from django.db.models.functions import Cast, JSONObject
 
 from actions.models import Action, ActionParent
-from watcher_site.notifications.kinds import ERROR, UPDATE, Event, Kind
+from watcher_site.notifications.kinds import ERROR, LIFE, UPDATE, Event, Kind, phases_of
 from watcher_site.notifications.payloads import (
     TIMES,
     fault,
@@ -60,6 +60,7 @@ def parents() -> Subquery:
 
 class ActionNotifications(Kind):
     name = "action"
+    event_names = (*LIFE, *phases_of("execution", "cancel"))
 
     @property
     def model(self) -> type[Action]:

@@ -11,7 +11,7 @@ from actions.types.base import explain
 from audits.models import Audit
 from plans.notifications import AUDIT, STRATEGY, describe_strategy, terse_audit
 from watcher_site.notifications import faults
-from watcher_site.notifications.kinds import ERROR, Event, Kind
+from watcher_site.notifications.kinds import ERROR, LIFE, Event, Kind, phases_of
 from watcher_site.notifications.listeners import listeners
 from watcher_site.notifications.outbox import announce
 from watcher_site.notifications.payloads import TIMES, fault, identifier, state_update, structure, times, versioned
@@ -30,6 +30,7 @@ PAYLOADS = {
 
 class AuditNotifications(Kind):
     name = "audit"
+    event_names = (*LIFE, *phases_of(STRATEGY_PHASE, PLANNER_PHASE))
 
     @property
     def model(self) -> type[Audit]:

@@ -74,6 +74,7 @@ class InstanceNotifications(ServerKind):
 
 class SchedulerNotifications(ServerKind):
     name = "scheduler"
+    event_names = tuple(event.name for event in SELECTION)
     publisher = "nova-scheduler"
 
     def payload(self, notification: Any) -> dict[str, Any]:

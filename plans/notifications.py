@@ -7,7 +7,7 @@ from django.db.models.functions import JSONObject
 
 from actions.notifications import terse_plan
 from plans.models import ActionPlan
-from watcher_site.notifications.kinds import ERROR, UPDATE, Event, Kind
+from watcher_site.notifications.kinds import ERROR, LIFE, UPDATE, Event, Kind, phases_of
 from watcher_site.notifications.payloads import (
     TIMES,
     fault,
@@ -49,6 +49,7 @@ STRATEGY = ("uuid", "name", "display_name", "parameters_spec", *TIMES)
 
 class ActionPlanNotifications(Kind):
     name = "action_plan"
+    event_names = (*LIFE, *phases_of("execution", "cancel"))
 
     @property
     def model(self) -> type[ActionPlan]:

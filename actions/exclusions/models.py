@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Upper
 
-from cluster.models.profiles import find_named
+from watcher_site.names import find_named
 from watcher_site.records import NullsFirst, Record, RecordQuerySet
 
 # The message of an action names the rule that excludes it: no name is cut there.

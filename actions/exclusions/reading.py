@@ -1,15 +1,14 @@
 """What people write of a rule, checked: the same for the API, the console and the commands."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from copy import copy
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from actions.exclusions.kinds import KINDS, identify
 from actions.exclusions.models import NAME_LENGTH, TEXT_LENGTH, Exclusion
 from watcher_site import plugins
+from watcher_site.names import require_address
 from watcher_site.refusals import Invalid
 from watcher_site.storable import require_storable
 from watcher_site.wall_clock import read_moment, read_window, read_zone, written
@@ -29,7 +28,7 @@ def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: da
         if name in attributes:
             setattr(exclusion, name, read_line(name, attributes[name], length, least=int(name != "reason")))
     if "name" in attributes:
-        require_address(exclusion.name)
+        require_address(exclusion.name, NO_NAMES)
     if "enabled" in attributes:
         exclusion.enabled = read_switch(attributes["enabled"])
     if "action_types" in attributes:
@@ -79,15 +78,6 @@ def read_switch(value: Any) -> bool:
     if not isinstance(value, bool):
         raise Invalid("enabled: must be true or false.")
     return value
-
-
-def require_address(name: str) -> None:
-    """Refuse a name that the rule could not be got by: it would be taken for something else in a path."""
-    if "/" in name or name.endswith(".json") or name.lower() in NO_NAMES:
-        raise Invalid(f"name: must not hold a slash, end in .json, or be one of {', '.join(NO_NAMES)}.")
-    with suppress(ValueError):
-        UUID(name)
-        raise Invalid("name: must not be a UUID.")
 
 
 def read_action_types(names: Any) -> list[str]:

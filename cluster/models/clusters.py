@@ -7,8 +7,9 @@ from django.db.models.functions import Upper
 from django.utils import timezone
 from django_fsm import RETURN_VALUE, FSMField, transition
 
-from cluster.models.profiles import NAME_LENGTH, Profile, find_named
+from cluster.models.profiles import NAME_LENGTH, Profile
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+from watcher_site.names import find_named
 from watcher_site.records import NullsFirst, RecordQuerySet
 from watcher_site.state import ConcurrentTransition, StatefulModel
 

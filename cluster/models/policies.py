@@ -7,7 +7,8 @@ from django.db.models import Q
 from django.db.models.functions import Upper
 
 from cluster.models.clusters import Cluster
-from cluster.models.profiles import NAME_LENGTH, find_named
+from cluster.models.profiles import NAME_LENGTH
+from watcher_site.names import find_named
 from watcher_site.records import NullsFirst, Record, RecordQuerySet
 
 LAST_PRIORITY = 1000

@@ -1,27 +1,16 @@
 """What clusters are made of: profiles that describe servers."""
 
 from collections.abc import Collection
-from typing import Any, Self
-from uuid import UUID
+from typing import Self
 
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Upper
 
+from watcher_site.names import find_named
 from watcher_site.records import NullsFirst, Record, RecordQuerySet
-from watcher_site.storable import judge_text
 
 NAME_LENGTH = 255
-
-
-def find_named(records: Any, identifier: str) -> Any:
-    """Leave of a queryset the one with this UUID, or those with this name, whatever the letter case."""
-    if judge_text(identifier):
-        return records.none()
-    try:
-        return records.filter(uuid=UUID(identifier))
-    except ValueError:
-        return records.filter(name__iexact=identifier)
 
 
 def names_among(names: Collection[str]) -> Q:

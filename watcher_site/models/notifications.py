@@ -7,10 +7,12 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
+from django.db.models.functions import Upper
 from django.utils import timezone
 
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models.services import Service
+from watcher_site.names import find_named
 from watcher_site.records import NullsFirst, Record, RecordQuerySet
 
 NAME_LENGTH = 255
@@ -61,6 +63,11 @@ class Notification(models.Model):
 
 
 class SubscriptionQuerySet(RecordQuerySet):
+    def named(self, identifier: str) -> Self:
+        """Leave the one with this UUID or name, whatever the letter case."""
+        found: Self = find_named(self, identifier)
+        return found
+
     def enabled(self) -> Self:
         return self.present().filter(enabled=True)
 
@@ -83,7 +90,7 @@ class Subscription(Record):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint("name", condition=Q(deleted_at=None), name="subscription_name"),
+            models.UniqueConstraint(Upper("name"), condition=Q(deleted_at=None), name="subscription_any_case_name"),
         ]
         indexes = [
             models.Index("name", "id", name="subscription_name_sort"),

@@ -1,8 +1,11 @@
 """Where webhooks may lead: to no address of this machine or its networks, unless a setting says so."""
 
+import re
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any
-from urllib.parse import urlsplit
+from socket import getaddrinfo
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, urlsplit
 
 import requests
 from django.conf import settings
@@ -10,10 +13,12 @@ from requests_hardened.ip_filter import InvalidIPAddress, filter_host
 from requests_hardened.ip_filter_adapter import IPFilterAdapter
 
 from watcher_site.models.notifications import URL_LENGTH
+from watcher_site.names import require_seen
 from watcher_site.refusals import Invalid
 from watcher_site.storable import require_storable
 
 PORTS = {"http": 80, "https": 443}
+ESCAPE_THAT_IS_NONE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
 PRIVATE = "leads to a private address, and WATCHER_WEBHOOK_PRIVATE_ADDRESSES is off"
 # What the Internet routes to single machines (RFC 4291, 2.5.4). Those of NAT64, which hold one of IPv4 (RFC 6052),
 # are outside.
@@ -29,25 +34,63 @@ def checked_url(url: object) -> str:
     if not isinstance(url, str) or not 0 < len(url) <= URL_LENGTH:
         raise Invalid(f"url: must be a text of 1 to {URL_LENGTH} characters.")
     require_storable("url", url)
-    scheme, host, port = split(url)
-    if not settings.WEBHOOK_PRIVATE_ADDRESSES:
-        require_public(host, port or PORTS[scheme])
+    require_seen("url", url)
+    parts = split(url)
+    require_sendable(url, parts)
+    if settings.WEBHOOK_PRIVATE_ADDRESSES:
+        require_address(*parts)
+    else:
+        require_public(*parts)
     return url
 
 
-def split(url: str) -> tuple[str, str, int | None]:
+class Target(NamedTuple):
+    """Where a request goes."""
+
+    host: str
+    port: int
+
+
+def split(url: str) -> Target:
+    """Return where a URL leads. Raises: `Invalid`."""
     try:
         parts = urlsplit(url)
-        scheme, host, port = parts.scheme, parts.hostname, parts.port
     except ValueError:
-        raise Invalid("url: must be a URL.") from None
-    if scheme not in PORTS or not host or port == 0 or any(letter.isspace() for letter in url):
+        raise Invalid("url: the host makes no sense: an address of IPv6 stands between [ and ].") from None
+    if parts.scheme not in PORTS or any(letter.isspace() for letter in url):
         raise Invalid("url: must begin with https:// or http:// and a host, and hold no blanks.")
     if parts.username is not None or parts.password is not None:
         raise Invalid("url: must hold no user and no password: everybody reads it who may change the subscription.")
+    if not parts.hostname:
+        raise Invalid(f"url: there is no host behind {parts.scheme}://.")
     if parts.fragment:
         raise Invalid("url: must hold no fragment (#).")
-    return scheme, host, port
+    return Target(parts.hostname, port_of(parts))
+
+
+def port_of(parts: SplitResult) -> int:
+    with suppress(ValueError):
+        port = PORTS[parts.scheme] if parts.port is None else parts.port
+        if port:
+            return port
+    raise Invalid("url: the port must be a number from 1 to 65535.")
+
+
+def require_sendable(url: str, target: Target) -> None:
+    """Refuse what would not go out as it stands here: a percent sign that begins no escape would be escaped itself."""
+    if stray := ESCAPE_THAT_IS_NONE.search(url):
+        raise Invalid(f"url: {stray[0]} is no escape: a percent sign is written %25.")
+    try:
+        requests.Request("POST", url).prepare()
+    except (requests.RequestException, UnicodeError, ValueError):
+        raise Invalid(f"url: {target.host} can be no host.") from None
+
+
+def require_address(host: str, port: int) -> None:
+    try:
+        getaddrinfo(host, port)
+    except (OSError, UnicodeError):
+        raise Invalid(f"url: the host {host} has no address.") from None
 
 
 def require_public(host: str, port: int) -> None:

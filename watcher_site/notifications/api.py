@@ -12,12 +12,12 @@ from watcher_site.api.paging import read_uuid, refuse_unknown
 from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import Version
-from watcher_site.api.views import ResourceView
+from watcher_site.api.views import NamedLookup, ResourceView
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
 from watcher_site.notifications import dead_letters
-from watcher_site.notifications.metrics import BROKER
 from watcher_site.notifications.subscriptions import (
+    BROKER,
     CHANGEABLE,
     change_subscription,
     changeable,
@@ -57,12 +57,21 @@ class MadeSubscriptionSerializer(SubscriptionSerializer):
     secret = serializers.CharField(help_text=SECRET_HELP)
 
 
+class TextField(serializers.CharField):
+    """A text, and nothing that could be made into one."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 class NewSubscriptionSerializer(serializers.Serializer[Any]):
     """The body of POST."""
 
     name = serializers.CharField(max_length=NAME_LENGTH)
     url = serializers.CharField(max_length=URL_LENGTH)
-    event_types = serializers.ListField(child=serializers.CharField(), required=False)
+    event_types = serializers.ListField(child=TextField(), required=False)
     enabled = serializers.BooleanField(required=False)
     secret = serializers.CharField(required=False, help_text=f"{SECRET_HELP}; made, where it is left out")
 
@@ -70,12 +79,13 @@ class NewSubscriptionSerializer(serializers.Serializer[Any]):
     since: dict[str, Version] = {}
 
 
-class SubscriptionView(ResourceView):
+class SubscriptionView(NamedLookup, ResourceView):
     since = NOTIFICATIONS
     serializer_class = SubscriptionSerializer
     model = Subscription
     title = "Subscription"
     policy = "subscription"
+    identifiers = ("uuid", "name")
     filters = ["name"]
     sort_keys = {
         "uuid": "uuid",
@@ -89,7 +99,7 @@ class SubscriptionView(ResourceView):
     example_step = {"op": "replace", "path": "/enabled", "value": False}
 
     def filter_name(self, queryset: QuerySet[Subscription], value: str) -> QuerySet[Subscription]:
-        return queryset.filter(name=value)
+        return queryset.filter(name__iexact=value)
 
     def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
         rows = super().read(queryset, detailed)

@@ -27,6 +27,14 @@ CREATE = Event("create")
 DELETE = Event("delete")
 
 
+LIFE = ("create", "update", "delete")
+
+
+def phases_of(*parts: str) -> tuple[str, ...]:
+    """Return the names of the events of things that begin, and end well or badly."""
+    return tuple(f"{part}.{phase}" for part in parts for phase in ("start", "end", "error"))
+
+
 class Kind(ABC):
     """The objects of one model. Each kind stands in the settings table ``NOTIFICATION_KINDS``.
 
@@ -36,6 +44,8 @@ class Kind(ABC):
 
     name: ClassVar[str]
     """What event types begin with: ``action_plan``."""
+    event_names: ClassVar[Sequence[str]] = (UPDATE.name,)
+    """Which events there can be, without the name of the kind. Nobody can subscribe to others."""
     publisher: ClassVar[str] = "infra-optim"
     """Whose host the publisher id names."""
 

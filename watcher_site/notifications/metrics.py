@@ -8,8 +8,7 @@ from rest_framework.request import Request
 
 from watcher_site.api.views import VersionedView
 from watcher_site.models import Delivery, Notification
-
-BROKER = "broker"
+from watcher_site.notifications.subscriptions import BROKER
 
 
 class MetricsView(VersionedView):

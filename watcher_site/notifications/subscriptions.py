@@ -1,6 +1,5 @@
 """How subscriptions are made, changed and deleted: the one door for the API, the console and the commands."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,15 +10,18 @@ from django.db import IntegrityError, transaction
 from watcher_site.history import differences, record
 from watcher_site.models import Subscription
 from watcher_site.models.notifications import NAME_LENGTH
+from watcher_site.names import require_address, require_seen
 from watcher_site.notifications.addresses import checked_url
+from watcher_site.notifications.event_types import checked_event_types
 from watcher_site.notifications.listeners import listeners
 from watcher_site.notifications.webhooks import checked_secret, make_secret, seal_secret
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.storable import require_storable
 
-PATTERN = re.compile(r"[a-z0-9_.*-]{1,63}")
-MOST_PATTERNS = 50
 CHANGE = "watcher_site.change_subscription"
+# The broker goes by this name where receivers are told apart.
+BROKER = "broker"
+NO_NAMES = ("detail", BROKER)
 CHANGEABLE = ("name", "url", "event_types", "enabled")
 
 
@@ -68,7 +70,9 @@ def change_subscription(subscription: Subscription, changes: Mapping[str, Any]) 
     standing = lock(subscription)
     before, url = shown(standing), standing.url
     for name, value in changes.items():
-        setattr(standing, name, CHECKS[name](value))
+        # What stays is not asked about: its rules, or the host's address, may have changed since.
+        if value != getattr(standing, name):
+            setattr(standing, name, CHECKS[name](value))
     standing.failures, standing.due_time = 0, None
     save(standing, [*changes, "failures", "due_time"])
     details = differences(before, shown(standing))
@@ -96,8 +100,8 @@ def unsubscribe(subscription: Subscription) -> None:
 
 
 def subscription_named(name: str) -> Subscription:
-    """Return the subscription that a command names. Raises: `Invalid`."""
-    found: Subscription | None = Subscription.objects.present().filter(name=name).first()
+    """Return the subscription that a command names, by its name or its UUID. Raises: `Invalid`."""
+    found: Subscription | None = Subscription.objects.present().named(name).first()
     if found is None:
         raise Invalid(f"name: there is no subscription {name}.")
     return found
@@ -143,6 +147,8 @@ def checked_name(name: Any) -> str:
     if not isinstance(name, str) or not 0 < len(name.strip()) <= NAME_LENGTH:
         raise Invalid(f"name: must be a text of 1 to {NAME_LENGTH} characters.")
     require_storable("name", name)
+    require_seen("name", name.strip())
+    require_address(name.strip(), NO_NAMES)
     return name.strip()
 
 
@@ -150,16 +156,6 @@ def checked_switch(value: Any) -> bool:
     if not isinstance(value, bool):
         raise Invalid("enabled: must be true or false.")
     return value
-
-
-def checked_event_types(patterns: Any) -> list[str]:
-    """Return the patterns of event types, each once."""
-    if not isinstance(patterns, list | tuple) or not 0 < len(patterns) <= MOST_PATTERNS:
-        raise Invalid(f"event_types: must be a list of 1 to {MOST_PATTERNS} patterns.")
-    for pattern in patterns:
-        if not isinstance(pattern, str) or not PATTERN.fullmatch(pattern):
-            raise Invalid("event_types: a pattern is an event type, in which * stands for any letters: action.*")
-    return list(dict.fromkeys(patterns))
 
 
 CHECKS = {

@@ -14,10 +14,12 @@ from tests.api import Caller, fault
 from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
 from watcher_site.models import Delivery, HistoryEntry, Notification, Subscription
 from watcher_site.notifications.listeners import listeners
+from watcher_site.notifications.subscriptions import change_subscription
 from watcher_site.notifications.webhooks import unseal_secret
 
 pytestmark = pytest.mark.django_db
 
+PLAN_UUID = "0d5a3c5e-6a0b-4c0e-9c55-3a3a8f6f2c11"
 PUBLIC = "http://192.0.2.7/events"
 NEW = {"name": "pager", "url": PUBLIC, "event_types": ["*.error"]}
 
@@ -70,11 +72,26 @@ def test_a_subscription_is_changed_and_deleted_with_what_waits_for_it(api: Calle
         ({"name": None}, "name"),
         ({"url": "ftp://example.org"}, "url: must begin with https:// or http://"),
         ({"url": "http://rosa:secret@192.0.2.7/"}, "url: must hold no user and no password"),
-        ({"url": "http://[::1"}, "url: must be a URL."),
+        ({"url": "http://[::1/"}, "url: the host makes no sense: an address of IPv6 stands between [ and ]."),
+        ({"url": "http:///events"}, "url: there is no host behind http://."),
+        ({"url": "http://*.example.org/"}, "url: *.example.org can be no host."),
+        ({"url": "http://192.0.2.7:99999/"}, "url: the port must be a number from 1 to 65535."),
+        ({"url": "http://192.0.2.7:abc/"}, "url: the port must be a number"),
+        ({"url": "http://192.0.2.7/a%20b/%zz"}, "url: %zz is no escape"),
+        ({"url": "http://192.0.2.7/\u202e"}, "url: must hold no control or format characters, and holds U+202E."),
+        ({"url": "http://nowhere.invalid/"}, "url: the host nowhere.invalid has no address."),
+        ({"name": "one\ntwo"}, "name: must hold no control or format characters, and holds U+000A."),
+        ({"name": "pager\u202egpj"}, "name: must hold no control or format characters, and holds U+202E."),
+        ({"name": "Broker"}, "name: must not hold a slash, end in .json, or be one of detail, broker."),
+        ({"name": "a/b"}, "name: must not hold a slash"),
+        ({"name": PLAN_UUID}, "name: must not be a UUID."),
         ({"url": "http://192.0.2.7/#here"}, "url: must hold no fragment"),
-        ({"url": "http://192.0.2.7:0/"}, "url: must begin with"),
+        ({"url": "http://192.0.2.7:0/"}, "url: the port must be a number"),
         ({"event_types": []}, "event_types: must be a list of 1 to 50 patterns"),
         ({"event_types": ["Action Plan"]}, "event_types: a pattern is an event type"),
+        ({"event_types": ["*", "action.updat"]}, "event_types: there is no event action.updat; there is action.up"),
+        ({"event_types": ["nonsense.*"]}, "event_types: there is no event nonsense.*; events begin with action, "),
+        ({"event_types": [5]}, "event_types.0. Not a valid string."),
         ({"secret": "whsec_c2hvcnQ="}, "secret: must be whsec_ and 24 to 64 bytes in base64."),
         ({"failures": 1}, "failures"),
     ],
@@ -97,6 +114,21 @@ def test_a_private_address_is_refused_unless_a_setting_allows_it(api: Caller, se
     assert "private address" in fault(refused)
     settings.WEBHOOK_PRIVATE_ADDRESSES = True
     assert api.post("/subscriptions", NEW | {"url": f"http://{host}/"}).status_code == 201
+
+
+def test_a_subscription_is_named_by_its_name_in_any_letter_case(api: Caller) -> None:
+    uuid = api.post("/subscriptions", NEW).json()["uuid"]
+    assert api.get("/subscriptions/PAGER").json()["uuid"] == uuid
+    assert api.get("/subscriptions?name=Pager").json()["subscriptions"][0]["uuid"] == uuid
+    assert api.post("/subscriptions", NEW | {"name": "PAGER"}).status_code == 409
+    assert api.patch("/subscriptions/Pager", replace("/enabled", False)).status_code == 200
+    assert api.delete("/subscriptions/pager").status_code == 204
+
+
+def test_what_stays_as_it_is_is_not_asked_about_again(api: Caller) -> None:
+    subscription = subscribe_to("http://nowhere.invalid/", "a/b", event_types=["nonsense"])
+    everything = {"name": "a/b", "url": "http://nowhere.invalid/", "event_types": ["nonsense"], "enabled": False}
+    assert not change_subscription(subscription, everything).enabled
 
 
 def test_two_subscriptions_have_no_name_in_common_and_there_are_not_too_many(api: Caller, settings: Settings) -> None:
