@@ -11,6 +11,7 @@ import cluster.member_views
 import cluster.policy_views
 import cluster.views
 import plans.cluster_pages
+import watcher_site.notifications.undelivered_views
 import watcher_site.notifications.views
 from actions.api import ActionView
 from actions.views import ActionList
@@ -108,7 +109,7 @@ LISTS = [
     cluster.views.ServerList,
     cluster.views.VolumeList,
     watcher_site.notifications.views.SubscriptionList,
-    watcher_site.notifications.views.UndeliveredList,
+    watcher_site.notifications.undelivered_views.UndeliveredList,
 ]
 # The use of a node is a sum over its servers, which no index holds; there are only as many rows as machines.
 SUMS = {"vcpus", "memory", "disk"}
