@@ -10,6 +10,8 @@ ENVIRONMENT = .venv/bin/python
 TOOLS = PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP = $(ENVIRONMENT) -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
 DEFINITIONS = pyproject.toml .ci/constraints.txt
+# What a real cloud and a broker of notifications need is installed where one is set.
+EXTRA = $(if $(WATCHER_NOTIFICATION_URL)$(findstring openstack,$(WATCHER_CLOUD)),-openstack)
 INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-print-directory
 
 .PHONY: run test lint bench bench-replay bench-decisions chaos clean install install-dev
@@ -57,7 +59,7 @@ clean:
 
 # What is out of date is looked up under the lock: another make may just have brought it up to date.
 install:
-	$(INSTALL) .venv/installed .data/secret-key
+	$(INSTALL) .venv/installed$(EXTRA) .data/secret-key
 
 install-dev:
 	$(INSTALL) .venv/installed-dev
@@ -72,6 +74,11 @@ install-dev:
 	@echo "Installing the packages that the site needs: a minute or two, the first time."
 	@$(PIP) --editable .
 	@touch $@
+
+.venv/installed-openstack: .venv/made $(DEFINITIONS)
+	@echo "Installing the packages that the site and the extra [openstack] need: some minutes, the first time."
+	@$(PIP) --editable ".[openstack]"
+	@touch .venv/installed $@
 
 .venv/installed-dev: .venv/made $(DEFINITIONS)
 	@echo "Installing the packages that the site and its tests need: some minutes, the first time."

@@ -47,7 +47,7 @@ class ActionEventsSerializer(serializers.Serializer[Any]):
 
 
 def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> Row:
-    """Return a page of an action's events, the newest first: one query.
+    """Return a page of an action's events, the newest first: one query, and one more with a marker.
 
     Raises:
         Invalid: a limit or a marker that is none, or another argument.
@@ -63,7 +63,7 @@ def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> R
 
 
 def after(events: QuerySet[ActionEvent], query: QueryDict) -> QuerySet[ActionEvent]:
-    """Leave those that are older than the marker. It need not be there: ids are given in order."""
+    """Leave those that are older than the marker, which is one of them: that is asked in a query more."""
     marker = query.get("marker")
     if marker is None:
         return events
@@ -71,6 +71,8 @@ def after(events: QuerySet[ActionEvent], query: QueryDict) -> QuerySet[ActionEve
         raise Invalid(
             f"Invalid input for field/attribute marker. Value: '{marker:.40}'. It must be the id of an event."
         )
+    if not events.filter(pk=int(marker)).exists():
+        raise Invalid(f"marker [{marker}] not found")
     return events.filter(pk__lt=int(marker))
 
 

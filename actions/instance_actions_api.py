@@ -81,6 +81,7 @@ class InstanceActionView(ServerReading):
     """Who sees a server sees what was done to it, also when it was deleted."""
 
     policy = "server_action"
+    named_in_paths = "server"
     policy_actions = ServerReading.policy_actions | {"of_server": "get_all"}
     answers = {"of_server": (200, InstanceActionsSerializer), "retrieve": (200, OneInstanceActionSerializer)}
     arguments = {"of_server": parameters()}

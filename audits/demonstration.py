@@ -98,13 +98,13 @@ def read() -> dict[str, Any]:
 
 
 def strangers(document: dict[str, Any]) -> Iterator[str]:
-    """Yield what the demonstration did not bring: clusters, nodes, stacks, and of the cloud also what was deleted."""
+    """Yield what the demonstration did not bring, and what is there still: what was deleted is in nobody's way."""
     yield from strange_clusters()
     yield from strange_stacks()
     made = servers_of_nodes() | servers_of_resources()
     for collection, model in KINDS.items():
         own = {UUID(item["uuid"]) for item in document[collection]} | made
-        yield from (f"{model._meta.verbose_name} {row}" for row in model.objects.all() if row.uuid not in own)
+        yield from (f"{model._meta.verbose_name} {row}" for row in model.objects.present() if row.uuid not in own)
 
 
 def fill(document: dict[str, Any]) -> ActionPlan:

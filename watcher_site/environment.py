@@ -108,7 +108,8 @@ def require_queue(name: str, queue: str) -> None:
 def read_choice(name: str, default: str, choices: Collection[str]) -> str:
     choice = read(env.str, name, default)
     if choice not in choices:
-        refuse(name, f"must be one of {', '.join(choices)}, and is {choice}.")
+        known = ", ".join(word for word in choices if word) + (", or nothing" if "" in choices else "")
+        refuse(name, f"must be one of {known}, and is {choice}.")
     return choice
 
 

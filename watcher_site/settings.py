@@ -241,7 +241,11 @@ NOTIFICATION_URL = read(env.str, "WATCHER_NOTIFICATION_URL", "")
 if NOTIFICATION_URL and not is_transport_address(NOTIFICATION_URL):
     refuse("WATCHER_NOTIFICATION_URL", "must be rabbit://user:password@host:port/virtual-host.")
 if NOTIFICATION_URL and not find_spec("oslo_messaging"):
-    refuse("WATCHER_NOTIFICATION_URL", "needs the package oslo.messaging, which the extra [openstack] brings.")
+    refuse(
+        "WATCHER_NOTIFICATION_URL",
+        "needs the package oslo.messaging:"
+        ' .venv/bin/pip install -c .ci/constraints.txt -e ".[openstack]", or `make run`, which does so by itself.',
+    )
 NOTIFICATION_TOPICS = read_list("WATCHER_NOTIFICATION_TOPICS", ["notifications"])
 if not NOTIFICATION_TOPICS or not all(re.fullmatch(r"[A-Za-z0-9_.-]{1,200}", name) for name in NOTIFICATION_TOPICS):
     refuse("WATCHER_NOTIFICATION_TOPICS", "must be names of letters, digits, and _.- only.")
@@ -402,6 +406,9 @@ LOGGING = {
         "django.request": {"filters": ["traceback_of_faults"]},
         # A Keystone that does not answer is told in our own words.
         "keystoneauth.identity": {"level": "ERROR"},
+        # Where a webhook may not lead is told to who asked, and beside its subscription.
+        "requests_hardened": {"level": "ERROR"},
+        "oslo_service.backend": {"level": "WARNING"},
         # A line for each task says nothing that the action's own lines do not.
         "celery": {"level": "WARNING"},
         # These bring handlers of their own.

@@ -140,6 +140,7 @@ def test_what_is_not_there_is_404(api: Caller, member: Caller, server: Server) -
     make_operation(other, request_id="req-1")
     assert fault(api.get(path(server, "req-1"))) == "Action req-1 not found"
     assert api.get(f"/servers/{UNKNOWN}/os-instance-actions").status_code == 404
+    assert "field/attribute server_uuid" in fault(api.get("/servers/nix/os-instance-actions"))
     assert member.get(path(other)).status_code == member.get(path(other, "req-1")).status_code == 404
     assert member.get(path(server)).status_code == 200
 
@@ -194,4 +195,6 @@ def test_events_of_actions_are_refused_to_strangers_before_1_8_and_with_a_marker
     assert Caller(stranger, "1.9").get(url).status_code == 403
     assert Caller(api_user(api), "1.7").get(url).status_code == 406
     assert api.get(f"{url}?marker=x").status_code == api.get(f"{url}?limit=0").status_code == 400
+    foreign = make_operation(server, "stop", "Success", request_id="req-2").action.events.first().pk
+    assert fault(api.get(f"{url}?marker={foreign}")) == f"marker [{foreign}] not found"
     assert api.get(f"/actions/{UNKNOWN}/events").status_code == 404

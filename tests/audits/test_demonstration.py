@@ -31,7 +31,7 @@ from plans.cluster_operations import create_cluster, delete_cluster
 from plans.cluster_resizing import scale_out
 from plans.models import ActionPlan
 from plans.stack_operations import update_stack
-from tests.builders import make_cluster, make_member, make_node, make_profile
+from tests.builders import make_cluster, make_member, make_node, make_profile, make_server
 from tests.plans.inline import run_waiting
 from watcher_site.models import HistoryEntry, Service
 
@@ -186,6 +186,14 @@ def test_a_cloud_of_ones_own_is_never_loaded_over() -> None:
     with pytest.raises(CommandError, match="holds compute node compute-of-ours, which is none of the demonstration's"):
         load("--again")
     assert ComputeNode.objects.count() == 7
+
+
+def test_what_people_made_and_deleted_again_is_not_in_the_way() -> None:
+    load()
+    make_server("ev-1", ComputeNode.objects.first())
+    Server.objects.filter(name="ev-1").soft_delete()
+    load("--again")
+    assert ActionPlan.objects.filter(state="RECOMMENDED").count() == 1
 
 
 def test_it_is_not_loaded_again_under_a_plan_that_waits_or_runs() -> None:

@@ -55,6 +55,10 @@ def test_the_local_variables_of_an_exception_stay_out(log_format: str) -> None:
     assert "opensesame" not in printed
 
 
+def test_an_address_that_is_refused_is_told_to_who_asked_and_not_logged() -> None:
+    assert not logging.getLogger("requests_hardened.ip_filter").isEnabledFor(logging.WARNING)
+
+
 def test_a_person_reads_no_json_and_no_colours_in_a_file() -> None:
     printed = speak(WATCHER_LOG_FORMAT="console")
     assert "Plan 7 started." in printed

@@ -13,7 +13,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from tests.watcher_site.site_process import KEY, ROOT, run
-from watcher_site.environment import read_database
+from watcher_site.environment import read_choice, read_database
 
 
 def start(**variables: str) -> CompletedProcess[str]:
@@ -105,6 +105,12 @@ def test_a_folder_that_may_not_be_written_to_is_refused(monkeypatch: pytest.Monk
         Path(folder).chmod(0o555)
         with as_nobody(), pytest.raises(ImproperlyConfigured, match=f"DATABASE_URL: {folder} is not writable"):
             read_database("DATABASE_URL", Path("unused"))
+
+
+def test_a_choice_that_may_be_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEVEL", "loud")
+    with pytest.raises(ImproperlyConfigured, match="one of info, error, or nothing, and is loud"):
+        read_choice("LEVEL", "info", ["info", "error", ""])
 
 
 @contextmanager

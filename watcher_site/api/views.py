@@ -63,6 +63,8 @@ class ResourceView(ViewSetMixin, VersionedView):
     table has, ``arguments_since`` tells the version that brought a
     filter or a sort key, or ``sort``: several keys at once.
 
+    ``named_in_paths`` is what paths name, in messages, where that is not called as in policies.
+
     For the OpenAPI document: what the path may name an object by (``identifiers``, and since when), the serializers
     of the bodies (``bodies``, and since when, where that is later than the action), the status and the serializer of
     answers that are not the resource itself (``answers``), the types of those that are no JSON (``media_types``), the
@@ -84,6 +86,7 @@ class ResourceView(ViewSetMixin, VersionedView):
     arguments_since: dict[str, versions.Version] = {}
     permissions_required: dict[str, str] = {}
     identifiers: tuple[str, ...] = ("uuid",)
+    named_in_paths: str = ""
     identifiers_since: dict[str, versions.Version] = {}
     bodies: dict[str, Any] = {}
     bodies_since: dict[str, versions.Version] = {}
@@ -232,9 +235,13 @@ class ResourceView(ViewSetMixin, VersionedView):
             raise NotFound(self.missing(identifier))
         return rows[0]
 
+    def uuid_field(self) -> str:
+        """Return what messages call the UUID in a path."""
+        return f"{self.named_in_paths or self.policy}_uuid"
+
     def lookup(self, identifier: str) -> QuerySet[Any]:
         """Return the queryset of the one object that the path names."""
-        return self.get_queryset().filter(uuid=read_uuid(identifier, f"{self.policy}_uuid"))
+        return self.get_queryset().filter(uuid=read_uuid(identifier, self.uuid_field()))
 
     def get_object(self, request: Request, identifier: str) -> Any:
         """Return the object that the path names, if this person may do this with it: never a deleted one.
@@ -296,10 +303,10 @@ class ComposedLookup:
     """Single objects by UUID, for what is asked so often that its query is composed once for each version."""
 
     def find(self: Any, identifier: str) -> list[Row]:
-        return self.find_uuid(read_uuid(identifier, f"{self.policy}_uuid"), self.shows_deleted())
+        return self.find_uuid(read_uuid(identifier, self.uuid_field()), self.shows_deleted())
 
     def find_present(self: Any, identifier: str) -> Any:
-        uuid = read_uuid(identifier, f"{self.policy}_uuid")
+        uuid = read_uuid(identifier, self.uuid_field())
         return next(iter(object_by_uuid(self.model).rows(uuid=uuid)), None)
 
     def show(self: Any, found: Record) -> Row:

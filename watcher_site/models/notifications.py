@@ -136,12 +136,18 @@ class DeliveryQuerySet(RecordQuerySet):
         return self.write_attempt(problem, state=self.model.State.PENDING, due_time=until)
 
     def give_up(self, problem: str) -> int:
-        """Make these dead letters, say why, and return how many they are."""
+        """Make these dead letters after one more attempt, say why, and return how many they are."""
         return self.write_attempt(problem, state=self.model.State.UNDELIVERED, due_time=None)
 
+    def give_up_untried(self, problem: str) -> int:
+        """Make these dead letters, whose receiver was tried with others, and return how many they are."""
+        return self.write(problem, state=self.model.State.UNDELIVERED, due_time=None)
+
     def write_attempt(self, problem: str, **columns: Any) -> int:
-        attempts = F("attempts") + 1
-        return self.update(problem=cut(problem), attempts=attempts, relay=None, updated_at=timezone.now(), **columns)
+        return self.write(problem, attempts=F("attempts") + 1, **columns)
+
+    def write(self, problem: str, **columns: Any) -> int:
+        return self.update(problem=cut(problem), relay=None, updated_at=timezone.now(), **columns)
 
     def resend(self) -> int:
         """Have dead letters tried anew, and return how many they are."""

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from watcher_site.models import Service, Subscription
 from watcher_site.notifications import lines
+from watcher_site.notifications.letters import Letter
 from watcher_site.notifications.receivers import Outcome, Receiver, Undelivered, Unreachable
 from watcher_site.worker import LOST_DATABASE
 
@@ -113,10 +114,12 @@ class Courier:
                 if not lines.put_off(letter, str(problem), problem.pause):
                     self.log.warning("notification given up", event_type=letter.notification.event_type)
             lines.let_go([outcome.left[0] for outcome in outcomes if outcome.left], self.relay)
-        silence = next((outcome.problem for outcome in outcomes if isinstance(outcome.problem, Unreachable)), None)
+        silences = [
+            (outcome.left[0], outcome.problem) for outcome in outcomes if isinstance(outcome.problem, Unreachable)
+        ]
         refused = refusals[0][1] if refusals else None
-        if silence:
-            self.fall_silent(str(silence))
+        if silences:
+            self.fall_silent(str(silences[0][1]), [letter for letter, _ in silences])
         elif delivered:
             self.failures = 0
             if self.key is not None:
@@ -124,14 +127,15 @@ class Courier:
         elif refused and self.key is not None:
             lines.note_refusal(self.key, str(refused))
 
-    def fall_silent(self, problem: str) -> None:
+    def fall_silent(self, problem: str, tried: Sequence[Letter]) -> None:
         self.failures += 1
         if self.key is None:
             # What waits for the broker is never given up.
-            self.rest(min(2.0 ** (self.failures - 1), LONGEST_PAUSE))
-            self.log.warning("broker does not answer", pause=self.rests_until - time.monotonic())
+            pause = min(2.0 ** (self.failures - 1), LONGEST_PAUSE)
+            self.rest(pause)
+            self.log.warning("broker does not answer", pause=pause)
             return
-        given_up = lines.note_silence(self.key, problem)
+        given_up = lines.note_silence(self.key, problem, tried)
         self.log.warning("receiver does not answer", problem=problem, given_up=given_up)
 
     def rest(self, seconds: float) -> None:

@@ -19,14 +19,34 @@ under_way = local()
 
 
 class Watch:
-    """What breaks a request off when its time is over."""
+    """What breaks a request off when its time is over: so many seconds to connect, and so many to answer."""
 
     connection: Any = None
     is_over = False
+    timer: Timer | None = None
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def begin(self) -> None:
+        """Let the time run from now on."""
+        self.cease()
+        self.timer = Timer(self.seconds, self.end)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def cease(self) -> None:
+        if self.timer:
+            self.timer.cancel()
+
+    def require_time(self) -> None:
+        """Raise `requests.Timeout` if the time is over: what was read until then may be the half of it."""
+        if self.is_over:
+            raise requests.Timeout
 
     def end(self) -> None:
         self.is_over = True
-        with suppress(AttributeError, OSError):
+        with suppress(AttributeError, OSError, TypeError):
             # Whoever reads from it, or writes to it, finds it at its end.
             socket.socket.shutdown(self.connection.sock, socket.SHUT_RDWR)
 
@@ -34,10 +54,21 @@ class Watch:
 class Watched:
     """A part of connections."""
 
+    def connect(self) -> None:
+        watch = self.be_watched()
+        super().connect()  # type: ignore[misc]
+        if watch:
+            watch.begin()
+
     def request(self, *arguments: Any, **named: Any) -> None:
-        if watch := getattr(under_way, "watch", None):
-            watch.connection = self
+        self.be_watched()
         super().request(*arguments, **named)  # type: ignore[misc]
+
+    def be_watched(self) -> Watch | None:
+        watch: Watch | None = getattr(under_way, "watch", None)
+        if watch:
+            watch.connection = self
+        return watch
 
 
 class WatchedConnection(Watched, HTTPConnection):
@@ -64,22 +95,20 @@ def make_watched(session: requests.Session) -> None:
 
 
 @contextmanager
-def ends_within(seconds: float) -> Iterator[None]:
-    """Break off what is asked for in this thread, and not answered in whole so many seconds later.
+def ends_within(seconds: float) -> Iterator[Watch]:
+    """Break off what is asked for in this thread, and not answered in whole so many seconds after it was connected.
 
     Raises:
         requests.Timeout: it was broken off.
     """
-    watch = under_way.watch = Watch()
-    timer = Timer(seconds, watch.end)
-    timer.daemon = True
-    timer.start()
+    watch = under_way.watch = Watch(seconds)
+    watch.begin()
     try:
-        yield
+        yield watch
     except (requests.RequestException, OSError) as problem:
         if watch.is_over:
             raise requests.Timeout from problem
         raise
     finally:
-        timer.cancel()
+        watch.cease()
         under_way.watch = None

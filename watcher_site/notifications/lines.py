@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from watcher_site.messages import cut
@@ -110,18 +111,22 @@ def note_refusal(subscription: int, problem: str) -> None:
 
 
 @transaction.atomic
-def note_silence(subscription: int, problem: str) -> int:
+def note_silence(subscription: int, problem: str, tried: Iterable[Letter] = ()) -> int:
     """Write that a receiver does not answer: nothing is sent to it for a while that grows.
 
     When it did not answer so often as a notification is tried, all that waits for it is given up; returns how many
     these are. What comes later is tried after the longest pause.
+
+    Args:
+        tried: what it did not answer to.
     """
     now = timezone.now()
+    Delivery.objects.pending().filter(pk__in=[letter.pk for letter in tried]).update(attempts=F("attempts") + 1)
     standing = Subscription.objects.select_for_update(no_key=True).filter(pk=subscription)
     for failures in standing.values_list("failures", flat=True):
         standing.update(failures=failures + 1, due_time=now + pause_after(failures + 1), problem=cut(problem))
         waiting = Delivery.objects.pending().filter(subscription=subscription)
-        return waiting.give_up(problem) if failures + 1 >= settings.WEBHOOK_ATTEMPTS else 0
+        return waiting.give_up_untried(problem) if failures + 1 >= settings.WEBHOOK_ATTEMPTS else 0
     return 0
 
 

@@ -6,6 +6,8 @@ What it has in hand may be lost at any moment: another relay takes it up, and ma
 import time
 from importlib import import_module
 from threading import Event
+from typing import Any
+from warnings import filterwarnings
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
@@ -21,11 +23,16 @@ from watcher_site.refusals import Invalid
 from watcher_site.worker import Worker
 
 
-def make_broker() -> Receiver:
-    # Only where the extra [openstack] was installed.
-    from watcher_site.notifications import broker
+def import_broker() -> Any:
+    """Import what only the extra [openstack] brings."""
+    # oslo.messaging still imports Eventlet, and uses nothing of it: that it is out of date is no news to operators.
+    filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
+    return import_module("watcher_site.notifications.broker")
 
-    return broker.make_broker()
+
+def make_broker() -> Receiver:
+    receiver: Receiver = import_broker().make_broker()
+    return receiver
 
 
 class Relay(Worker):
@@ -43,7 +50,7 @@ class Relay(Worker):
     def prepare(self) -> None:
         # What the broker's client imports takes a second, which would be missed while something waits.
         if settings.NOTIFICATION_URL:
-            import_module("watcher_site.notifications.broker")
+            import_broker()
 
     @property
     def is_idle(self) -> bool:

@@ -48,8 +48,9 @@ def subscribe(
         secret=seal_secret(chosen),
     )
     with transaction.atomic():
-        if Subscription.objects.present().count() >= settings.MOST_SUBSCRIPTIONS:
-            raise Conflict(f"There are {settings.MOST_SUBSCRIPTIONS} subscriptions already: that is the most.")
+        number, most = Subscription.objects.present().count(), settings.MOST_SUBSCRIPTIONS
+        if number >= most:
+            raise Conflict(f"There are {number} subscriptions already, and WATCHER_MOST_SUBSCRIPTIONS allows {most}.")
         save(subscription)
         record("subscription.create", subscription, details=shown(subscription))
         listeners.forget_on_commit()

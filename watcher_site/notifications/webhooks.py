@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from http.cookiejar import DefaultCookiePolicy
 from secrets import token_bytes
+from socket import gaierror
 from threading import local
 
 import requests
@@ -15,7 +16,7 @@ from django.conf import settings
 from requests_hardened import Config, HTTPSession
 from requests_hardened.ip_filter import InvalidIPAddress
 from standardwebhooks import Webhook
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, NameResolutionError
 
 from watcher_site.calling import seal, unseal
 from watcher_site.models import Subscription
@@ -105,11 +106,12 @@ class WebhookReceiver(WalkingReceiver):
         event = cloud_event(notification)
         headers = {**event.headers, **self.sign(str(notification.uuid), event.body.decode())}
         try:
-            # A while to connect, and a while to answer.
             with (
-                ends_within(2 * settings.WEBHOOK_TIMEOUT),
+                ends_within(settings.WEBHOOK_TIMEOUT) as watch,
                 self.session.post(self.url, data=event.body, headers=headers, stream=True) as answer,
             ):
+                # A head that is broken off reads like a whole one.
+                watch.require_time()
                 drain(answer)
                 judge(answer)
         except InvalidIPAddress:
@@ -118,7 +120,9 @@ class WebhookReceiver(WalkingReceiver):
             raise Unreachable(f"It did not answer within {settings.WEBHOOK_TIMEOUT:g} seconds.") from None
         except requests.exceptions.SSLError:
             raise Unreachable("Its certificate is not trusted, or it speaks no TLS.") from None
-        except (requests.RequestException, OSError):
+        except (requests.RequestException, OSError) as problem:
+            if has_no_address(problem):
+                raise Unreachable("Its host has no address.") from None
             raise Unreachable("It could not be connected to, or broke the connection off.") from None
 
     def close(self) -> None:
@@ -134,6 +138,15 @@ class WebhookReceiver(WalkingReceiver):
             "webhook-timestamp": str(int(now.timestamp())),
             "webhook-signature": self.webhook.sign(identifier, now, body),
         }
+
+
+def has_no_address(problem: BaseException | None) -> bool:
+    """Say whether a request failed since the name of its host leads nowhere."""
+    while problem is not None:
+        if isinstance(problem, gaierror | NameResolutionError):
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
 
 
 def drain(answer: requests.Response) -> None:

@@ -26,6 +26,11 @@ def test_a_receiver_whose_answer_never_begins_but_drop_by_drop_is_not_waited_for
     assert time.monotonic() - began < 3
 
 
+def test_a_receiver_that_does_not_come_to_the_end_of_its_head_has_taken_nothing() -> None:
+    with dripping(b"HTTP/1.1 200 OK\r\nX-Drop: ") as url, pytest.raises(Unreachable, match=r"within 0\.2 seconds"):
+        WebhookReceiver(subscribe_to(url)).send(notify()[0])
+
+
 def test_what_was_taken_is_delivered_even_if_the_answer_never_ends() -> None:
     with dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n") as url:
         receiver, began = WebhookReceiver(subscribe_to(url)), time.monotonic()

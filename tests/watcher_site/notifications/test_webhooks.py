@@ -107,6 +107,21 @@ def test_a_receiver_that_hangs_delays_no_other_and_what_waits_for_it_is_given_up
     assert "did not answer within 0.3 seconds" in Subscription.objects.get(pk=hanging.pk).problem
 
 
+def test_a_notification_tells_how_often_its_receiver_did_not_answer_to_it(receiver: Receiver) -> None:
+    subscribe_to(receiver.url)
+    notify(number=2)
+    receiver.answer = lambda event: None
+    relay()
+    assert (numbers(receiver.asked), waiting()) == ([0, 0, 0], [("UNDELIVERED", 3), ("UNDELIVERED", 0)])
+
+
+def test_a_host_that_lost_its_address_is_told_of(receiver: Receiver) -> None:
+    subscribe_to("http://nowhere.invalid/")
+    notify()
+    relay()
+    assert Subscription.objects.get().problem == "Its host has no address."
+
+
 def test_a_receiver_that_restarts_gets_all_of_it(receiver: Receiver, settings: Settings) -> None:
     settings.WEBHOOK_ATTEMPTS = 100
     settings.WEBHOOK_PAUSE = 3600
@@ -115,7 +130,7 @@ def test_a_receiver_that_restarts_gets_all_of_it(receiver: Receiver, settings: S
     notify(of, number=2)
     receiver.stop()
     relay()
-    assert waiting() == [("PENDING", 0)] * 2
+    assert waiting() == [("PENDING", 1), ("PENDING", 0)]
     assert Subscription.objects.get().failures == 1
     receiver.start()
     notify(of)
