@@ -9,6 +9,7 @@ from cluster.models.policies import LAST_PRIORITY
 from cluster.models.profiles import NAME_LENGTH
 from cluster.sizes import MOST_NODES, AdjustmentType
 from plans.operations_api import OperationSerializer, OptionsSerializer
+from watcher_site.api.bodies import FlagField
 from watcher_site.api.versions import Version
 
 RECOVERIES = ("REBOOT", "REBUILD", "RECREATE")
@@ -44,7 +45,7 @@ class ResizeSerializer(OptionsSerializer):
     min_step = serializers.IntegerField(
         required=False, min_value=1, max_value=MOST_NODES, help_text="how many nodes a percentage comes to at least"
     )
-    strict = serializers.BooleanField(
+    strict = FlagField(
         required=False, help_text="whether a size outside of the bounds is refused; else the nearest is taken"
     )
 
@@ -54,17 +55,13 @@ class NodesSerializer(OptionsSerializer):
 
 
 class LeavingNodesSerializer(NodesSerializer):
-    destroy_after_deletion = serializers.BooleanField(
-        required=False, help_text="whether they are deleted with their servers"
-    )
+    destroy_after_deletion = FlagField(required=False, help_text="whether they are deleted with their servers")
 
 
 class RecoverySerializer(OptionsSerializer):
     operation = serializers.ChoiceField(RECOVERIES, required=False)
-    check = serializers.BooleanField(required=False, help_text="whether their servers are looked at first")
-    check_capacity = serializers.BooleanField(
-        required=False, help_text="whether as many nodes are created as are missing"
-    )
+    check = FlagField(required=False, help_text="whether their servers are looked at first")
+    check_capacity = FlagField(required=False, help_text="whether as many nodes are created as are missing")
 
 
 class ActionsSerializer(serializers.Serializer[Any]):
@@ -87,6 +84,6 @@ class AttachmentSerializer(OptionsSerializer):
     priority = serializers.IntegerField(
         required=False, min_value=0, max_value=LAST_PRIORITY, help_text="left out: its type's"
     )
-    enabled = serializers.BooleanField(required=False)
+    enabled = FlagField(required=False)
 
     argument = "policy"

@@ -26,7 +26,7 @@ from plans.operations_api import (
     changes_of,
     columns_of,
 )
-from watcher_site.api.bodies import read_body
+from watcher_site.api.bodies import FlagField, read_body
 from watcher_site.api.paging import read_flag, refuse_unknown
 from watcher_site.api.patches import read_patch
 
@@ -53,7 +53,7 @@ class NewNodeSerializer(OptionsSerializer):
 
 class NodeRecoverySerializer(OptionsSerializer):
     operation = serializers.ChoiceField(RECOVERIES, required=False)
-    check = serializers.BooleanField(required=False, help_text="whether its server is looked at first")
+    check = FlagField(required=False, help_text="whether its server is looked at first")
 
 
 OPERATIONS = {"create": NewNodeSerializer, "check": OptionsSerializer, "recover": NodeRecoverySerializer}

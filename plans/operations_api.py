@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from plans.operations import Asked, Operation
+from watcher_site.api.bodies import FlagField
 from watcher_site.api.patches import Step, apply_patch
 from watcher_site.api.versions import Version
 from watcher_site.calling import caller_of
@@ -28,7 +29,7 @@ class OperationSerializer(serializers.Serializer[Any]):
 class OptionsSerializer(serializers.Serializer[Any]):
     """The body of an operation; it may be left out."""
 
-    plan_only = serializers.BooleanField(required=False, default=False, help_text=PLAN_ONLY)
+    plan_only = FlagField(required=False, default=False, help_text=PLAN_ONLY)
 
     argument = "operation"
     since: dict[str, Version] = {}

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from actions.exclusions.kinds import KINDS
 from actions.exclusions.models import NAME_LENGTH, TEXT_LENGTH, Exclusion
 from actions.exclusions.rules import Rule
+from watcher_site.api.bodies import FlagField
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import Version
 from watcher_site.api.windows import WindowField
@@ -78,7 +79,7 @@ class NewExclusionSerializer(serializers.Serializer[Any]):
     expires_at = serializers.CharField(
         required=False, allow_null=True, help_text="in ISO 8601, by the clock of the zone where it names none"
     )
-    enabled = serializers.BooleanField(required=False, help_text="whether it is heeded at all; true, if left out")
+    enabled = FlagField(required=False, help_text="whether it is heeded at all; true, if left out")
 
     argument = "exclusion"
     since: dict[str, Version] = {}

@@ -117,6 +117,7 @@ def test_an_operation_that_makes_no_sense_is_refused(api: Caller, body: Any, wor
         ({"desired_capacity": 6}, "desired_capacity: The target capacity (6) is greater than the cluster's max_size"),
         ({"desired_capacity": 1001, "max_size": -1}, "desired_capacity: The target capacity (1001) is greater"),
         ({"desired_capacity": -1}, "desired_capacity"),
+        ({"plan_only": "yes"}, "plan_only. Must be a valid boolean: true or false, not a text or a number."),
         ({"timeout": -1}, "timeout: must be a whole number of seconds"),
         ({"timeout": 2**31}, "timeout: must be a whole number of seconds"),
         ({"metadata": []}, "metadata"),

@@ -3,11 +3,23 @@
 from collections.abc import Collection
 from typing import Any
 
+from rest_framework import serializers
 from rest_framework.request import Request
 
 from watcher_site.api.errors import NotAcceptableHere, flat
 from watcher_site.api.versions import used_by
 from watcher_site.refusals import Invalid
+
+
+class FlagField(serializers.BooleanField):
+    """A boolean of JSON, and nothing else: a text such as "no" is not taken for one that might be meant."""
+
+    default_error_messages = {"invalid": "Must be a valid boolean: true or false, not a text or a number."}
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid")
+        return data
 
 
 def read_body(request: Request, serializer_class: Any, read_only: Collection[str] = ()) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from watcher_site.api.bodies import read_body
+from watcher_site.api.bodies import FlagField, read_body
 from watcher_site.api.paging import read_uuid, refuse_unknown
 from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
@@ -72,7 +72,7 @@ class NewSubscriptionSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=NAME_LENGTH)
     url = serializers.CharField(max_length=URL_LENGTH)
     event_types = serializers.ListField(child=TextField(), required=False)
-    enabled = serializers.BooleanField(required=False)
+    enabled = FlagField(required=False)
     secret = serializers.CharField(required=False, help_text=f"{SECRET_HELP}; made, where it is left out")
 
     argument = "subscription"
