@@ -118,7 +118,7 @@ class Execution(Signalled, Derivation):
         elif action.state not in Action.FINAL:
             action.fail(self.phase.event, reason)
         with suppress(ConcurrentTransition):
-            return self.end(self.phase, hold=hold, orphans=True)
+            return self.end(self.phase, hold=hold, orphans=True, abandons=True)
         return False
 
     def run(self) -> bool:
@@ -176,7 +176,7 @@ class Execution(Signalled, Derivation):
             self.action.fail_abort(UNRECOVERABLE)
         else:
             self.action.fail("recover", UNRECOVERABLE)
-        return self.end(phase)
+        return self.end(phase, abandons=True)
 
     def go_on(self, phase: ActionEvent) -> bool:
         """Do what the type says of an action that was left in mid-execution."""
@@ -191,7 +191,7 @@ class Execution(Signalled, Derivation):
             self.cancel()
         else:
             return self.run_again(phase)
-        return self.end(phase)
+        return self.end(phase, abandons=self.action.state != State.SUCCEEDED)
 
     def revert(self) -> bool:
         phase = self.begin("revert")
@@ -285,7 +285,7 @@ class Execution(Signalled, Derivation):
             return self.abort(execute)
         self.finish(execute, Result.CANCELLED)
         self.cancel()
-        return self.end(execute)
+        return self.end(execute, abandons=True)
 
     def give_itself_up(self, execute: ActionEvent) -> bool:
         self.finish(execute, Result.CANCELLED, self.outcome.reason)

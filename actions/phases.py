@@ -1,6 +1,7 @@
 """The record of an action's phases: what each did, written together with the action's state."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.db.models import Model
 from django.utils import timezone
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
+from actions.abandonment import settle
 from actions.dependents import bound_to, end_dependents, takes_others
 from actions.keeping import make_outputs_storable
 from actions.leases import Lease
@@ -98,6 +100,7 @@ class PhaseRecord:
         *phases: ActionEvent,
         hold: bool = False,
         orphans: bool = False,
+        abandons: bool = False,
         guards: Mapping[str, Any] | None = None,
         beside: Bound | None = None,
         records: Sequence[Model] = (),
@@ -107,6 +110,7 @@ class PhaseRecord:
         Args:
             hold: whether the plan must be ours, and is locked meanwhile.
             orphans: whether phases that a lost worker left open are closed.
+            abandons: whether the action ends without its type's having been asked what is to become of its work.
             guards: values by column that must still stand in the action's row.
             beside: a query that must find a row, where the plan is held.
             records: new rows of other models.
@@ -120,12 +124,23 @@ class PhaseRecord:
         for phase in phases:
             phase.attempt = self.action.attempt
         try:
-            self.write_together((*phases, *records), self.held(beside) if hold else None, orphans, guards)
+            with self.settled(abandons):
+                self.write_together((*phases, *records), self.held(beside) if hold else None, orphans, guards)
         except BaseException:
             for phase in new:
                 phase.pk = None  # It was rolled back.
             raise
         return True
+
+    @contextmanager
+    def settled(self, abandons: bool) -> Iterator[None]:
+        """Have what an action that is given up was at work on be settled in the transaction that ends it."""
+        if not abandons:
+            yield
+            return
+        with transaction.atomic():
+            settle(self.action)
+            yield
 
     def write_together(
         self, records: Sequence[Model], condition: Bound | None, orphans: bool, guards: Mapping[str, Any] | None

@@ -58,7 +58,7 @@ class Surrender(PhaseRecord):
             self.action.fail_abort(reason)
         else:
             self.action.fail("pre_condition" if waits else "execute", reason)
-        self.write(phase, hold=waits, orphans=True)
+        self.write(phase, hold=waits, orphans=True, abandons=True)
 
     def end_revert(self) -> None:
         phase = self.action.events.filter(event="revert", finish_time=None).last()

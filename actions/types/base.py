@@ -291,6 +291,14 @@ class ActionType(ABC):
         """
         raise ActionFailed(f"Actions of type {self.name} can not be aborted")
 
+    def be_given_up(self, reason: str) -> None:  # noqa: B027
+        """Write what became of what it was at work on, as the engine gives it up and will ask it nothing more.
+
+        That is so where its worker hung or was lost too often, its outcome could not be recorded, or it is cancelled
+        without having been asked to abort. Called in the transaction that ends the action: it writes to tables, and
+        touches no cloud. Where it raises, nothing of it is kept, and the action ends all the same.
+        """
+
     def revert(self) -> bool:
         """Undo a successful execute, and say whether that worked. May be asked twice."""
         raise ActionFailed(f"Actions of type {self.name} can not be reverted")

@@ -89,6 +89,14 @@ class CloudBusy(OperationRefused):
     until: datetime | None = None
 
 
+class WaitingForRoom(CloudBusy):
+    """A server was asked for that found no host, and is PENDING until there is room for it."""
+
+    def __init__(self, server: str, until: datetime) -> None:
+        super().__init__(f"Instance {server} waits for room")
+        self.server, self.until = server, until
+
+
 class OperationFailed(CloudError):
     """The operation began, and did not reach its end."""
 
@@ -119,6 +127,7 @@ class NewServer:
 
     ``token`` is what is the same in every process that asks for this one server, such as the UUID of what needs it.
     ``project`` and ``user`` own it, where the cloud lets us say so: in OpenStack it belongs to whom we log in as.
+    ``may_wait`` for room, where `settings.USE_PENDING_STATE` says that servers do, and the cloud has a way to.
     """
 
     name: str
@@ -130,6 +139,7 @@ class NewServer:
     host: str | None = None
     project: str = ""
     user: str = ""
+    may_wait: bool = False
 
 
 @dataclass(frozen=True)
@@ -222,6 +232,7 @@ class Cloud(ABC):
         Raises:
             FlavorNotFound, NoValidHost: it cannot be created so, or has no room.
             CloudBusy: another creates it now.
+            WaitingForRoom: it is PENDING, and stays: who asks again later finds what became of it.
         """
 
     @abstractmethod

@@ -2,7 +2,9 @@
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from datetime import timedelta
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -14,10 +16,13 @@ from cluster.drivers.base import (
     CloudServer,
     FlavorNotFound,
     NewServer,
+    NoValidHost,
     OperationFailed,
     ServerNotFound,
+    WaitingForRoom,
     proceed,
 )
+from cluster.drivers.embedded_building import bury
 from cluster.drivers.ownership import OWNER, may_end, may_undo
 from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import describe, make_row
@@ -25,6 +30,8 @@ from cluster.drivers.scheduler import choose
 from cluster.models import Flavor, Server, Volume, VolumeAttachment
 
 SPAWNING, DELETING = "spawning", "deleting"
+# So long at most nobody looks whether there is room by now: what waits is looked at more often, as it is put off.
+NEXT_LOOK = timedelta(minutes=1)
 
 
 class EmbeddedLifecycle(Cloud, ABC):
@@ -51,7 +58,24 @@ class EmbeddedLifecycle(Cloud, ABC):
                 self.end(server, SPAWNING)
                 raise
             self.finish(server, SPAWNING, state=Server.State.ACTIVE, launched_at=timezone.now())
-        return self.find_server(server)
+        return self.created(server)
+
+    def created(self, server: str) -> CloudServer:
+        """Return a server that was created, unless it waits for room, or was told to wait no more.
+
+        Raises:
+            OperationFailed: it was told so; it is gone then.
+            WaitingForRoom: it is PENDING still.
+        """
+        row = Server.objects.present().select_related("node").filter(uuid=server).first()
+        if row is None:
+            raise ServerNotFound(server)
+        if row.state == Server.State.PENDING:
+            raise WaitingForRoom(server, timezone.now() + NEXT_LOOK)
+        if row.state == Server.State.ERROR and not row.has_run:
+            self.delete_server(server)
+            raise OperationFailed((row.fault or {}).get("message") or f"No room was made for instance {server}")
+        return describe(row)
 
     def find_created(self, name: str, token: str) -> CloudServer | None:
         row = Server.objects.present().filter(token=token).select_related("node").first()
@@ -73,26 +97,41 @@ class EmbeddedLifecycle(Cloud, ABC):
         """Return the server of a token, and whether it is still to be created by this process."""
         row = Server.objects.present().select_for_update(no_key=True).filter(token=wanted.token).first()
         if row is None:
-            return self.insert(wanted), True
+            return self.insert(wanted)
         if row.state != Server.State.BUILDING:
             return str(row.uuid), False
         if row.task_state and not may_undo(row):
-            raise CloudBusy(f"Instance {row.uuid} is busy: {row.task_state}")
+            busy = CloudBusy(f"Instance {row.uuid} is busy: {row.task_state}")
+            # Room was made for it, and whoever did that has it built.
+            busy.until = timezone.now() + NEXT_LOOK if wanted.may_wait else None
+            raise busy
         row.task_state, row.operation_owner = SPAWNING, OWNER.get()
         row.save_changes(["task_state", "operation_owner"])
         return str(row.uuid), True
 
-    def insert(self, wanted: NewServer) -> str:
-        """Write a new server where it has room. Raises: `CloudBusy`, if another did so just now."""
-        row = make_row(wanted, find_flavor(wanted.flavor))
-        row.node = choose(row, wanted.host, wanted.zone)
-        row.task_state, row.operation_owner = SPAWNING, OWNER.get()
+    def insert(self, wanted: NewServer) -> tuple[str, bool]:
+        """Write a new server where it has room, or one that waits for that; and return whether it is to be created.
+
+        Raises:
+            NoValidHost: there is no room, and it may not wait.
+            CloudBusy: another did so just now.
+        """
+        row, nowhere = make_row(wanted, find_flavor(wanted.flavor)), None
+        try:
+            row.node = choose(row, wanted.host, wanted.zone)
+            row.task_state, row.operation_owner = SPAWNING, OWNER.get()
+        except NoValidHost as problem:
+            if not (wanted.may_wait and settings.USE_PENDING_STATE):
+                raise
+            nowhere = problem
         try:
             with transaction.atomic():
                 row.save()
         except IntegrityError as taken:
             raise CloudBusy(f"An instance for {wanted.token} is just being created") from taken
-        return str(row.uuid)
+        if nowhere:
+            bury(row, nowhere, Server.State.PENDING)
+        return str(row.uuid), nowhere is None
 
     @transaction.atomic
     def begin_deletion(self, server: str) -> None:

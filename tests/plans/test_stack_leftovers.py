@@ -1,16 +1,22 @@
 """What earlier work on a stack left that came to no good end is taken up, or cleared away, by the next operation."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from actions.execution import MOST_RECOVERIES, execute, recover
 from actions.locking import take_lock
 from actions.models import Action
+from actions.surrender import give_up
+from actions.types.base import LeaseLost
 from actions.types.stacks.replace_resource import ReplaceResource
+from actions.types.stacks.stacks import StackAction
 from cluster.drivers.base import OperationFailed
 from cluster.drivers.embedded import EmbeddedCloud
 from cluster.models import Server, Stack
 from plans.continuing import continue_plan
+from plans.leases import PlanLease
 from plans.models import ActionPlan
 from plans.operations import Asked
 from plans.stack_operations import update_stack
@@ -30,6 +36,7 @@ from tests.plans.stacks import (
     template,
 )
 from tests.plans.test_planned_stacks import start
+from watcher_site.models import Service
 from watcher_site.refusals import Conflict
 
 pytestmark = pytest.mark.django_db
@@ -139,3 +146,66 @@ def test_no_plan_is_made_of_a_stack_that_is_being_changed() -> None:
     take_lock(stack, str(holder.uuid))
     with pytest.raises(Conflict, match=r"Stack shop already has an action \(UPDATE\) in progress\."):
         update_stack(stack, asked=Asked(plan_only=True))
+
+
+# What the engine gives up.
+
+
+def give_up_hanging(action: Action, lease: PlanLease) -> None:
+    give_up(action, lease, attempt=1, has_begun=True)
+
+
+def give_up_lost(action: Action, lease: PlanLease) -> None:
+    for _ in range(MOST_RECOVERIES):
+        action.events.create(event="recover")
+    recover(again(action), lease)
+
+
+@pytest.mark.parametrize("end", [give_up_hanging, give_up_lost])
+@pytest.mark.parametrize(("kind", "verb"), [("update_stack", "UPDATE"), ("delete_stack", "DELETE")])
+def test_a_stack_says_that_it_failed_when_the_action_on_it_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, kind: str, verb: str, end: Callable[[Action, PlanLease], None]
+) -> None:
+    stack = create(web=server())
+    action, lease = begun(proposed(kind, stack))
+    with monkeypatch.context() as patched:
+        patched.setattr(StackAction, "go_on", be_lost)
+        execute(action, lease)
+    assert again(stack).status == f"{verb}_IN_PROGRESS"
+    end(action, lease)
+    assert again(action).state == "FAILED"
+    assert (again(stack).status, again(stack).status_reason) == (f"{verb}_FAILED", again(action).outputs["error"])
+
+
+def test_a_marked_resource_is_marked_again_when_the_action_on_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+    action, lease = begun(proposed("replace_resource", part(stack, "web")))
+    with monkeypatch.context() as patched:
+        patched.setattr(ReplaceResource, "act", be_lost)
+        execute(action, lease)
+    assert part(stack, "web").status == "UPDATE_IN_PROGRESS"
+    give_up_hanging(action, lease)
+    assert part(stack, "web").status == "CHECK_FAILED"
+
+
+def test_what_was_given_up_ends_also_where_its_type_cannot_settle_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    action, lease = begun(proposed("update_stack", stack))
+    with monkeypatch.context() as patched:
+        patched.setattr(StackAction, "go_on", be_lost)
+        execute(action, lease)
+    monkeypatch.setattr(StackAction, "be_given_up", refuse)
+    give_up_hanging(action, lease)
+    assert (again(action).state, again(stack).status) == ("FAILED", "UPDATE_IN_PROGRESS")
+
+
+def be_lost(*arguments: Any) -> Any:
+    raise LeaseLost
+
+
+def begun(plan: ActionPlan) -> tuple[Action, PlanLease]:
+    """Return the one action of a plan, and the lease of who has it in hand."""
+    applier = Service.register(Service.APPLIER, "here")
+    ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING", applier=applier)
+    return plan.actions.get(), PlanLease.of(again(plan), applier)

@@ -3,8 +3,9 @@
 from actions.types.base import ActionSkipException, Outcome
 from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction
-from actions.types.stacks.servers import delete_made, delete_server, make_server
-from actions.types.stacks.settling import begin, fail_under_way
+from actions.types.stacks.servers import delete_made, delete_server
+from actions.types.stacks.settling import begin, fail_under_way, save
+from cluster.drivers.base import WaitingForRoom
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
 
@@ -39,10 +40,20 @@ class CreateResource(ResourceAction):
         if change.nested:
             end_stack(change.nested, self.left_out)
         elif resource.status in IN_PROGRESS:
-            server = make_server(resource, self.wanted(resource), change.generation, self.context.checkpoint)
+            server = self.make_server(resource)
             resource.receive(server, change.generation)
             return self.finish(resource, self.operation("create", server))
         return self.finish(resource)
+
+    def make_server(self, resource: StackResource) -> str:
+        """As others do, but the resource names its server also while that waits for room: there is no other."""
+        try:
+            return super().make_server(resource)
+        except WaitingForRoom as waiting:
+            if resource.physical_id != waiting.server:
+                resource.receive(waiting.server, self.change.generation)
+                save(resource)
+            raise
 
     def abort(self) -> bool:
         resource = self.find()

@@ -7,7 +7,7 @@ from actions.types.clusters.nodes import schema_of
 from actions.types.stacks import alone
 from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction
-from actions.types.stacks.servers import delete_made, delete_server, make_server
+from actions.types.stacks.servers import delete_made, delete_server
 from actions.types.stacks.stepping import CHANGE
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
@@ -77,7 +77,7 @@ class ReplaceResource(ResourceAction):
             end_stack(change.nested, self.left_out)
             made = change.nested
         else:
-            made = make_server(resource, self.wanted(resource), change.generation, self.context.checkpoint)
+            made = self.make_server(resource)
         records = [] if change.nested else self.operation("create", made)
         if not resource.is_nesting:
             records += self.operation("delete", resource.physical_id)

@@ -10,14 +10,17 @@ from django.db.models import Model
 from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery, explain
 from actions.types.clusters.nodes import schema_of
 from actions.types.stacks.nesting import stacks_within
+from actions.types.stacks.servers import forget_waiting, make_server
 from actions.types.stacks.settling import begin, end_well, fail_under_way
 from actions.types.stacks.stepping import CHANGE, Stepping
-from cluster.drivers.base import CloudBusy, CloudError
-from cluster.models import StackResource, StackStatus
+from cluster.drivers.base import CloudBusy, CloudError, WaitingForRoom
+from cluster.models import Server, StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.stacks.decisions import Change
 
 Data = dict[str, Any]
+WAITS_FOR = "waits_for"
+"""The key in an action's data of the UUID of its server that found no host, and waits for room."""
 BEGUN = "begun"
 """The key in an action's data of the status that the resource had before: it stands there once it has begun."""
 # A check says nothing about what was before it.
@@ -127,6 +130,22 @@ class ResourceAction(Stepping, ABC):
             self.fail(explain(problem))
             raise
 
+    def make_server(self, resource: StackResource) -> str:
+        """Have the new server of a resource be there, and return its UUID.
+
+        Raises:
+            CloudError: the cloud did not do it; or, as WaitingForRoom, not yet.
+            ActionFailed: it waited for room, and was deleted meanwhile.
+        """
+        waits_for = self.context.data.get(WAITS_FOR)
+        if waits_for and not Server.objects.present().filter(uuid=waits_for).exists():
+            raise ActionFailed(f"Instance {waits_for} no longer exists: it was deleted while it waited for room")
+        try:
+            return make_server(resource, self.wanted(resource), self.change.generation, self.context.checkpoint)
+        except WaitingForRoom as waiting:
+            self.context.save_data({**self.context.data, WAITS_FOR: waiting.server})
+            raise
+
     def finish(self, resource: StackResource, records: Sequence[Model] = ()) -> Outcome:
         """Write that the resource is as is wanted now, unless that was written already."""
         if resource.status in IN_PROGRESS:
@@ -147,6 +166,11 @@ class ResourceAction(Stepping, ABC):
         for stack in stacks_within(resource):
             fail_under_way(stack, reason)
         fail_under_way(resource, reason)
+        if WAITS_FOR in self.context.data:
+            forget_waiting(resource, self.change.generation)
+
+    def be_given_up(self, reason: str) -> None:
+        self.fail(reason)
 
     def post_condition(self) -> None:
         """A resource that still reads as at work was put off once too often, or something unforeseen came."""

@@ -5,8 +5,10 @@ from contextlib import suppress
 from typing import Any
 
 from cluster.drivers.base import Checkpoint, NewServer, ServerNotFound, cloud
-from cluster.models import StackResource
+from cluster.models import Server, StackResource
+from cluster.servers import forget_unplaced
 from cluster.stacks.names import server_name
+from watcher_site.refusals import NotFound
 
 
 def make_server(resource: StackResource, wanted: Mapping[str, Any], generation: int, checkpoint: Checkpoint) -> str:
@@ -14,6 +16,7 @@ def make_server(resource: StackResource, wanted: Mapping[str, Any], generation: 
 
     Raises:
         CloudError: the cloud did not do it.
+        WaitingForRoom: it found no host, and is PENDING.
     """
     properties = wanted["properties"]
     server = NewServer(
@@ -25,6 +28,7 @@ def make_server(resource: StackResource, wanted: Mapping[str, Any], generation: 
         zone=properties["availability_zone"],
         project=resource.stack.project_id,
         user=resource.stack.user_id,
+        may_wait=True,
     )
     return cloud().create_server(server, checkpoint).uuid
 
@@ -34,6 +38,13 @@ def delete_server(server: str | None) -> None:
     if server:
         with suppress(ServerNotFound):
             cloud().delete_server(server)
+
+
+def forget_waiting(resource: StackResource, generation: int) -> None:
+    """Have the server of a generation wait for room no more, if it still does: it asks tables alone."""
+    for server in Server.objects.waiting().filter(token=resource.token(generation)):
+        with suppress(NotFound):
+            forget_unplaced(server)
 
 
 def delete_made(resource: StackResource, generation: int) -> None:

@@ -143,10 +143,14 @@ class StackAction(Stepping, ABC):
         return Outcome(Answer.OK, reason)
 
     def settle(self, reason: str) -> None:
-        """Have a stack that still reads as at work say that it failed."""
+        """Have a stack that still reads as at work say that it failed, and so what is in it that nobody ended."""
         stack = self.find()
         if stack is not None and self.context.data.get(BEGUN):
+            settle_abandoned(stack)
             fail_under_way(stack, reason)
+
+    def be_given_up(self, reason: str) -> None:
+        self.settle(reason)
 
     def post_condition(self) -> None:
         """A stack that still reads as at work was put off once too often, or something unforeseen came."""

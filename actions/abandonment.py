@@ -1,0 +1,27 @@
+"""An action that the engine gives up: its type says in the tables what became of what it was at work on."""
+
+import structlog
+from django.db import transaction
+
+from actions.models import Action
+from actions.types.base import ActionContext, make
+from watcher_site.worker import LOST_DATABASE
+
+log = structlog.get_logger(__name__)
+
+
+def settle(action: Action) -> None:
+    """Have the type of an action that ends now settle what it left, in the transaction of the caller.
+
+    Rows that types lock come before those of plans and actions: the caller writes the end after this. What goes wrong
+    is logged, and is no reason to go on with what was given up.
+    """
+    reason = str(action.outputs.get("error") or action.status_message)
+    context = ActionContext(str(action.uuid), data=action.data, is_derived=action.derived_from_id is not None)
+    try:
+        with transaction.atomic():
+            make(action.action_type, action.input_parameters, context).be_given_up(reason)
+    except LOST_DATABASE:
+        raise
+    except Exception as problem:
+        log.error("abandoned action not settled", action=str(action.uuid), exc_info=problem)
