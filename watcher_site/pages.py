@@ -33,7 +33,12 @@ class Page(PermissionRequiredMixin):
     """Whether that is done to parts of the record: history tells of it as within that."""
 
     def handle_no_permission(self) -> Any:
-        """Have a page that updates itself load anew, where its session ended meanwhile."""
+        """Have a page that updates itself load anew, where its session ended meanwhile.
+
+        Who sent something then reads that it was not done, beside the form to log in.
+        """
+        if self.request.method == "POST" and not self.request.user.is_authenticated:
+            messages.warning(self.request, "Nothing was done: you were logged out meanwhile. Log in, and do it again.")
         if getattr(self.request, "htmx", False) and not self.request.user.is_authenticated:
             return HttpResponseClientRefresh()
         if self.request.user.is_authenticated:

@@ -271,6 +271,7 @@ NOTIFICATION_KINDS = [
     "watcher_site.notifications.services.ServiceNotifications",
     "cluster.notifications.InstanceNotifications",
     "cluster.notifications.SchedulerNotifications",
+    "watcher_site.notifications.trial.SubscriptionNotifications",
 ]
 # Nova's [DEFAULT] use_pending_state (seed 2).
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)

@@ -30,6 +30,7 @@ COLLECTIONS: dict[str, versions.Version] = {
     "policy_types": (1, 12),
     "clusters": (1, 12),
     "history": (1, 13),
+    "broker": (1, 13),
     "subscriptions": (1, 13),
     "undelivered": (1, 13),
 }

@@ -25,6 +25,7 @@ from plans.stacks_api import StackResourceView, StackView
 from watcher_site.api.history import HistoryView
 from watcher_site.api.services import ServiceView
 from watcher_site.notifications.api import SubscriptionView, UndeliveredView
+from watcher_site.notifications.broker_api import BrokerView
 
 CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
 POLICY = r"(?P<policy>[^/]+?)(?:\.json)?"
@@ -112,6 +113,9 @@ urlpatterns = [
         )
     ),
     *read("subscriptions", SubscriptionView, CHANGEABLE, post="create"),
+    route(f"subscriptions/{IDENTIFIER}/test", SubscriptionView, "subscriptions-test", post="send_test"),
+    route(f"subscriptions/{IDENTIFIER}/secret", SubscriptionView, "subscriptions-secret", post="renew_secret"),
+    route("broker", BrokerView, "broker", get="look"),
     route("undelivered/resend", UndeliveredView, "undelivered-resend-all", post="resend_all"),
     *read("undelivered", UndeliveredView, {"delete": "destroy"}),
     route(f"undelivered/{IDENTIFIER}/resend", UndeliveredView, "undelivered-resend", post="resend"),

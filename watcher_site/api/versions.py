@@ -65,7 +65,7 @@ HISTORY: dict[Version, str] = {
         " nodes, aggregates, zones, projects or clusters, in some hours, while they are `enabled`; `/try` tells"
         " what a rule excludes of a plan. Actions have the `exclusion_uuid` of the rule that skipped them."
         " `/v1/subscriptions` have notifications sent to webhooks; `/v1/undelivered` shows those that were given up,"
-        " and has them sent again."
+        " and has them sent again; `/v1/broker` tells how the message broker fares."
     ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)

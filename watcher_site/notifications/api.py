@@ -18,13 +18,16 @@ from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
 from watcher_site.notifications import dead_letters
 from watcher_site.notifications.subscriptions import (
     BROKER,
+    CHANGE,
     CHANGEABLE,
     change_subscription,
     changeable,
+    renew_secret,
     subscribe,
     unsubscribe,
     url_for,
 )
+from watcher_site.notifications.trial import send_test
 
 NOTIFICATIONS: Version = (1, 13)
 SECRET_HELP = "whsec_ and 24 to 64 bytes in base64, which notifications are signed with"  # noqa: S105 (words about it)
@@ -79,6 +82,19 @@ class NewSubscriptionSerializer(serializers.Serializer[Any]):
     since: dict[str, Version] = {}
 
 
+class TestSerializer(serializers.Serializer[Any]):
+    """A test message that is on its way."""
+
+    uuid = serializers.UUIDField(help_text="the id that it comes with")
+    event_type = serializers.CharField()
+
+
+def unstored(answer: Response) -> Response:
+    """Have nobody on the way keep an answer that holds a secret."""
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
 class SubscriptionView(NamedLookup, ResourceView):
     since = NOTIFICATIONS
     serializer_class = SubscriptionSerializer
@@ -95,7 +111,13 @@ class SubscriptionView(NamedLookup, ResourceView):
         "updated_at": "updated_at",
     }
     bodies = {"create": NewSubscriptionSerializer}
-    answers = {"create": (201, MadeSubscriptionSerializer)}
+    permissions_required = {"send_test": CHANGE, "renew_secret": CHANGE}
+    answers = {
+        "create": (201, MadeSubscriptionSerializer),
+        "send_test": (202, TestSerializer),
+        "renew_secret": (200, MadeSubscriptionSerializer),
+    }
+    deeds = {"send_test": "subscription.test", "renew_secret": "subscription.update"}
     example_step = {"op": "replace", "path": "/enabled", "value": False}
 
     def filter_name(self, queryset: QuerySet[Subscription], value: str) -> QuerySet[Subscription]:
@@ -111,7 +133,7 @@ class SubscriptionView(NamedLookup, ResourceView):
         subscription, secret = subscribe(**attributes)
         answer = self.created(subscription)
         answer.data["secret"] = secret
-        return answer
+        return unstored(answer)
 
     def partial_update(self, request: Request, identifier: str) -> Response:
         internal = ("/failures", "/problem", "/last_success")
@@ -123,6 +145,16 @@ class SubscriptionView(NamedLookup, ResourceView):
         if changes:
             change_subscription(subscription, changes)
         return Response(self.show(subscription))
+
+    def send_test(self, request: Request, identifier: str) -> Response:
+        """Have a relay send it a test message, whatever it listens to; the answer holds the id of that."""
+        notification = send_test(self.get_object(request, identifier))
+        return Response({"uuid": str(notification.uuid), "event_type": notification.event_type}, 202)
+
+    def renew_secret(self, request: Request, identifier: str) -> Response:
+        """Give it another secret; the answer holds it, this once. From now on the former signs nothing."""
+        subscription, secret = renew_secret(self.get_object(request, identifier))
+        return unstored(Response({**self.show(subscription), "secret": secret}))
 
     def destroy(self, request: Request, identifier: str) -> Response:
         unsubscribe(self.get_object(request, identifier))

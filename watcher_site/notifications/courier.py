@@ -133,6 +133,7 @@ class Courier:
             # What waits for the broker is never given up.
             pause = min(2.0 ** (self.failures - 1), LONGEST_PAUSE)
             self.rest(pause)
+            lines.note_problem(tried, problem)
             self.log.warning("broker does not answer", pause=pause)
             return
         given_up = lines.note_silence(self.key, problem, tried)

@@ -106,6 +106,13 @@ def note_success(subscription: int, moment: datetime, problem: str | None = None
     )
 
 
+def note_problem(tried: Iterable[Letter], problem: str) -> None:
+    """Write why what waits for the broker did not arrive: it has no row of its own."""
+    Delivery.objects.pending().filter(pk__in=[letter.pk for letter in tried]).update(
+        problem=cut(problem), updated_at=timezone.now()
+    )
+
+
 def note_refusal(subscription: int, problem: str) -> None:
     Subscription.objects.filter(pk=subscription).update(problem=cut(problem))
 

@@ -86,6 +86,16 @@ def change_subscription(subscription: Subscription, changes: Mapping[str, Any]) 
     return standing
 
 
+def renew_secret(subscription: Subscription) -> tuple[Subscription, str]:
+    """Give a subscription another secret, and return both: it is told this once, and the former is no longer used.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+    """
+    secret = make_secret()
+    return change_subscription(subscription, {"secret": secret}), secret
+
+
 @transaction.atomic
 def unsubscribe(subscription: Subscription) -> None:
     """Delete a subscription with what still waits for it.

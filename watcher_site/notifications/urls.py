@@ -5,6 +5,8 @@ from watcher_site.notifications.views import (
     ChangeSubscription,
     DeleteSubscription,
     NewSubscription,
+    RenewSecret,
+    SendTest,
     SubscriptionList,
     SubscriptionPage,
 )
@@ -19,5 +21,7 @@ urlpatterns = [
     path("undelivered/<uuid:uuid>/delete/", DeleteUndelivered.as_view(), name="delete-undelivered"),
     path("<uuid:uuid>/", SubscriptionPage.as_view(), name="detail"),
     path("<uuid:uuid>/change/", ChangeSubscription.as_view(), name="change"),
+    path("<uuid:uuid>/test/", SendTest.as_view(), name="test"),
+    path("<uuid:uuid>/secret/", RenewSecret.as_view(), name="secret"),
     path("<uuid:uuid>/delete/", DeleteSubscription.as_view(), name="delete"),
 ]

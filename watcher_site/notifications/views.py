@@ -13,9 +13,20 @@ from django.views import View
 from watcher_site.kept_forms import KeepsForm
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
-from watcher_site.notifications.subscriptions import change_subscription, changeable, subscribe, unsubscribe, url_for
+from watcher_site.notifications.broker_state import broker_state
+from watcher_site.notifications.subscriptions import (
+    CHANGE,
+    CHECKS,
+    change_subscription,
+    changeable,
+    renew_secret,
+    subscribe,
+    unsubscribe,
+    url_for,
+)
 from watcher_site.notifications.tables import SubscriptionFilters, SubscriptionTable
-from watcher_site.pages import ListPage, RecordPage, Verb
+from watcher_site.notifications.trial import send_test
+from watcher_site.pages import ListPage, RecordPage, Verb, perform_and_tell
 from watcher_site.refusals import Refused
 
 
@@ -27,6 +38,10 @@ class SubscriptionList(ListPage):
     template_name = "notifications/subscription_list.html"
     heading = "Subscriptions"
     guidance = "Nobody has subscribed. A subscription has notifications of audits, plans and actions sent to a URL."
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        may_know = self.request.user.has_perm("watcher_site.view_delivery")
+        return super().get_context_data(broker=broker_state() if may_know else None, **context)
 
     def get_queryset(self) -> QuerySet[Subscription]:
         waiting, undelivered = (
@@ -54,6 +69,8 @@ class SubscriptionPage(RecordPage):
 
 
 class SubscriptionForm(forms.Form):
+    """What people say of a subscription; all that is wrong with it is told at once."""
+
     name = forms.CharField(max_length=NAME_LENGTH)
     url = forms.CharField(label="URL", max_length=URL_LENGTH, help_text="Each notification is a POST to it.")
     event_types = forms.CharField(
@@ -61,9 +78,26 @@ class SubscriptionForm(forms.Form):
     )
     enabled = forms.BooleanField(required=False, initial=True)
 
-    def clean_event_types(self) -> list[str]:
-        patterns: list[str] = self.cleaned_data["event_types"].replace(",", " ").split()
-        return patterns
+    def __init__(self, *arguments: Any, standing: Subscription | None = None, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.standing = standing
+
+    def clean_name(self) -> Any:
+        return self.checked("name", self.cleaned_data["name"])
+
+    def clean_url(self) -> Any:
+        return self.checked("url", self.cleaned_data["url"])
+
+    def clean_event_types(self) -> Any:
+        return self.checked("event_types", self.cleaned_data["event_types"].replace(",", " ").split())
+
+    def checked(self, name: str, value: Any) -> Any:
+        if self.standing and value == getattr(self.standing, name):
+            return value
+        try:
+            return CHECKS[name](value)
+        except Refused as refusal:
+            raise forms.ValidationError(str(refusal).removeprefix(f"{name}: ")) from refusal
 
     def refuse(self, refusal: Refused) -> None:
         """Put why it cannot be so beside the field that it is about."""
@@ -88,7 +122,7 @@ class NewSubscription(KeepsForm, View):
                 self.note(refusal)
                 form.refuse(refusal)
             else:
-                return render(request, "notifications/secret.html", {"subscription": made, "secret": secret})
+                return show_secret(request, "Subscribed", made, secret)
         return self.show(form)
 
     def show(self, form: SubscriptionForm) -> HttpResponse:
@@ -107,7 +141,8 @@ class ChangeSubscription(KeepsForm, View):
         return self.show(standing, SubscriptionForm(self.kept(), initial=initial))
 
     def post(self, request: HttpRequest, uuid: str) -> HttpResponse:
-        standing, form = self.find(uuid), SubscriptionForm(request.POST)
+        standing = self.find(uuid)
+        form = SubscriptionForm(request.POST, standing=standing)
         if form.is_valid():
             try:
                 change_subscription(standing, form.cleaned_data)
@@ -129,6 +164,40 @@ class ChangeSubscription(KeepsForm, View):
         return render(self.request, "notifications/subscription_form.html", context)
 
 
+class SubscriptionVerb(Verb):
+    model = Subscription
+    permission_required = CHANGE
+
+    def where_to(self, record: Subscription, done: bool) -> str:
+        return reverse("notifications:detail", args=[record.uuid])
+
+
+class SendTest(SubscriptionVerb):
+    deed = "subscription.test"
+    verb = "send a test"
+
+    def perform(self, record: Subscription) -> str:
+        send_test(record)
+        return "A test message is on its way. Load this page anew to see what became of it."
+
+
+class RenewSecret(SubscriptionVerb):
+    deed = "subscription.update"
+    verb = "make a new one"
+    question = "Make a new secret?"
+    consequence = "Notifications are signed with it from then on: the receiver refuses them until it knows it."
+
+    def perform(self, record: Subscription) -> str:
+        self.renewed = renew_secret(record)
+        return "From now on, notifications are signed with the new secret."
+
+    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        record = self.get_object()
+        if not perform_and_tell(self, record):
+            return redirect(self.where_to(record, False))
+        return show_secret(request, "New secret", *self.renewed)
+
+
 class DeleteSubscription(Verb):
     model = Subscription
     deed = "subscription.delete"
@@ -143,3 +212,11 @@ class DeleteSubscription(Verb):
 
     def where_to(self, record: Subscription, done: bool) -> str:
         return reverse("notifications:list") if done else reverse("notifications:detail", args=[record.uuid])
+
+
+def show_secret(request: HttpRequest, heading: str, subscription: Subscription, secret: str) -> HttpResponse:
+    """Show a secret once: no browser shows it again when somebody goes back."""
+    context = {"heading": heading, "subscription": subscription, "secret": secret}
+    answer = render(request, "notifications/secret.html", context)
+    answer["Cache-Control"] = "no-store"
+    return answer

@@ -56,6 +56,47 @@ def test_what_is_wrong_stands_beside_its_field(browser: Client) -> None:
     assert not Subscription.objects.exists()
 
 
+def test_all_that_is_wrong_is_told_at_once(browser: Client) -> None:
+    fields = {"name": "a/b", "url": "ftp://example.org", "event_types": "nonsense"}
+    form = browser.post(reverse("notifications:new"), fields).context["form"]
+    assert form.errors.keys() == {"name", "url", "event_types"}
+
+
+def test_a_secret_is_made_anew_and_no_page_with_one_is_kept(browser: Client) -> None:
+    fields = {"name": "pager", "url": PUBLIC, "event_types": "*", "enabled": "on"}
+    made = browser.post(reverse("notifications:new"), fields)
+    subscription = Subscription.objects.get()
+    renewed = browser.post(reverse("notifications:secret", args=[subscription.uuid]))
+    assert made["Cache-Control"] == renewed["Cache-Control"] == "no-store"
+    secret = unseal_secret(Subscription.objects.get())
+    assert (secret in renewed.content.decode(), secret in made.content.decode()) == (True, False)
+
+
+def test_a_test_message_is_sent(browser: Client) -> None:
+    subscription = subscribe_to(PUBLIC)
+    where = reverse("notifications:test", args=[subscription.uuid])
+    detail = reverse("notifications:detail", args=[subscription.uuid])
+    assert where in browser.get(detail).content.decode()
+    assert "on its way" in browser.post(where, follow=True).content.decode()
+    assert Delivery.objects.get().notification.event_type == "subscription.test"
+    Subscription.objects.update(enabled=False)
+    assert where not in browser.get(detail).content.decode()
+
+
+def test_a_broker_that_does_not_answer_is_told_of(browser: Client) -> None:
+    assert "Message broker" not in browser.get(reverse("notifications:list")).content.decode()
+    make_undelivered()
+    Delivery.objects.update(state=Delivery.State.PENDING, problem="The broker does not answer.")
+    assert "The broker does not answer." in browser.get(reverse("notifications:list")).content.decode()
+
+
+def test_who_was_logged_out_reads_that_nothing_was_done(client: Client) -> None:
+    make_undelivered()
+    text = client.post(reverse("notifications:resend-all"), follow=True).content.decode()
+    assert "Nothing was done: you were logged out meanwhile." in text
+    assert Delivery.objects.undelivered().exists()
+
+
 def test_dead_letters_are_sent_again_one_or_all(browser: Client) -> None:
     first = make_undelivered(subscribe_to(PUBLIC))
     make_undelivered()

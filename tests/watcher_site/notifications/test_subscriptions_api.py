@@ -148,6 +148,33 @@ def test_readers_may_look_and_do_nothing(reader: User) -> None:
     assert one.post("/undelivered/resend").status_code == 403
 
 
+def test_a_secret_is_made_anew_and_told_this_once(api: Caller, reader: User) -> None:
+    subscription = subscribe_to(PUBLIC, "pager")
+    former = unseal_secret(subscription)
+    answer = api.post("/subscriptions/pager/secret")
+    assert (answer.status_code, answer["Cache-Control"]) == (200, "no-store")
+    assert answer.json()["secret"] == unseal_secret(Subscription.objects.get()) != former
+    assert Caller(reader, "1.13").post("/subscriptions/pager/secret").status_code == 403
+    assert api.post("/subscriptions", NEW | {"name": "other"})["Cache-Control"] == "no-store"
+
+
+def test_a_test_message_is_for_one_that_is_enabled_and_for_who_may_change_it(api: Caller, reader: User) -> None:
+    subscribe_to(PUBLIC, "off", enabled=False)
+    assert "is disabled: enable it first" in fault(api.post("/subscriptions/off/test"))
+    assert Caller(reader, "1.13").post("/subscriptions/off/test").status_code == 403
+    assert not Delivery.objects.exists()
+
+
+def test_the_broker_s_state_is_told(api: Caller, stranger: User) -> None:
+    letter = make_undelivered()
+    make_undelivered()
+    Delivery.objects.filter(pk=letter.pk).update(state="PENDING", problem="The broker does not answer.")
+    told = api.get("/broker").json()
+    assert (told["enabled"], told["waiting"], told["undelivered"]) == (False, 1, 1)
+    assert (told["problem"], told["oldest"] is None) == ("The broker does not answer.", False)
+    assert Caller(stranger, "1.13").get("/broker").status_code == 403
+
+
 def test_who_may_not_change_a_subscription_sees_the_host_of_its_url_alone(api: Caller, reader: User) -> None:
     url = "http://192.0.2.7/hook/T0KEN?key=T0KEN"
     path = f"/subscriptions/{api.post('/subscriptions', {**NEW, 'url': url}).json()['uuid']}"
@@ -265,6 +292,12 @@ def test_commands_subscribe_list_send_again_and_unsubscribe(
     assert (capsys.readouterr().out, Delivery.objects.undelivered().count()) == ("1\n", 1)
     call_command("resend_notifications")
     assert (capsys.readouterr().out, Delivery.objects.undelivered().count()) == ("1\n", 0)
+    former = unseal_secret(Subscription.objects.get())
+    call_command("renew_secret", "pager")
+    assert capsys.readouterr().out.strip() == unseal_secret(Subscription.objects.get()) != former
+    call_command("test_subscription", "pager")
+    test = Notification.objects.filter(event_type="subscription.test")
+    assert capsys.readouterr().out.strip() == str(test.get().uuid)
     call_command("remove_subscription", "pager")
     assert not Subscription.objects.present().exists()
     with pytest.raises(CommandError, match="there is no subscription pager"):

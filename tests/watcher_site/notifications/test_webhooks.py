@@ -20,6 +20,7 @@ from watcher_site.models import Delivery, Notification, Service, Subscription
 from watcher_site.notifications import lines
 from watcher_site.notifications.dispatching import dispatch
 from watcher_site.notifications.relay import Relay
+from watcher_site.notifications.trial import send_test
 from watcher_site.notifications.webhooks import unseal_secret
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
@@ -113,6 +114,17 @@ def test_a_notification_tells_how_often_its_receiver_did_not_answer_to_it(receiv
     receiver.answer = lambda event: None
     relay()
     assert (numbers(receiver.asked), waiting()) == ([0, 0, 0], [("UNDELIVERED", 3), ("UNDELIVERED", 0)])
+
+
+def test_a_test_message_comes_at_once_whatever_a_receiver_listens_to(receiver: Receiver) -> None:
+    subscription = subscribe_to(
+        receiver.url, event_types=["audit.*"], failures=9, due_time=timezone.now() + timedelta(hours=1)
+    )
+    sent = send_test(subscription)
+    relay()
+    [event] = receiver.taken
+    assert (event["id"], event["type"]) == (str(sent.uuid), "subscription.test")
+    assert event["data"]["watcher_object.data"] == {"uuid": str(subscription.uuid), "name": "receiver"}
 
 
 def test_a_host_that_lost_its_address_is_told_of(receiver: Receiver) -> None:
