@@ -117,7 +117,9 @@ def test_a_skip_by_a_person_is_told_when_they_do_it_and_not_again_when_the_plan_
 def test_what_is_skipped_together_is_told_of_each() -> None:
     plan = make_plan({"a": [], "b": [], "c": []})
     skip_actions(plan, [action(plan, name).uuid for name in ("a", "b")], "rosa")
-    objects = Notification.objects.filter(event_type="action.update").values_list("object_uuid", flat=True)
+    objects = (
+        Notification.objects.filter(event_type="action.update").order_by("pk").values_list("object_uuid", flat=True)
+    )
     assert list(objects) == [action(plan, "a").uuid, action(plan, "b").uuid]
 
 

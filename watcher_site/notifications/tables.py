@@ -5,7 +5,7 @@ from uuid import UUID
 
 import django_filters
 import django_tables2 as tables
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -20,6 +20,7 @@ from watcher_site.templatetags.console import short
 ATTRIBUTES = {"class": f"{TABLE_ATTRIBUTES['class']} told"}
 MADE = {name: {"class": "text-nowrap wide-only"} for name in ("th", "td")}
 WAITING = {name: {"class": "text-end number wider-only"} for name in ("th", "td")}
+BROKER_IN_WORDS = "the message broker"
 RESEND = "notifications/_resend.html"
 
 
@@ -58,7 +59,7 @@ class UndeliveredTable(tables.Table):
     )
     object_uuid = LineColumn(accessor="notification__object_uuid", verbose_name="of", orderable=False)
     receiver = LineColumn(
-        accessor="subscription__name", verbose_name="receiver", orderable=False, default="the message broker"
+        accessor="subscription__name", verbose_name="receiver", orderable=False, default=BROKER_IN_WORDS
     )
     state = tables.Column(orderable=False)
     attempts = NumberColumn()
@@ -97,12 +98,16 @@ class SubscriptionFilters(django_filters.FilterSet):
 
 
 class UndeliveredFilters(django_filters.FilterSet):
-    receiver = django_filters.CharFilter(label="Receiver", field_name="subscription__name", lookup_expr="icontains")
+    receiver = django_filters.CharFilter(label="Receiver", method="filter_receiver")
     event = django_filters.CharFilter(label="Event", method="filter_event")
 
     class Meta:
         model = Delivery
         fields: list[str] = []
+
+    def filter_receiver(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        found = Q(subscription__name__icontains=value)
+        return queryset.filter(found | Q(subscription=None) if value.lower() in BROKER_IN_WORDS else found)
 
     def filter_event(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         return queryset.filter(notification__event_type__icontains=value)

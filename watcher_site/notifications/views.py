@@ -138,7 +138,7 @@ class ChangeSubscription(KeepsForm, View):
     def get(self, request: HttpRequest, uuid: str) -> HttpResponse:
         standing = self.find(uuid)
         initial = {**changeable(standing), "event_types": " ".join(standing.event_types)}
-        return self.show(standing, SubscriptionForm(self.kept(), initial=initial))
+        return self.show(standing, SubscriptionForm(self.kept(), initial=initial, standing=standing))
 
     def post(self, request: HttpRequest, uuid: str) -> HttpResponse:
         standing = self.find(uuid)

@@ -83,10 +83,11 @@ def test_a_test_message_is_sent(browser: Client) -> None:
     assert where not in browser.get(detail).content.decode()
 
 
-def test_a_broker_that_does_not_answer_is_told_of(browser: Client) -> None:
+def test_a_broker_that_does_not_answer_is_told_of(browser: Client, settings: Settings) -> None:
     assert "Message broker" not in browser.get(reverse("notifications:list")).content.decode()
     make_undelivered()
     Delivery.objects.update(state=Delivery.State.PENDING, problem="The broker does not answer.")
+    settings.NOTIFICATION_URL = "rabbit://nowhere.invalid/"
     assert "The broker does not answer." in browser.get(reverse("notifications:list")).content.decode()
 
 
@@ -120,6 +121,8 @@ def test_sending_many_again_asks_how_many_and_which_and_keeps_to_the_filter(brow
     assert done["Location"] == f"{reverse('notifications:undelivered')}?receiver=PAGER"
     assert set(Delivery.objects.undelivered()) == set(letters[2:])
     assert "nothing to send again" in browser.get(where, follow=True).content.decode()
+    browser.post(f"{reverse('notifications:resend-all')}?receiver=Broker")
+    assert list(Delivery.objects.undelivered()) == [letters[2]]
 
 
 @pytest.mark.parametrize("verb", ["resend", "delete-undelivered"])
