@@ -325,6 +325,7 @@ class Execution(Signalled, Derivation):
             find_caller=partial(find_caller, action),
             keep_data=partial(save_data, action),
             is_derived=action.derived_from_id is not None,
+            timeout=action.timeout,
             new_operation=partial(new_operation, action, self.began),
         )
         self.action_type = make(action.action_type, action.input_parameters, context)

@@ -45,6 +45,10 @@ class StackSerializer(ResourceSerializer):
         allow_null=True, help_text="the stack that it is within"
     )
 
+    timeout_mins = serializers.IntegerField(
+        allow_null=True, help_text="for how many minutes an operation on it may take; null: as the site has it"
+    )
+
     class Meta:
         collection = "stacks"
         short = (

@@ -152,7 +152,7 @@ def plan_action(
         Conflict: a policy refuses, or it may not be done.
     """
     parameters = parameters_of(action_type, thing, inputs)
-    context = ActionContext(str(uuid4()))
+    context = ActionContext(str(uuid4()), timeout=seconds_allowed)
     derived = decide(installed(action_type)(parameters, context))
     uuid, timeout = UUID(context.action_uuid), seconds_allowed
     if not asked.plan_only:

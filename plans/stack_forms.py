@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from cluster.models import Stack
-from cluster.models.stacks import NAME_LENGTH
+from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
 from cluster.stacks.writing import written_out
 from plans.cluster_forms import OperationForm
 from watcher_site.projects import PROJECT_LENGTH
@@ -32,6 +32,14 @@ class TemplateForm(OperationForm):
         widget=forms.Textarea(attrs={"rows": ROWS, "class": "font-monospace", "spellcheck": "false", "wrap": "off"}),
     )
 
+    timeout_mins = forms.IntegerField(
+        label="Timeout, minutes",
+        min_value=1,
+        max_value=LONGEST_TIMEOUT,
+        required=False,
+        help_text="How long an operation on it may take, beside its pauses; empty: as the site has it.",
+    )
+
     def blame(self, refusal: str) -> None:
         """Put a refusal beside its field; what begins with a path of the template stays as it is."""
         name, _, words = refusal.partition(": ")
@@ -47,7 +55,7 @@ class NewStackForm(TemplateForm):
         max_length=PROJECT_LENGTH, required=False, label="Project", help_text="Whose it is, if it is anybody's."
     )
 
-    field_order = ["name", "template", "project_id", "plan_only"]
+    field_order = ["name", "template", "project_id", "timeout_mins", "plan_only"]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -62,14 +70,16 @@ class UpdateStackForm(TemplateForm):
 
     def __init__(self, record: Stack, *arguments: Any, **options: Any) -> None:
         self.text = written_out(record.template)
-        held = {"template": self.text, "revision": record.revision}
+        held = {"template": self.text, "revision": record.revision, "timeout_mins": record.timeout_mins}
         super().__init__(record, *arguments, initial=held, **options)
+        self.fields["timeout_mins"].help_text = "Left empty: as it has been."
         self.fields["template"].help_text = "Left as it is, what was marked unhealthy, or failed, is replaced."
 
     @property
     def inputs(self) -> dict[str, Any]:
-        template = self.cleaned_data["template"]
-        return {} if lines_of(template) == lines_of(self.text) else {"template": template}
+        template, minutes = self.cleaned_data["template"], self.cleaned_data["timeout_mins"]
+        given = {} if lines_of(template) == lines_of(self.text) else {"template": template}
+        return given if minutes in (None, self.record.timeout_mins) else {**given, "timeout_mins": minutes}
 
     def clean(self) -> dict[str, Any]:
         """Refuse what was typed over a template that is no longer the stack's."""

@@ -6,6 +6,7 @@ from django.db import IntegrityError, transaction
 
 from actions.types.stacks.abandoned import settle_abandoned
 from cluster.models import Lock, Stack, StackResource
+from cluster.models.stacks import LONGEST_TIMEOUT
 from cluster.stacks.schemas import STACK_NAME, STACK_NAMES
 from cluster.stacks.templates import checked_template
 from plans import marking
@@ -18,11 +19,14 @@ CREATE, UPDATE, DELETE = "create_stack", "update_stack", "delete_stack"
 
 
 @transaction.atomic
-def create_stack(name: str, template: Any, *, project_id: str = "", asked: Asked = AT_ONCE) -> Operation:
+def create_stack(
+    name: str, template: Any, *, project_id: str = "", timeout_mins: int | None = None, asked: Asked = AT_ONCE
+) -> Operation:
     """Make a stack, and have its resources created.
 
     Args:
         template: an object, or a text in JSON or YAML: see `cluster.stacks.templates`.
+        timeout_mins: for how many minutes an operation on it may take, beside its pauses; None: as the site has it.
 
     Raises:
         Invalid: the message names the field and the rule.
@@ -33,18 +37,22 @@ def create_stack(name: str, template: Any, *, project_id: str = "", asked: Asked
         name=checked_name(name),
         template=checked_template(template),
         project_id=checked_project(project_id),
+        timeout_mins=checked_timeout(timeout_mins),
         user_id=user,
     )
     insert(stack)
-    return plan_action(CREATE, stack, asked, deed="stack.create")
+    return operate(CREATE, stack, asked, stack.timeout_mins)
 
 
 @transaction.atomic
-def update_stack(stack: Stack, template: Any = None, *, asked: Asked = AT_ONCE) -> Operation:
+def update_stack(
+    stack: Stack, template: Any = None, *, timeout_mins: int | None = None, asked: Asked = AT_ONCE
+) -> Operation:
     """Have a stack be as its template says: what was marked unhealthy, or failed, is replaced.
 
     Args:
         template: another one, as for `create_stack`; None: the one that it has.
+        timeout_mins: for this operation and all later ones; None: as it has been.
 
     Raises:
         Invalid: the message names the field and the rule.
@@ -52,13 +60,22 @@ def update_stack(stack: Stack, template: Any = None, *, asked: Asked = AT_ONCE) 
         Conflict: another operation on it, or on one of its resources, waits or runs; or it is within another stack.
     """
     wanted = None if template is None else checked_template(template)
-    return plan_action(UPDATE, hold(UPDATE, stack, asked), asked, deed="stack.update", template=wanted)
+    minutes, standing = checked_timeout(timeout_mins), hold(UPDATE, stack, asked)
+    allowed = minutes or standing.timeout_mins
+    return operate(UPDATE, standing, asked, allowed, template=wanted, timeout_mins=minutes)
 
 
 @transaction.atomic
 def delete_stack(stack: Stack, *, asked: Asked = AT_ONCE) -> Operation:
     """Have a stack deleted, with all that is in it. Raises: as `update_stack`."""
-    return plan_action(DELETE, hold(DELETE, stack, asked), asked, deed="stack.delete")
+    standing = hold(DELETE, stack, asked)
+    return operate(DELETE, standing, asked, standing.timeout_mins)
+
+
+def operate(action_type: str, stack: Stack, asked: Asked, minutes: int | None, **inputs: Any) -> Operation:
+    """Write the plan of an operation that may take so many minutes, as `plan_action`."""
+    seconds, verb = minutes and minutes * 60, action_type.removesuffix("_stack")
+    return plan_action(action_type, stack, asked, seconds_allowed=seconds, deed=f"stack.{verb}", **inputs)
 
 
 def hold(action_type: str, stack: Stack, asked: Asked) -> Stack:
@@ -93,6 +110,15 @@ def checked_name(name: Any) -> str:
     if not isinstance(name, str) or not STACK_NAME.fullmatch(name):
         raise Invalid(f"name: must have {STACK_NAMES}.")
     return name
+
+
+def checked_timeout(minutes: Any) -> int | None:
+    """Return for how many minutes an operation may take, where that is said. Raises: `Invalid`."""
+    if minutes is None:
+        return None
+    if isinstance(minutes, bool) or not isinstance(minutes, int) or not 1 <= minutes <= LONGEST_TIMEOUT:
+        raise Invalid(f"timeout_mins: must be a whole number of minutes from 1 to {LONGEST_TIMEOUT}.")
+    return minutes
 
 
 def checked_project(project: Any) -> str:

@@ -1,24 +1,31 @@
 """``/v1/stacks``: read them, and have them created, updated and deleted."""
 
+from typing import Any
+
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster.models import Stack
-from cluster.models.stacks import NAME_LENGTH
+from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
 from cluster.stacks_api import StackReading, StackResourceReading, StackSerializer
 from plans.marks_api import Marking, ResourceMarking
 from plans.operations import Asked
 from plans.operations_api import PLAN_ONLY_PARAMETER, Operating, OperationSerializer, OptionsSerializer
 from plans.stack_operations import create_stack, delete_stack, update_stack
-from watcher_site.api.bodies import read_body
+from watcher_site.api.bodies import WholeField, read_body
 from watcher_site.api.paging import read_flag, refuse_unknown
 from watcher_site.calling import caller_of
 
 MARK_STACK = "cluster.mark_stack"
 VIEW_PLAN = "plans.view_actionplan"
 TEMPLATE = "an object, or a text in JSON or YAML"
+
+
+def timeout_field(default: str) -> Any:
+    told = f"for how many minutes an operation on it may take, beside its pauses; left out: {default}"
+    return WholeField(required=False, min_value=1, max_value=LONGEST_TIMEOUT, help_text=told)
 
 
 class StackOperationSerializer(OperationSerializer):
@@ -33,6 +40,7 @@ class NewStackSerializer(OptionsSerializer):
     project_id = serializers.CharField(
         max_length=NAME_LENGTH, required=False, help_text="the only one that one has, if left out"
     )
+    timeout_mins = timeout_field("as the site has it")
 
     argument = "stack"
 
@@ -41,6 +49,7 @@ class StackUpdateSerializer(OptionsSerializer):
     """The body of PUT."""
 
     template = serializers.JSONField(required=False, help_text=f"{TEMPLATE}; left out: the one that it has")
+    timeout_mins = timeout_field("as it has been")
 
     argument = "stack"
 

@@ -148,6 +148,8 @@ class ActionContext:
     keep_data: Callable[[dict[str, Any]], None] = field(default=keep_nothing)
     is_derived: bool = False
     """Whether another action derived it."""
+    timeout: int | None = None
+    """How many seconds it may take; none: as many as the site allows."""
     new_operation: Callable[[str, str], Sequence[Model]] = field(default=record_nothing)
     """Returns the rows, not yet written, that record an operation: the UUID of a server, and what Nova calls it."""
 

@@ -19,6 +19,8 @@ from watcher_site.records import NullsFirst, RecordQuerySet
 from watcher_site.state import ConcurrentTransition, StatefulModel
 
 NAME_LENGTH = 255
+# In minutes: as many seconds as an action may have.
+LONGEST_TIMEOUT = (2**31 - 1) // 60
 MARKED = "state changed by resource_mark_unhealthy api"
 """The reason where a person gives none, in the words that Heat's clients know."""
 
@@ -161,13 +163,18 @@ class StackQuerySet(RecordQuerySet):
 class Stack(StackPart):
     """A named tree of resources; or, with ``parent_resource``, what is in one of these."""
 
-    transition_fields = [*StackPart.transition_fields, "template", "revision", "name"]
+    transition_fields = [*StackPart.transition_fields, "template", "revision", "name", "timeout_mins"]
 
     project_id = models.CharField(max_length=255, default="", blank=True)
     user_id = models.CharField(max_length=255, default="", blank=True, help_text="of whoever asked for it")
     template = models.JSONField(default=dict, help_text="what its resources are to be, or are being made")
     revision = models.PositiveIntegerField(
         default=0, editable=False, help_text="how many operations on it began: what was planned before fits no more"
+    )
+    timeout_mins = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="how long an operation on it may take, beside its pauses; null: as the site has it",
     )
     root = models.ForeignKey(
         "self", models.CASCADE, null=True, editable=False, related_name="descendants", help_text="null: it is one"

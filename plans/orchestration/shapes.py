@@ -55,7 +55,7 @@ class Shapes:
             "notification_topics": [],
             "template_description": stack.template.get("description", ""),
             "disable_rollback": True,
-            "timeout_mins": None,
+            "timeout_mins": stack.timeout_mins,
         }
 
     def resources(self, resources: Sequence[StackResource], known: Iterable[StackResource]) -> list[Shape]:

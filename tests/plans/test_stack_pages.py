@@ -85,6 +85,13 @@ def test_a_template_that_was_changed_is_what_the_stack_shall_be_like(browser: Cl
     assert action.input_parameters["template"] == normalise({"resources": {}})
 
 
+def test_a_timeout_that_was_changed_is_asked_for(browser: Client, stack: Stack) -> None:
+    shown = written_out(stack.template).replace("\n", "\r\n")
+    browser.post(at("update", stack), {"template": shown, "revision": "3", "timeout_mins": "90"})
+    action = Action.objects.get()
+    assert (action.input_parameters["timeout_mins"], action.timeout) == (90, 5400)
+
+
 def test_what_was_typed_over_a_template_that_changed_meanwhile_is_refused(browser: Client, stack: Stack) -> None:
     answer = browser.post(at("update", stack), {"template": "resources: {}", "revision": "2"})
     assert "The stack was changed since this page was made" in answer.content.decode()

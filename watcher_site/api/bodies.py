@@ -22,6 +22,15 @@ class FlagField(serializers.BooleanField):
         return data
 
 
+class WholeField(serializers.IntegerField):
+    """A whole number of JSON, and nothing else: `FlagField` has the reason."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return data
+
+
 def read_body(request: Request, serializer_class: Any, read_only: Collection[str] = ()) -> dict[str, Any]:
     """Return the attributes of a body, as the serializer reads them.
 

@@ -92,7 +92,7 @@ class StackAction(Stepping, ABC):
         Raises:
             ActionFailed: the stack was deleted.
         """
-        return propose_all(self.decision(self.stack()).changes)
+        return propose_all(self.decision(self.stack()).changes, self.context.timeout)
 
     def execute(self) -> Outcome:
         if in_the_way := take_locks(self.context.action_uuid, [(self.stack(), True)]):
@@ -125,6 +125,7 @@ class StackAction(Stepping, ABC):
         if self.verb != Verb.DELETE:
             require_no_new_marks(stack, decision.changes, data[MARKS])
         stack.template = self.template(stack)
+        stack.timeout_mins = self.input_parameters.get("timeout_mins", stack.timeout_mins)
         stack.revision += 1
         stack.begin(self.verb)
         rows.write(stack, decision)

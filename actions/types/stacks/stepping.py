@@ -42,7 +42,10 @@ class Stepping(ActionType, ABC):
         begun = {one.target for one in derived}
         for number, step in enumerate(steps):
             if step and not begun.intersection(change.uuid for change in step):
-                return Outcome(Answer.WAIT, derived=propose(step, delay=pause if number else 0))
+                return Outcome(
+                    Answer.WAIT,
+                    derived=propose(step, delay=pause if number else 0, timeout=self.context.timeout),
+                )
         return None
 
     @property
@@ -64,14 +67,17 @@ def find_reason(derived: Sequence[DerivedAction]) -> str:
     return f"{bad[0].action_type} {bad[0].name}: {bad[0].status_message}"
 
 
-def propose(changes: Sequence[Change], *, delay: float = 0, parents: Sequence[UUID] = ()) -> list[ProposedAction]:
+def propose(
+    changes: Sequence[Change], *, delay: float = 0, parents: Sequence[UUID] = (), timeout: int | None = None
+) -> list[ProposedAction]:
     """Return the actions of one step.
 
     Args:
         delay: for how many seconds they do not begin.
+        timeout: for how many seconds each may take: those that the stack has for all.
         parents: actions of the step before that all of them wait for.
     """
-    actions = {change.uuid: proposal(change, delay) for change in changes}
+    actions = {change.uuid: proposal(change, delay, timeout) for change in changes}
     return [
         ProposedAction(
             **{**vars(actions[change.uuid]), "parents": [*parents, *(actions[uuid].uuid for uuid in change.after)]}
@@ -80,26 +86,28 @@ def propose(changes: Sequence[Change], *, delay: float = 0, parents: Sequence[UU
     ]
 
 
-def proposal(change: Change, delay: float) -> ProposedAction:
-    inputs = {"resource_id": change.uuid, "resource_name": change.name}
-    return ProposedAction(f"{change.kind}_resource", inputs, delay=delay, data={CHANGE: change.as_data()})
+def proposal(change: Change, delay: float, timeout: int | None) -> ProposedAction:
+    inputs, data = {"resource_id": change.uuid, "resource_name": change.name}, {CHANGE: change.as_data()}
+    return ProposedAction(f"{change.kind}_resource", inputs, delay=delay, timeout=timeout, data=data)
 
 
-def propose_all(changes: Sequence[Change]) -> list[ProposedAction]:
+def propose_all(changes: Sequence[Change], timeout: int | None = None) -> list[ProposedAction]:
     """Return the actions of a plan to look at, and those that each of them is to derive, at any depth."""
-    return propose_steps([changes], 0)
+    return propose_steps([changes], 0, timeout)
 
 
-def propose_steps(steps: Sequence[Sequence[Change]], pause: float, origin: UUID | None = None) -> list[ProposedAction]:
+def propose_steps(
+    steps: Sequence[Sequence[Change]], pause: float, timeout: int | None, origin: UUID | None = None
+) -> list[ProposedAction]:
     """Return the actions of steps, as far as these can be planned: the others follow when they are due."""
     found: list[ProposedAction] = []
     before: list[ProposedAction] = []
     for step in filter(None, steps):
         if before and (pause or len(before) * len(step) > MOST_EDGES):
             break
-        actions = propose(step, parents=[action.uuid for action in before])
+        actions = propose(step, parents=[action.uuid for action in before], timeout=timeout)
         before = [ProposedAction(**{**vars(action), "derived_from": origin}) for action in actions]
         found += before
         for action, change in zip(before, step, strict=True):
-            found += propose_steps(change.steps, change.pause, action.uuid)
+            found += propose_steps(change.steps, change.pause, timeout, action.uuid)
     return found

@@ -3,11 +3,13 @@
 from actions.types.clusters.nodes import schema_of
 from actions.types.stacks.stacks import StackAction
 from cluster.models import Stack
-from cluster.models.stacks import Verb
+from cluster.models.stacks import LONGEST_TIMEOUT, Verb
 from cluster.stacks.changes import decide
 from cluster.stacks.decisions import Decision, Template
 from cluster.stacks.standing import StandingStack
 from cluster.stacks.templates import normalise
+
+TIMEOUT = {"type": "integer", "minimum": 1, "maximum": LONGEST_TIMEOUT}
 
 
 class UpdateStack(StackAction):
@@ -15,7 +17,7 @@ class UpdateStack(StackAction):
 
     name = "update_stack"
     description = "Updating a stack"
-    schema = schema_of(template={"type": "object"})
+    schema = schema_of(template={"type": "object"}, timeout_mins=TIMEOUT)
     verb = Verb.UPDATE
 
     def decide(self, stack: Stack, standing: StandingStack) -> Decision:
