@@ -7,6 +7,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
+from actions.starting import require_current
 from plans.querysets import ActionPlanQuerySet
 from plans.schedules import Hours, Schedule
 from plans.summaries import summarize
@@ -219,6 +220,7 @@ class ActionPlan(StatefulModel):
         """A newer plan, or time, made it obsolete."""
         self.status_message = cut(message)
 
+    @transaction.atomic
     def launch(self, caller: CallingContext | None = None) -> None:
         """Start it for a person or an audit, unless someone was first.
 
@@ -227,7 +229,8 @@ class ActionPlan(StatefulModel):
 
         Raises:
             TransitionNotAllowed, ConcurrentTransition: it is, or has just become, something else than RECOMMENDED.
-            Conflict: nothing of it would ever begin, as its maintenance window is over for good.
+            Conflict: nothing of it would ever begin, as its maintenance window is over for good; or what was planned
+                in it no longer fits, as something else came first.
         """
         self.start()
         if self.hours is None:
@@ -239,6 +242,7 @@ class ActionPlan(StatefulModel):
         if caller:
             self.started_by, self.project_id = caller.get("user"), caller.get("project")
         self.save_state(*entries_of("action_plan.start", self))
+        require_current(self.actions)
 
     @transaction.atomic
     def abandon(self, by: str) -> None:

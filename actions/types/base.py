@@ -241,6 +241,15 @@ class ActionType(ABC):
         """
         return {}
 
+    def require_current(self) -> None:  # noqa: B027
+        """Look whether what was planned beforehand, of an action that was proposed with data, fits what stands now.
+
+        Asked in the transaction that starts its plan, which holds the plan's row.
+
+        Raises:
+            Conflict: it fits no more, and what came first.
+        """
+
     def pre_condition(self) -> None:  # noqa: B027 (most have nothing to look at)
         """Look whether it can and need be done.
 

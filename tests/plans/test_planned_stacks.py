@@ -1,9 +1,12 @@
 """Plans of actions on stacks that are looked at, and pruned, before they start."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.db.models import F
 from django.utils import timezone
 
 from actions.models import Action
@@ -11,6 +14,7 @@ from actions.skipping import skip_action
 from cluster.models import Stack
 from plans.continuing import continue_plan
 from plans.models import ActionPlan
+from tests.api import Caller, fault
 from tests.builders import make_flavor, make_node
 from tests.plans.inline import run_waiting
 from tests.plans.stacks import (
@@ -29,6 +33,7 @@ from tests.plans.stacks import (
     within,
 )
 from tests.plans.test_cluster_updates import run_what_can_begin
+from watcher_site.refusals import Conflict
 
 pytestmark = pytest.mark.django_db
 
@@ -117,14 +122,52 @@ def test_a_stack_with_a_resource_whose_deletion_was_skipped_is_not_deleted() -> 
     assert run("delete_stack", stack).state == "SUCCEEDED"
 
 
-def test_a_plan_made_before_another_change_is_refused() -> None:
+def test_of_two_plans_of_one_stack_the_second_is_not_started_while_the_first_is_not_over() -> None:
+    stack = create(web=server())
+    first, second = (proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2))
+    again(first).launch()
+    with pytest.raises(Conflict, match=f"Stack shop: {told(find(first, 'shop'))} was started before, and has not"):
+        again(second).launch()
+    assert again(second).state == "RECOMMENDED"
+
+
+def test_of_two_plans_of_one_stack_the_second_is_not_started_after_the_first_and_the_api_says_why(
+    cloud_admin: User,
+) -> None:
+    stack = create(web=server())
+    first, second = (proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2))
+    start(first)
+    answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{second.uuid}/start", {})
+    one = find(first, "shop")
+    first_one = f"action {one.uuid} (update_stack) of action plan {first.uuid}"
+    words = f"{first_one} came first, and has changed it since this plan was made. Plan anew."
+    assert (answer.status_code, fault(answer)) == (409, f"Stack shop: {words}")
+    assert again(second).state == "RECOMMENDED"
+
+
+def test_a_plan_is_not_started_after_a_replacement_of_a_group_which_it_does_not_know() -> None:
+    stack = create(web=group(2))
+    plan = proposed("update_stack", stack, plan_only=True, template=template(web=group(3)))
+    mark(part(stack, "web"))
+    replacement = run("replace_resource", part(stack, "web")).actions.get(derived_from=None)
+    with pytest.raises(Conflict, match=f"{told(replacement)} came first"):
+        again(plan).launch()
+
+
+def test_a_plan_made_before_another_change_that_began_after_its_start_does_nothing() -> None:
     stack = create(web=server())
     plan = proposed("update_stack", stack, plan_only=True, template=template())
-    assert run("update_stack", stack).state == "SUCCEEDED"
-    assert start(plan).state == "FAILED"
+    again(plan).launch()
+    Stack.objects.filter(pk=stack.pk).update(revision=F("revision") + 1)
+    run_waiting()
+    assert again(plan).state == "FAILED"
     assert "The stack was changed since this plan was made." in find(plan, "shop").status_message
     assert list(servers()) == ["shop-web"]
-    assert again(stack).status == "UPDATE_COMPLETE"
+    assert again(stack).status == "CREATE_COMPLETE"
+
+
+def told(action: Action) -> str:
+    return re.escape(f"action {action.uuid} ({action.action_type}) of action plan {action.action_plan.uuid}")
 
 
 @pytest.mark.parametrize("path", [[], ["web"], ["web", "one"]])

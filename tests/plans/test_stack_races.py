@@ -8,6 +8,7 @@ from cluster.models import Lock, Server, Stack
 from cluster.models.stacks import Verb
 from tests.builders import make_flavor, make_node
 from tests.interleaving import Rival, interrupt_before
+from tests.plans.inline import run_waiting
 from tests.plans.stacks import again, create, mark, part, proposed, server, template
 from tests.plans.test_cluster_races import appliers, executing, run_to_the_end
 from tests.plans.test_races import Race
@@ -41,6 +42,15 @@ def test_of_two_operations_on_one_stack_one_is_tried_again_when_the_other_has_en
             run_to_the_end(plans, won)
             assert not Server.objects.present().exists()
             assert again(stack).deleted_at
+
+
+def test_of_two_plans_of_one_stack_that_are_started_at_once_one_is() -> None:
+    with Race() as race:
+        for number in range(ROUNDS):
+            stack = create(f"shop-{number}", web=server())
+            plans = [proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2)]
+            assert sorted(race.run(*[again(plan).launch for plan in plans])) == [False, True]
+            run_waiting()
 
 
 def test_an_update_and_a_replacement_of_one_of_its_resources_never_interleave(appliers: list[Service]) -> None:

@@ -16,6 +16,7 @@ from actions.proposals import ProposedAction
 from actions.types.base import ActionFailed, ActionSkipException, Answer, Outcome, Recovery
 from actions.types.clusters.nodes import schema_of
 from actions.types.stacks.abandoned import settle_abandoned
+from actions.types.stacks.currency import require_current
 from actions.types.stacks.settling import end_well, fail_under_way, require_no_new_marks
 from actions.types.stacks.stepping import Stepping, propose_all
 from cluster.models import Stack
@@ -83,6 +84,11 @@ class StackAction(Stepping, ABC):
     def pre_condition(self) -> None:
         if self.find() is None and not self.context.data.get(BEGUN):
             raise ActionSkipException(self.gone)
+
+    def require_current(self) -> None:
+        stack, data = self.find(lock=True), self.context.data
+        if stack is not None and REVISION in data and not data.get(BEGUN):
+            require_current(stack, self.context.action_uuid, data[REVISION])
 
     def plan(self) -> Sequence[ProposedAction]:
         """Decide now what is to be done when a person starts the plan, and return the actions that it will take.
