@@ -1,10 +1,11 @@
 """What people say of the health of something, and which thing holds that."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from cluster.models import Node, Server, Stack, StackResource
+from cluster.models import Node, Server, Stack, StackResource, StackStatus
 from watcher_site.refusals import Invalid
 
 Markable = Stack | StackResource | Server | Node
@@ -19,6 +20,8 @@ class Mark:
     object_name: str
     unhealthy: bool
     reason: str | None
+    stack: Stack | None = None
+    """That of the resource, where it is one."""
 
 
 def find_mark(thing: Markable) -> Mark:
@@ -26,7 +29,25 @@ def find_mark(thing: Markable) -> Mark:
     holder: Any = find_holder(thing)
     reason = holder.unhealthy_reason if isinstance(holder, Server | Node) else reason_of(holder)
     name = "resource" if isinstance(holder, StackResource) else type(holder).__name__.lower()
-    return Mark(name, holder.uuid, holder.name, reason is not None, reason)
+    stack = holder.stack if isinstance(holder, StackResource) else None
+    return Mark(name, holder.uuid, holder.name, reason is not None, reason, stack)
+
+
+def reasons_of(servers: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return by UUID why people say that servers are unhealthy, as `find_mark` tells it of each: two queries.
+
+    Where several resources claim a server, one that is marked counts.
+
+    Args:
+        servers: by UUID what is said of each itself.
+    """
+    nodes = Node.objects.present().filter(physical_id__in=[UUID(server) for server in servers])
+    told = {**servers, **{str(node): reason for node, reason in nodes.values_list("physical_id", "unhealthy_reason")}}
+    resources = StackResource.objects.present().filter(physical_id__in=list(servers))
+    found = list(resources.values_list("physical_id", "status", "status_reason"))
+    told.update((str(server), None) for server, _, _ in found)
+    told.update((str(server), reason) for server, status, reason in found if status == StackStatus.CHECK_FAILED)
+    return told
 
 
 def reason_of(part: Stack | StackResource) -> str | None:
@@ -41,7 +62,7 @@ def find_holder(thing: Markable) -> Markable:
 
 
 def find_resource(server: Server) -> StackResource | None:
-    resources = StackResource.objects.present().filter(physical_id=str(server.uuid)).select_related("stack")
+    resources = StackResource.objects.present().filter(physical_id=str(server.uuid)).select_related("stack__root")
     few: list[StackResource] = list(resources[:2])
     if len(few) > 1:
         raise Invalid(f"Multiple resources were found with the physical ID ({server.uuid}).")

@@ -1,5 +1,6 @@
 """What there is to read of ``/v1/servers``, and by whom: a person's own projects, or all."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db.models import Q, QuerySet, TextField
@@ -7,6 +8,7 @@ from django.db.models.functions import Cast, JSONObject
 from rest_framework import serializers
 
 from cluster import server_statuses
+from cluster.marks import reasons_of
 from cluster.models import Server
 from watcher_site.api import versions
 from watcher_site.api.ownership import OwnedByProjects
@@ -35,7 +37,8 @@ class ServerSerializer(ResourceSerializer):
     metadata = serializers.DictField()
     fault = serializers.DictField(allow_null=True, help_text="with status ERROR or DELETED: code, message and created")
     unhealthy_reason = serializers.CharField(
-        allow_null=True, help_text="why a person says that it is unhealthy; null: nobody does, of the server itself"
+        allow_null=True,
+        help_text="why a person says that it, its resource or its node is unhealthy; null: nobody does",
     )
     created = serializers.DateTimeField()
     updated = serializers.DateTimeField(allow_null=True)
@@ -70,6 +73,18 @@ class ServerSerializer(ResourceSerializer):
         }
         json = ("flavor", "metadata", "fault")
         computed = ("links",)
+
+    @classmethod
+    def finish(
+        cls, values: Iterable[Sequence[Any]], version: versions.Version, detailed: bool, host: str
+    ) -> list[Row]:
+        """Two queries more, where marks are told: what belongs to a stack or a cluster holds its own elsewhere."""
+        rows = super().finish(values, version, detailed, host)
+        if rows and "unhealthy_reason" in rows[0]:
+            told = reasons_of({str(row["id"]): row["unhealthy_reason"] for row in rows})
+            for row in rows:
+                row["unhealthy_reason"] = told[str(row["id"])]
+        return rows
 
 
 class ServerReading(OwnedByProjects, ResourceView):

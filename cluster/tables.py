@@ -1,6 +1,7 @@
 """The console's tables of the cloud."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import django_tables2 as tables
@@ -10,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
+from cluster.marks import reasons_of
 from cluster.models import ComputeNode, Pool, Server, Volume
 from watcher_site.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn
 from watcher_site.templatetags.console import state_badge, use_bar
@@ -80,11 +82,21 @@ class ServerTable(tables.Table):
     memory = NumberColumn(verbose_name="memory, MB")
     disk = NumberColumn(verbose_name="disk, GB")
     task_state = tables.Column(verbose_name="doing", default="")
+    health = tables.Column(empty_values=(), orderable=False)
 
     class Meta:
         model = Server
-        fields = ("name", "state", "node", "vcpus", "memory", "disk", "task_state")
+        fields = ("name", "state", "health", "node", "vcpus", "memory", "disk", "task_state")
         attrs = TABLE_ATTRIBUTES
+
+    @cached_property
+    def marks(self) -> dict[str, str | None]:
+        """Why people say that servers of this page are unhealthy, by UUID: two queries, however many these are."""
+        return reasons_of({str(row.record.uuid): row.record.unhealthy_reason for row in self.paginated_rows})
+
+    def render_health(self, record: Server) -> str:
+        reason = self.marks[str(record.uuid)]
+        return format_html('<span title="{}">marked unhealthy</span>', reason) if reason is not None else ""
 
     def render_node(self, value: str, record: Any) -> str:
         return f"{value} → {record.destination.hostname}" if record.destination else value

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from cluster.models import Node, Server, Stack
 from cluster.models.stacks import MARKED
-from tests.builders import make_member, make_node, make_resource, make_server
+from tests.builders import make_member, make_node, make_resource, make_server, make_stack
 from tests.plans.test_marking import state
 
 pytestmark = pytest.mark.django_db
@@ -57,6 +57,26 @@ def test_the_page_of_a_server_tells_of_the_mark_of_its_node(browser: Client, ser
     assert "Clear mark" in show(browser, "cluster:member", node)
     send(browser, "clear-node", node)
     assert Node.objects.get().status == "ACTIVE"
+
+
+def test_the_list_of_servers_says_which_are_marked_whatever_holds_the_mark(browser: Client, server: Server) -> None:
+    assert "marked unhealthy" not in browser.get(reverse("cluster:servers")).content.decode()
+    resource = make_resource(Stack.objects.create(name="shop"), physical_id=str(server.uuid))
+    send(browser, "mark-resource", resource, reason="<slow>")
+    text = browser.get(reverse("cluster:servers")).content.decode()
+    assert '<span title="&lt;slow&gt;">marked unhealthy</span>' in text
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_the_page_of_a_server_names_its_resource_and_the_stack_that_this_is_in(
+    browser: Client, server: Server, is_nested: bool
+) -> None:
+    root = Stack.objects.create(name="shop")
+    stack = make_stack("shop-inner", make_resource(root, "inner", type="stack")) if is_nested else root
+    resource = make_resource(stack, "web", physical_id=str(server.uuid))
+    text = show(browser, "cluster:server", server)
+    assert f'<a href="{reverse("stacks:resource", args=[resource.uuid])}">web</a>' in text
+    assert f'<a href="{reverse("stacks:detail", args=[root.uuid])}">{stack.name}</a>' in text
 
 
 @pytest.mark.parametrize(

@@ -221,3 +221,34 @@ def test_what_was_marked_is_replaced_by_the_next_update_and_nothing_else(api: Ca
     assert (after["db"] == before["db"], after["web"] == before["web"]) == (True, False)
     assert Server.objects.get(pk=marked.pk).deleted_at is not None
     assert api.get(at(made, "/resources/web")).json()["resource_status"].endswith("_COMPLETE")
+
+
+def belonging(number: int) -> list[Server]:
+    """Return servers in four kinds: marked itself, as a resource of a stack, as a node, and one that is not marked."""
+    node, stack = make_node(f"compute{number}"), make_stack(f"stack-{number}")
+    kinds = ("alone", "web", "node", "well")
+    alone, resource, member, well = (make_server(f"{kind}-{number}", node) for kind in kinds)
+    Server.objects.filter(pk__in=[alone.pk, resource.pk]).update(unhealthy_reason="itself")
+    make_resource(stack, physical_id=str(resource.uuid), status="CHECK_FAILED", status_reason="as resource")
+    make_member(f"member-{number}", status="ERROR", server=member, unhealthy_reason="as node")
+    make_resource(stack, "well", physical_id=str(well.uuid), status="CREATE_COMPLETE", status_reason="all is well")
+    return [alone, resource, member, well]
+
+
+def test_the_list_of_servers_tells_of_each_what_its_health_does(api: Caller) -> None:
+    told = {str(one.uuid): api.get(f"/servers/{one.uuid}/health").json()["reason"] for one in belonging(1)}
+    assert list(told.values()) == ["itself", "as resource", "as node", None]
+    listed = api.get("/servers/detail").json()["servers"]
+    assert {one["id"]: one["unhealthy_reason"] for one in listed} == told
+    assert {server: api.get(f"/servers/{server}").json()["unhealthy_reason"] for server in told} == told
+
+
+@pytest.mark.parametrize("number", [1, 10])
+def test_a_list_that_tells_marks_takes_the_same_queries_however_many_servers_there_are(
+    api: Caller, number: int, django_assert_num_queries: Any
+) -> None:
+    for one in range(number):
+        belonging(one)
+    api.get("/servers/detail")
+    with django_assert_num_queries(3):
+        assert len(api.get("/servers/detail").json()["servers"]) == 4 * number
