@@ -23,6 +23,7 @@ class WatcherSiteConfig(SiteApp):
 
     def ready(self) -> None:
         from watcher_site import checks  # noqa: F401 (registers them)
+        from watcher_site.compilation import compile_nothing
         from watcher_site.groups import grant_permissions
         from watcher_site.history import logins
         from watcher_site.timestamps import load_timestamps
@@ -30,3 +31,4 @@ class WatcherSiteConfig(SiteApp):
         logins.connect()
         post_migrate.connect(grant_permissions, dispatch_uid="watcher_site.groups")
         connection_created.connect(load_timestamps, dispatch_uid="watcher_site.timestamps")
+        connection_created.connect(compile_nothing, dispatch_uid="watcher_site.compilation")

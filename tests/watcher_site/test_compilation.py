@@ -1,0 +1,23 @@
+"""PostgreSQL compiles none of the site's statements."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+
+
+def setting() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW jit")
+            (value,) = cursor.fetchone()
+            return str(value)
+    finally:
+        connection.close()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_new_connection_has_nothing_compiled() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(setting).result() == "off"
