@@ -58,7 +58,7 @@ def make_action(kind: str = "update_stack", **columns: Any) -> str:
 
 def test_a_resource_is_marked_with_a_reason_and_marked_again_with_another(web: StackResource) -> None:
     found = mark(web, True, "it smells")
-    assert found == Mark("resource", web.uuid, "web", True, "it smells")
+    assert found == Mark("resource", web.uuid, "web", True, "it smells", web.stack)
     mark(web, True)
     assert state(web) == ("CHECK_FAILED", MARKED)
 
