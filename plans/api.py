@@ -13,8 +13,8 @@ from actions.serializers import ActionSerializer, SignalSerializer
 from actions.skipping import restore_actions, skip_actions
 from plans.continuing import continue_plan
 from plans.models import ActionPlan
-from plans.preflight_api import PREFLIGHT_PARAMETERS, Preflighting, PreflightSerializer
-from plans.schedule_api import ScheduleSerializer, Scheduling
+from plans.preflight.api import PREFLIGHT_PARAMETERS, Preflighting, PreflightSerializer
+from plans.schedules.api import ScheduleSerializer, Scheduling
 from plans.serializers import (
     ActionPlanSerializer,
     ChosenActionsSerializer,

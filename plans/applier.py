@@ -16,7 +16,7 @@ from plans.lateness import end_late
 from plans.models import ActionPlan
 from plans.notifications import CANCEL_START
 from plans.runs import PlanRun
-from plans.scheduling import open_again
+from plans.schedules.scheduling import open_again
 from plans.settlement import STUCK, settle
 from watcher_site.models import Service
 from watcher_site.notifications.outbox import announce

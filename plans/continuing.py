@@ -15,7 +15,7 @@ from actions.planned import skip_planned
 from actions.proposals import BATCH, ProposedAction
 from plans.models import ActionPlan
 from plans.proposals import propose
-from plans.scheduling import inherited
+from plans.schedules.scheduling import inherited
 from watcher_site import plugins
 from watcher_site.history import record
 from watcher_site.notifications.outbox import announce_changes

@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from plans.models import ActionPlan
-from plans.scheduling import apply
+from plans.schedules.scheduling import apply
 from watcher_site import window_fields
 from watcher_site.refusals import Invalid
 from watcher_site.wall_clock import known
@@ -13,7 +13,7 @@ from watcher_site.window_fields import WindowFields, text_field
 
 
 class ScheduleForm(WindowFields):
-    """``wishes`` of the cleaned data is what `plans.scheduling.schedule` takes: just what was changed."""
+    """``wishes`` of the cleaned data is what `plans.schedules.scheduling.schedule` takes: just what was changed."""
 
     start_at = text_field("datetime-local", "Not before", "Left empty, it begins as soon as an applier is free.")
 

@@ -9,7 +9,7 @@ from django_fsm import FSMField, transition
 
 from actions.starting import require_current
 from plans.querysets import ActionPlanQuerySet
-from plans.schedules import Hours, Schedule
+from plans.schedules.hours import Hours, Schedule
 from plans.summaries import summarize
 from watcher_site.calling import CallingContext, seal
 from watcher_site.history import differences, entries_of, record

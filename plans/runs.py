@@ -18,7 +18,7 @@ from plans.leases import PlanLease
 from plans.models import ActionPlan
 from plans.passed_over import PassedOver
 from plans.releases import Releases
-from plans.schedules import Hours, is_within
+from plans.schedules.hours import Hours, is_within
 from watcher_site.models import Service
 from watcher_site.statements import Placeholder, Query
 

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from actions.serializers import ActionSerializer
 from plans.models import ActionPlan, EfficacyIndicator
-from plans.schedule_api import SCHEDULE_FIELDS, WindowField
+from plans.schedules.api import SCHEDULE_FIELDS, WindowField
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import EXTENDED, Version
 

@@ -1,8 +1,8 @@
 from django.urls import path
 
-from plans.preflight_page import PreflightPage
+from plans.preflight.page import PreflightPage
 from plans.restores import Restore
-from plans.schedule_page import Schedule
+from plans.schedules.page import Schedule
 from plans.skips import Skip
 from plans.suspensions import Resume, Suspend
 from plans.views import ActionPlanList, ActionPlanPage, Cancel, Continue, Delete, OnFailure, Start

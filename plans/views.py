@@ -17,7 +17,7 @@ from plans.efficacy import efficacy_of
 from plans.filters import ActionPlanFilters
 from plans.models import ActionPlan
 from plans.pictures import picture_of
-from plans.schedule_words import started_in_words, waiting_in_words, window_in_words
+from plans.schedules.words import started_in_words, waiting_in_words, window_in_words
 from plans.tables import ActionPlanTable
 from watcher_site.calling import caller_of
 from watcher_site.models import Service

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from cluster.models import StackResource
 from cluster.stacks.lookup import find_resource, stacks_within
-from plans.marking import mark
-from plans.marks_api import deed_of_mark, read_mark
+from plans.marks.api import deed_of_mark, read_mark
+from plans.marks.marking import mark
 from plans.orchestration.shapes import TYPES, statuses_having
 from plans.orchestration.stacks_api import read_flag
 from plans.orchestration.views import OrchestrationView

@@ -10,7 +10,7 @@ from cluster.drivers.base import cloud
 from cluster.models import Cluster, Node, Server
 from plans.models import ActionPlan
 from tests.builders import make_node
-from tests.plans.clusters import again, create_cluster, derived, proposed, running_servers, statuses
+from tests.plans.clusters.builders import again, create_cluster, derived, proposed, running_servers, statuses
 from tests.plans.inline import run_waiting
 
 pytestmark = pytest.mark.django_db

@@ -27,10 +27,10 @@ from cluster.models import (
     Volume,
 )
 from cluster.stacks.trees import grow
-from plans.cluster_operations import create_cluster, delete_cluster
-from plans.cluster_resizing import scale_out
+from plans.clusters.operations import create_cluster, delete_cluster
+from plans.clusters.resizing import scale_out
 from plans.models import ActionPlan
-from plans.stack_operations import update_stack
+from plans.stacks.operations import update_stack
 from tests.builders import make_cluster, make_member, make_node, make_profile, make_server
 from tests.plans.inline import run_waiting
 from watcher_site.models import HistoryEntry, Service

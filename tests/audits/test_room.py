@@ -16,7 +16,7 @@ from cluster.drivers.base import NoValidHost, cloud
 from cluster.drivers.embedded import EmbeddedCloud
 from cluster.models import Server
 from plans.models import ActionPlan
-from plans.preflight import preflight
+from plans.preflight.walk import preflight
 from tests.api import Caller
 from tests.audits.test_engine_races import at_once
 from tests.builders import make_flavor, make_node, make_server

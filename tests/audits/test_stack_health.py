@@ -8,11 +8,11 @@ from audits.creation import create_audit
 from audits.engine import DecisionEngine
 from cluster.health_snapshot import load_health
 from cluster.models import Stack
-from plans.marking import mark
+from plans.marks.marking import mark
 from plans.models import ActionPlan
 from tests.builders import make_flavor, make_node
 from tests.plans.inline import run_waiting
-from tests.plans.stacks import again, create, group, names, part, server, statuses, within
+from tests.plans.stacks.builders import again, create, group, names, part, server, statuses, within
 
 pytestmark = pytest.mark.django_db
 

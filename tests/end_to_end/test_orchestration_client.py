@@ -10,7 +10,7 @@ from actions.locking import take_lock
 from cluster.models import Stack, StackResource
 from tests.builders import make_resource
 from tests.end_to_end.test_openstack_client import OpenStack, log_handlers
-from tests.plans.test_marking import make_action, make_group, state
+from tests.plans.marks.test_marking import make_action, make_group, state
 
 __all__ = ["log_handlers"]
 

@@ -5,13 +5,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from plans.cluster_resizing import scale_out
+from plans.clusters.resizing import scale_out
 from plans.models import ActionPlan
 from plans.operations import Asked
-from plans.stack_operations import update_stack
+from plans.stacks.operations import update_stack
 from tests.api import Caller
 from tests.builders import make_flavor, make_plan, make_stack
-from tests.plans.clusters import make_cluster
+from tests.plans.clusters.builders import make_cluster
 from watcher_site.calling import CallingContext, on_behalf_of
 from watcher_site.models import HistoryEntry
 

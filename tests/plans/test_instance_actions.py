@@ -16,8 +16,8 @@ from plans.models import ActionPlan
 from plans.proposals import propose
 from tests.api import Caller
 from tests.builders import make_flavor, make_member, make_node, make_server
-from tests.plans import stacks
 from tests.plans.inline import run_waiting
+from tests.plans.stacks import builders as stacks
 from tests.plans.test_commits import counted
 from watcher_site.calling import CallingContext
 from watcher_site.models import ProjectMember, Service

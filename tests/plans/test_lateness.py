@@ -12,11 +12,11 @@ from actions.types.base import Answer, Outcome
 from actions.types.nop import Nop
 from cluster.models import Cluster
 from plans.applier import Applier
-from plans.cluster_operations import create_cluster
+from plans.clusters.operations import create_cluster
 from plans.lateness import end_late
 from plans.leases import PlanLease
 from plans.models import ActionPlan
-from plans.scheduling import open_again, schedule
+from plans.schedules.scheduling import open_again, schedule
 from plans.signalling import signal_plan
 from tests.builders import action, make_node, make_plan, make_profile
 from tests.plans.deriving import behave, deriving

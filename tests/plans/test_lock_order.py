@@ -4,12 +4,12 @@ import pytest
 
 from actions.types.clusters.cluster_update import ClusterUpdate
 from cluster.models import Cluster, Node
-from plans import node_operations
-from plans.cluster_operations import update_cluster
-from plans.node_operations import create_node
+from plans.clusters import node_operations
+from plans.clusters.node_operations import create_node
+from plans.clusters.operations import update_cluster
 from tests.builders import make_cluster, make_profile
 from tests.interleaving import Rival, interrupt_after, interrupt_before
-from tests.plans.clusters import again, run
+from tests.plans.clusters.builders import again, run
 from watcher_site.refusals import Conflict
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]

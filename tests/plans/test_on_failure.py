@@ -13,7 +13,7 @@ from actions.types.base import ActionType, Answer, Outcome
 from actions.types.nop import Nop
 from plans.applier import Applier
 from plans.models import ActionPlan
-from plans.preflight import preflight
+from plans.preflight.walk import preflight
 from tests.builders import action, make_plan
 from tests.plans.deriving import behave, deriving
 from tests.plans.inline import run_waiting

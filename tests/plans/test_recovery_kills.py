@@ -4,10 +4,10 @@ import pytest
 
 from cluster.drivers.base import cloud
 from cluster.models import Cluster, Node, Server
+from plans.clusters.node_operations import create_node
 from plans.models import ActionPlan
-from plans.node_operations import create_node
 from tests.builders import make_flavor, make_node, make_profile
-from tests.plans.clusters import create_cluster, proposed, run, statuses
+from tests.plans.clusters.builders import create_cluster, proposed, run, statuses
 from tests.plans.inline import run_waiting
 from tests.plans.kills import kill_at_every_statement
 

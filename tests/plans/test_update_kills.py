@@ -5,7 +5,7 @@ import pytest
 from cluster.models import Cluster, Profile, Server
 from plans.models import ActionPlan
 from tests.builders import make_flavor, make_node, make_profile
-from tests.plans.clusters import again, create_cluster, proposed
+from tests.plans.clusters.builders import again, create_cluster, proposed
 from tests.plans.kills import kill_at_every_statement
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]

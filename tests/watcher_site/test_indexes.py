@@ -10,7 +10,7 @@ from django.db.models import F, QuerySet
 import cluster.member_views
 import cluster.policy_views
 import cluster.views
-import plans.cluster_pages
+import plans.clusters.pages
 import watcher_site.notifications.undelivered_views
 import watcher_site.notifications.views
 from actions.api import ActionView
@@ -21,13 +21,13 @@ from cluster.api import ProfileView
 from cluster.models import Server, Stack
 from cluster.policies_api import PolicyView
 from plans.api import ActionPlanView
-from plans.clusters_api import ClusterView
-from plans.exclusion_pages import ExclusionList
-from plans.exclusions_api import ExclusionView
+from plans.clusters.api import ClusterView
+from plans.clusters.nodes_api import NodeView
+from plans.exclusions.api import ExclusionView
+from plans.exclusions.pages import ExclusionList
 from plans.models import ActionPlan
-from plans.nodes_api import NodeView
-from plans.servers_api import ServerView
-from plans.stacks_api import StackResourceView, StackView
+from plans.servers.api import ServerView
+from plans.stacks.api import StackResourceView, StackView
 from plans.views import ActionPlanList
 from watcher_site.api.history import HistoryView
 from watcher_site.api.paging import Page, SortKey
@@ -100,7 +100,7 @@ LISTS = [
     AuditList,
     HistoryList,
     ExclusionList,
-    plans.cluster_pages.ClusterList,
+    plans.clusters.pages.ClusterList,
     cluster.member_views.NodeList,
     cluster.policy_views.PolicyList,
     cluster.member_views.ProfileList,

@@ -16,12 +16,12 @@ from audits.webhooks import WebhookView
 from cluster.api import ProfileView
 from cluster.policies_api import PolicyTypeView, PolicyView
 from plans.api import ActionPlanView
-from plans.bindings_api import BindingView
-from plans.clusters_api import OPERATIONS, ClusterView
-from plans.exclusions_api import ExclusionView
-from plans.nodes_api import NodeView
-from plans.servers_api import ServerView
-from plans.stacks_api import StackResourceView, StackView
+from plans.clusters.api import OPERATIONS, ClusterView
+from plans.clusters.bindings_api import BindingView
+from plans.clusters.nodes_api import NodeView
+from plans.exclusions.api import ExclusionView
+from plans.servers.api import ServerView
+from plans.stacks.api import StackResourceView, StackView
 from watcher_site.api.history import HistoryView
 from watcher_site.api.services import ServiceView
 from watcher_site.notifications.api import SubscriptionView, UndeliveredView

@@ -7,8 +7,8 @@ from django.core.management import CommandParser
 
 from actions.exclusions.kinds import KINDS
 from actions.exclusions.records import create_exclusion, drafted
+from plans.exclusions.trials import lines_of, try_rule
 from plans.models import ActionPlan
-from plans.trials import lines_of, try_rule
 from watcher_site import commands
 from watcher_site.refusals import Refused
 from watcher_site.wall_clock import WINDOW, read_names

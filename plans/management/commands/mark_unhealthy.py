@@ -7,7 +7,7 @@ from django.core.management import CommandParser
 from cluster.marks import Markable
 from cluster.models import Node, Server, Stack
 from cluster.stacks.lookup import find_resource, find_stack, read_identifier
-from plans.marking import mark
+from plans.marks.marking import mark
 from watcher_site import commands
 from watcher_site.refusals import Invalid, NotFound
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.core.management import CommandParser
 
 from plans.models import ActionPlan
-from plans.scheduling import schedule
+from plans.schedules.scheduling import schedule
 from watcher_site import commands
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.state import TransitionNotAllowed

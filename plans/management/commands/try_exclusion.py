@@ -6,8 +6,8 @@ from uuid import UUID
 from django.core.management import CommandParser
 
 from actions.exclusions.records import find_exclusion
+from plans.exclusions.trials import lines_of, try_rule
 from plans.models import ActionPlan
-from plans.trials import lines_of, try_rule
 from watcher_site import commands
 
 

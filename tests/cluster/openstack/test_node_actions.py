@@ -5,8 +5,8 @@ import pytest
 from actions.models import Action
 from cluster.models import Node
 from cluster.synchronizing import synchronize
+from plans.clusters.node_operations import check_node, create_node, delete_node
 from plans.models import ActionPlan
-from plans.node_operations import check_node, create_node, delete_node
 from tests.builders import make_profile
 from tests.cluster.emulator.server import Emulator
 from tests.plans.inline import run_waiting

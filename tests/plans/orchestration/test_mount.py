@@ -10,8 +10,8 @@ from rest_framework.test import APIClient
 from actions.locking import take_lock
 from cluster.models import Stack, StackResource
 from tests.builders import make_resource
-from tests.plans.test_marking import make_action, make_group, state
-from tests.plans.test_marks_api import BAD_BODIES
+from tests.plans.marks.test_marking import make_action, make_group, state
+from tests.plans.marks.test_marks_api import BAD_BODIES
 from watcher_site.models import HistoryEntry, ProjectMember
 
 pytestmark = pytest.mark.django_db

@@ -1,0 +1,1 @@
+"""Standing exclusions: the API, the console, and the trial of a rule against a plan."""

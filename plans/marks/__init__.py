@@ -1,0 +1,1 @@
+"""Marking resources of stacks unhealthy: locks, the API and the console."""

@@ -1,0 +1,1 @@
+"""Walking through a plan against the cloud as it is, executing nothing."""

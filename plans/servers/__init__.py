@@ -1,0 +1,1 @@
+"""Servers: the plans that their operations are, and the API."""

@@ -1,0 +1,1 @@
+"""Stacks: the plans that their operations are, the API and the console."""

@@ -1,0 +1,108 @@
+"""``/v1/stacks``: read them, and have them created, updated and deleted."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cluster.models import Stack
+from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
+from cluster.stacks_api import StackReading, StackResourceReading, StackSerializer
+from plans.marks.api import Marking, ResourceMarking
+from plans.operations import Asked
+from plans.operations_api import PLAN_ONLY_PARAMETER, Operating, OperationSerializer, OptionsSerializer
+from plans.stacks.operations import create_stack, delete_stack, update_stack
+from watcher_site.api.bodies import WholeField, read_body
+from watcher_site.api.paging import read_flag, refuse_unknown
+from watcher_site.calling import caller_of
+
+MARK_STACK = "cluster.mark_stack"
+VIEW_PLAN = "plans.view_actionplan"
+TEMPLATE = "an object, or a text in JSON or YAML"
+
+
+def timeout_field(default: str) -> Any:
+    told = f"for how many minutes an operation on it may take, beside its pauses; left out: {default}"
+    return WholeField(required=False, min_value=1, max_value=LONGEST_TIMEOUT, help_text=told)
+
+
+class StackOperationSerializer(OperationSerializer):
+    stack = serializers.UUIDField()
+
+
+class NewStackSerializer(OptionsSerializer):
+    """The body of POST."""
+
+    name = serializers.CharField(max_length=NAME_LENGTH, trim_whitespace=False)
+    template = serializers.JSONField(help_text=TEMPLATE)
+    project_id = serializers.CharField(
+        max_length=NAME_LENGTH, required=False, help_text="the only one that one has, if left out"
+    )
+    timeout_mins = timeout_field("as the site has it")
+
+    argument = "stack"
+
+
+class StackUpdateSerializer(OptionsSerializer):
+    """The body of PUT."""
+
+    template = serializers.JSONField(required=False, help_text=f"{TEMPLATE}; left out: the one that it has")
+    timeout_mins = timeout_field("as it has been")
+
+    argument = "stack"
+
+
+class StackView(Marking, Operating, StackReading):
+    operates_on = "stack"
+    bodies = {"create": NewStackSerializer, "update": StackUpdateSerializer, **Marking.mark_bodies}
+    arguments = {"destroy": [PLAN_ONLY_PARAMETER]}
+    answers = {
+        **StackReading.answers,
+        **dict.fromkeys(("create", "update", "destroy"), (202, StackOperationSerializer)),
+        **Marking.mark_answers,
+    }
+    actions_since = Marking.mark_versions
+    permissions_required = {**StackReading.permissions_required, "mark": MARK_STACK}
+
+    def create(self, request: Request) -> Response:
+        """Make a stack, and have its resources created by an action."""
+        attributes = read_body(request, NewStackSerializer, StackSerializer._declared_fields)
+        plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
+        project = self.choose_project(wanted)
+        asked = self.asked_for(request, plan_only, project)
+        return self.accepted(create_stack(**attributes, project_id=project, asked=asked))
+
+    def update(self, request: Request, stack_name: str, identifier: str) -> Response:
+        """Have a stack changed by an action: as another template says, or as its own does.
+
+        Whatever was marked unhealthy, or failed, is replaced.
+        """
+        stack: Stack = self.get_object(request, identifier)
+        attributes = read_body(request, StackUpdateSerializer, StackSerializer._declared_fields)
+        asked = self.asked_for(request, attributes.pop("plan_only"), stack.project_id)
+        return self.accepted(update_stack(stack, **attributes, asked=asked))
+
+    def destroy(self, request: Request, stack_name: str, identifier: str) -> Response:
+        """Have a stack deleted by an action, with all that is in it."""
+        stack: Stack = self.get_object(request, identifier)
+        refuse_unknown(request.query_params, {"plan_only"})
+        asked = self.asked_for(request, read_flag(request, "plan_only"), stack.project_id)
+        return self.accepted(delete_stack(stack, asked=asked))
+
+    def asked_for(self, request: Request, plan_only: bool, project: str) -> Asked:
+        """Return how an operation was asked for: what is done at once to a project's own needs no right on plans.
+
+        Raises:
+            PermissionDenied: the plan would wait for somebody who may not even look at it.
+        """
+        if plan_only and not request.user.has_perm(VIEW_PLAN):
+            raise PermissionDenied("plan_only: you may not see plans; without plan_only it is done at once.")
+        is_own = project in self.projects
+        return Asked(caller_of(request), plan_only) if is_own else self.asked(request, plan_only)
+
+
+class StackResourceView(ResourceMarking, StackResourceReading):
+    bodies = Marking.mark_bodies
+    permissions_required = {**StackResourceReading.permissions_required, "mark": MARK_STACK}

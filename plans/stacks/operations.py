@@ -1,0 +1,129 @@
+"""What people have done to stacks: each operation is a plan of one action, whose actions on resources do it."""
+
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from actions.types.stacks.abandoned import settle_abandoned
+from cluster.models import Lock, Stack, StackResource
+from cluster.models.stacks import LONGEST_TIMEOUT
+from cluster.stacks.schemas import STACK_NAME, STACK_NAMES
+from cluster.stacks.templates import checked_template
+from plans.marks import marking
+from plans.operations import AT_ONCE, Asked, Operation, locked, plan_action, require_free
+from watcher_site.projects import PROJECT_LENGTH
+from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.storable import require_storable
+
+CREATE, UPDATE, DELETE = "create_stack", "update_stack", "delete_stack"
+
+
+@transaction.atomic
+def create_stack(
+    name: str, template: Any, *, project_id: str = "", timeout_mins: int | None = None, asked: Asked = AT_ONCE
+) -> Operation:
+    """Make a stack, and have its resources created.
+
+    Args:
+        template: an object, or a text in JSON or YAML: see `cluster.stacks.templates`.
+        timeout_mins: for how many minutes an operation on it may take, beside its pauses; None: as the site has it.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another stack of the project has the name.
+    """
+    user = str(asked.caller.get("user", "")) if asked.caller else ""
+    stack = Stack(
+        name=checked_name(name),
+        template=checked_template(template),
+        project_id=checked_project(project_id),
+        timeout_mins=checked_timeout(timeout_mins),
+        user_id=user,
+    )
+    insert(stack)
+    return operate(CREATE, stack, asked, stack.timeout_mins)
+
+
+@transaction.atomic
+def update_stack(
+    stack: Stack, template: Any = None, *, timeout_mins: int | None = None, asked: Asked = AT_ONCE
+) -> Operation:
+    """Have a stack be as its template says: what was marked unhealthy, or failed, is replaced.
+
+    Args:
+        template: another one, as for `create_stack`; None: the one that it has.
+        timeout_mins: for this operation and all later ones; None: as it has been.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        NotFound: it was deleted meanwhile.
+        Conflict: another operation on it, or on one of its resources, waits or runs; or it is within another stack.
+    """
+    wanted = None if template is None else checked_template(template)
+    minutes, standing = checked_timeout(timeout_mins), hold(UPDATE, stack, asked)
+    allowed = minutes or standing.timeout_mins
+    return operate(UPDATE, standing, asked, allowed, template=wanted, timeout_mins=minutes)
+
+
+@transaction.atomic
+def delete_stack(stack: Stack, *, asked: Asked = AT_ONCE) -> Operation:
+    """Have a stack deleted, with all that is in it. Raises: as `update_stack`."""
+    standing = hold(DELETE, stack, asked)
+    return operate(DELETE, standing, asked, standing.timeout_mins)
+
+
+def operate(action_type: str, stack: Stack, asked: Asked, minutes: int | None, **inputs: Any) -> Operation:
+    """Write the plan of an operation that may take so many minutes, as `plan_action`."""
+    seconds, verb = minutes and minutes * 60, action_type.removesuffix("_stack")
+    return plan_action(action_type, stack, asked, seconds_allowed=seconds, deed=f"stack.{verb}", **inputs)
+
+
+def hold(action_type: str, stack: Stack, asked: Asked) -> Stack:
+    """Return a stack as it is now, locked until the transaction ends. Raises: as `update_stack`."""
+    standing: Stack | None = next(iter(locked(Stack, [stack.pk])), None)
+    if standing is None:
+        raise NotFound(f"Stack {stack.uuid} could not be found")
+    if standing.root_id is not None:
+        root = Stack.objects.get(pk=standing.root_id)
+        raise Conflict(f"Stack {stack.name} is within stack {root.name}: that is the one to change or delete.")
+    if asked.plan_only:
+        # What is decided now of a stack that is being changed would fit it no more when that is done.
+        marking.require_free(Lock.objects.filter(stack=standing), standing)
+    else:
+        resources = StackResource.objects.present().tree(standing)
+        require_free(action_type, standing, resources.values_list("uuid", flat=True))
+    settle_abandoned(standing)
+    return standing
+
+
+def insert(stack: Stack) -> None:
+    """Write a new stack. The database decides whose a name is. Raises: `Conflict`."""
+    try:
+        with transaction.atomic():
+            stack.save()
+    except IntegrityError as error:
+        raise Conflict(f"name: another stack of the project is called {stack.name}.") from error
+
+
+def checked_name(name: Any) -> str:
+    """Return the name of a stack. Raises: `Invalid`."""
+    if not isinstance(name, str) or not STACK_NAME.fullmatch(name):
+        raise Invalid(f"name: must have {STACK_NAMES}.")
+    return name
+
+
+def checked_timeout(minutes: Any) -> int | None:
+    """Return for how many minutes an operation may take, where that is said. Raises: `Invalid`."""
+    if minutes is None:
+        return None
+    if isinstance(minutes, bool) or not isinstance(minutes, int) or not 1 <= minutes <= LONGEST_TIMEOUT:
+        raise Invalid(f"timeout_mins: must be a whole number of minutes from 1 to {LONGEST_TIMEOUT}.")
+    return minutes
+
+
+def checked_project(project: Any) -> str:
+    """Return the id of a project, or that of none. Raises: `Invalid`."""
+    if not isinstance(project, str) or len(project) > PROJECT_LENGTH:
+        raise Invalid(f"project_id: must be a text of at most {PROJECT_LENGTH} characters.")
+    require_storable("project_id", project)
+    return project

@@ -1,0 +1,215 @@
+"""Plans of actions on stacks that are looked at, and pruned, before they start."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models import F
+from django.utils import timezone
+
+from actions.models import Action
+from actions.skipping import skip_action
+from cluster.models import Stack
+from plans.continuing import continue_plan
+from plans.models import ActionPlan
+from tests.api import Caller, fault
+from tests.builders import make_flavor, make_node
+from tests.plans.clusters.test_cluster_updates import run_what_can_begin
+from tests.plans.inline import run_waiting
+from tests.plans.stacks.builders import (
+    again,
+    create,
+    group,
+    inside,
+    mark,
+    names,
+    part,
+    proposed,
+    run,
+    server,
+    servers,
+    template,
+    within,
+)
+from watcher_site.refusals import Conflict
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def room() -> None:
+    make_node(vcpus=1000, memory=10**6, disk=10**5)
+    make_flavor("small")
+    make_flavor("large", vcpus=2)
+
+
+def start(plan: ActionPlan) -> ActionPlan:
+    plan = again(plan)
+    plan.launch()
+    run_waiting()
+    finished: ActionPlan = again(plan)
+    return finished
+
+
+def planned(plan: ActionPlan) -> list[str]:
+    """Return what the plan would do: each action with what is to derive it."""
+    found = Action.objects.filter(action_plan=plan, derived_from__isnull=False).select_related("derived_from")
+    return sorted(f"{one.called} of {one.derived_from.called}" for one in found)
+
+
+def find(plan: ActionPlan, name: str) -> Action:
+    found: Action = Action.objects.get(action_plan=plan, input_parameters__resource_name=name)
+    return found
+
+
+def test_a_plan_to_look_at_shows_what_is_done_at_any_depth_and_does_nothing_until_it_starts() -> None:
+    stack = Stack.objects.create(name="shop", template=template(web=within(one=server(), two=server())))
+    plan = proposed("create_stack", stack, plan_only=True)
+    assert planned(plan) == [
+        "create_resource one of create_resource web",
+        "create_resource two of create_resource web",
+        "create_resource web of create_stack shop",
+    ]
+    assert not stack.resources.exists()
+    assert start(plan).state == "SUCCEEDED"
+    assert len(servers()) == 2
+
+
+def test_what_is_skipped_in_a_plan_stays_as_it_is_and_the_stack_says_so() -> None:
+    stack = create(web=server(), database=server())
+    for name in ("web", "database"):
+        mark(part(stack, name))
+    plan = proposed("update_stack", stack, plan_only=True)
+    skip_action(find(plan, "web").uuid, "rosa")
+    assert start(plan).state == "SUCCEEDED"
+    assert (part(stack, "web").status, part(stack, "database").status) == ("CHECK_FAILED", "UPDATE_COMPLETE")
+    assert again(stack).status_reason == "UPDATE completed successfully, but for what was skipped: web"
+
+
+def test_a_deletion_says_what_was_skipped_in_a_stack_within() -> None:
+    stack = create(web=within(one=server()), database=server())
+    plan = proposed("delete_stack", stack, plan_only=True)
+    skip_action(find(plan, "one").uuid, "rosa")
+    assert start(plan).state == "FAILED"
+    words = f"Stack {inside(part(stack, 'web')).name} still has resources whose deletion was skipped: one"
+    assert again(stack).status_reason == f"Resource web: {words}"
+
+
+def test_a_creation_that_was_skipped_is_made_up_for_by_the_next_update() -> None:
+    stack = Stack.objects.create(name="shop", template=template(web=within(one=server()), database=server()))
+    plan = proposed("create_stack", stack, plan_only=True)
+    skip_action(find(plan, "web").uuid, "rosa")
+    assert start(plan).state == "SUCCEEDED"
+    assert (part(stack, "web").status, len(servers())) == ("INIT_COMPLETE", 1)
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert len(servers()) == 2
+    assert Stack.objects.present().count() == 2
+
+
+def test_a_stack_with_a_resource_whose_deletion_was_skipped_is_not_deleted() -> None:
+    stack = create(web=server(), database=server())
+    plan = proposed("delete_stack", stack, plan_only=True)
+    skip_action(find(plan, "web").uuid, "rosa")
+    assert start(plan).state == "FAILED"
+    reason = "Stack shop still has resources whose deletion was skipped: web"
+    assert (again(stack).status, again(stack).status_reason, list(servers())) == (
+        "DELETE_FAILED",
+        reason,
+        ["shop-web"],
+    )
+    assert run("delete_stack", stack).state == "SUCCEEDED"
+
+
+def test_of_two_plans_of_one_stack_the_second_is_not_started_while_the_first_is_not_over() -> None:
+    stack = create(web=server())
+    first, second = (proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2))
+    again(first).launch()
+    with pytest.raises(Conflict, match=f"Stack shop: {told(find(first, 'shop'))} was started before, and has not"):
+        again(second).launch()
+    assert again(second).state == "RECOMMENDED"
+
+
+def test_of_two_plans_of_one_stack_the_second_is_not_started_after_the_first_and_the_api_says_why(
+    cloud_admin: User,
+) -> None:
+    stack = create(web=server())
+    first, second = (proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2))
+    start(first)
+    answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{second.uuid}/start", {})
+    one = find(first, "shop")
+    first_one = f"action {one.uuid} (update_stack) of action plan {first.uuid}"
+    words = f"{first_one} came first, and has changed it since this plan was made. Plan anew."
+    assert (answer.status_code, fault(answer)) == (409, f"Stack shop: {words}")
+    assert again(second).state == "RECOMMENDED"
+
+
+def test_a_plan_is_not_started_after_a_replacement_of_a_group_which_it_does_not_know() -> None:
+    stack = create(web=group(2))
+    plan = proposed("update_stack", stack, plan_only=True, template=template(web=group(3)))
+    mark(part(stack, "web"))
+    replacement = run("replace_resource", part(stack, "web")).actions.get(derived_from=None)
+    with pytest.raises(Conflict, match=f"{told(replacement)} came first"):
+        again(plan).launch()
+
+
+def test_a_plan_made_before_another_change_that_began_after_its_start_does_nothing() -> None:
+    stack = create(web=server())
+    plan = proposed("update_stack", stack, plan_only=True, template=template())
+    again(plan).launch()
+    Stack.objects.filter(pk=stack.pk).update(revision=F("revision") + 1)
+    run_waiting()
+    assert again(plan).state == "FAILED"
+    assert "The stack was changed since this plan was made." in find(plan, "shop").status_message
+    assert list(servers()) == ["shop-web"]
+    assert again(stack).status == "CREATE_COMPLETE"
+
+
+def told(action: Action) -> str:
+    return re.escape(f"action {action.uuid} ({action.action_type}) of action plan {action.action_plan.uuid}")
+
+
+@pytest.mark.parametrize("path", [[], ["web"], ["web", "one"]])
+def test_a_plan_that_would_forget_a_mark_made_since_is_refused(path: list[str]) -> None:
+    stack = create(web=within(one=server()))
+    plan = proposed("update_stack", stack, plan_only=True, template=template(web=within(one=server("large"))))
+    marked: Any = part(stack, *path) if path else again(stack)
+    mark(marked)
+    assert start(plan).state == "FAILED"
+    assert f"{marked.name} was marked unhealthy since this plan was made." in find(plan, "shop").status_message
+    assert again(marked).status == "CHECK_FAILED"
+
+
+def test_steps_after_a_pause_are_derived_when_they_are_due() -> None:
+    stack = create(web=group(2))
+    wanted = template(web=group(2, server("large"), pause=3600))
+    plan = proposed("update_stack", stack, plan_only=True, template=wanted)
+    assert len(planned(plan)) == 2
+    plan.launch()
+    run_what_can_begin()
+    later = Action.objects.get(action_plan=plan, state="PENDING", due_time__isnull=False)
+    assert later.due_time > timezone.now() + timedelta(minutes=50)
+    Action.objects.filter(pk=later.pk).update(due_time=None)
+    run_waiting()
+    assert again(plan).state == "SUCCEEDED"
+    assert part(stack, "web").properties == wanted["resources"]["web"]["properties"]
+
+
+def test_a_continued_plan_does_what_is_left_of_what_was_decided() -> None:
+    stack = create(web=group(2), database=server())
+    members = names(inside(part(stack, "web")))
+    mark(again(stack))
+    huge = make_flavor("huge", vcpus=10_000)
+    wanted = template(web=group(2), database=server("huge"))
+    plan = proposed("update_stack", stack, plan_only=True, template=wanted)
+    assert start(plan).state == "FAILED"
+    done = set(names(inside(part(stack, "web"))))
+    assert not done.intersection(members)
+    huge.vcpus = 1
+    huge.save()
+    continued = continue_plan(again(plan))
+    assert planned(continued) == ["replace_resource database of update_stack shop"]
+    assert start(continued).state == "SUCCEEDED"
+    assert set(names(inside(part(stack, "web")))) == done
+    assert (again(stack).status, part(stack, "database").generation) == ("UPDATE_COMPLETE", 1)

@@ -1,0 +1,143 @@
+"""A stack's server that finds no host is PENDING, and its resource waits with it, where the site has servers wait."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from actions.models import Action
+from actions.signalling import signal_action
+from cluster.drivers.base import cloud
+from cluster.models import Server, Stack, StackResource
+from cluster.servers import forget_unplaced
+from plans.models import ActionPlan
+from tests.builders import make_flavor, make_node
+from tests.plans.clusters.test_cluster_updates import run_what_can_begin
+from tests.plans.inline import run_waiting
+from tests.plans.stacks.builders import again, create, mark, part, proposed, server, template
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def full_cloud(settings: Any) -> None:
+    """There is room for small servers, and none for a huge one."""
+    settings.USE_PENDING_STATE = True
+    make_node(vcpus=8, memory=8000, disk=800)
+    make_flavor("small")
+    make_flavor("huge", vcpus=16)
+
+
+@pytest.fixture
+def stack() -> Stack:
+    """One that is being created, and whose server waits for room."""
+    made = Stack.objects.create(name="shop", template=template(web=server("huge")))
+    proposed("create_stack", made)
+    run_what_can_begin()
+    return made
+
+
+def plan_of(stack: Stack) -> ActionPlan:
+    return Action.objects.filter(target=str(stack.uuid)).latest("pk").action_plan
+
+
+def waiting() -> Server:
+    found: Server = Server.objects.waiting().get()
+    return found
+
+
+def look_again() -> None:
+    """Have the pause of what was put off be over, and run what can begin then."""
+    Action.objects.exclude(due_time=None).update(due_time=timezone.now())
+    run_what_can_begin()
+
+
+def story(resource: StackResource) -> tuple[str, str]:
+    return again(resource).status, again(resource).status_reason
+
+
+def test_a_server_that_finds_no_host_is_pending_and_its_resource_and_its_stack_are_at_work(stack: Stack) -> None:
+    web = part(stack, "web")
+    assert (again(stack).status, web.status, web.physical_id) == (
+        "CREATE_IN_PROGRESS",
+        "CREATE_IN_PROGRESS",
+        str(waiting().uuid),
+    )
+    action = Action.objects.get(action_type="create_resource")
+    assert (action.state, action.retries) == ("PENDING", 0)
+    assert action.status_message == f"Action is tried again later: Instance {waiting().uuid} waits for room"
+
+
+def test_without_the_option_it_fails_at_once_and_leaves_no_server(settings: Any) -> None:
+    settings.USE_PENDING_STATE = False
+    stack = Stack.objects.create(name="shop", template=template(web=server("huge")))
+    proposed("create_stack", stack)
+    run_waiting()
+    assert (again(stack).status, Server.objects.present().count()) == ("CREATE_FAILED", 0)
+
+
+def test_once_there_is_room_the_server_that_waited_is_that_of_the_resource(stack: Stack) -> None:
+    waited = waiting()
+    make_node("roomy", vcpus=32, memory=32000, disk=3200)
+    cloud().build_server(str(waited.uuid))
+    look_again()
+    assert (plan_of(stack).state, again(stack).status) == ("SUCCEEDED", "CREATE_COMPLETE")
+    assert part(stack, "web").physical_id == str(waited.uuid)
+    assert Server.objects.present().count() == 1
+
+
+def test_however_often_it_is_looked_at_it_does_not_count_as_put_off(stack: Stack, settings: Any) -> None:
+    for _ in range(settings.ACTION_RETRIES + 2):
+        look_again()
+    assert (part(stack, "web").status, Server.objects.present().count()) == ("CREATE_IN_PROGRESS", 1)
+
+
+def test_where_no_room_is_made_the_resource_fails_for_that_reason_and_the_server_goes(stack: Stack) -> None:
+    cloud().reset_state(str(waiting().uuid), "error", reason="No room was made.")
+    look_again()
+    assert story(part(stack, "web")) == ("CREATE_FAILED", "No room was made.")
+    assert (again(stack).status, Server.objects.present().count()) == ("CREATE_FAILED", 0)
+
+
+def test_a_server_that_its_owner_deletes_while_it_waits_is_not_made_again(stack: Stack) -> None:
+    waited = waiting()
+    forget_unplaced(waited)
+    look_again()
+    words = f"Instance {waited.uuid} no longer exists: it was deleted while it waited for room"
+    assert story(part(stack, "web")) == ("CREATE_FAILED", words)
+    assert not Server.objects.present().exists()
+
+
+def test_when_its_time_is_over_the_stack_and_the_resource_fail_and_nothing_waits_any_more(stack: Stack) -> None:
+    Action.objects.exclude(waits_until=None).update(waits_until=timezone.now() - timedelta(seconds=1))
+    run_what_can_begin()
+    assert plan_of(stack).state == "FAILED"
+    assert (again(stack).status, part(stack, "web").status) == ("CREATE_FAILED", "CREATE_FAILED")
+    assert not Server.objects.present().exists()
+
+
+def test_a_creation_that_is_cancelled_while_its_server_waits_says_so_and_nothing_waits_any_more(stack: Stack) -> None:
+    action = Action.objects.get(action_type="create_stack")
+    signal_action(action.uuid, Action.Signal.CANCEL, "rosa")
+    run_what_can_begin()
+    assert (again(action).state, again(stack).status, part(stack, "web").status) == (
+        "CANCELLED",
+        "CREATE_FAILED",
+        "CREATE_FAILED",
+    )
+    assert not Server.objects.present().exists()
+
+
+def test_a_replacement_that_waits_for_room_leaves_the_former_server_where_it_is() -> None:
+    stack = create(web=server())
+    former = part(stack, "web").physical_id
+    mark(part(stack, "web"))
+    proposed("update_stack", stack, template=template(web=server("huge")))
+    run_what_can_begin()
+    assert (part(stack, "web").status, part(stack, "web").physical_id) == ("UPDATE_IN_PROGRESS", former)
+    make_node("roomy", vcpus=32, memory=32000, disk=3200)
+    cloud().build_server(waited := str(waiting().uuid))
+    look_again()
+    assert (again(stack).status, part(stack, "web").physical_id) == ("UPDATE_COMPLETE", waited)
+    assert [str(one.uuid) for one in Server.objects.present()] == [waited]
