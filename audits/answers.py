@@ -45,7 +45,7 @@ def answer(audit: Audit) -> None:
         Refused: the audit cannot be answered, and the message says why to the person who made it.
         ConcurrentTransition: it was cancelled or taken over meanwhile, and nothing was written.
     """
-    ongoing = None if audit.force else ActionPlan.objects.present().filter(state=ActionPlan.State.ONGOING).first()
+    ongoing = None if audit.force else ActionPlan.objects.present().moving().first()
     if ongoing:
         pass_over(audit, f"action plan {ongoing.uuid} is ongoing. Use force to run it anyway.")
         return

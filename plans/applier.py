@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import transaction
 
 from actions import execution
+from actions.abandonment import settle_cancelled
 from actions.dependents import end_all_dependents
 from actions.models import Action
 from actions.signalled import CANCELLED
@@ -285,8 +286,11 @@ class Applier(Worker):
         plan = ActionPlan.objects.running().filter(pk=run.plan_pk, applier=run.applier).first()
         if plan and not run.lost:
             left = run.actions.cancel_pending(CANCELLED if run.cancelling else STUCK)
+            counts = run.actions.count_states()
+            if counts.get(Action.State.CANCELLED):
+                settle_cancelled(run.actions)
             try:
-                settle(plan, run.actions.count_states(), stuck=bool(left))
+                settle(plan, counts, stuck=bool(left))
             except ConcurrentTransition:
                 return self.look_soon()
             self.log.info("plan settled", plan=run.plan_uuid, state=plan.state, message=plan.status_message)

@@ -5,7 +5,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, Count, OuterRef, Q, Subquery, TextField, Value, When
+from django.db.models import Case, Count, Exists, OuterRef, Q, Subquery, TextField, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce, Concat, Now, Trim
 from django.utils import timezone
@@ -51,6 +51,16 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
 
     def running(self) -> Self:
         return self.present().filter(state__in=self.model.RUNNING)
+
+    def moving(self) -> Self:
+        """Leave the ongoing ones that change the cloud: those do not in which a server waits, and nothing is at work.
+
+        Nobody would make room for that server while its plan were in the way.
+        """
+        own = Action.objects.present().filter(action_plan=OuterRef("pk"))
+        at_work = Exists(own.filter(state__in=Action.BEGUN))
+        waits = Exists(own.filter(state=Action.State.PENDING, data__waits_for__isnull=False))
+        return self.filter(state=self.model.State.ONGOING).exclude(~at_work & waits)
 
     def free_for(self, applier: Service) -> Self:
         """Leave the running ones that no other living applier holds: orphaned, or this applier's own."""

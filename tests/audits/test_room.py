@@ -14,13 +14,15 @@ from audits.models import Audit
 from audits.room import ask_for_room, on_server_pending
 from cluster.drivers.base import NoValidHost, cloud
 from cluster.drivers.embedded import EmbeddedCloud
-from cluster.models import Server
+from cluster.models import Server, Stack
 from plans.models import ActionPlan
 from plans.preflight.walk import preflight
 from tests.api import Caller
 from tests.audits.test_engine_races import at_once
 from tests.builders import make_flavor, make_node, make_server
+from tests.plans.clusters.test_cluster_updates import run_what_can_begin
 from tests.plans.inline import run_waiting
+from tests.plans.stacks.builders import proposed, server, template
 
 pytestmark = pytest.mark.django_db
 
@@ -228,6 +230,18 @@ def test_the_plan_starts_by_itself_where_the_operator_wants_it(
     decide()
     run_waiting()
     assert shown(api, server)["status"] == "ACTIVE"
+
+
+def test_room_is_made_for_a_server_of_a_stack_too_which_is_made_then(crowded: Server, settings: Settings) -> None:
+    settings.MAKE_ROOM_AUTO_TRIGGER, settings.ACTION_RETRY_INTERVAL = True, 0.2
+    make_flavor("large", vcpus=10, memory=2048, disk=20)
+    stack = Stack.objects.create(name="shop", template=template(web=server("large")))
+    create = proposed("create_stack", stack)
+    run_what_can_begin()
+    assert again(stack).status == "CREATE_IN_PROGRESS"
+    decide()
+    run_waiting()
+    assert (again(create).state, again(stack).status) == ("SUCCEEDED", "CREATE_COMPLETE")
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])

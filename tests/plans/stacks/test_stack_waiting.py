@@ -1,5 +1,6 @@
 """A stack's server that finds no host is PENDING, and its resource waits with it, where the site has servers wait."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from django.utils import timezone
 from actions.models import Action
 from actions.signalling import signal_action
 from cluster.drivers.base import cloud
-from cluster.models import Server, Stack, StackResource
+from cluster.models import ComputeNode, Server, Stack, StackResource
 from cluster.servers import forget_unplaced
 from plans.models import ActionPlan
 from tests.builders import make_flavor, make_node
@@ -141,3 +142,26 @@ def test_a_replacement_that_waits_for_room_leaves_the_former_server_where_it_is(
     look_again()
     assert (again(stack).status, part(stack, "web").physical_id) == ("UPDATE_COMPLETE", waited)
     assert [str(one.uuid) for one in Server.objects.present()] == [waited]
+
+
+def cancel_action(plan: ActionPlan) -> None:
+    signal_action(plan.actions.get().uuid, Action.Signal.CANCEL, "rosa")
+
+
+def cancel_plan(plan: ActionPlan) -> None:
+    again(plan).abandon("rosa")
+
+
+@pytest.mark.parametrize("cancel", [cancel_action, cancel_plan])
+def test_a_replacement_alone_that_is_cancelled_while_it_waits_leaves_the_mark_and_nothing_that_waits(
+    cancel: Callable[[ActionPlan], None],
+) -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+    ComputeNode.objects.update(status="disabled")
+    plan = proposed("replace_resource", part(stack, "web"))
+    run_what_can_begin()
+    assert (part(stack, "web").status, Server.objects.waiting().count()) == ("UPDATE_IN_PROGRESS", 1)
+    cancel(plan)
+    run_what_can_begin()
+    assert (part(stack, "web").status, Server.objects.waiting().count()) == ("CHECK_FAILED", 0)
