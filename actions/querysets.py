@@ -73,8 +73,12 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
 
     def with_open_parents(self) -> Self:
         """Add ``open_parent_count``: how many each waits for that have not finished."""
-        number = self.links_to_open_parents().order_by().values("child").annotate(number=Count("pk")).values("number")
-        return self.annotate(open_parent_count=Coalesce(Subquery(number), 0))
+        return self.annotate(open_parent_count=self.open_parent_count())
+
+    def open_parent_count(self, **chosen: Any) -> Coalesce:
+        """Return for how many, of those that are chosen by the columns of links, an action of an outer query waits."""
+        links = self.links_to_open_parents().filter(**chosen).order_by()
+        return Coalesce(Subquery(links.values("child").annotate(number=Count("pk")).values("number")), 0)
 
     def released(self) -> Self:
         """Leave those whose parents have all finished, whatever became of them."""

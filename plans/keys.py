@@ -6,8 +6,9 @@ from typing import Any
 from watcher_site.statements import Placeholder
 
 KEYS: list[Any] = [Placeholder(f"key{number}") for number in range(8)]
+OTHER_KEYS: list[Any] = [Placeholder(f"other_key{number}") for number in range(8)]
 
 
-def fill(keys: Sequence[int]) -> dict[str, int]:
+def fill(keys: Sequence[int], places: Sequence[Placeholder] = KEYS) -> dict[str, int]:
     """Give every placeholder a value: the last key stands for those that are left over."""
-    return {placeholder.name: key for placeholder, key in zip(KEYS, [*keys, *[keys[-1]] * len(KEYS)], strict=False)}
+    return {place.name: key for place, key in zip(places, [*keys, *[keys[-1]] * len(places)], strict=False)}

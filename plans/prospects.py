@@ -2,37 +2,32 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from django.conf import settings
-from django.db.models import OuterRef, Subquery
 
 from actions.models import Action, ActionParent
-from plans.keys import KEYS, fill
+from plans.keys import KEYS, OTHER_KEYS, fill
 from watcher_site.statements import Query
-
-# Links that are read at once: of larger families is asked when a parent has ended.
-MOST = 64
 
 CHILDREN = Query(
     ActionParent.objects.filter(parent__pk__in=KEYS).order_by().values_list("parent", "child")[: len(KEYS) + 1]
 )
-# Each parent is looked up by its key, as in `ActionQuerySet.links_to_open_parents`.
-OPEN_LINKS = Query(
-    ActionParent.objects.filter(child__pk__in=KEYS, child__deleted_at=None)
-    .alias(open_parent=Subquery(Action.objects.filter(pk=OuterRef("parent")).unfinished().values("pk")))
-    .filter(open_parent__isnull=False)
-    .select_related("child")
-    .order_by("child")[:MOST]
+# Chosen by their keys alone and joined with nothing: before a new plan has statistics, a join reads all of it.
+ROWS = Query(
+    Action.objects.present()
+    .with_open_parents()
+    .annotate(open_at_work=Action.objects.open_parent_count(parent__pk__in=OTHER_KEYS))
+    .filter(pk__in=KEYS)
 )
 
 
 class Prospects:
-    """The children of a few actions at work, and for which actions each of them waits.
+    """The children of a few actions at work; with their rows, where they wait for no others than these.
 
     What is held here is how the table was at one moment, a short while ago: whoever begins one of these actions finds
-    its row as it was read, or begins nothing. A child waits for those that had not ended at that moment, so that the
-    report of an end which the table knew already does not count.
+    its row as it was read, or begins nothing. A child whose parent had ended at that moment, with its report still to
+    come, is asked about when it has come.
     """
 
     def __init__(self) -> None:
@@ -55,21 +50,19 @@ class Prospects:
         self.looked_at.update(dict.fromkeys(parents, time.monotonic()))
         families = CHILDREN.rows(**fill(parents))
         if families and len(families) <= len(KEYS):
-            self.read(families)
+            self.read(parents, families)
 
-    def read(self, families: list[tuple[int, int]]) -> None:
-        """Read for which others these children wait, given all children of some parents, each beside its parent."""
-        links = OPEN_LINKS.rows(**fill([child for _, child in families]))
-        if len(links) == MOST:
-            return
-        open_parents: dict[int, set[int]] = defaultdict(set)
-        for link in links:
-            open_parents[link.child_id].add(link.parent_id)
-            if link.child.state == Action.State.PENDING and link.child.due_time is None:
-                self.rows[link.child_id] = link.child
-        self.open_parents.update(open_parents)
+    def read(self, parents: Sequence[int], families: Sequence[tuple[int, int]]) -> None:
+        """Read the children of these parents that wait for these alone, given all of them, each beside its parent."""
+        awaited: dict[int, set[int]] = defaultdict(set)
         for parent, child in families:
+            awaited[child].add(parent)
             self.children.setdefault(parent, []).append(child)
+        for row in ROWS.rows(**fill([*awaited]), **fill(parents, OTHER_KEYS)):
+            # As many as these, of which each is open: so there is no other.
+            waits_for_these = row.open_parent_count == row.open_at_work == len(awaited[row.pk])
+            if waits_for_these and row.state == Action.State.PENDING and row.due_time is None:
+                self.rows[row.pk], self.open_parents[row.pk] = row, awaited[row.pk]
 
     def end(self, parent: int) -> list[int] | None:
         """Note the end of an action, and return the keys of its children, or None if these are not known, or no more.
