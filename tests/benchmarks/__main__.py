@@ -22,7 +22,6 @@ def environment(database: str) -> dict[str, str]:
         "DEBUG": "false",
         "WATCHER_HTTPS": "false",
         "WATCHER_LOG_FORMAT": "json",
-        "WATCHER_POLL_INTERVAL": "0.1",
     }
 
 
