@@ -44,9 +44,21 @@ def missing_service(mark: str) -> str:
     return ""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes long: in the end no process waits for another that has just begun such a test."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have each process begin with a share of what takes long: in the end none waits for what another has just begun.
+
+    pytest-xdist deals the list out in as many equal parts as there are processes, one behind the other.
+    """
+    processes = int(getattr(config, "workerinput", {}).get("workercount", 1))
+    items.sort(key=lambda item: (item.get_closest_marker("longest") is None, item.get_closest_marker("slow") is None))
+    number = sum(item.get_closest_marker("slow") is not None for item in items)
+    slow, quick = items[:number], items[number:]
+    shares = [slow[place::processes] for place in range(processes)]
+    for share in shares:
+        room = len(items) // processes - len(share)
+        share += quick[:room]
+        del quick[:room]
+    items[:] = [*(item for share in shares for item in share), *quick]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -13,7 +13,12 @@ from tests.chaos.storm import rage
 from tests.chaos.verdict import complaints
 from tests.end_to_end.test_applier_processes import database_url
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.longest,
+    pytest.mark.slow,
+    pytest.mark.postgresql,
+    pytest.mark.django_db(transaction=True),
+]
 # In seconds, for machines that do much else besides: what hangs is told in the end.
 PATIENCE = 1500
 
