@@ -4,9 +4,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.db.models import Count, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.views import View
+from django.http import HttpResponse
+from django.shortcuts import redirect
 from django_tables2 import RequestConfig
 
 from actions.models import Action
@@ -18,13 +17,11 @@ from cluster.models import Cluster, PolicyBinding
 from plans.clusters.forms import NewClusterForm
 from plans.clusters.operations import create_cluster
 from plans.clusters.tables import BindingTable, ClusterTable, sizes_in_words
+from plans.creation import CreationPage
 from plans.operations import Asked, Operation
 from plans.views import MOVING
-from watcher_site.calling import caller_of
-from watcher_site.kept_forms import KeepsForm
 from watcher_site.naming import linked
 from watcher_site.pages import RecordPage
-from watcher_site.refusals import Refused
 
 RECENT = 10
 
@@ -86,36 +83,17 @@ def unfinished_holders(cluster: Cluster) -> QuerySet[Action]:
     return Action.objects.unfinished().filter(uuid__in=cluster.locks.values("action")).order_by("pk")
 
 
-class NewCluster(KeepsForm, View):
+class NewCluster(CreationPage):
     deed = "cluster.create"
     permission_required = "cluster.add_cluster"
-    http_method_names = ["get", "post"]
+    form_class = NewClusterForm
+    template_name = "clusters/cluster_form.html"
 
-    def get(self, request: HttpRequest) -> HttpResponse:
-        return self.show(self.form(self.kept()))
+    def create(self, inputs: dict[str, Any], asked: Asked) -> Operation:
+        return create_cluster(**inputs, asked=asked)
 
-    def post(self, request: HttpRequest) -> HttpResponse:
-        form = self.form(request.POST)
-        made = self.create(form) if form.is_valid() else None
-        if made is None:
-            return self.show(form)
-        if form.cleaned_data["plan_only"]:
+    def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
+        if plan_only:
             return redirect("plans:detail", uuid=made.action_plan)
-        messages.success(request, linked(f"Asked for: plan {made.action_plan} creates its nodes."))
+        messages.success(self.request, linked(f"Asked for: plan {made.action_plan} creates its nodes."))
         return redirect("clusters:detail", uuid=made.target)
-
-    def form(self, data: Any) -> NewClusterForm:
-        return NewClusterForm(None, data, may_start=self.request.user.has_perm("plans.start_actionplan"))
-
-    def show(self, form: NewClusterForm) -> HttpResponse:
-        return render(self.request, "clusters/cluster_form.html", {"form": form})
-
-    def create(self, form: NewClusterForm) -> Operation | None:
-        """Make the cluster that the form describes, or put why not beside the form."""
-        asked = Asked(caller_of(self.request), form.cleaned_data["plan_only"])
-        try:
-            return create_cluster(**form.inputs, asked=asked)
-        except Refused as refusal:
-            self.note(refusal, form.inputs["name"])
-            form.blame(str(refusal))
-            return None

@@ -3,56 +3,37 @@
 from typing import Any, ClassVar
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views import View
 
 from cluster.models import Stack
 from plans.clusters.forms import OperationForm
 from plans.clusters.verbs import OperationVerb
+from plans.creation import CreationPage
 from plans.operations import Asked, Operation
 from plans.stacks.forms import NewStackForm, UpdateStackForm
 from plans.stacks.operations import create_stack, delete_stack, update_stack
 from plans.stacks.views import page_of
-from watcher_site.calling import caller_of
-from watcher_site.kept_forms import KeepsForm
 from watcher_site.naming import linked
-from watcher_site.refusals import Refused
 
 
-class NewStack(KeepsForm, View):
+class NewStack(CreationPage):
     deed = "stack.create"
     permission_required = "cluster.add_stack"
-    http_method_names = ["get", "post"]
+    form_class = NewStackForm
+    template_name = "stacks/stack_form.html"
 
-    def get(self, request: HttpRequest) -> HttpResponse:
-        return self.show(self.form(self.kept()))
+    def surroundings(self) -> dict[str, Any]:
+        return {"back": reverse("stacks:list")}
 
-    def post(self, request: HttpRequest) -> HttpResponse:
-        form = self.form(request.POST)
-        made = self.create(form) if form.is_valid() else None
-        if made is None:
-            return self.show(form)
-        if not form.cleaned_data["plan_only"]:
-            messages.success(request, linked(f"Asked for: action {made.action} creates its resources."))
+    def create(self, inputs: dict[str, Any], asked: Asked) -> Operation:
+        return create_stack(**inputs, asked=asked)
+
+    def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
+        if not plan_only:
+            messages.success(self.request, linked(f"Asked for: action {made.action} creates its resources."))
         return redirect("plans:detail", uuid=made.action_plan)
-
-    def form(self, data: Any) -> NewStackForm:
-        return NewStackForm(None, data, may_start=self.request.user.has_perm("plans.start_actionplan"))
-
-    def show(self, form: NewStackForm) -> HttpResponse:
-        return render(self.request, "stacks/stack_form.html", {"form": form, "back": reverse("stacks:list")})
-
-    def create(self, form: NewStackForm) -> Operation | None:
-        """Make the stack that the form describes, or put why not beside the form."""
-        asked = Asked(caller_of(self.request), form.cleaned_data["plan_only"])
-        try:
-            return create_stack(**form.inputs, asked=asked)
-        except Refused as refusal:
-            self.note(refusal, form.inputs["name"])
-            form.blame(str(refusal))
-            return None
 
 
 class StackVerb(OperationVerb):
