@@ -8,7 +8,19 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, DateTimeField, DurationField, Exists, OuterRef, Prefetch, Q, Subquery, Value
+from django.db.models import (
+    Count,
+    DateTimeField,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    IntegerField,
+    OuterRef,
+    Prefetch,
+    Q,
+    Subquery,
+    Value,
+)
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, NullIf
 from django.utils import timezone
@@ -104,8 +116,12 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
 
     def wait_anew(self, since: Any) -> int:
         """Have those that wait have all of their time from a moment on, in one statement."""
-        seconds = Coalesce(NullIf("timeout", Value(0)), Value(settings.DEFAULT_ACTION_TIMEOUT))
-        until = Value(since, DateTimeField()) + seconds * Value(timedelta(seconds=1), DurationField())
+        # On SQLite Django computes with durations itself, and needs the type of each operand for that.
+        seconds = Coalesce(
+            NullIf("timeout", Value(0)), Value(settings.DEFAULT_ACTION_TIMEOUT), output_field=IntegerField()
+        )
+        time_left = ExpressionWrapper(seconds * Value(timedelta(seconds=1), DurationField()), DurationField())
+        until = Value(since, DateTimeField()) + time_left
         return self.pending().filter(waits_until__lt=until).update(waits_until=until)
 
     def put_off(self) -> Self:
