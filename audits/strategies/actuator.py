@@ -43,6 +43,9 @@ class Actuator(Strategy):
         for position, action in enumerate(parameters["actions"]):
             check_action(f"actions.{position}", action)
 
+    def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        return ()
+
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         solution = Solution()
         for action in parameters["actions"]:

@@ -25,6 +25,9 @@ class Dummy(Strategy):
         },
     }
 
+    def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        return ()
+
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         solution = Solution()
         solution.add("nop", {"message": "hello World"})

@@ -19,6 +19,9 @@ class DummyWithResize(Strategy):
     goal = "dummy"
     schema = Dummy.schema
 
+    def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        return ()
+
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         solution = Solution()
         solution.add("nop", {"message": "hello World"})

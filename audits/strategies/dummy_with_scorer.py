@@ -28,6 +28,9 @@ class DummyWithScorer(Strategy):
         },
     }
 
+    def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        return ()
+
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         chance = Random(SEED)  # noqa: S311 (chance, no secret)
         scorer = engine("dummy_scorer")

@@ -1,6 +1,6 @@
 """The decision engine takes each audit once, and answers it with a plan or with the reason why not."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -116,13 +116,31 @@ def test_an_audit_of_a_goal_without_strategies_fails_and_says_so(engine: Decisio
     assert (audit.state, audit.status_message) == ("FAILED", text)
 
 
-def test_an_audit_of_an_empty_cloud_fails_and_says_so() -> None:
-    audit = answered(DecisionEngine(), dummy())
+def test_an_audit_that_needs_compute_nodes_fails_on_an_empty_cloud_and_says_so() -> None:
+    audit = answered(DecisionEngine(), dummy(goal="saving_energy", strategy="saving_energy"))
     assert (audit.state, audit.status_message) == ("FAILED", "The cluster state is not defined")
 
 
-def test_an_audit_whose_scope_names_nothing_fails_and_says_so(engine: DecisionEngine) -> None:
+@pytest.mark.parametrize("strategy", ["dummy", "dummy_with_resize", "dummy_with_scorer"])
+def test_an_audit_that_needs_nothing_of_the_cloud_succeeds_on_an_empty_cloud(strategy: str) -> None:
+    audit = answered(DecisionEngine(), dummy(strategy=strategy))
+    assert (audit.state, audit.status_message, plan_of(audit).state) == ("SUCCEEDED", None, "RECOMMENDED")
+
+
+def test_the_actuator_needs_nothing_of_the_cloud() -> None:
+    engine = DecisionEngine()
+    audit = answered(engine, actuate("nop"))
+    assert (audit.state, plan_of(audit).actions.get().action_type) == ("SUCCEEDED", "nop")
+
+
+def test_an_audit_that_needs_nothing_of_the_cloud_succeeds_whatever_its_scope_leaves() -> None:
     audit = dummy()
+    Audit.objects.filter(pk=audit.pk).update(scope=[{"compute": [{"availability_zones": [{"name": "az1"}]}]}])
+    assert answered(DecisionEngine(), audit).state == "SUCCEEDED"
+
+
+def test_an_audit_whose_scope_names_nothing_fails_and_says_so(engine: DecisionEngine) -> None:
+    audit = dummy(goal="saving_energy", strategy="saving_energy")
     Audit.objects.filter(pk=audit.pk).update(scope=[{"compute": [{"availability_zones": [{"name": "az1"}]}]}])
     audit = answered(engine, audit)
     assert (audit.state, audit.status_message) == ("FAILED", "The scope of the audit leaves no compute node.")
@@ -295,13 +313,13 @@ def test_an_engine_whose_lease_ran_out_writes_no_plan(engine: DecisionEngine) ->
 
 
 def during_the_strategy(monkeypatch: pytest.MonkeyPatch, happening: Callable[[], object]) -> None:
-    load = ClusterSnapshot.load
+    see = answers.see
 
-    def load_while_it_happens() -> ClusterSnapshot:
+    def see_while_it_happens(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
         happening()
-        return load()
+        return see(audit, models)
 
-    monkeypatch.setattr(answers.ClusterSnapshot, "load", load_while_it_happens)
+    monkeypatch.setattr(answers, "see", see_while_it_happens)
 
 
 def cancel(audit: Audit) -> None:

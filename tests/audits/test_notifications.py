@@ -44,8 +44,7 @@ def test_a_oneshot_audit_tells_of_each_part_of_its_run_and_of_the_plan_within_it
 
 def test_a_strategy_that_cannot_be_answered_tells_why() -> None:
     listen("*.error")
-    make_strategy()
-    make_audit(state=Audit.State.PENDING)
+    make_audit(strategy=make_strategy("saving_energy", "saving_energy"), state=Audit.State.PENDING)
     DecisionEngine().work()
     (error,) = payloads("audit.strategy.error")
     assert error["watcher_object.name"] == "AuditActionPayload"

@@ -23,7 +23,7 @@ def engine() -> DecisionEngine:
 
 
 def event(**fields: Any) -> Audit:
-    return create_audit(audit_type="EVENT", goal="dummy", strategy="dummy", **fields)
+    return create_audit(**{"audit_type": "EVENT", "goal": "dummy", "strategy": "dummy", **fields})
 
 
 def call(api: Caller, audit: Audit) -> int:
@@ -120,7 +120,7 @@ def test_a_run_whose_engine_died_is_made_by_another(api: Caller, engine: Decisio
 
 
 def test_a_failing_run_fails_an_event_audit_and_says_why(api: Caller) -> None:
-    audit = event()
+    audit = event(goal="saving_energy", strategy="saving_energy")
     call(api, audit)
     DecisionEngine().work()
     found = Audit.objects.get(pk=audit.pk)

@@ -26,8 +26,8 @@ def engine(settings: Settings) -> DecisionEngine:
     return DecisionEngine()
 
 
-def audit() -> Audit:
-    strategy = make_strategy()
+def audit(strategy_name: str = "saving_energy", goal: str = "saving_energy") -> Audit:
+    strategy = make_strategy(strategy_name, goal)
     return create_audit(audit_type="ONESHOT", goal=strategy.goal.name, strategy=strategy.name)
 
 
@@ -68,6 +68,15 @@ def test_an_audit_of_a_cloud_that_cannot_be_read_fails_with_the_reason(
     assert found.state == "FAILED"
     assert found.status_message.startswith("The cloud could not be read: The cloud answered with status 503 at ")
     assert found.status_message.endswith(": Out of order.")
+
+
+def test_an_audit_that_needs_nothing_of_the_cloud_succeeds_although_it_cannot_be_read(
+    emulator: Emulator, engine: DecisionEngine
+) -> None:
+    emulator.fail(READING, 503, times=99)
+    answered = audit("dummy", "dummy")
+    engine.work()
+    assert (reread(answered).state, emulator.count(READING)) == ("SUCCEEDED", 0)
 
 
 def test_the_engine_goes_on_after_a_cloud_that_could_not_be_read(emulator: Emulator, engine: DecisionEngine) -> None:
