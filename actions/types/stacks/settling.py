@@ -3,14 +3,13 @@
 Whoever goes on after a crash may find that this was said already: then it stays.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from django.db.models import Model
 
 from actions.types.base import ActionFailed
 from cluster.models import Stack, StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb
-from cluster.stacks.decisions import Change, Kind
 from watcher_site.messages import cut
 from watcher_site.state import ConcurrentTransition, TransitionNotAllowed
 
@@ -58,33 +57,3 @@ def save(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
 def listed(names: Sequence[str]) -> str:
     more = " and others" if len(names) > SHOWN else ""
     return f"{', '.join(names[:SHOWN])}{more}"
-
-
-def require_no_new_marks(root: Stack, changes: Iterable[Change], known: Iterable[str]) -> None:
-    """Look whether a person has marked something since a decision that would forget about that.
-
-    Args:
-        changes: what was decided.
-        known: what was marked then: the UUIDs of stacks and resources.
-
-    Raises:
-        ActionFailed: it names what was marked.
-    """
-    stacks = Stack.objects.present().tree(root)
-    resources = StackResource.objects.present().tree(root)
-    marked = [one for rows in (stacks, resources) for one in rows.filter(status="CHECK_FAILED")]
-    forgotten = {str(root.uuid), *kept_by(changes)}.difference(known)
-    for one in marked:
-        if str(one.uuid) in forgotten:
-            raise ActionFailed(f"{one.name} was marked unhealthy since this plan was made.")
-
-
-def kept_by(changes: Iterable[Change]) -> set[str]:
-    """Return the UUIDs of resources, and of stacks within, that are gone on with as they are."""
-    found: set[str] = set()
-    for change in changes:
-        if change.kind in (Kind.CREATE, Kind.UPDATE):
-            found.update({change.uuid, *([change.nested] if change.nested else [])})
-            for step in change.steps:
-                found |= kept_by(step)
-    return found

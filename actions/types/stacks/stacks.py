@@ -17,13 +17,15 @@ from actions.types.base import ActionFailed, ActionSkipException, Answer, Outcom
 from actions.types.clusters.nodes import schema_of
 from actions.types.stacks.abandoned import settle_abandoned
 from actions.types.stacks.currency import require_current
-from actions.types.stacks.settling import end_well, fail_under_way, require_no_new_marks
+from actions.types.stacks.mark_changes import ending_generations, find_mark_change
+from actions.types.stacks.settling import end_well, fail_under_way
 from actions.types.stacks.stepping import Stepping, propose_all
 from cluster.models import Stack
 from cluster.models.stacks import Verb
 from cluster.stacks import rows
 from cluster.stacks.decisions import Decision, Template
 from cluster.stacks.standing import StandingStack, read_tree
+from watcher_site.refusals import Conflict
 
 Data = dict[str, Any]
 DECISION, REVISION, MARKS, BEGUN = "decision", "revision", "marks", "begun"
@@ -78,8 +80,11 @@ class StackAction(Stepping, ABC):
         """One that was planned to be looked at ends what it began; another decides anew by what stands then."""
         if not (proposed and kept.get(BEGUN)):
             return proposed
+        decision = Decision.read(kept[DECISION])
+        # The marks of a whole stack, and of what ended already, have had their effect.
+        left = {*kept[MARKS], *decision.marked}.intersection(ending_generations(decision.changes))
         # What was replaced since its stack was marked is not marked once more.
-        return {**{name: kept[name] for name in (REVISION, MARKS)}, DECISION: {**kept[DECISION], "marked": []}}
+        return {REVISION: kept[REVISION], MARKS: sorted(left), DECISION: {**kept[DECISION], "marked": []}}
 
     def pre_condition(self) -> None:
         if self.find() is None and not self.context.data.get(BEGUN):
@@ -87,8 +92,18 @@ class StackAction(Stepping, ABC):
 
     def require_current(self) -> None:
         stack, data = self.find(lock=True), self.context.data
-        if stack is not None and REVISION in data and not data.get(BEGUN):
-            require_current(stack, self.context.action_uuid, data[REVISION])
+        if stack is None or REVISION not in data or data.get(BEGUN):
+            return
+        require_current(stack, self.context.action_uuid, data[REVISION])
+        if changed := self.find_mark_change(stack):
+            raise Conflict(f"Stack {stack.name}: {changed} Plan anew.")
+
+    def find_mark_change(self, stack: Stack) -> str | None:
+        """Return a sentence about a mark that was made or withdrawn since the decision, if that makes a difference."""
+        if self.verb == Verb.DELETE:
+            return None
+        data = self.context.data
+        return find_mark_change(stack, Decision.read(data[DECISION]).changes, data[MARKS])
 
     def plan(self) -> Sequence[ProposedAction]:
         """Decide now what is to be done when a person starts the plan, and return the actions that it will take.
@@ -128,8 +143,8 @@ class StackAction(Stepping, ABC):
         stack, data = self.stack(lock=True), self.context.data
         if stack.revision != data[REVISION]:
             raise ActionFailed(CHANGED)
-        if self.verb != Verb.DELETE:
-            require_no_new_marks(stack, decision.changes, data[MARKS])
+        if changed := self.find_mark_change(stack):
+            raise ActionFailed(changed)
         stack.template = self.template(stack)
         stack.timeout_mins = self.input_parameters.get("timeout_mins", stack.timeout_mins)
         stack.revision += 1

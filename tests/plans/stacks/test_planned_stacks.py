@@ -170,15 +170,127 @@ def told(action: Action) -> str:
     return re.escape(f"action {action.uuid} ({action.action_type}) of action plan {action.action_plan.uuid}")
 
 
-@pytest.mark.parametrize("path", [[], ["web"], ["web", "one"]])
-def test_a_plan_that_would_forget_a_mark_made_since_is_refused(path: list[str]) -> None:
-    stack = create(web=within(one=server()))
-    plan = proposed("update_stack", stack, plan_only=True, template=template(web=within(one=server("large"))))
-    marked: Any = part(stack, *path) if path else again(stack)
+PATHS = [[], ["web"], ["web", "one"], ["workers"]]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_plan_made_before_a_mark_is_not_started(cloud_admin: User, path: list[str]) -> None:
+    stack, plan = planned_change()
+    marked = marked_part(stack, path)
     mark(marked)
-    assert start(plan).state == "FAILED"
+    answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{plan.uuid}/start", {})
+    words = f"Stack shop: {marked.name} was marked unhealthy since this plan was made. Plan anew."
+    assert (answer.status_code, fault(answer)) == (409, words)
+    assert (again(plan).state, again(marked).status) == ("RECOMMENDED", "CHECK_FAILED")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_plan_made_before_a_mark_was_withdrawn_is_not_started(cloud_admin: User, path: list[str]) -> None:
+    stack, _ = planned_change()
+    marked = marked_part(stack, path)
+    mark(marked)
+    plan, before = proposed("update_stack", stack, plan_only=True), servers()
+    withdraw(marked)
+    answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{plan.uuid}/start", {})
+    words = f"Stack shop: The mark of {marked.name} was withdrawn since this plan was made. Plan anew."
+    assert (answer.status_code, fault(answer)) == (409, words)
+    assert (again(plan).state, servers()) == ("RECOMMENDED", before)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_plan_does_nothing_where_a_mark_is_made_between_its_start_and_its_beginning(path: list[str]) -> None:
+    stack, plan = planned_change()
+    again(plan).launch()
+    marked = marked_part(stack, path)
+    mark(marked)
+    run_waiting()
+    assert again(plan).state == "FAILED"
     assert f"{marked.name} was marked unhealthy since this plan was made." in find(plan, "shop").status_message
     assert again(marked).status == "CHECK_FAILED"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_plan_does_nothing_where_a_mark_is_withdrawn_between_its_start_and_its_beginning(path: list[str]) -> None:
+    stack, _ = planned_change()
+    marked = marked_part(stack, path)
+    mark(marked)
+    plan, before = proposed("update_stack", stack, plan_only=True), servers()
+    again(plan).launch()
+    withdraw(marked)
+    run_waiting()
+    assert again(plan).state == "FAILED"
+    words = f"The mark of {marked.name} was withdrawn since this plan was made."
+    assert words in find(plan, "shop").status_message
+    assert (again(marked).status, servers()) == ("CHECK_COMPLETE", before)
+
+
+def test_a_plan_is_started_where_a_mark_was_withdrawn_and_made_again() -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+    plan = proposed("update_stack", stack, plan_only=True)
+    withdraw(part(stack, "web"))
+    mark(part(stack, "web"))
+    assert start(plan).state == "SUCCEEDED"
+    assert part(stack, "web").generation == 1
+
+
+def test_a_plan_is_not_started_where_what_replaced_a_marked_resource_was_marked_as_well() -> None:
+    stack = create(web=server(), other=server())
+    mark(part(stack, "web"))
+    plan = proposed("update_stack", stack, plan_only=True)
+    run("replace_resource", part(stack, "web"))
+    mark(part(stack, "web"))
+    with pytest.raises(Conflict, match="web was marked unhealthy since this plan was made"):
+        again(plan).launch()
+
+
+def test_a_deletion_is_started_whatever_was_marked_since() -> None:
+    stack = create(web=server())
+    plan = proposed("delete_stack", stack, plan_only=True)
+    mark(part(stack, "web"))
+    assert start(plan).state == "SUCCEEDED"
+    assert not servers()
+
+
+def test_a_continued_plan_is_not_started_where_what_is_left_of_it_is_no_longer_marked() -> None:
+    stack = create(web=server(), database=server())
+    mark(again(stack))
+    make_flavor("huge", vcpus=10_000)
+    plan = proposed("update_stack", stack, plan_only=True, template=template(web=server(), database=server("huge")))
+    assert start(plan).state == "FAILED"
+    continued = continue_plan(again(plan))
+    withdraw(part(stack, "database"))
+    with pytest.raises(Conflict, match="The mark of database was withdrawn since this plan was made"):
+        again(continued).launch()
+
+
+def test_a_continued_plan_is_not_started_where_its_stack_was_marked_again() -> None:
+    stack = create(web=server(), database=server())
+    mark(again(stack))
+    make_flavor("huge", vcpus=10_000)
+    plan = proposed("update_stack", stack, plan_only=True, template=template(web=server(), database=server("huge")))
+    assert start(plan).state == "FAILED"
+    continued = continue_plan(again(plan))
+    mark(again(stack))
+    with pytest.raises(Conflict, match="shop was marked unhealthy since this plan was made"):
+        again(continued).launch()
+
+
+def planned_change() -> tuple[Stack, ActionPlan]:
+    """Return a stack, and a plan to look at that changes one of its resources."""
+    stack = create(web=within(one=server()), workers=group(2))
+    wanted = template(web=within(one=server("large")), workers=group(2))
+    return stack, proposed("update_stack", stack, plan_only=True, template=wanted)
+
+
+def marked_part(stack: Stack, path: list[str]) -> Any:
+    return part(stack, *path) if path else again(stack)
+
+
+def withdraw(thing: Any) -> None:
+    thing = again(thing)
+    thing.mark_healthy("false alarm")
+    thing.save_state()
 
 
 def test_steps_after_a_pause_are_derived_when_they_are_due() -> None:

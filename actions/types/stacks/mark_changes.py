@@ -1,0 +1,50 @@
+"""Whether the marks in the tree of a stack are still those that a decision was made by."""
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import Any
+
+from cluster.models import Stack, StackResource, StackStatus
+from cluster.stacks.decisions import Change, Kind
+
+MARKED, WITHDRAWN = StackStatus.CHECK_FAILED, StackStatus.CHECK_COMPLETE
+
+
+def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str]) -> str | None:
+    """Return a sentence about a mark that was made or withdrawn after a decision, or None: two queries.
+
+    A mark of a resource of which a later generation exists is a new one: the decision replaced, or would have
+    replaced, an earlier generation.
+
+    Args:
+        root: its row is locked, as it is by whoever marks a part of the tree.
+        changes: the decision.
+        known: the UUIDs of the stacks and resources that were marked when it was made.
+    """
+    known, ends = set(known), ending_generations(changes)
+    for part in [*rows(Stack.objects.present().tree(root)), *rows(StackResource.objects.present().tree(root))]:
+        uuid = str(part.uuid)
+        was_known = uuid in known and getattr(part, "generation", 0) < ends.get(uuid, inf)
+        if part.status == MARKED and not was_known:
+            return f"{part.name} was marked unhealthy since this plan was made."
+        if part.status == WITHDRAWN and was_known:
+            return f"The mark of {part.name} was withdrawn since this plan was made."
+    return None
+
+
+def rows(parts: Any) -> Iterable[Stack | StackResource]:
+    found: Iterable[Stack | StackResource] = parts.filter(status__in=[MARKED, WITHDRAWN]).order_by("pk")
+    return found
+
+
+def ending_generations(changes: Iterable[Change]) -> Mapping[str, float]:
+    """Return by UUID the generation with which a change ends what stood before: infinity for a deletion."""
+    found: dict[str, float] = {}
+    for change in changes:
+        if change.kind is Kind.REPLACE:
+            found[change.uuid] = change.generation
+        elif change.kind is Kind.DELETE:
+            found[change.uuid] = inf
+        for step in [*change.steps, change.clearing]:
+            found.update(ending_generations(step))
+    return found
