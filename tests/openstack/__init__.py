@@ -1,0 +1,1 @@
+"""Tests against Nova, Keystone, Placement and Glance from PyPI, which `control_plane` installs and runs."""

@@ -1,0 +1,137 @@
+"""The site on the control plane of `control_plane`, which is started once and filled with flavors and an image."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import openstack
+import pytest
+from openstack.exceptions import HttpException
+from pytest_django import Settings
+
+from cluster.synchronizing import synchronize
+from tests.openstack.configuration import COMPUTE_NODES
+from tests.openstack.control_plane import NAMES, ControlPlane
+from tests.waiting import wait_for
+
+FLAVORS = {"tiny": (1, 512, 1), "small": (1, 2048, 10), "large": (4, 8192, 40)}
+# In seconds, for what Nova does on a machine that runs other tests.
+PATIENCE = 300
+
+
+class Nova:
+    """Nova as the service's user reaches it, and as a member of another project does."""
+
+    def __init__(self) -> None:
+        self.service, self.member = (openstack.connect(cloud=name) for name in ("service", "member"))
+        # The oldest in which a server can be asked for without a network, and be pinned to a host.
+        for connection in (self.service, self.member):
+            connection.compute.default_microversion = "2.90"
+
+    @property
+    def compute(self) -> Any:
+        return self.service.compute
+
+    def fill(self) -> None:
+        """Create the image, the flavors and the aggregates, as far as they are missing."""
+        self.image = self.service.image.find_image("cirros")
+        if self.image is None:
+            formats = {"disk_format": "raw", "container_format": "bare", "visibility": "public"}
+            self.image = self.service.image.create_image("cirros", data=b"\0" * 1024, wait=True, **formats)
+        for name, (vcpus, ram, disk) in FLAVORS.items():
+            self.flavor(name, vcpus, ram, disk)
+        known = {found.name for found in self.compute.aggregates()}
+        for host, zone in COMPUTE_NODES.items():
+            if zone and zone not in known:
+                self.compute.add_host_to_aggregate(
+                    self.compute.create_aggregate(name=zone, availability_zone=zone), host
+                )
+
+    def flavor(self, name: str, vcpus: int, ram: int, disk: int) -> Any:
+        found = self.compute.find_flavor(name)
+        return found or self.compute.create_flavor(name=name, vcpus=vcpus, ram=ram, disk=disk)
+
+    def ask_for(self, name: str, flavor: str = "tiny", *, by: Any = None, **attributes: Any) -> Any:
+        """Ask for a server, and return it when Nova has built it, or could not."""
+        compute = (by or self.service).compute
+        flavor_id = self.compute.find_flavor(flavor).id
+        made = compute.create_server(
+            name=name, flavor_id=flavor_id, image_id=self.image.id, networks="none", **attributes
+        )
+        wait_for(lambda: self.show(made).status in {"ACTIVE", "ERROR"} and not self.show(made).task_state, PATIENCE)
+        return self.show(made)
+
+    def boot(self, name: str, host: str, flavor: str = "tiny", **attributes: Any) -> str:
+        """Return the UUID of a new server that runs on a host."""
+        made = self.ask_for(name, flavor, host=host, **attributes)
+        assert (made.status, made.compute_host) == ("ACTIVE", host), made.fault
+        return str(made.id)
+
+    def show(self, server: Any) -> Any:
+        return self.compute.get_server(server)
+
+    def servers(self) -> list[Any]:
+        return list(self.compute.servers(all_projects=True))
+
+    def migrations(self, server: str) -> list[Any]:
+        return [found for found in self.compute.migrations() if found.server_id == server]
+
+    def states(self) -> dict[str, tuple[str, str]]:
+        return {found.host: (found.status, found.state) for found in self.compute.services(binary="nova-compute")}
+
+    def clear(self) -> None:
+        """Enable each compute service, and delete the servers of all projects."""
+        for service in self.compute.services(binary="nova-compute"):
+            if service.status != "enabled":
+                self.compute.enable_service(service.id)
+        for server in self.servers():
+            self.compute.delete_server(server)
+        wait_for(lambda: not self.servers(), PATIENCE)
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    """Start the control plane, unless it runs, and leave it as it was found."""
+    found = ControlPlane()
+    was_running = found.is_running
+    found.start_all()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OS_CLIENT_CONFIG_FILE", str(found.clouds_yaml))
+        try:
+            yield found
+        finally:
+            if not was_running:
+                found.stop_all()
+
+
+@pytest.fixture(scope="session")
+def filled(control_plane: ControlPlane) -> Nova:
+    nova = Nova()
+    nova.fill()
+    return nova
+
+
+@pytest.fixture
+def nova(control_plane: ControlPlane, filled: Nova, settings: Settings, db: None) -> Nova:
+    """A cloud of three nodes that are up and no servers, which the site works on and has read."""
+    control_plane.start(NAMES)
+    wait_for(answers(filled), PATIENCE)
+    wait_for(lambda: filled.states() == dict.fromkeys(COMPUTE_NODES, ("enabled", "up")), PATIENCE)
+    settings.CLOUD = "cluster.drivers.openstack.OpenStackCloud"
+    settings.OPENSTACK_CLOUD = "service"
+    settings.OPENSTACK_POLL_INTERVAL = 0.5
+    settings.OPENSTACK_OPERATION_TIMEOUT = PATIENCE
+    synchronize()
+    return filled
+
+
+def answers(nova: Nova) -> Callable[[], bool]:
+    """Return what clears the cloud, and says whether that was possible: services that were killed just come back."""
+
+    def clear() -> bool:
+        try:
+            nova.clear()
+        except HttpException:
+            return False
+        return True
+
+    return clear

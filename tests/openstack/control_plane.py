@@ -1,0 +1,287 @@
+"""A control plane of OpenStack on this machine: Keystone, Placement, Glance and Nova as PyPI has them.
+
+The services are installed into a folder, which also holds their databases, images and logs. MariaDB's programs and a
+RabbitMQ server have to be there. The compute services run Nova's fake driver: scheduling, claims, allocations,
+migrations and the API are real, only the work of a hypervisor is not done. Neutron is a stand-in; there is no Cinder,
+Ironic or Octavia. All services listen on 127.0.0.1 alone.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+from tests.broker import broker_answers
+from tests.openstack import configuration
+from tests.openstack.configuration import COMPUTE_NODES, DATABASES, DISK, MEMORY, PASSWORD, PORTS, URLS, VCPUS
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+REQUIREMENTS = HERE / "requirements.txt"
+# The module and the variable by which gunicorn's process finds the configuration of a web service.
+WEB_SERVICES = {
+    "keystone": ("keystone.wsgi.api", "OS_KEYSTONE_CONFIG_DIR", "keystone"),
+    "placement": ("placement.wsgi.api", "OS_PLACEMENT_CONFIG_DIR", "placement"),
+    "glance": ("glance.wsgi.api", "OS_GLANCE_CONFIG_DIR", "glance"),
+    "nova-api": ("nova.wsgi.osapi_compute", "OS_NOVA_CONFIG_DIR", "nova"),
+}
+NAMES = (
+    "mariadb",
+    *WEB_SERVICES,
+    "neutron",
+    "nova-conductor",
+    "nova-scheduler",
+    *COMPUTE_NODES,
+)
+# In seconds: a machine that runs other tests starts Nova slowly.
+PATIENCE = 300
+
+
+class ControlPlane:
+    """Keeps the PID of each service in a file, so that another process can find, stop and kill it."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or Path(os.environ.get("WATCHER_TEST_OPENSTACK_FOLDER") or ROOT / ".openstack")
+        self.programs = self.folder / "environment" / "bin"
+        self.files = self.folder / "configuration"
+
+    @property
+    def clouds_yaml(self) -> Path:
+        return self.folder / "clouds.yaml"
+
+    @property
+    def is_running(self) -> bool:
+        return all(self.find(name) for name in NAMES)
+
+    # Installing.
+
+    def install(self) -> None:
+        """Install the services, unless that was done with the same requirements."""
+        stamp = self.folder / "installed"
+        wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
+        if stamp.exists() and stamp.read_text() == wanted:
+            return
+        environment = self.programs.parent
+        self.say(f"Installing Nova, Keystone, Placement and Glance into {environment}: some minutes.")
+        subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
+        pip = [self.programs / "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--requirement", REQUIREMENTS], check=True)
+        stamp.write_text(wanted)
+
+    def prepare(self) -> None:
+        """Create the databases with their tables, and Keystone's users and endpoints, unless that was done."""
+        if (self.folder / "prepared").exists():
+            return
+        self.say("Creating the databases of the control plane: a minute or two.")
+        for name in DATABASES:
+            self.query(f"CREATE DATABASE IF NOT EXISTS {name} CHARACTER SET utf8mb3")
+        keystone, nova = self.files / "keystone" / "keystone.conf", self.files / "nova" / "nova.conf"
+        me = ["--keystone-user", str(os.getuid()), "--keystone-group", str(os.getgid())]
+        self.manage("keystone-manage", keystone, "db_sync")
+        self.manage("keystone-manage", keystone, "fernet_setup", *me)
+        self.manage("keystone-manage", keystone, "credential_setup", *me)
+        urls = [f"--bootstrap-{kind}-url={configuration.AUTH_URL}" for kind in ("public", "internal")]
+        password = f"--bootstrap-password={PASSWORD}"
+        self.manage("keystone-manage", keystone, "bootstrap", password, "--bootstrap-region-id=RegionOne", *urls)
+        self.manage("placement-manage", self.files / "placement" / "placement.conf", "db", "sync")
+        self.manage("glance-manage", self.files / "glance" / "glance-api.conf", "db_sync")
+        self.manage("nova-manage", nova, "api_db", "sync")
+        cell0 = str(configuration.database("nova_cell0")["connection"])
+        self.manage("nova-manage", nova, "cell_v2", "map_cell0", "--database_connection", cell0)
+        self.manage("nova-manage", nova, "cell_v2", "create_cell", "--name", "cell1")
+        self.manage("nova-manage", nova, "db", "sync")
+        self.start(["keystone"])
+        environment = {**os.environ, "OS_CLIENT_CONFIG_FILE": str(self.clouds_yaml)}
+        subprocess.run([sys.executable, "-m", "tests.openstack.catalog"], check=True, cwd=ROOT, env=environment)
+        (self.folder / "prepared").touch()
+
+    def manage(self, program: str, file: Path, *arguments: str) -> None:
+        with (self.folder / "log" / "prepare.log").open("a") as log:
+            command = [str(self.programs / program), "--config-file", str(file), *arguments]
+            subprocess.run(command, check=True, stdout=log, stderr=log)
+
+    def query(self, statement: str) -> None:
+        """Execute a statement of SQL."""
+        code = (
+            "import sys, pymysql; connection = pymysql.connect(host='127.0.0.1', user='root', port=int(sys.argv[1]),"
+            " autocommit=True); connection.cursor().execute(sys.argv[2])"
+        )
+        subprocess.run([self.programs / "python", "-c", code, str(PORTS["mariadb"]), statement], check=True)
+
+    # Running.
+
+    def start_all(self) -> None:
+        """Start what does not run, and return when it answers."""
+        if missing := self.missing():
+            raise RuntimeError(f"The control plane can not be started: {missing}.")
+        for name in ("log", "run"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        self.install()
+        configuration.write_all(self.folder)
+        self.start(["mariadb"])
+        self.prepare()
+        self.say("Starting the control plane.")
+        self.start(NAMES)
+
+    def missing(self) -> str:
+        """Return what this machine lacks to run it, or nothing."""
+        if not shutil.which("mariadbd") or not shutil.which("mariadb-install-db"):
+            return "the package mariadb-server is not installed"
+        if not broker_answers():
+            return "no RabbitMQ server answers at WATCHER_TEST_BROKER_URL"
+        return ""
+
+    def start(self, names: Iterable[str]) -> None:
+        for name in names:
+            if self.find(name):
+                continue
+            if name == "mariadb":
+                self.start_database()
+            elif name in WEB_SERVICES:
+                self.start_web_service(name)
+            elif name == "neutron":
+                self.run(name, [sys.executable, HERE / "neutron.py", PORTS["neutron"]])
+            elif name in COMPUTE_NODES:
+                arguments = [self.folder, name, VCPUS, MEMORY, DISK]
+                files = [self.files / "nova" / "nova.conf", self.files / f"{name}.conf"]
+                script = [self.programs / "python", HERE / "compute_service.py", *arguments]
+                self.run(name, [*script, *(f"--config-file={file}" for file in files)])
+            else:
+                self.run(name, [self.programs / name, f"--config-file={self.files / 'nova' / 'nova.conf'}"])
+
+    def start_database(self) -> None:
+        """MariaDB keeps nothing of value here: no write waits for the disk."""
+        data = self.folder / "databases"
+        if not data.exists():
+            options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
+            subprocess.run(
+                ["mariadb-install-db", "--no-defaults", f"--datadir={data}", *options], check=True, capture_output=True
+            )
+            shutil.rmtree(self.folder / "keys", ignore_errors=True)
+            (self.folder / "prepared").unlink(missing_ok=True)
+        options = [
+            f"--datadir={data}",
+            f"--socket={self.folder / 'run' / 'mariadb.sock'}",
+            f"--port={PORTS['mariadb']}",
+            "--bind-address=127.0.0.1",
+            "--skip-name-resolve",
+            "--skip-log-bin",
+            "--innodb-flush-log-at-trx-commit=0",
+            "--max-connections=300",
+        ]
+        user = ["--user=root"] if os.getuid() == 0 else []
+        self.run("mariadb", ["mariadbd", "--no-defaults", *options, *user])
+        self.wait("mariadb", self.accepts_queries)
+
+    def accepts_queries(self) -> bool:
+        with suppress(subprocess.CalledProcessError):
+            self.query("SELECT 1")
+            return True
+        return False
+
+    def start_web_service(self, name: str) -> None:
+        """The services parse the arguments of their process themselves: gunicorn gets none."""
+        module, variable, files = WEB_SERVICES[name]
+        settings = self.folder / "run" / f"{name}.gunicorn.py"
+        settings.write_text(
+            f"wsgi_app = '{module}:application'\nbind = '127.0.0.1:{PORTS[name]}'\nworkers = 1\nthreads = 8\n"
+            "timeout = 300\ncontrol_socket_disable = True\n"
+        )
+        environment = {variable: str(self.files / files), "GUNICORN_CMD_ARGS": f"--config {settings}"}
+        self.run(name, [self.programs / "gunicorn"], environment)
+        self.wait(name, lambda: answers(URLS[name]))
+
+    def run(self, name: str, command: list[object], environment: dict[str, str] | None = None) -> None:
+        with (self.folder / "log" / f"{name}.log").open("a") as log:
+            process = subprocess.Popen(
+                [str(part) for part in command],
+                env={**os.environ, "no_proxy": "127.0.0.1", "PYTHONPATH": "", **(environment or {})},
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        self.pid_file(name).write_text(str(process.pid))
+
+    def wait(self, name: str, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > end or not self.find(name):
+                raise RuntimeError(f"{name} does not start: see {self.folder / 'log' / name}.log")
+            time.sleep(0.5)
+
+    # Its processes.
+
+    def pid_file(self, name: str) -> Path:
+        return self.folder / "run" / f"{name}.pid"
+
+    def find(self, name: str) -> int | None:
+        """Return the PID of a service that runs; it leads a process group of its own."""
+        with suppress(FileNotFoundError, ValueError, ProcessLookupError):
+            pid = int(self.pid_file(name).read_text())
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+            os.killpg(pid, 0)
+            return pid
+        return None
+
+    def send_signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to all processes of a service."""
+        if pid := self.find(name):
+            with suppress(ProcessLookupError):
+                os.killpg(pid, number)
+
+    def stop(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
+        """Stop a service, and return when it has ended: after 20 seconds it is killed."""
+        self.send_signal(name, number)
+        end = time.monotonic() + 20
+        while self.find(name):
+            if time.monotonic() > end:
+                self.send_signal(name, signal.SIGKILL)
+            time.sleep(0.1)
+        self.pid_file(name).unlink(missing_ok=True)
+
+    def kill(self, name: str) -> None:
+        self.stop(name, signal.SIGKILL)
+
+    def stop_all(self) -> None:
+        for name in reversed(NAMES):
+            self.send_signal(name, signal.SIGTERM) if name != "mariadb" else None
+        for name in reversed(NAMES):
+            self.stop(name)
+
+    def say(self, message: str) -> None:
+        print(message, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=10):  # noqa: S310 (a URL of our own)
+            return True
+    except HTTPError:
+        return True
+    except (URLError, OSError):
+        return False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Start or stop the control plane of OpenStack.")
+    parser.add_argument("command", choices=["start", "stop"])
+    plane = ControlPlane()
+    if parser.parse_args().command == "start":
+        plane.start_all()
+    else:
+        plane.stop_all()
+
+
+if __name__ == "__main__":
+    main()

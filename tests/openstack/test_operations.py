@@ -1,0 +1,39 @@
+"""Reading the cloud, and what actions do to servers, on real Nova."""
+
+import pytest
+
+from cluster.drivers.base import cloud
+from cluster.models import ComputeNode, Server
+from cluster.synchronizing import synchronize
+from tests.openstack.configuration import COMPUTE_NODES, MEMORY, VCPUS
+from tests.openstack.conftest import Nova
+
+pytestmark = pytest.mark.openstack
+
+
+def test_nodes_are_read_with_their_capacities_and_zones(nova: Nova) -> None:
+    rows = ComputeNode.objects.present().values_list(
+        "hostname", "zone", "vcpus", "vcpu_ratio", "memory", "memory_mb_reserved", "memory_ratio"
+    )
+    zones = {host: zone or "nova" for host, zone in COMPUTE_NODES.items()}
+    assert set(rows) == {(host, zone, VCPUS, 4.0, MEMORY, 512, 1.5) for host, zone in zones.items()}
+
+
+def test_a_server_is_read_with_its_node_and_size(nova: Nova) -> None:
+    server = nova.boot("web", "cmp1", "small")
+    synchronize()
+    row = Server.objects.get(uuid=server)
+    assert (row.name, row.node.hostname, row.state, row.vcpus, row.memory) == ("web", "cmp1", "active", 1, 2048)
+
+
+def test_a_server_migrates_live(nova: Nova) -> None:
+    server = nova.boot("web", "cmp1")
+    cloud().live_migrate(server, "cmp2")
+    assert (nova.show(server).compute_host, Server.objects.get(uuid=server).node.hostname) == ("cmp2", "cmp2")
+
+
+def test_a_server_migrates_cold_and_the_migration_is_confirmed(nova: Nova) -> None:
+    server = nova.boot("web", "cmp1")
+    cloud().cold_migrate(server, "cmp2")
+    assert (nova.show(server).compute_host, nova.show(server).status) == ("cmp2", "ACTIVE")
+    assert [found.status for found in nova.migrations(server)] == ["confirmed"]
