@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -51,6 +52,17 @@ def read_whole(name: str, default: int, *, least: int, most: int = 10**9) -> int
 
 def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
     return [item.strip() for item in read(env.list, name, list(default)) if item.strip()]
+
+
+def read_networks(name: str, default: Sequence[str]) -> list[IPv4Network | IPv6Network]:
+    """Read a list of addresses and networks, such as 10.0.0.5,10.1.0.0/16."""
+    networks = []
+    for text in read_list(name, default):
+        try:
+            networks.append(ip_network(text))
+        except ValueError:
+            refuse(name, f"must be addresses or networks, like 10.0.0.5,10.1.0.0/16, and {text!r} is neither.")
+    return networks
 
 
 def read_path(name: str) -> str:

@@ -53,6 +53,8 @@ threads = settings.WEB_THREADS
 logger_class = AccessLogger
 logconfig_dict = settings.LOGGING
 control_socket_disable = True
+# Whose X-Forwarded-Proto decides on the scheme; nobody's, if this is empty.
+forwarded_allow_ips = ",".join(map(str, settings.TRUSTED_PROXIES))
 
 
 def post_worker_init(worker: Any) -> None:

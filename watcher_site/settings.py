@@ -25,6 +25,7 @@ from watcher_site.environment import (
     read_choice,
     read_database,
     read_list,
+    read_networks,
     read_number,
     read_path,
     read_queue,
@@ -78,7 +79,10 @@ SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 CSRF_TRUSTED_ORIGINS = read_list("WATCHER_TRUSTED_ORIGINS")
 if not all(origin.startswith(("https://", "http://")) for origin in CSRF_TRUSTED_ORIGINS):
     refuse("WATCHER_TRUSTED_ORIGINS", "must begin with https:// or http:// each.")
-if read_switch("WATCHER_BEHIND_PROXY", False):
+BEHIND_PROXY = read_switch("WATCHER_BEHIND_PROXY", False)
+# The networks of the proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
+TRUSTED_PROXIES = read_networks("WATCHER_TRUSTED_PROXIES", ["127.0.0.1", "::1"] if BEHIND_PROXY else [])
+if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
@@ -121,6 +125,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "watcher_site.middleware.ClientAddress",
     "watcher_site.middleware.RequestId",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

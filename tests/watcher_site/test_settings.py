@@ -32,6 +32,8 @@ def start(**variables: str) -> CompletedProcess[str]:
         ("DEBUG", "maybe"),
         ("WATCHER_HTTPS", "2"),
         ("WATCHER_TRUSTED_ORIGINS", "watcher.example.org"),
+        ("WATCHER_TRUSTED_PROXIES", "10.0.0.1/8"),
+        ("WATCHER_TRUSTED_PROXIES", "proxy.example.org"),
         ("DATABASE_URL", ""),
         ("DATABASE_URL", "nonsense"),
         ("DATABASE_URL", "mysql://watcher@localhost/watcher"),
