@@ -17,6 +17,7 @@ from audits.room import ask_for_room
 from cluster.drivers.base import CloudError
 from cluster.synchronizing import synchronize
 from plans.models import ActionPlan
+from watcher_site.login_limits import record_summaries
 from watcher_site.models import Service
 from watcher_site.refusals import Refused
 from watcher_site.state import ConcurrentTransition
@@ -28,6 +29,8 @@ log = structlog.get_logger(__name__)
 EXPIRY_PERIOD = 60
 # How often, in seconds, the engine looks for servers that wait for room.
 LOOK_PERIOD = 30
+# How often, in seconds, the engine looks for windows of failed logins that are over.
+SUMMARY_PERIOD = 60
 # How often the database may break off the run of one audit before that run is given up.
 MOST_INTERRUPTIONS = 3
 # How many waiting audits an engine reads before it tries to take one of them.
@@ -43,7 +46,7 @@ class DecisionEngine(Worker):
     kind = Service.DECISION_ENGINE
 
     def __init__(self, host: str | None = None) -> None:
-        self.next_expiry = self.next_synchronization = self.next_look = 0.0
+        self.next_expiry = self.next_synchronization = self.next_look = self.next_summaries = 0.0
         self.interruptions: Counter[int] = Counter()
         self.found = self.looked = False
         super().__init__(host)
@@ -72,6 +75,7 @@ class DecisionEngine(Worker):
         self.expire()
         self.synchronize()
         self.look_for_waiting_servers()
+        self.record_failed_logins()
         Audit.objects.end_series(timezone.now())
         audit = self.take()
         if audit:
@@ -110,6 +114,12 @@ class DecisionEngine(Worker):
                 ask_for_room()
             except Refused as refusal:
                 log.warning("room could not be asked for", reason=str(refusal))
+
+    def record_failed_logins(self) -> None:
+        """Have history tell how many failed logins there were, if none follows that would do so."""
+        if time.monotonic() >= self.next_summaries:
+            self.next_summaries = time.monotonic() + SUMMARY_PERIOD
+            record_summaries()
 
     def take(self) -> Audit | None:
         """Make an audit this engine's own: one that a lost database interrupted, or one that waits."""

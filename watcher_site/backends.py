@@ -1,4 +1,7 @@
-"""Who a person is and what they may do: read together, once a request, and never remembered from one to the next."""
+"""Who a person is and what they may do: read together, once a request, and never remembered from one to the next.
+
+Every password that a request brings is verified here, within the limits of `watcher_site.login_limits`.
+"""
 
 from functools import cache
 from typing import Any
@@ -9,6 +12,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db.models import F, OuterRef, QuerySet
 
 from watcher_site.expressions import JSONArray
+from watcher_site.login_limits import login_of, verifications
 from watcher_site.statements import Placeholder, Query
 
 # Whom the site asks for at each request, and no more of them than it needs for that.
@@ -41,6 +45,23 @@ person_by_key = Query(people().filter(pk=Placeholder("key", User._meta.pk)))
 
 class OneQueryBackend(ModelBackend):
     """Django's model backend, with a person's own and their groups' permissions read in one query with the person."""
+
+    def authenticate(self, request: Any, username: Any = None, password: Any = None, **others: Any) -> Any:
+        """Return the account that a name and a password are of, or None.
+
+        Raises:
+            LoginsLimited: there were too many failed logins; the password was not verified.
+            LoginsBusy: too many passwords are verified at this moment.
+        """
+        login = login_of(request, username)
+        if login is None:
+            return super().authenticate(request, username, password, **others)
+        login.require_allowed()
+        with verifications.turn():
+            login.require_allowed()
+            person = super().authenticate(request, username, password, **others)
+            login.note_success() if person else login.note_failure()
+        return person
 
     def get_user(self, user_id: Any) -> Any:
         for person in person_by_key.rows(key=user_id):

@@ -4,11 +4,13 @@ from typing import Any
 
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import resolve
 from django_htmx.http import HttpResponseClientRefresh
 
+from watcher_site.login_limits import LoginsBusy, LoginsLimited
 from watcher_site.pages import Page
 
 KEPT = "kept_form"
@@ -36,9 +38,30 @@ class KeepsForm(Page):
         return QueryDict(kept["fields"])
 
 
+class LoginForm(AuthenticationForm):
+    """Django's, which shows why a password was not verified."""
+
+    refusal: LoginsLimited | LoginsBusy | None = None
+
+    def clean(self) -> Any:
+        try:
+            return super().clean()
+        except (LoginsLimited, LoginsBusy) as refusal:
+            self.refusal = refusal
+            raise ValidationError(str(refusal)) from refusal
+
+
 class Login(LoginView):
     template_name = "login.html"
     redirect_authenticated_user = True
+    form_class = LoginForm
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        if form.refusal:
+            response.status_code = form.refusal.status
+            response["Retry-After"] = str(form.refusal.retry_after)
+        return response
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)

@@ -195,6 +195,10 @@ LOGOUT_REDIRECT_URL = "login"
 CSRF_FAILURE_VIEW = "watcher_site.kept_forms.expired"
 # How long a verified HTTP Basic credential is remembered by a web process, in seconds.
 CREDENTIAL_MEMORY_SECONDS = read_number("WATCHER_CREDENTIAL_MEMORY_SECONDS", 60, least=0)
+# Failed logins of one address with one account, and with all, after which further ones are refused, and for how long.
+MOST_FAILED_LOGINS = read_whole("WATCHER_MOST_FAILED_LOGINS", 10, least=1)
+MOST_FAILED_LOGINS_OF_ADDRESS = read_whole("WATCHER_MOST_FAILED_LOGINS_OF_ADDRESS", 50, least=1)
+FAILED_LOGIN_WINDOW = timedelta(seconds=read_number("WATCHER_FAILED_LOGIN_WINDOW", 600, least=1, most=86_400))
 REST_KNOX = {"TOKEN_TTL": timedelta(hours=read_number("WATCHER_TOKEN_HOURS", 24, least=0.01, most=24 * 3652))}
 
 # API

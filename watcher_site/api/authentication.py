@@ -1,6 +1,7 @@
 """HTTP Basic and token authentication. Sessions are REST framework's own."""
 
 from hashlib import blake2b
+from hmac import compare_digest
 from secrets import token_bytes
 from typing import Any
 
@@ -34,13 +35,17 @@ by_token = Query(
 )
 
 
-def credential_key(user: Any, password: str) -> str:
-    """Return what a verified credential is remembered by: a keyed digest of it and of the stored password hash.
+def memory_key(user: Any, request: Any) -> str:
+    """Return what the verified credential of an account is remembered by, for the address that it came from."""
+    return f"credential:{user.pk}:{request.META.get('REMOTE_ADDR', '')}"
+
+
+def credential_digest(user: Any, password: str) -> bytes:
+    """Return what is remembered of a verified credential: a keyed digest of it and of the stored password hash.
 
     A changed password changes the stored hash, so that nothing remembered is ever found again.
     """
-    digest = blake2b(f"{user.pk}\n{user.password}\n{password}".encode(), key=DIGEST_KEY, digest_size=32)
-    return f"credential:{digest.hexdigest()}"
+    return blake2b(f"{user.pk}\n{user.password}\n{password}".encode(), key=DIGEST_KEY, digest_size=32).digest()
 
 
 class BasicAuthentication(RestBasicAuthentication):
@@ -52,12 +57,17 @@ class BasicAuthentication(RestBasicAuthentication):
 
     www_authenticate_realm = "Watcher Site"
 
-    def authenticate_credentials(self, userid: str, password: str, request: Request | None = None) -> Any:
+    def authenticate_credentials(self, userid: str, password: str, request: Any = None) -> Any:
         for user in by_name.rows(name=userid) if "\0" not in userid else ():
-            if user.is_active and cache.get(credential_key(user, password)):
+            remembered = cache.get(memory_key(user, request))
+            if user.is_active and remembered and compare_digest(remembered, credential_digest(user, password)):
                 return user, None
+            if remembered:
+                # Nobody finds the password by comparing guesses with what is remembered, beyond the limit of guesses.
+                cache.delete(memory_key(user, request))
         verified, _ = super().authenticate_credentials(userid.replace("\0", ""), password, request)
-        cache.set(credential_key(verified, password), True, settings.CREDENTIAL_MEMORY_SECONDS)
+        digest = credential_digest(verified, password)
+        cache.set(memory_key(verified, request), digest, settings.CREDENTIAL_MEMORY_SECONDS)
         return verified, None
 
 

@@ -97,8 +97,8 @@ def describe(problem: Exception) -> tuple[int, str] | None:
 
 
 def headers_of(problem: Exception) -> dict[str, str]:
-    header = getattr(problem, "auth_header", None)
-    return {"WWW-Authenticate": header} if header else {}
+    header, seconds = getattr(problem, "auth_header", None), getattr(problem, "retry_after", None)
+    return ({"WWW-Authenticate": header} if header else {}) | ({"Retry-After": str(seconds)} if seconds else {})
 
 
 # What Django answers where no view does: pages for the console, the error body for everybody else.

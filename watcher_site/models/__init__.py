@@ -1,3 +1,4 @@
+from watcher_site.models.failed_logins import FailedLogins
 from watcher_site.models.history import HistoryEntry
 from watcher_site.models.notifications import Delivery, Notification, Subscription
 from watcher_site.models.projects import ProjectMember
@@ -5,6 +6,7 @@ from watcher_site.models.services import Service, ServiceQuerySet
 
 __all__ = [
     "Delivery",
+    "FailedLogins",
     "HistoryEntry",
     "Notification",
     "ProjectMember",
