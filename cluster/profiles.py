@@ -10,6 +10,7 @@ from django.template.defaultfilters import pluralize
 from cluster.models import Cluster, Flavor, Node, Profile
 from cluster.models.profiles import NAME_LENGTH
 from cluster.named_records import lock, save
+from cluster.quotas import require_metadata_quota
 from watcher_site.history import differences, record
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.schemas import Draft202012Validator, find_violation
@@ -107,6 +108,7 @@ def checked_spec(spec: Any) -> dict[str, Any]:
     require_storable("spec", spec)
     if violation := find_violation(VALIDATOR, spec):
         raise Invalid(f"spec: {violation}")
+    require_metadata_quota(spec.get("metadata"))
     flavor = spec["flavor"]
     if not Flavor.objects.present().filter(Q(flavor_id=flavor) | Q(name=flavor)).exists():
         raise Invalid(f"spec: flavor: the cloud has no flavor {flavor}.")

@@ -9,6 +9,7 @@ from django.db.models import Q
 from cluster.drivers.base import cloud
 from cluster.drivers.embedded_lifecycle import release_volumes
 from cluster.models import ComputeNode, Flavor, Server
+from cluster.quotas import demand_of, require_metadata_quota, require_quota
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.schemas import Draft202012Validator, find_violation
 from watcher_site.storable import require_storable
@@ -44,10 +45,13 @@ def request_server(attributes: Mapping[str, Any], project_id: str, user_id: str)
     Raises:
         Invalid: the message names the field and the rule.
         Conflict: the servers of this cloud are made elsewhere.
+        QuotaExceeded: the project has no more.
     """
     if cloud().is_mirrored:
         raise Conflict("Servers of this cloud are created through its own API.")
     flavor = find_flavor(attributes["flavorRef"])
+    require_metadata_quota(attributes.get("metadata"))
+    require_quota(project_id, demand_of(flavor.vcpus, flavor.memory))
     server = Server(
         name=attributes["name"].strip(),
         state=Server.State.BUILDING,

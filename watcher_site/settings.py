@@ -220,6 +220,22 @@ REST_FRAMEWORK = {
 API_MAX_LIMIT = read_whole("WATCHER_MAX_LIMIT", 1000, least=1)
 DATA_UPLOAD_MAX_MEMORY_SIZE = read_whole("WATCHER_MAX_BODY_BYTES", 1024 * 1024, least=1024)
 
+# Quotas
+
+# What a project may have, -1 for unlimited; `manage.py set_quota` gives single projects others. Memory is in MB.
+QUOTAS = {
+    "servers": read_whole("WATCHER_QUOTA_SERVERS", 100, least=-1),
+    "vcpus": read_whole("WATCHER_QUOTA_VCPUS", 400, least=-1),
+    "memory": read_whole("WATCHER_QUOTA_MEMORY", 1_024_000, least=-1),
+    "stacks": read_whole("WATCHER_QUOTA_STACKS", 100, least=-1),
+    # In one stack, those of groups and nested stacks included.
+    "stack_resources": read_whole("WATCHER_QUOTA_STACK_RESOURCES", 1000, least=1, most=1000),
+    # On the site: clusters belong to no project.
+    "clusters": read_whole("WATCHER_QUOTA_CLUSTERS", 1000, least=-1),
+    # Of one server, as in Nova.
+    "metadata_items": read_whole("WATCHER_QUOTA_METADATA_ITEMS", 128, least=-1),
+}
+
 # Work
 
 HOST = read(env.str, "WATCHER_HOST", socket.gethostname())

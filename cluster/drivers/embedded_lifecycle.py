@@ -18,6 +18,7 @@ from cluster.drivers.base import (
     NewServer,
     NoValidHost,
     OperationFailed,
+    OperationRefused,
     ServerNotFound,
     WaitingForRoom,
     proceed,
@@ -28,6 +29,7 @@ from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import describe, make_row
 from cluster.drivers.scheduler import choose
 from cluster.models import Flavor, Server, Volume, VolumeAttachment
+from cluster.quotas import QuotaExceeded, demand_of, require_quota
 
 SPAWNING, DELETING = "spawning", "deleting"
 # So long at most nobody looks whether there is room by now: what waits is looked at more often, as it is put off.
@@ -115,8 +117,13 @@ class EmbeddedLifecycle(Cloud, ABC):
         Raises:
             NoValidHost: there is no room, and it may not wait.
             CloudBusy: another did so just now.
+            OperationRefused: the project's quota does not allow it.
         """
         row, nowhere = make_row(wanted, find_flavor(wanted.flavor)), None
+        try:
+            require_quota(row.project_id, demand_of(row.vcpus, row.memory))
+        except QuotaExceeded as problem:
+            raise OperationRefused(str(problem)) from problem
         try:
             row.node = choose(row, wanted.host, wanted.zone)
             row.task_state, row.operation_owner = SPAWNING, OWNER.get()

@@ -8,6 +8,7 @@ from cluster.models.metrics import Sample
 from cluster.models.nodes import Node
 from cluster.models.policies import Policy, PolicyBinding
 from cluster.models.profiles import Profile
+from cluster.models.quotas import ProjectQuota
 from cluster.models.stacks import Stack, StackResource, StackStatus
 from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
 from cluster.models.synchronization import Synchronization
@@ -27,6 +28,7 @@ __all__ = [
     "PolicyBinding",
     "Pool",
     "Profile",
+    "ProjectQuota",
     "Sample",
     "Server",
     "Stack",

@@ -32,14 +32,16 @@ from collections.abc import Callable
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from django.conf import settings
 from jsonschema.exceptions import best_match
 
 from cluster.json_lines import Misfit, check_values
 from cluster.models import StackResource
 from cluster.models.clusters import UNLIMITED
+from cluster.quotas import require_metadata_quota
 from cluster.stacks.documents import read_document, refuse_large
 from cluster.stacks.references import refuse_strangers
-from cluster.stacks.schemas import MOST_RESOURCES, NAMES, PROPERTIES, TEMPLATE, VERSION
+from cluster.stacks.schemas import NAMES, PROPERTIES, TEMPLATE, VERSION
 from watcher_site.messages import cut
 from watcher_site.refusals import Invalid
 from watcher_site.schemas import Draft202012Validator
@@ -67,7 +69,12 @@ def checked_template(template: Any) -> Template:
 
 
 def normalise(template: Any) -> Template:
-    """Return a template normalised, whether or not there is a cloud that has what it names. Raises: `Invalid`."""
+    """Return a template normalised, whether or not there is a cloud that has what it names.
+
+    Raises:
+        Invalid: the message names the path and the rule.
+        QuotaExceeded: a server has more metadata entries than it may.
+    """
     document = read_document(template) if isinstance(template, str) else template
     if document is None:
         raise Invalid("template: is empty.")
@@ -78,9 +85,9 @@ def normalise(template: Any) -> Template:
         normalised = normal_template(document, (), 0)
     except Misfit as misfit:
         raise Invalid(f"template: {misfit}") from misfit
-    if (number := count_resources(normalised)) > MOST_RESOURCES:
+    if (number := count_resources(normalised)) > (most := settings.QUOTAS["stack_resources"]):
         raise Invalid(
-            f"template: resources: there would be {number}, with those in stacks and groups; at most {MOST_RESOURCES} "
+            f"template: resources: there would be {number}, with those in stacks and groups; at most {most} "
             "are allowed."
         )
     return normalised
@@ -115,6 +122,7 @@ def normal_properties(resource: dict[str, Any], path: Path, depth: int) -> dict[
 
 
 def normal_server(properties: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
+    require_metadata_quota(properties.get("metadata"))
     left_out: dict[str, Any] = {"image": None, "metadata": {}, "availability_zone": None}
     return {"flavor": properties["flavor"], **left_out, **properties}
 

@@ -9,6 +9,7 @@ from django.template.defaultfilters import pluralize
 from cluster.models import Cluster
 from cluster.models.clusters import UNLIMITED
 from cluster.profiles import checked_metadata, checked_name
+from cluster.quotas import require_cluster_quota
 from cluster.sizes import Bounds
 from plans.operations import AT_ONCE, Asked, Operation, hold, plan_cluster_action, profile_named
 from watcher_site.refusals import Conflict, Invalid
@@ -42,6 +43,7 @@ def create_cluster(
 
     Raises:
         Invalid: the message names the field and the rule.
+        QuotaExceeded: the site has as many clusters as it may.
     """
     wanted = min_size if desired_capacity is None else desired_capacity
     require_sizes(Bounds(min_size, max_size), wanted)
@@ -54,6 +56,7 @@ def create_cluster(
         timeout=checked_timeout(timeout),
         metadata=checked_metadata(metadata),
     )
+    require_cluster_quota()
     cluster.save()
     return plan_cluster_action("CLUSTER_CREATE", cluster, asked)
 

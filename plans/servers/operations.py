@@ -36,6 +36,7 @@ def create_server(attributes: Mapping[str, Any], project_id: str, caller: Callin
     Raises:
         Invalid: the message names the field and the rule.
         Conflict: the servers of this cloud are made elsewhere.
+        QuotaExceeded: the project has no more.
     """
     server = request_server(attributes, project_id, str(caller.get("user", "")))
     operate("build", server, caller)

@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 from actions.types.stacks.abandoned import settle_abandoned
 from cluster.models import Lock, Stack, StackResource
 from cluster.models.stacks import LONGEST_TIMEOUT
+from cluster.quotas import demand_of_template, require_quota
 from cluster.stacks.schemas import STACK_NAME, STACK_NAMES
 from cluster.stacks.templates import checked_template
 from plans.marks import marking
@@ -31,6 +32,7 @@ def create_stack(
     Raises:
         Invalid: the message names the field and the rule.
         Conflict: another stack of the project has the name.
+        QuotaExceeded: the project may not have the stack, or its servers.
     """
     user = str(asked.caller.get("user", "")) if asked.caller else ""
     stack = Stack(
@@ -40,6 +42,7 @@ def create_stack(
         timeout_mins=checked_timeout(timeout_mins),
         user_id=user,
     )
+    require_quota(stack.project_id, {"stacks": 1, **demand_of_template(stack.template)})
     insert(stack)
     return operate(CREATE, stack, asked, stack.timeout_mins)
 
@@ -58,10 +61,13 @@ def update_stack(
         Invalid: the message names the field and the rule.
         NotFound: it was deleted meanwhile.
         Conflict: another operation on it, or on one of its resources, waits or runs; or it is within another stack.
+        QuotaExceeded: its project may not have the servers that the template adds.
     """
     wanted = None if template is None else checked_template(template)
     minutes, standing = checked_timeout(timeout_mins), hold(UPDATE, stack, asked)
     allowed = minutes or standing.timeout_mins
+    if wanted is not None:
+        require_quota(standing.project_id, demand_of_template(wanted) - demand_of_template(standing.template))
     return operate(UPDATE, standing, asked, allowed, template=wanted, timeout_mins=minutes)
 
 
