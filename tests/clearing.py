@@ -18,7 +18,8 @@ def keep_aside() -> None:
         return
     tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
     with connection.cursor() as cursor:
-        cursor.execute(f"CREATE SCHEMA {KEPT}")
+        # A database that an earlier run left (--reuse-db) has one already.
+        cursor.execute(f"DROP SCHEMA IF EXISTS {KEPT} CASCADE; CREATE SCHEMA {KEPT}")
         for table in tables:
             cursor.execute(f"CREATE TABLE {KEPT}.{table} AS TABLE {table}")
         filled = [table for table in tables if has_rows(cursor, table)]
