@@ -64,6 +64,7 @@ class Cancel(SignalVerb):
     possible_in = frozenset({Action.State.PENDING, *Action.BEGUN})
     consequence = (
         "If it runs, it is aborted at its next checkpoint. The rest of its plan goes on, unless the plan says that a"
-        " failure stops what depends on it. A cancel cannot be taken back; a skip can, until the plan begins."
+        " failure stops what depends on it, and ends CANCELLED; a new plan can do what was cancelled."
+        " A cancel cannot be taken back; a skip can, until the plan begins."
     )
     told = "It is aborted at its next checkpoint."

@@ -211,8 +211,9 @@ class ActionPlan(StatefulModel):
         """Its applier is to abort what runs and to begin nothing more."""
         self.status_message = cut(message)
 
-    @transition(field=state, source=State.CANCELLING, target=State.CANCELLED)
+    @transition(field=state, source=[State.ONGOING, State.CANCELLING], target=State.CANCELLED)
     def finish_cancel(self, message: str | None) -> None:
+        """Its cancel is done; or it ends without one, and a person cancelled actions of it."""
         self.let_go(message)
 
     @transition(field=state, source=State.RECOMMENDED, target=State.SUPERSEDED)

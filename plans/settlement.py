@@ -14,8 +14,9 @@ STUCK = "Action was cancelled: its parents wait for each other."
 def settle(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> None:
     """Give the plan its final state; ``counts`` gives the number of its actions in each state, all of them final.
 
-    FAILED if an action FAILED, or was ``stuck`` because it could never begin, else SUCCEEDED, also where single
-    actions were cancelled; after a cancel of the plan CANCELLED, unless everything had finished before.
+    FAILED if an action FAILED, or was ``stuck`` because it could never begin; CANCELLED if a person cancelled one of
+    its actions; else SUCCEEDED, also where an action gave itself up. After a cancel of the plan it is CANCELLED,
+    unless everything had finished before.
 
     Raises:
         ConcurrentTransition: it was cancelled, or taken over, at this moment.
@@ -30,6 +31,8 @@ def settle(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> 
         plan.fail(summarize(plan.actions.all(), counts))
     elif stuck:
         plan.fail("One or more actions could not begin: their parents wait for each other.")
+    elif counts.get(State.CANCELLED) and has_cancelled_by_signal(plan):
+        plan.finish_cancel(summarize(plan.actions.all(), counts))
     else:
         plan.succeed(summarize(plan.actions.all(), counts))
     if plan.state == ActionPlan.State.FAILED:
@@ -40,3 +43,8 @@ def settle(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> 
 def has_failed_abort(plan: ActionPlan) -> bool:
     failed = ActionEvent.objects.filter(action__action_plan=plan, event="abort", result=ActionEvent.Result.ERROR)
     return failed.filter(action__state=State.FAILED).exists()
+
+
+def has_cancelled_by_signal(plan: ActionPlan) -> bool:
+    signals = ActionEvent.objects.filter(action__action_plan=plan, event=f"signal_{Action.Signal.CANCEL.lower()}")
+    return signals.filter(action__state=State.CANCELLED).exists()

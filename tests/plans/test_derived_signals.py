@@ -54,7 +54,7 @@ def test_who_cancels_an_action_that_waits_cancels_what_it_derived_and_it_is_abor
     finish(applier)
     assert states(plan) == {"a": "CANCELLED", "b": state_of_b, "x": "CANCELLED", "y": "CANCELLED"}
     assert action(plan, "a").events.filter(event="abort").count() == 1
-    assert again(plan).state == "SUCCEEDED"
+    assert again(plan).state == "CANCELLED"
 
 
 def test_who_cancels_a_derived_action_cancels_what_depends_on_it_and_the_one_that_waits_goes_on(
@@ -99,7 +99,7 @@ def test_an_action_that_is_cancelled_while_it_is_executed_derives_nothing(monkey
     behave(monkeypatch, a=execute)
     run_waiting()
     assert states(plan) == {"a": "CANCELLED"}
-    assert again(plan).state == "SUCCEEDED"
+    assert again(plan).state == "CANCELLED"
 
 
 def test_to_cancel_a_hundred_derived_actions_takes_as_many_statements_as_to_cancel_ten(
@@ -114,7 +114,7 @@ def test_to_cancel_a_hundred_derived_actions_takes_as_many_statements_as_to_canc
         costs.append(len(statements))
         assert Action.objects.filter(action_plan=plan, state="CANCELLED").count() == size
         finish(applier)
-        assert again(plan).state == "SUCCEEDED"
+        assert again(plan).state == "CANCELLED"
     assert costs[0] == costs[1]
 
 

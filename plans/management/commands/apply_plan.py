@@ -24,7 +24,8 @@ EXIT_STATUSES: dict[str, int] = {State.SUCCEEDED: 0, State.FAILED: 3, State.CANC
 class Command(commands.Command):
     help = (
         "Start a plan, run it in the foreground and show how far it is; or follow the applier that runs it already. "
-        "Exit status: 0 it SUCCEEDED, 3 it FAILED, 4 it was CANCELLED, 130 it was left to other appliers."
+        "Exit status: 0 it SUCCEEDED, 3 it FAILED, 4 it or an action of it was CANCELLED, 130 it was left to other "
+        "appliers."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
