@@ -10,6 +10,8 @@ from django.utils.module_loading import import_string
 from watcher_site import plugins
 
 ZONE = "zone:"
+REPLACED = ("target", "compute_nodes", "clusters", "operations")
+"""Methods of action types whose answers `ActionType.affected` has together."""
 
 
 @register()
@@ -22,6 +24,16 @@ def check_outcomes(**_: Any) -> list[CheckMessage]:
 
 
 @register()
+def check_affected_resources(**_: Any) -> list[CheckMessage]:
+    return [
+        Error(f"ACTION_TYPES: {path} defines {name}, which nothing calls: affected replaces it.", id="actions.E003")
+        for path in settings.ACTION_TYPES
+        for name in REPLACED
+        if defines(path, name)
+    ]
+
+
+@register()
 def check_queues(**_: Any) -> list[CheckMessage]:
     with suppress(Exception):  # A type that cannot be loaded is another check's.
         named = {subject for subject in settings.CELERY_QUEUES if not subject.startswith(ZONE)}
@@ -30,6 +42,13 @@ def check_queues(**_: Any) -> list[CheckMessage]:
             for name in sorted(named - set(plugins.load("ACTION_TYPES")))
         ]
     return []
+
+
+def defines(path: str, name: str) -> bool:
+    """Say whether an action type has a method of this name. One that cannot be loaded is another check's."""
+    with suppress(Exception):
+        return callable(getattr(import_string(path), name, None))
+    return False
 
 
 def answers_with_bool(path: str) -> bool:

@@ -145,7 +145,8 @@ class Execution(Signalled, Derivation):
     def operations(self) -> list[InstanceAction]:
         """Return the record of what begins now on servers; what a person asked for has one already."""
         return [
-            operation_of(self.action, self.began, *operation) for operation in self.action_type.operations().items()
+            operation_of(self.action, self.began, *operation)
+            for operation in self.action_type.affected(self.action_type.input_parameters).operations.items()
         ]
 
     def take_up(self) -> bool:

@@ -71,16 +71,18 @@ class Look:
 
     def read_parameters(self, action: Actionlike) -> None:
         kind = plugins.load("ACTION_TYPES").get(action.action_type)
-        target = kind.target(action.input_parameters) if kind else None
-        if not isinstance(target, str):
-            target = None
-        uuid = target and read_uuid(target)
-        if uuid:
+        if kind is None:
+            return
+        affected = kind.affected(action.input_parameters)
+        target = [affected.target] if isinstance(affected.target, str) else []
+        uuids = {uuid for named in (*target, *affected.operations) if (uuid := read_uuid(str(named)))}
+        for uuid in uuids:
             self.left[uuid].append(action.uuid)
-        hosts = [] if uuid or not target else [target]
-        for host in [*hosts, *(kind.compute_nodes(action.input_parameters) if kind else ())]:
-            self.by_host[str(host)].append(action.uuid)
-        for cluster in kind.clusters(action.input_parameters) if kind else ():
+        for host in dict.fromkeys(map(str, (*target, *affected.compute_nodes))):
+            self.by_host[host].append(action.uuid)
+            if (uuid := read_uuid(host)) and uuid not in uuids:
+                self.left[uuid].append(action.uuid)
+        for cluster in affected.clusters:
             if found := read_uuid(str(cluster)):
                 self.by_cluster[found].append(action.uuid)
 
@@ -108,16 +110,18 @@ class Look:
         self.forget(servers)
 
     def look_at_nodes(self) -> None:
-        """Find the clusters of nodes, and the servers behind them."""
+        """Find the clusters of nodes, the servers behind them, and the hosts that new servers are placed on."""
         by_server: dict[UUID, list[UUID]] = defaultdict(list)
         nodes = set()
-        columns = ("uuid", "physical_id", "cluster__uuid", "cluster__name")
-        for uuid, server, cluster, name in rows(Node, "uuid", list(self.left), *columns):
+        columns = ("uuid", "physical_id", "cluster__uuid", "cluster__name", "data")
+        for uuid, server, cluster, name, data in rows(Node, "uuid", list(self.left), *columns):
             nodes.add(uuid)
             if cluster:
                 self.add(self.left[uuid], CLUSTERS, cluster, name)
             if server:
                 by_server[server] += self.left[uuid]
+            elif host := data.get("placement", {}).get("host"):
+                self.by_host[host] += self.left[uuid]
         self.forget(nodes)
         self.look_at_servers(by_server)
 

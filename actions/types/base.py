@@ -121,6 +121,26 @@ class DerivedAction:
     target: str | None = None
 
 
+@dataclass(frozen=True)
+class Affected:
+    """The resources that an action affects, as far as its parameters name them."""
+
+    target: str | None = None
+    """The UUID, or another identifier, of what it acts on, if it acts on one resource."""
+    operations: Mapping[str, str] = field(default_factory=dict)
+    """By the UUID of each server what Nova calls the operation on it, such as ``live-migration``."""
+    compute_nodes: Sequence[str] = ()
+    """The host names or the UUIDs of compute nodes beside the target."""
+    clusters: Sequence[str] = ()
+    """The UUIDs of clusters beside the target."""
+
+
+def operation_on(input_parameters: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return the `Affected.operations` of an action that does one thing to the server ``resource_id``."""
+    server = input_parameters.get("resource_id")
+    return {server: name} if isinstance(server, str) else {}
+
+
 def nothing_derived() -> Sequence[DerivedAction]:
     return ()
 
@@ -203,25 +223,18 @@ class ActionType(ABC):
         self.context = context or ActionContext()
 
     @classmethod
-    def target(cls, input_parameters: Mapping[str, Any]) -> str | None:
-        """Return the UUID, or another identifier, of what an action with these parameters acts on, if of anything.
+    def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
+        """Return the resources that an action with these parameters affects: the one place that declares them.
 
-        Asked when the action is made: the parameters may not fit the schema.
+        Exclusions, preflights, the API's `target` and the instance actions of servers all read this. By default the
+        action acts on its ``resource_id``, and on the compute nodes ``source_node`` and ``destination_node``.
+
+        Called when the action is made, before anybody checked the parameters, and whenever rules are applied: they
+        may not fit the schema. The answer must follow from the parameters alone. No table and no cloud is read, and
+        nothing is raised. What an action derives declares its own resources.
         """
-        return input_parameters.get("resource_id")
-
-    @classmethod
-    def compute_nodes(cls, input_parameters: Mapping[str, Any]) -> Sequence[str]:
-        """Return the host names of the compute nodes that the parameters name beside what is acted on.
-
-        An exclusion of one of these excludes the action. Asked as `target` is.
-        """
-        return [host for name in ("source_node", "destination_node") if (host := input_parameters.get(name))]
-
-    @classmethod
-    def clusters(cls, input_parameters: Mapping[str, Any]) -> Sequence[str]:
-        """Return the UUIDs of the clusters that the parameters name beside what is acted on, as `compute_nodes`."""
-        return ()
+        hosts = (input_parameters.get(name) for name in ("source_node", "destination_node"))
+        return Affected(input_parameters.get("resource_id"), compute_nodes=[host for host in hosts if host])
 
     @classmethod
     def data_anew(cls, proposed: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
@@ -232,14 +245,6 @@ class ActionType(ABC):
             kept: those that it had in the end.
         """
         return proposed
-
-    def operations(self) -> Mapping[str, str]:
-        """Return what this does to servers: by the UUID of each what Nova calls it, such as ``live-migration``.
-
-        It is asked when the execution begins, and must follow from the parameters: it asks no table and no cloud. What
-        it names stands among the instance actions of the server, with this action's events.
-        """
-        return {}
 
     def require_current(self) -> None:  # noqa: B027
         """Look whether what was planned beforehand, of an action that was proposed with data, fits what stands now.

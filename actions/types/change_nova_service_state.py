@@ -1,6 +1,9 @@
 """Open or close a compute node to the scheduler."""
 
-from actions.types.base import DONE, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
+from collections.abc import Mapping
+from typing import Any
+
+from actions.types.base import DONE, ActionFailed, ActionSkipException, ActionType, Affected, Outcome, Recovery
 from cluster.drivers.base import ComputeServiceNotFound, cloud
 
 ENABLED, DISABLED = "enabled", "disabled"
@@ -25,6 +28,12 @@ class ChangeNovaServiceState(ActionType):
         "required": ["resource_id", "state"],
         "additionalProperties": False,
     }
+
+    @classmethod
+    def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
+        """It acts on the host ``resource_name``, which need not be that of ``resource_id``."""
+        host = input_parameters.get("resource_name")
+        return Affected(input_parameters.get("resource_id"), compute_nodes=[host] if host else [])
 
     @property
     def host(self) -> str:

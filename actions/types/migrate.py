@@ -1,8 +1,20 @@
 """Move a server to another compute node."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
+from actions.types.base import (
+    DONE,
+    UUID_SCHEMA,
+    ActionFailed,
+    ActionSkipException,
+    ActionType,
+    Affected,
+    Outcome,
+    Recovery,
+    operation_on,
+)
 from actions.types.servers.servers import NEEDED_FOR, require_need
 from cluster.drivers.base import ComputeServiceNotFound, ServerNotFound, cloud, proceed
 
@@ -47,8 +59,10 @@ class Migrate(ActionType):
     def is_live(self) -> bool:
         return bool(self.input_parameters["migration_type"] == LIVE)
 
-    def operations(self) -> Mapping[str, str]:
-        return {self.server: "live-migration" if self.is_live else "migrate"}
+    @classmethod
+    def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
+        name = "live-migration" if input_parameters.get("migration_type") == LIVE else "migrate"
+        return replace(super().affected(input_parameters), operations=operation_on(input_parameters, name))
 
     def pre_condition(self) -> None:
         try:

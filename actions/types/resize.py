@@ -1,8 +1,19 @@
 """Give a server another size."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, ActionType, Outcome, Recovery
+from actions.types.base import (
+    DONE,
+    UUID_SCHEMA,
+    ActionSkipException,
+    ActionType,
+    Affected,
+    Outcome,
+    Recovery,
+    operation_on,
+)
 from cluster.drivers.base import CloudServer, ServerNotFound, cloud
 
 
@@ -26,8 +37,9 @@ class Resize(ActionType):
     def flavor(self) -> str:
         return str(self.input_parameters["flavor"])
 
-    def operations(self) -> Mapping[str, str]:
-        return {self.server: self.name}
+    @classmethod
+    def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
+        return replace(super().affected(input_parameters), operations=operation_on(input_parameters, cls.name))
 
     def pre_condition(self) -> None:
         try:

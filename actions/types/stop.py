@@ -2,8 +2,19 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
-from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, ActionType, Outcome, Recovery
+from actions.types.base import (
+    DONE,
+    UUID_SCHEMA,
+    ActionSkipException,
+    ActionType,
+    Affected,
+    Outcome,
+    Recovery,
+    operation_on,
+)
 from actions.types.servers.servers import NEEDED_FOR, require_need
 from cluster.drivers.base import ServerNotFound, cloud
 
@@ -26,8 +37,9 @@ class Stop(ActionType):
     def server(self) -> str:
         return str(self.input_parameters["resource_id"])
 
-    def operations(self) -> Mapping[str, str]:
-        return {self.server: self.name}
+    @classmethod
+    def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
+        return replace(super().affected(input_parameters), operations=operation_on(input_parameters, cls.name))
 
     def pre_condition(self) -> None:
         try:

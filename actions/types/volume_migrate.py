@@ -1,9 +1,18 @@
 """Move a volume to another pool, or give it another type."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome, Recovery
+from actions.types.base import (
+    DONE,
+    UUID_SCHEMA,
+    ActionFailed,
+    ActionSkipException,
+    ActionType,
+    Affected,
+    Outcome,
+    Recovery,
+)
 from cluster.drivers.base import CloudVolume, VolumeNotFound, cloud
 
 MIGRATE, RETYPE, SWAP = "migrate", "retype", "swap"
@@ -28,9 +37,9 @@ class VolumeMigrate(ActionType):
     }
 
     @classmethod
-    def compute_nodes(cls, input_parameters: Mapping[str, Any]) -> Sequence[str]:
-        """What it calls a node is a pool."""
-        return ()
+    def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
+        """Its ``destination_node`` is a pool, and no compute node."""
+        return Affected(input_parameters.get("resource_id"))
 
     @property
     def volume(self) -> str:

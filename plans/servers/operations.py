@@ -128,7 +128,7 @@ def start(action: ProposedAction, server: Server, caller: CallingContext, **told
     made = propose([action])
     record(DEEDS[action.action_type], server, details={"action_plan": made.uuid, **told})
     made.launch(caller)
-    done = installed(action.action_type)(action.input_parameters).operations()
-    if verb := done.get(str(server.uuid)):
+    affected = installed(action.action_type).affected(action.input_parameters)
+    if verb := affected.operations.get(str(server.uuid)):
         record_request(server.uuid, verb, caller, made.actions.get())
     return made

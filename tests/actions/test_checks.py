@@ -3,7 +3,7 @@
 import pytest
 from pytest_django import Settings
 
-from actions.checks import check_outcomes
+from actions.checks import check_affected_resources, check_outcomes
 from actions.types.base import ActionType
 from actions.types.nop import Nop
 
@@ -28,3 +28,16 @@ def test_an_action_type_that_declares_to_answer_with_a_bool_is_an_error_and_name
 def test_what_declares_nothing_of_the_kind_is_none(settings: Settings, path: str) -> None:
     settings.ACTION_TYPES = [path]
     assert check_outcomes() == []
+
+
+class NamingHosts(Nop):
+    def compute_nodes(self) -> list[str]:
+        return []
+
+
+def test_an_action_type_with_a_method_that_affected_replaced_is_an_error_and_named(settings: Settings) -> None:
+    settings.ACTION_TYPES = ["actions.types.nop.Nop", f"{__name__}.NamingHosts"]
+    (problem,) = check_affected_resources()
+    assert problem.msg == (
+        f"ACTION_TYPES: {__name__}.NamingHosts defines compute_nodes, which nothing calls: affected replaces it."
+    )

@@ -1,11 +1,11 @@
 """Have a node join a cluster."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
 
-from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Outcome, Recovery
+from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Affected, Outcome, Recovery
 from actions.types.clusters.joining import find_joined, join, join_as_asked, require_orphan
 from actions.types.clusters.nodes import Data, NodeAction, schema_of
 from cluster.models import Cluster, Node
@@ -20,8 +20,9 @@ class NodeJoin(NodeAction):
     schema = schema_of("cluster_id", cluster_id=UUID_SCHEMA)
 
     @classmethod
-    def clusters(cls, input_parameters: Mapping[str, Any]) -> Sequence[str]:
-        return [input_parameters["cluster_id"]] if "cluster_id" in input_parameters else []
+    def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
+        joined = input_parameters.get("cluster_id")
+        return Affected(input_parameters.get("resource_id"), clusters=[joined] if joined else [])
 
     def pre_condition(self) -> None:
         node = self.node_to_act_on()

@@ -3,9 +3,10 @@
 from abc import ABC
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from actions.types.base import UUID_SCHEMA, ActionSkipException, ActionType, Recovery
+from actions.types.base import UUID_SCHEMA, ActionSkipException, ActionType, Affected, Recovery, operation_on
 from cluster.drivers.base import CloudServer, ServerNotFound, cloud
 
 NEEDED_FOR = {
@@ -32,8 +33,9 @@ class ServerAction(ActionType, ABC):
     operation: ClassVar[str]
     """What Nova calls it."""
 
-    def operations(self) -> Mapping[str, str]:
-        return {self.server: self.operation}
+    @classmethod
+    def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
+        return replace(super().affected(input_parameters), operations=operation_on(input_parameters, cls.operation))
 
     @property
     def server(self) -> str:

@@ -142,3 +142,18 @@ def test_a_hundred_actions_and_rules_are_judged_in_as_many_queries_as_two(server
             assert not excluded(actions, rules)
         costs.append(len(statements))
     assert costs[0] == costs[1] <= 5
+
+
+def test_what_is_done_to_a_compute_service_touches_the_host_it_acts_on_and_the_node_it_names(server: Server) -> None:
+    named = {"resource_id": str(server.node.uuid), "resource_name": "compute2", "state": "disabled"}
+    action = ProposedAction("change_nova_service_state", named)
+    assert is_excluded(action, targets={"compute_nodes": ["compute2"]})
+    assert is_excluded(action, targets={"availability_zones": ["west"]})
+    assert is_excluded(action, targets={"compute_nodes": ["compute1"]})
+
+
+def test_the_creation_of_a_node_touches_the_host_that_a_policy_placed_it_on(server: Server) -> None:
+    node = make_member("two", data={"placement": {"host": "compute2"}})
+    action = ProposedAction("NODE_CREATE", {"resource_id": str(node.uuid)})
+    assert is_excluded(action, targets={"compute_nodes": ["compute2"]})
+    assert not is_excluded(action, targets={"compute_nodes": ["compute1"]})

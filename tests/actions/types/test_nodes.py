@@ -66,7 +66,7 @@ def test_a_node_that_is_gone_is_skipped(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["NODE_CREATE", "NODE_DELETE", "NODE_CHECK"])
 def test_the_node_is_what_it_acts_on(kind: str, node: Node) -> None:
-    assert type(action(kind, node)).target({"resource_id": str(node.uuid)}) == str(node.uuid)
+    assert type(action(kind, node)).affected({"resource_id": str(node.uuid)}).target == str(node.uuid)
 
 
 @pytest.mark.parametrize("kind", ["NODE_CREATE", "NODE_DELETE", "NODE_CHECK"])
