@@ -12,7 +12,7 @@ from django.utils import timezone
 from actions.types.base import explain
 from audits.goals import GOALS
 from audits.measurements import measure
-from audits.models import Audit
+from audits.models import Audit, is_continuous
 from audits.models import Strategy as StrategyRow
 from audits.narrowing import narrow
 from audits.notifications import PLANNER_PHASE, STRATEGY_PHASE, tell, telling
@@ -176,20 +176,32 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
     tell(own, Event(f"{PLANNER_PHASE}.end"))
     own.end_run(timezone.now())
     own.save_state()
-    supersede_older(plan, audit, strategy, parameters)
+    end_older_plans(plan, audit, strategy, parameters)
     if audit.auto_trigger and actions:
         plan.launch(CallingContext(audit=str(audit.uuid)))
     return plan
 
 
-def supersede_older(plan: ActionPlan, audit: Audit, strategy: Strategy, parameters: Mapping[str, Any]) -> None:
-    """Supersede the recommended plans of the audit's earlier runs, and those that answered the same question."""
+def end_older_plans(plan: ActionPlan, audit: Audit, strategy: Strategy, parameters: Mapping[str, Any]) -> None:
+    """End the recommended plans that a new plan replaces.
+
+    These are the plans of the audit's earlier runs, which are CANCELLED where the audit is CONTINUOUS, and the plans
+    of audits with the same goal, strategy, scope and distinguishing parameters, which are SUPERSEDED.
+    """
     same = {f"audit__parameters__{name}": parameters[name] for name in strategy.distinguished_by if name in parameters}
     alike = Q(strategy=plan.strategy_id, audit__goal=audit.goal_id, audit__scope=audit.scope, **same)
-    older = ActionPlan.objects.filter(Q(audit=audit) | alike, pk__lt=plan.pk)
+    replaced = ActionPlan.objects.filter(Q(audit=audit) | alike, pk__lt=plan.pk)
+    # All are locked before any is changed: two statements that locked one part each could deadlock with another.
+    older = ActionPlan.objects.filter(pk__in=replaced.lock_in_order(ActionPlan.sources("supersede")))
+    cancelled = 0
+    if is_continuous(audit):
+        reason = f"as its audit ran again and made action plan {plan.uuid}."
+        cancelled = older.filter(audit=audit).cancel_recommended(
+            f"Action plan was cancelled, {reason}", f"Action was cancelled with its action plan, {reason}"
+        )
     superseded = older.supersede(
         f"Action plan was superseded by the newer action plan {plan.uuid}.",
         f"Action was cancelled, as its action plan was superseded by {plan.uuid}.",
     )
-    if superseded:
-        log.info("older plans superseded", action_plan=str(plan.uuid), plans=superseded)
+    if cancelled or superseded:
+        log.info("older plans ended", action_plan=str(plan.uuid), cancelled=cancelled, superseded=superseded)

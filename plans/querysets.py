@@ -112,6 +112,11 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.give_up(self.model.sources("supersede"), self.model.State.SUPERSEDED, message, action_message)
 
     @transaction.atomic
+    def cancel_recommended(self, message: str, action_message: str) -> int:
+        """Make the RECOMMENDED ones CANCELLED with their pending actions, and return how many they were."""
+        return self.give_up(self.model.sources("supersede"), self.model.State.CANCELLED, message, action_message)
+
+    @transaction.atomic
     def cancel_unfinished(self, message: str) -> int:
         """Cancel what has not begun, have the appliers cancel what has, and return how many plans that were."""
         running = self.present().filter(state__in=self.model.sources("request_cancel"))
@@ -119,18 +124,22 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return asked + self.give_up(self.model.sources("cancel"), self.model.State.CANCELLED, message, message)
 
     def give_up(self, sources: set[str], target: str, message: str, action_message: str) -> int:
-        """Take plans that have not begun out of the appliers' reach.
-
-        Their rows are locked first, as by whoever skips an action or starts a plan: what wins, wins as a whole.
-        """
-        chosen = self.present().filter(state__in=sources).order_by().values("pk")
-        plans = self.model.objects.filter(pk__in=chosen, state__in=sources).order_by("pk").select_for_update()
-        keys = list(plans.values_list("pk", flat=True))
+        """Take plans that have not begun out of the appliers' reach."""
+        keys = self.lock_in_order(sources)
         if keys:
             self.write_state(self.model.objects.filter(pk__in=keys), target, message)
             self.model.objects.filter(pk__in=keys).exclude(context=None).update(context=None)
             Action.objects.filter(action_plan__in=keys).cancel_pending(action_message)
         return len(keys)
+
+    def lock_in_order(self, sources: set[str]) -> list[int]:
+        """Lock those in these states, in the order of their keys, and return the keys.
+
+        Skipping an action and starting a plan lock the row too: whichever is first takes effect as a whole.
+        """
+        chosen = self.present().filter(state__in=sources).order_by().values("pk")
+        plans = self.model.objects.filter(pk__in=chosen, state__in=sources).order_by("pk").select_for_update()
+        return list(plans.values_list("pk", flat=True))
 
     @staticmethod
     def write_state(plans: "ActionPlanQuerySet", state: str, message: str) -> int:

@@ -90,7 +90,7 @@ def test_a_newer_plan_takes_the_place_of_one_that_nobody_started(cluster: Cluste
     lose_server(cluster)
     first = decide(engine)
     second = decide(engine)
-    assert (ActionPlan.objects.get(pk=first.pk).state, second.state) == ("SUPERSEDED", "RECOMMENDED")
+    assert (ActionPlan.objects.get(pk=first.pk).state, second.state) == ("CANCELLED", "RECOMMENDED")
     assert kinds(second) == ["CLUSTER_CHECK", "CLUSTER_RECOVER"]
 
 

@@ -118,15 +118,43 @@ def test_a_cron_expression_is_matched_in_utc(engine: DecisionEngine, clock: Cloc
     assert again(audit).next_run_time == after(5400 + 86400)
 
 
-def test_a_run_supersedes_the_plan_of_the_run_before(engine: DecisionEngine, clock: Clock) -> None:
+def test_a_run_cancels_the_plan_of_the_run_before(engine: DecisionEngine, clock: Clock) -> None:
     audit = every()
     run(engine)
     clock.advance(60)
     run(engine)
-    assert plans(audit) == ["SUPERSEDED", "RECOMMENDED"]
+    older, newer = ActionPlan.objects.filter(audit=audit).order_by("pk")
+    text = f"Action plan was cancelled, as its audit ran again and made action plan {newer.uuid}."
+    assert (older.state, older.status_message, newer.state) == ("CANCELLED", text, "RECOMMENDED")
 
 
-def test_a_run_supersedes_the_audits_older_plan_although_its_parameters_were_changed(
+def test_the_actions_of_a_plan_that_the_next_run_cancels_are_cancelled(engine: DecisionEngine, clock: Clock) -> None:
+    audit = every()
+    run(engine)
+    clock.advance(60)
+    run(engine)
+    older, newer = ActionPlan.objects.filter(audit=audit).order_by("pk")
+    text = f"Action was cancelled with its action plan, as its audit ran again and made action plan {newer.uuid}."
+    assert set(older.actions.values_list("state", "status_message")) == {("CANCELLED", text)}
+
+
+def test_a_run_supersedes_the_plan_of_another_audit_that_asks_the_same(engine: DecisionEngine, clock: Clock) -> None:
+    other = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
+    run(engine)
+    audit = every()
+    run(engine)
+    assert (plans(other), plans(audit)) == (["SUPERSEDED"], ["RECOMMENDED"])
+
+
+def test_the_plan_of_a_continuous_audit_is_superseded_by_another_audits(engine: DecisionEngine, clock: Clock) -> None:
+    audit = every()
+    run(engine)
+    create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
+    run(engine)
+    assert plans(audit) == ["SUPERSEDED"]
+
+
+def test_a_run_cancels_the_audits_older_plan_although_its_parameters_were_changed(
     engine: DecisionEngine, clock: Clock
 ) -> None:
     aim = {"goal": "cluster_maintaining", "strategy": "host_maintenance"}
@@ -137,7 +165,7 @@ def test_a_run_supersedes_the_audits_older_plan_although_its_parameters_were_cha
     Audit.objects.filter(pk=audit.pk).update(parameters={"maintenance_node": "compute2"})
     clock.advance(60)
     run(engine)
-    assert plans(audit) == ["SUPERSEDED", "RECOMMENDED"]
+    assert plans(audit) == ["CANCELLED", "RECOMMENDED"]
 
 
 @pytest.mark.parametrize("state", ["PENDING", "SUCCEEDED", "CANCELLED"])
