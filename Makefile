@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PORT ?= 8000
 TESTS ?= tests
+DATABASE ?=
 export PORT
 
 # Never a Python that is merely found: without its environment a command has to fail.
@@ -22,6 +23,8 @@ run: install
 	@exec $(ENVIRONMENT) -m watcher_site.start
 
 # In one process more than there are processors: many tests wait for processes of their own.
+# On postgresql or sqlite; without a name on PostgreSQL where a server answers, else on SQLite.
+test: export WATCHER_TEST_DATABASE = $(DATABASE)
 test: export PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 test: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses $(PROCESSES) --dist worksteal $(TESTS)

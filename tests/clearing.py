@@ -1,7 +1,7 @@
-"""What a test that commits leaves behind is swept away, in one round trip.
+"""Restore the rows of the migrated database after a test that commits, in one round trip.
 
-Django's own way truncates every table and makes permissions, groups and goals anew: a third of a second a test, and
-there are hundreds. Here the rows that a migrated database holds are kept aside once, and put back as they were.
+Django truncates every table and makes permissions, groups and goals anew, which takes a third of a second for each of
+hundreds of tests. Here the rows of the migrated database are copied once, and copied back.
 """
 
 from typing import Any
@@ -9,40 +9,45 @@ from typing import Any
 from django.db import connection
 from django.test import TransactionTestCase
 
-KEPT = "kept_aside"
+from tests.database import is_sqlite
+
+COPY = "kept_aside_"
 
 
 def keep_aside() -> None:
-    """Remember the rows of the freshly migrated database, and have tests that commit end with just these."""
-    if connection.vendor != "postgresql":
-        return
+    """Copy the rows of the freshly migrated database, and have tests that commit end with just these."""
     tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
+    existing = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
-        # A database that an earlier run left (--reuse-db) has one already.
-        cursor.execute(f"DROP SCHEMA IF EXISTS {KEPT} CASCADE; CREATE SCHEMA {KEPT}")
+        # A database that is used again (--reuse-db) has the copies already.
         for table in tables:
-            cursor.execute(f"CREATE TABLE {KEPT}.{table} AS TABLE {table}")
+            if f"{COPY}{table}" not in existing:
+                cursor.execute(f"CREATE TABLE {COPY}{table} AS SELECT * FROM {table}")  # noqa: S608
         filled = [table for table in tables if has_rows(cursor, table)]
-    # References are checked at the end of the transaction: the order does not matter.
+    # Both databases check references at the end of the transaction: the order does not matter.
     statements = [f"DELETE FROM {table}" for table in tables]  # noqa: S608
-    statements += [f"INSERT INTO {table} SELECT * FROM {KEPT}.{table}" for table in filled]  # noqa: S608
-    script = f"BEGIN; {'; '.join(statements)}; COMMIT"
+    statements += [f"INSERT INTO {table} SELECT * FROM {COPY}{table}" for table in filled]  # noqa: S608
+    script = f"BEGIN{' IMMEDIATE' if is_sqlite() else ''}; {'; '.join(statements)}; COMMIT"
 
-    def put_back(_: Any) -> None:
+    def put_back(_: Any = None) -> None:
         with connection.cursor() as cursor:
-            cursor.execute(script)
+            if is_sqlite():
+                cursor.executescript(script)
+            else:
+                cursor.execute(script)
 
+    put_back()
     TransactionTestCase._fixture_teardown = put_back  # type: ignore[attr-defined]
 
 
 def has_rows(cursor: Any, table: str) -> bool:
-    cursor.execute(f"SELECT EXISTS (SELECT 1 FROM {KEPT}.{table})")  # noqa: S608
+    cursor.execute(f"SELECT EXISTS (SELECT 1 FROM {COPY}{table})")  # noqa: S608
     return bool(cursor.fetchone()[0])
 
 
 def wait_for_no_disk() -> None:
     """Have no commit wait for the disk, in whatever process: no test is about a machine that loses its power."""
-    if connection.vendor == "postgresql":
+    if not is_sqlite():
         name = connection.ops.quote_name(connection.settings_dict["NAME"])
         with connection.cursor() as cursor:
             cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")

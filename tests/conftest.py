@@ -9,14 +9,16 @@ from math import inf
 
 import hypothesis
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Group, User
-from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests.api import Caller
 from tests.broker import broker_answers
 from tests.chaos.broker import is_installed
 from tests.clearing import keep_aside, wait_for_no_disk
+from tests.database import is_sqlite
+from tests.settings import DATABASE
 from watcher_site.history import logins, refusals
 from watcher_site.notifications.listeners import listeners
 
@@ -31,7 +33,7 @@ hypothesis.settings.load_profile("suite")
 
 def missing_service(mark: str) -> str:
     """Say which service a mark needs and this machine lacks, or nothing."""
-    if mark == "postgresql" and connection.vendor != "postgresql":
+    if mark == "postgresql" and is_sqlite():
         return "no PostgreSQL server answers at WATCHER_TEST_POSTGRESQL_URL"
     if mark == "browser" and not (shutil.which("chromium") or os.environ.get("WATCHER_TEST_CHROMIUM")):
         return "Chromium is not installed"
@@ -67,6 +69,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("openstack") and os.environ.get("WATCHER_TEST_OPENSTACK") != "1":
         pytest.skip("make openstack runs this test")
     for mark in item.iter_markers():
+        if mark.name == "postgresql" and DATABASE == "sqlite":
+            pytest.skip("needs PostgreSQL, and the suite runs on SQLite")
         reason = missing_service(mark.name)
         if reason and os.environ.get("WATCHER_REQUIRE_SERVICES") == "1":
             pytest.fail(f"WATCHER_REQUIRE_SERVICES is set, and {reason}")
@@ -81,6 +85,15 @@ def person(name: str, group: str | None = None, **columns: object) -> User:
     # A process that serves requests knows what permissions are called: no test counts that query.
     User.objects.get(pk=user.pk).get_all_permissions()
     return user
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep an SQLite database in a file, as the site does: connections to one in memory do not wait for each other."""
+    if is_sqlite():
+        settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "site.sqlite3")
+    else:
+        request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
 
 
 @pytest.fixture(scope="session")

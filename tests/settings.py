@@ -1,8 +1,12 @@
-"""Settings of the suite: the site's own, on PostgreSQL where a server answers, else on SQLite in memory."""
+"""Settings of the suite: the site's own, on the database that WATCHER_TEST_DATABASE names.
+
+Without it that is DATABASE_URL, else PostgreSQL where a server answers, else SQLite.
+"""
 
 import os
 
 import psycopg
+from django.core.exceptions import ImproperlyConfigured
 
 os.environ.setdefault("SECRET_KEY", "a key that signs nothing but what the tests themselves send about")
 os.environ.setdefault("ALLOWED_HOSTS", "testserver,localhost,127.0.0.1")
@@ -10,6 +14,9 @@ os.environ.setdefault("WATCHER_HTTPS", "false")
 os.environ.setdefault("WATCHER_LOG_LEVEL", "WARNING")
 os.environ.setdefault("WATCHER_EMBEDDED_CLOUD_SECONDS", "0")
 os.environ.setdefault("WATCHER_ACTION_RETRY_INTERVAL", "0")
+DATABASE = os.environ.get("WATCHER_TEST_DATABASE", "")
+# The test database itself is in a file: see `tests.conftest`.
+SQLITE_URL = "sqlite://:memory:"
 POSTGRESQL_URL = os.environ.get("WATCHER_TEST_POSTGRESQL_URL", "postgres://postgres@127.0.0.1:5432/postgres")
 
 
@@ -21,8 +28,14 @@ def answers(url: str) -> bool:
     return True
 
 
-if "DATABASE_URL" not in os.environ:
-    os.environ["DATABASE_URL"] = POSTGRESQL_URL if answers(POSTGRESQL_URL) else "sqlite://:memory:"
+if DATABASE not in {"", "postgresql", "sqlite"}:
+    raise ImproperlyConfigured("WATCHER_TEST_DATABASE: must be postgresql or sqlite.")
+if DATABASE == "sqlite":
+    os.environ["DATABASE_URL"] = SQLITE_URL
+elif DATABASE == "postgresql":
+    os.environ["DATABASE_URL"] = POSTGRESQL_URL
+elif "DATABASE_URL" not in os.environ:
+    os.environ["DATABASE_URL"] = POSTGRESQL_URL if answers(POSTGRESQL_URL) else SQLITE_URL
 
 from watcher_site.settings import *  # noqa: E402, F403
 

@@ -9,13 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from audits.creation import create_audit
 from audits.models import Audit, Goal
 from plans.models import ActionPlan
 from tests.builders import make_node
+from tests.database import database_url
 from tests.end_to_end.test_applier_processes import kill
 from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
@@ -33,11 +33,9 @@ def mark(tmp_path: Path) -> Path:
 @pytest.fixture
 def start(mark: Path) -> Iterator[Start]:
     """Start decision engines on the test's database; the slow strategy is in the place of dummy."""
-    database = connection.settings_dict
-    url = f"postgres://{database['USER']}:{database['PASSWORD']}@{database['HOST']}:{database['PORT']}/{database['NAME']}"
     environment = {
         **os.environ,
-        "DATABASE_URL": url,
+        "DATABASE_URL": database_url(),
         "WATCHER_POLL_INTERVAL": "0.05",
         "WATCHER_STRATEGIES": "tests.audits.slow_strategy.Slow",
         "SLOW_STRATEGY_FILE": str(mark),

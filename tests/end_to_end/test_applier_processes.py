@@ -8,29 +8,20 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from actions.models import Action, ActionEvent
 from actions.signalling import signal_action
 from plans.models import ActionPlan
 from tests.builders import action, make_node, make_plan, make_server
+from tests.database import database_url
 from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 ROOT = Path(__file__).parent.parent.parent
-
-
-def database_url() -> str:
-    database = connection.settings_dict
-    return (
-        f"postgres://{quote(database['USER'])}:{quote(database['PASSWORD'])}@{database['HOST']}:{database['PORT']}"
-        f"/{quote(database['NAME'])}"
-    )
 
 
 @pytest.fixture

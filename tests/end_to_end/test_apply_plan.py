@@ -15,7 +15,8 @@ from django.utils import timezone
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.builders import make_plan
-from tests.end_to_end.test_applier_processes import ROOT, database_url, is_asleep, make_sleepy_plan, state
+from tests.database import database_url
+from tests.end_to_end.test_applier_processes import ROOT, is_asleep, make_sleepy_plan, state
 from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
 

@@ -11,7 +11,7 @@ from tests.chaos.effects import forget, watch
 from tests.chaos.fleet import Fleet
 from tests.chaos.storm import rage
 from tests.chaos.verdict import complaints
-from tests.end_to_end.test_applier_processes import database_url
+from tests.database import database_url
 
 pytestmark = [
     pytest.mark.longest,

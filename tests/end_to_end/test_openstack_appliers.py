@@ -13,7 +13,8 @@ from plans.models import ActionPlan
 from tests.builders import make_plan
 from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import Emulator
-from tests.end_to_end.test_applier_processes import ROOT, database_url, kill, state
+from tests.database import database_url
+from tests.end_to_end.test_applier_processes import ROOT, kill, state
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]

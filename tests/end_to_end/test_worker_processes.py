@@ -13,9 +13,9 @@ from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.broker import BROKER_URL, Way, own_queues
 from tests.builders import action, make_plan
+from tests.database import database_url
 from tests.end_to_end.test_applier_processes import (
     ROOT,
-    database_url,
     end_leases,
     is_asleep,
     kill,

@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 from pytest_django import Settings
 
-from tests.end_to_end.test_applier_processes import ROOT, database_url, end_leases
+from tests.database import database_url
+from tests.end_to_end.test_applier_processes import ROOT, end_leases
 from tests.waiting import wait_for
 from tests.watcher_site.notifications.listener import TRANSPORT_URL, listening
 from tests.watcher_site.notifications.receiver import receiving
