@@ -16,6 +16,7 @@ from actions.proposals import BATCH, ProposedAction
 from plans.models import ActionPlan
 from plans.proposals import propose
 from plans.schedules.scheduling import inherited
+from plans.timeouts import current_timeouts
 from watcher_site import plugins
 from watcher_site.history import record
 from watcher_site.notifications.outbox import announce_changes
@@ -33,8 +34,8 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
     They wait for each other as they did: also where one waited for another by way of one that succeeded or was
     skipped. What an action derived stays out: done anew, it derives anew. What it had been planned to derive is
     planned anew, as far as it was left undone or a person skipped it. Each begins with the data that it was proposed
-    with, unless its type has it end what was decided. What of the schedule is still ahead holds anew. A plan is
-    continued once, until the plan that continues it is deleted.
+    with, unless its type has it end what was decided, and has the timeout that its cluster or stack has now. What of
+    the schedule is still ahead holds anew. A plan is continued once, until the plan that continues it is deleted.
 
     Raises:
         NotFound: the plan was deleted.
@@ -102,13 +103,14 @@ def anew(actions: Sequence[Action], parents: Sequence[Iterable[int]]) -> list[Pr
     """Return the actions as they were proposed once; ``parents`` has the places of each one's parents."""
     uuids: list[UUID] = [uuid4() for _ in actions]
     new = {action.pk: uuid for action, uuid in zip(actions, uuids, strict=True)}
+    timeouts = current_timeouts(actions)
     return [
         ProposedAction(
             action_type=action.action_type,
             input_parameters=action.input_parameters,
             parents=[uuids[place] for place in parents[number]],
             uuid=uuids[number],
-            timeout=action.timeout,
+            timeout=timeouts[action.pk],
             name=given_name(action),
             derived_from=new[action.derived_from_id] if action.derived_from_id else None,
             data=data_anew(action),

@@ -132,7 +132,7 @@ def plan_node_action(action_type: str, node: Node, asked: Asked, **inputs: Any) 
 
 def plan_cluster_action(action_type: str, cluster: Cluster, asked: Asked, **inputs: Any) -> Operation:
     """Write the plan of one action on a cluster, as `plan_action`."""
-    return plan_action(action_type, cluster, asked, seconds_allowed=cluster.timeout or None, **inputs)
+    return plan_action(action_type, cluster, asked, seconds_allowed=cluster.seconds_allowed, **inputs)
 
 
 def plan_action(

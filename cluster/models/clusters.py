@@ -91,6 +91,11 @@ class Cluster(StatefulModel):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def seconds_allowed(self) -> int | None:
+        """How long an action on it may take; None: as the site has it."""
+        return self.timeout or None
+
     @transition(field=status, source="*", target=RETURN_VALUE(*UNDER_WAY))
     def begin(self, status: "Cluster.Status", reason: str) -> str:
         """An action that holds its lock is at work on it, perhaps after another process was."""

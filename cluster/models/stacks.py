@@ -204,6 +204,11 @@ class Stack(StackPart):
         ]
 
     @property
+    def seconds_allowed(self) -> int | None:
+        """How long each action of an operation on it may take; None: as the site has it."""
+        return self.timeout_mins and self.timeout_mins * 60
+
+    @property
     def root_key(self) -> int:
         """The primary key of the root of its tree, whose lock is that of the whole tree."""
         return self.root_id or self.pk
