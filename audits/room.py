@@ -1,7 +1,7 @@
 """Servers that wait for room have the site's audit of goal capacity run: the tables say whether it is due (seed 2)."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import structlog
@@ -14,7 +14,8 @@ from actions.models import Action
 from audits.changes import trigger_audit
 from audits.creation import create_audit
 from audits.models import Audit, Goal
-from cluster.models import Server
+from cluster.drivers.scheduler import find_host, read_rooms
+from cluster.models import Server, ServerWait
 from plans.models import ActionPlan
 from watcher_site.refusals import Refused
 
@@ -22,7 +23,8 @@ log = structlog.get_logger(__name__)
 
 GOAL, STRATEGY = "capacity", "make_room"
 # What ends the waiting of a server in a plan.
-ENDS = ("rebuild", "reset_state")
+GIVE_UP = "reset_state"
+ENDS = ("rebuild", GIVE_UP)
 # How long after an audit of the site failed, or was cancelled, no other one is made.
 PAUSE = timedelta(minutes=10)
 
@@ -37,19 +39,27 @@ def on_server_pending(**_: object) -> None:
 
 @transaction.atomic
 def ask_for_room() -> bool:
-    """Have an audit run where servers wait for room that no plan serves, and say whether it was told to.
+    """Have an audit run where capacity is to be searched for servers that wait, and return whether it will run.
 
     However many servers wait, and whoever asks at the same time, there is one audit and one run to come.
     """
-    if not settings.USE_PENDING_STATE or not Server.objects.waiting().exists():
+    if not (settings.USE_PENDING_STATE and settings.MAKE_ROOM):
+        return False
+    if not Server.objects.waiting().exists() and not ServerWait.objects.exists():
         return False
     # Whoever asks at the same time comes before this, or sees what was done here.
     goal = Goal.objects.present().filter(name=GOAL).select_for_update(no_key=True).first()
-    if goal is None or not is_due():
+    if goal is None:
         return False
-    audit = find_audit(goal)
+    now = timezone.now()
+    ServerWait.objects.note(now)
+    due = find_due(now)
+    audit = find_audit(goal) if due else None
     if audit is None or is_to_run(audit):
         return False
+    for wait in due:
+        wait.search(now)
+    ServerWait.objects.bulk_update(due, ["searches", "next_search", "had_host"])
     trigger_audit(audit)
     log.info("servers wait for room", audit=str(audit.uuid))
     return True
@@ -78,13 +88,37 @@ def open_plans() -> QuerySet[ActionPlan]:
     return plans.order_by()
 
 
-def is_due() -> bool:
-    """Say whether a server waits that no plan serves. A plan that is about to begin has its turn first."""
+def find_due(now: datetime) -> list[ServerWait]:
+    """Return the waits of servers that capacity is to be searched for now: six queries.
+
+    A server that an open plan builds is left to that plan, and a plan that is about to begin comes first. For the
+    others the pauses between searches grow, but a host that has got capacity since the last one ends the pause; then
+    also a plan to give up the server, which nobody started, no longer counts.
+    """
     if open_plans().filter(state=ActionPlan.State.PENDING).exists():
-        return False
-    waiting = Server.objects.waiting().order_by().values_list("uuid", flat=True)
+        return []
     served = answers()
-    return any(str(server) not in served for server in waiting)
+    waits = list(ServerWait.objects.current().select_related("server"))
+    left = [wait for wait in waits if is_left(served.get(str(wait.server.uuid)))]
+    rooms = read_rooms() if left else []
+    due, changed = [], []
+    for wait in left:
+        has_host = find_host(wait.server, rooms) is not None
+        is_new = has_host and not wait.had_host
+        if wait.had_host != has_host:
+            wait.had_host = has_host
+            changed.append(wait)
+        is_time = wait.next_search is None or wait.next_search <= now
+        if is_new or (is_time and (has_host or str(wait.server.uuid) not in served)):
+            due.append(wait)
+    ServerWait.objects.bulk_update([wait for wait in changed if not wait.had_host], ["had_host"])
+    return due
+
+
+def is_left(answer: Answer | None) -> bool:
+    """Return whether a server may need another search, whatever the newest open plan for it does."""
+    is_unstarted = answer is not None and answer.plan_state == ActionPlan.State.RECOMMENDED
+    return answer is None or (is_unstarted and answer.action_type == GIVE_UP)
 
 
 def is_to_run(audit: Audit) -> bool:

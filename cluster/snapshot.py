@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any, Self
 from uuid import UUID
 
+from django.db.models import F
+
 from cluster.health_snapshot import HealthSnapshot
 from cluster.member_snapshot import NodeClusterSnapshot
 from cluster.models import ComputeNode, HostAggregate, Server
@@ -17,7 +19,10 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass
 class ServerSnapshot:
-    """A server: memory in MB, disk in GB. ``watcher_exclude`` says that the audit's scope leaves it alone."""
+    """A server: memory in MB, disk in GB. ``watcher_exclude`` says that the audit's scope leaves it alone.
+
+    ``waiting_since`` is known of one that waits for capacity, once the site has noted that.
+    """
 
     uuid: UUID
     name: str
@@ -33,6 +38,7 @@ class ServerSnapshot:
     watcher_exclude: bool = False
     flavor: str = ""
     created_at: datetime = LONG_AGO
+    waiting_since: datetime | None = None
 
     @property
     def is_active(self) -> bool:
@@ -148,7 +154,7 @@ class ClusterSnapshot:
 
 def load_waiting() -> list[ServerSnapshot]:
     rows = Server.objects.waiting().order_by("created_at", "pk")
-    return [ServerSnapshot(**row) for row in rows.values(*SERVER_COLUMNS)]
+    return [ServerSnapshot(**row) for row in rows.values(*SERVER_COLUMNS, waiting_since=F("wait__since"))]
 
 
 def load_nodes() -> dict[str, NodeSnapshot]:
@@ -165,7 +171,7 @@ def load_nodes() -> dict[str, NodeSnapshot]:
 
 CAPACITIES = ("capacity_vcpus", "capacity_memory", "capacity_disk")
 NODE_COLUMNS = columns(NodeSnapshot, *CAPACITIES, "aggregates", "servers", "arriving")
-SERVER_COLUMNS = columns(ServerSnapshot, "watcher_exclude")
+SERVER_COLUMNS = columns(ServerSnapshot, "watcher_exclude", "waiting_since")
 
 
 def capacities(row: Mapping[str, Any]) -> dict[str, Any]:

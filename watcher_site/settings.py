@@ -300,6 +300,10 @@ NOTIFICATION_KINDS = [
 ]
 # Nova's [DEFAULT] use_pending_state (seed 2).
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)
+# After so many seconds a plan gives up a PENDING server for which no capacity can be made; 0 means never.
+PENDING_TIMEOUT = timedelta(seconds=read_number("WATCHER_PENDING_TIMEOUT", 3600, least=0))
+# Whether the site makes capacity for PENDING servers, or leaves that to a service outside of it.
+MAKE_ROOM = read_switch("WATCHER_MAKE_ROOM", True)
 READERS_SEE_EVENT_DETAILS = read_switch("WATCHER_READERS_SEE_EVENT_DETAILS", False)
 # Whether the plans that make room for such servers start by themselves.
 MAKE_ROOM_AUTO_TRIGGER = read_switch("WATCHER_MAKE_ROOM_AUTO_TRIGGER", False)

@@ -2,7 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
 
 from audits.strategies.base import Solution, Strategy
 from audits.strategies.room_search import RoomSearch, Step, cost
@@ -14,7 +18,7 @@ WAITING = "PENDING"
 class MakeRoom(Strategy):
     """A large server that has waited for longer is not starved by smaller ones: what it needs is kept for it.
 
-    One that cannot be served, whatever else moves, is told so, and holds up no other.
+    One that cannot be served, whatever else moves, holds up no other. After `settings.PENDING_TIMEOUT` it is given up.
     """
 
     name = "make_room"
@@ -28,8 +32,10 @@ class MakeRoom(Strategy):
         hopeless = [server for server in waiting if not search.serve(server)]
         solution = Solution()
         propose(solution, search.steps)
+        now = timezone.now()
         for server in hopeless:
-            give_up(solution, server)
+            if has_waited_enough(server, now):
+                give_up(solution, server)
         made = [step for step in search.steps if step.source]
         deletions, migrations = cost(made)
         solution.indicators = {
@@ -84,6 +90,11 @@ def needed_for(steps: list[Step], after: list[list[int]]) -> list[list[str]]:
         for other in after[place]:
             needs[other].update(needs[place])
     return [list(reversed(need)) for need in needs]
+
+
+def has_waited_enough(server: ServerSnapshot, now: datetime) -> bool:
+    limit = settings.PENDING_TIMEOUT
+    return bool(limit) and server.waiting_since is not None and server.waiting_since + limit <= now
 
 
 def give_up(solution: Solution, server: ServerSnapshot) -> None:

@@ -249,6 +249,14 @@ class Cloud(ABC):
         """
 
     @abstractmethod
+    def find_host(self, server: str) -> str | None:
+        """Return a host with capacity for a server that never ran, or None, as our tables have it.
+
+        Raises:
+            ServerNotFound: there is no such server.
+        """
+
+    @abstractmethod
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
         """Write down that a server is ``active`` or in ``error``, whatever is under way on it.
 

@@ -19,7 +19,7 @@ from cluster.drivers.base import (
 from cluster.drivers.ownership import OWNER, may_end, may_undo
 from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import require_free, require_never_run, require_place, require_status
-from cluster.drivers.scheduler import choose
+from cluster.drivers.scheduler import choose, find_host_of
 from cluster.models import Server
 from cluster.notifications import SELECTION, InstanceNotifications, SchedulerNotifications
 from cluster.signals import server_pending
@@ -73,6 +73,9 @@ class EmbeddedBuilding(Cloud, ABC):
         row.state, row.task_state, row.operation_owner = State.BUILDING, SPAWNING, OWNER.get()
         row.save_changes(["node", "state", "task_state", "operation_owner"])
         return None
+
+    def find_host(self, server: str) -> str | None:
+        return find_host_of(server)
 
     @transaction.atomic
     def fail_build(self, server: str, problem: OperationFailed) -> None:

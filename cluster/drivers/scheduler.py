@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cluster.drivers.base import NoValidHost, OperationRefused
+from cluster.drivers.base import NoValidHost, OperationRefused, ServerNotFound
 from cluster.models import ComputeNode, Flavor, Server
 
 UNITS = {"vcpus": "VCPUs", "memory": "MB of memory", "disk": "GB of disk"}
@@ -60,6 +60,30 @@ def lock_nodes(hostname: str | None, zone: str | None = None) -> list[Room]:
     locked = list(wanted.select_for_update(no_key=True).order_by("pk"))
     use = Server.objects.use_by_node(wanted)
     return [Room(node, free_of(node, use.get(node.pk, {}))) for node in locked]
+
+
+def find_host(server: Server, rooms: list[Room]) -> str | None:
+    """Return the host that the scheduler would choose for a server that has never run, or None."""
+    zone = server.pinned_az
+    try:
+        return find_best(server, [room for room in rooms if zone in {"", room.node.zone}]).hostname
+    except NoValidHost:
+        return None
+
+
+def find_host_of(uuid: str) -> str | None:
+    """As `find_host`, for the server of a UUID. Raises: `ServerNotFound`."""
+    server = Server.objects.present().filter(uuid=uuid).first()
+    if server is None:
+        raise ServerNotFound(uuid)
+    return find_host(server, read_rooms())
+
+
+def read_rooms() -> list[Room]:
+    """Return what is free on the enabled nodes, without a lock: two queries."""
+    nodes = ComputeNode.objects.present().filter(status=ComputeNode.Status.ENABLED)
+    use = Server.objects.use_by_node(nodes)
+    return [Room(node, free_of(node, use.get(node.pk, {}))) for node in nodes.order_by("pk")]
 
 
 def free_of(node: ComputeNode, used: Mapping[str, int]) -> dict[str, float]:

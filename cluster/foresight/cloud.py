@@ -108,6 +108,10 @@ class ForeseenCloud(ForeseenStorage):
             self.rooms.move(row, node=choose_among(rooms, row, host))
         row.state = Server.State.ACTIVE
 
+    def find_host(self, server: str) -> str | None:
+        row = self.server(server)
+        return next((room.node.hostname for room in self.rooms.find_best(row, row.pinned_az or None)), None)
+
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
         row = self.server(server)
         require_status(row, expected)

@@ -12,6 +12,7 @@ from cluster.models.quotas import ProjectQuota
 from cluster.models.stacks import Stack, StackResource, StackStatus
 from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
 from cluster.models.synchronization import Synchronization
+from cluster.models.waits import ServerWait
 
 __all__ = [
     "BalancingMember",
@@ -31,6 +32,7 @@ __all__ = [
     "ProjectQuota",
     "Sample",
     "Server",
+    "ServerWait",
     "Stack",
     "StackResource",
     "StackStatus",

@@ -1,11 +1,15 @@
 """Servers that wait for room: they have an audit run, whose plan serves all of them, in the end."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from pytest_django import Settings
 
 from actions.models import Action
@@ -14,7 +18,7 @@ from audits.models import Audit
 from audits.room import ask_for_room, on_server_pending
 from cluster.drivers.base import NoValidHost, cloud
 from cluster.drivers.embedded import EmbeddedCloud
-from cluster.models import Server, Stack
+from cluster.models import Server, ServerWait, Stack
 from plans.models import ActionPlan
 from plans.preflight.walk import preflight
 from tests.api import Caller
@@ -135,12 +139,162 @@ def test_servers_that_come_while_a_plan_runs_have_the_audit_run_when_it_has_ende
     assert following != running
 
 
-def test_a_server_whose_building_failed_is_asked_for_again() -> None:
+def test_a_server_whose_building_failed_is_searched_for_again_after_a_pause() -> None:
     make_node()
     waits()
     decide()
     ActionPlan.objects.update(state="FAILED")
+    ServerWait.objects.update(had_host=True)
+    assert not ask_for_room()
+    let_pauses_end()
     assert ask_for_room()
+
+
+def test_the_pauses_between_searches_grow_up_to_a_bound_and_are_kept_in_the_database() -> None:
+    waits()
+    pauses = []
+    for _ in range(8):
+        begun = timezone.now()
+        assert ask_for_room()
+        Audit.objects.update(state="PENDING", next_run_time=None)
+        wait = ServerWait.objects.get()
+        pauses.append(round((wait.next_search - begun).total_seconds() / 30))
+        let_pauses_end()
+    assert pauses == [1, 2, 4, 8, 16, 30, 30, 30]
+
+
+def test_each_server_has_pauses_of_its_own() -> None:
+    make_node(vcpus=1)
+    waits("first")
+    decide()
+    waits("second")
+    assert ask_for_room()
+    decide()
+    assert list(ServerWait.objects.order_by("pk").values_list("searches", flat=True)) == [1, 1]
+
+
+def test_a_search_comes_when_the_time_to_give_up_comes(settings: Settings) -> None:
+    settings.PENDING_TIMEOUT = timedelta(seconds=10)
+    make_node(vcpus=1)
+    waits()
+    decide()
+    wait = ServerWait.objects.get()
+    assert wait.next_search == wait.since + timedelta(seconds=10)
+
+
+def test_a_server_is_not_given_up_within_the_limit() -> None:
+    make_node(vcpus=1)
+    server = waits()
+    plan = decide()
+    assert plan
+    assert (plan.state, plan.actions.count(), again(server).state) == ("SUCCEEDED", 0, "pending")
+
+
+def test_a_free_place_ends_the_pause() -> None:
+    node = make_node(vcpus=2)
+    other = make_server("other", node)
+    server = waits()
+    decide()
+    assert not ask_for_room()
+    Server.objects.filter(pk=other.pk).soft_delete()
+    plan = decide()
+    assert plan
+    assert start(plan).state == "SUCCEEDED"
+    assert again(server).state == "active"
+
+
+def test_a_free_place_supersedes_a_plan_to_give_up_that_nobody_started() -> None:
+    node = make_node(vcpus=2)
+    other = make_server("other", node)
+    server = waits()
+    given_up = plan_to_give_up()
+    assert not ask_for_room()
+    Server.objects.filter(pk=other.pk).soft_delete()
+    plan = decide()
+    assert plan
+    assert (again(given_up).state, list(plan.actions.values_list("action_type", flat=True))) == (
+        "SUPERSEDED",
+        ["rebuild"],
+    )
+    assert again(server).state == "pending"
+
+
+def test_a_free_place_that_is_kept_for_another_server_is_searched_for_once() -> None:
+    node = make_node(vcpus=2)
+    other = make_server("other", node)
+    waits("first")
+    waits("second")
+    decide()
+    Server.objects.filter(pk=other.pk).soft_delete()
+    assert decide()
+    assert not ask_for_room()
+
+
+def test_a_plan_to_give_up_that_runs_when_there_is_a_free_place_is_skipped_and_the_server_built_then() -> None:
+    node = make_node(vcpus=2)
+    other = make_server("other", node)
+    server = waits()
+    given_up = plan_to_give_up()
+    Server.objects.filter(pk=other.pk).soft_delete()
+    done = start(given_up)
+    assert outcomes(done) == {"reset_state": "SKIPPED"}
+    assert done.actions.get().status_message.endswith(f"{node.hostname} has capacity for it")
+    assert start(decide()).state == "SUCCEEDED"
+    assert again(server).state == "active"
+
+
+def test_a_wait_ends_with_its_server(api: Caller) -> None:
+    make_node(vcpus=1)
+    waits()
+    ask_for_room()
+    assert ServerWait.objects.exists()
+    Server.objects.all().soft_delete()
+    assert not ask_for_room()
+    assert not ServerWait.objects.exists()
+
+
+def test_a_wait_goes_on_while_its_server_is_being_built() -> None:
+    server = waits()
+    ask_for_room()
+    Server.objects.filter(pk=server.pk).update(state="building")
+    waits("second")
+    ask_for_room()
+    assert ServerWait.objects.filter(server=server).exists()
+
+
+def test_a_look_takes_as_many_queries_for_any_number_of_servers(django_assert_num_queries: Any) -> None:
+    make_node(vcpus=1)
+    waits("w")
+    decide()
+    with CaptureQueriesContext(connection) as one:
+        ask_for_room()
+    for number in range(20):
+        waits(f"w{number}")
+    decide()
+    with django_assert_num_queries(len(one)):
+        ask_for_room()
+
+
+def test_where_a_service_outside_of_the_site_makes_capacity_no_audit_runs(settings: Settings) -> None:
+    settings.MAKE_ROOM = False
+    waits()
+    on_server_pending()
+    assert not ask_for_room()
+    assert not Audit.objects.exists()
+
+
+def let_pauses_end() -> None:
+    ServerWait.objects.update(next_search="2000-01-01T00:00:00Z")
+
+
+def plan_to_give_up() -> ActionPlan:
+    """Return a plan that nobody started, of a server that has waited too long."""
+    ask_for_room()
+    ServerWait.objects.update(since="2000-01-01T00:00:00Z")
+    plan = decide()
+    assert plan
+    assert list(plan.actions.values_list("action_type", flat=True)) == ["reset_state"]
+    return plan
 
 
 def test_when_the_audit_has_failed_another_one_is_made_but_not_at_once() -> None:
@@ -149,6 +303,7 @@ def test_when_the_audit_has_failed_another_one_is_made_but_not_at_once() -> None
     assert Audit.objects.get().state == "FAILED"
     assert not ask_for_room()
     Audit.objects.update(updated_at="2000-01-01T00:00:00Z")
+    let_pauses_end()
     assert ask_for_room()
     assert Audit.objects.count() == 2
 
@@ -274,7 +429,7 @@ def delete_after_a_migration(monkeypatch: pytest.MonkeyPatch, delete: Callable[[
 def test_a_server_for_which_no_room_can_be_made_is_in_error_with_the_reason(api: Caller) -> None:
     make_node(vcpus=4)
     server = ask_for(api)
-    plan = start(decide())
+    plan = start(plan_to_give_up())
     found = shown(api, server)
     assert (plan.state, found["status"]) == ("SUCCEEDED", "ERROR")
     assert found["fault"]["message"] == "No room can be made for 10 VCPUs, 2048 MB of memory and 20 GB of disk."

@@ -1,7 +1,7 @@
 """Write down that a server is ACTIVE or in ERROR."""
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Answer, Outcome, Recovery
-from actions.types.servers.servers import ServerAction
+from actions.types.servers.servers import WAITING, ServerAction
 from cluster.drivers.base import ServerNotFound, cloud
 
 STATES = {"active": "ACTIVE", "error": "ERROR"}
@@ -31,6 +31,13 @@ class ResetState(ServerAction):
         expected = self.input_parameters.get("expected_status", status)
         if status != expected:
             raise ActionSkipException(f"Instance {self.server} is {status}, and no longer {expected}")
+        if self.gives_up and (host := cloud().find_host(self.server)):
+            raise ActionSkipException(f"Instance {self.server} is not given up: {host} has capacity for it")
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether it ends the waiting of a server because there was no capacity for it."""
+        return self.input_parameters.get("expected_status") == WAITING and self.input_parameters["state"] == "error"
 
     def execute(self) -> Outcome:
         reason, expected = self.input_parameters.get("reason"), self.input_parameters.get("expected_status")

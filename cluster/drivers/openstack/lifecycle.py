@@ -22,6 +22,7 @@ from cluster.drivers.openstack.failures import judge_failure, read_fault
 from cluster.drivers.openstack.items import GIVEN_UP
 from cluster.drivers.openstack.servers import WAITING, OpenStackServers
 from cluster.drivers.openstack.waiting import wait_until
+from cluster.drivers.scheduler import find_host_of
 from cluster.recording import record_server_gone, record_server_well
 
 # Under which a server's metadata holds the token that it was created with.
@@ -52,6 +53,9 @@ class OpenStackLifecycle(OpenStackServers, ABC):
             raise OperationRefused(f"Instance {server} has run before: it can be rebuilt")
         self.create_server(replace(successor_of(found), host=host), checkpoint)
         self.delete_server(server, checkpoint)
+
+    def find_host(self, server: str) -> str | None:
+        return find_host_of(server)
 
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
         """Nova asks for no reason. What waited for room is in ERROR there before and after: a mark tells it."""

@@ -167,6 +167,26 @@ def interrupted(kind: str) -> tuple[Server, ActionContext]:
     return server, context
 
 
+def test_a_server_that_would_find_a_host_by_now_is_not_given_up() -> None:
+    make_node("full", vcpus=1)
+    make_node("free")
+    server = waiting()
+    words = f"^Instance {server.uuid} is not given up: free has capacity for it$"
+    with pytest.raises(ActionSkipException, match=words):
+        action("reset_state", server, state="error", expected_status="PENDING").pre_condition()
+
+
+@pytest.mark.parametrize("columns", [{"vcpus": 1}, {"zone": "elsewhere"}, {"state": "down"}, {"status": "disabled"}])
+def test_a_server_that_no_host_has_capacity_for_is_given_up(columns: dict[str, Any]) -> None:
+    make_node(**columns)
+    action("reset_state", waiting(pinned_az="nova"), state="error", expected_status="PENDING").pre_condition()
+
+
+def test_a_person_resets_the_state_of_a_server_that_would_find_a_host() -> None:
+    make_node()
+    action("reset_state", waiting(), state="error").pre_condition()
+
+
 INTERRUPTED = pytest.mark.parametrize(
     ("kind", "state_then"), [("build", "active"), ("rebuild", "active"), ("delete_server", None)]
 )

@@ -1,20 +1,24 @@
 """Room for servers that wait: for which there is any, what is done for it, and in which order."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_django import Settings
 
 from audits.strategies.base import Solution, SolutionAction
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from tests.audits.clusters import cluster, listed, moves, node, server, solve
 
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 DELETABLE = {"preemptible": "delete"}
 
 
 def waits(name: str, vcpus: int, **attributes: Any) -> ServerSnapshot:
-    return server(name, state="pending", vcpus=vcpus, **attributes)
+    return server(name, state="pending", vcpus=vcpus, **{"waiting_since": LONG_AGO, **attributes})
 
 
 def room(*nodes: NodeSnapshot, waiting: list[ServerSnapshot]) -> Solution:
@@ -69,6 +73,24 @@ def test_as_few_servers_move_as_possible_and_the_smallest_of_those_that_suffice(
     free = node("free", server("full of memory", vcpus=6, memory=28000, state="stopped"))
     solution = room(many, few, free, waiting=[waits("w", 6, memory=8192)])
     assert (moves(solution), builds(solution)) == ([("just", "few", "free")], [("w", "few")])
+
+
+@pytest.mark.parametrize("waited", [timedelta(0), timedelta(seconds=59)])
+def test_a_server_is_not_given_up_before_it_has_waited_long_enough(settings: Settings, waited: timedelta) -> None:
+    settings.PENDING_TIMEOUT = timedelta(minutes=1)
+    solution = room(node("a"), waiting=[waits("w", 64, waiting_since=timezone.now() - waited)])
+    assert listed(solution) == []
+
+
+def test_a_server_is_given_up_when_it_has_waited_long_enough(settings: Settings) -> None:
+    settings.PENDING_TIMEOUT = timedelta(minutes=1)
+    solution = room(node("a"), waiting=[waits("w", 64, waiting_since=timezone.now() - timedelta(minutes=1))])
+    assert named(solution, "reset_state") == ["w"]
+
+
+def test_a_server_is_never_given_up_where_there_is_no_limit(settings: Settings) -> None:
+    settings.PENDING_TIMEOUT = timedelta(0)
+    assert listed(room(node("a"), waiting=[waits("w", 64)])) == []
 
 
 def test_of_two_that_could_move_the_one_with_less_memory_does() -> None:
