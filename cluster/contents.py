@@ -25,6 +25,7 @@ class StorageContents:
 class CloudContents:
     """Everything, or without ``storage`` all but that. A server names its ``node`` by host name, or none.
 
+    ``project`` is the id of the one that the driver logs in to, where the cloud creates servers in no other.
     ``remarks`` tell people what could not be read, and what that means.
     """
 
@@ -33,4 +34,5 @@ class CloudContents:
     flavors: list[Item] = field(default_factory=list)
     servers: list[Item] = field(default_factory=list)
     storage: StorageContents | None = None
+    project: str = ""
     remarks: list[str] = field(default_factory=list)

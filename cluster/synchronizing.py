@@ -89,6 +89,6 @@ def keep(holder: UUID) -> Callable[[], None]:
 @transaction.atomic
 def write(contents: CloudContents, holder: UUID, began: datetime) -> MirrorReport:
     """Write what was read and that it was: both or neither, and only if nobody else reads by now."""
-    if not Synchronization.succeed(holder, began):
+    if not Synchronization.succeed(holder, began, contents.project):
         raise Overtaken
     return mirror(contents, began)

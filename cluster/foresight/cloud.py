@@ -15,6 +15,7 @@ from cluster.drivers.base import (
     FlavorNotFound,
     NewServer,
     NodeNotFound,
+    OperationRefused,
     ServerNotFound,
     proceed,
 )
@@ -44,6 +45,7 @@ from cluster.foresight.balancing import ForeseenBalancer
 from cluster.foresight.rooms import Rooms
 from cluster.foresight.storage import ForeseenStorage
 from cluster.models import ComputeNode, Flavor, Server
+from cluster.tenancy import explain_refusal
 
 # What no operation asks for, and what may be large.
 DEFERRED = ("metadata", "flavor_extra_specs")
@@ -91,6 +93,7 @@ class ForeseenCloud(ForeseenStorage):
     def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
         if found := self.find_created(wanted.name, wanted.token):
             return found
+        refuse_foreign(wanted.project)
         row = make_row(wanted, self.flavor(wanted.flavor))
         rooms = self.rooms.named(wanted.host) if wanted.host else self.rooms.find_best(row, wanted.zone)
         node = choose_among(rooms, row, wanted.host)
@@ -103,6 +106,7 @@ class ForeseenCloud(ForeseenStorage):
     def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
         row = self.free_server(server)
         require_never_run(row)
+        refuse_foreign(row.project_id)
         if row.node_id is None:
             rooms = self.rooms.named(host) if host else self.rooms.find_best(row, row.pinned_az or None)
             self.rooms.move(row, node=choose_among(rooms, row, host))
@@ -245,3 +249,9 @@ class ForeseenCloud(ForeseenStorage):
         if not rooms:
             raise ComputeServiceNotFound(host)
         return rooms[0].node
+
+
+def refuse_foreign(project: str) -> None:
+    """Raises: `OperationRefused`, where the cloud can create no server in this project."""
+    if reason := explain_refusal(project):
+        raise OperationRefused(reason)

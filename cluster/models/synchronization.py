@@ -26,6 +26,13 @@ class Synchronization(models.Model):
     held_until = models.DateTimeField(null=True)
     succeeded_at = models.DateTimeField(null=True)
     problem = models.CharField(max_length=STATUS_MESSAGE_LENGTH, default="", blank=True)
+    project = models.CharField(
+        max_length=255,
+        default="",
+        db_default="",
+        blank=True,
+        help_text="the id of the project that the site logs in to",
+    )
 
     def __str__(self) -> str:
         return self.problem or f"succeeded at {self.succeeded_at}"
@@ -55,9 +62,9 @@ class Synchronization(models.Model):
         return bool(cls.objects.filter(holder=holder).update(held_until=timezone.now() + LEASE))
 
     @classmethod
-    def succeed(cls, holder: UUID, began: datetime) -> bool:
+    def succeed(cls, holder: UUID, began: datetime, project: str) -> bool:
         """Write that a reading came into the tables, and say whether it was its holder's to write that."""
-        outcome = {"succeeded_at": began, "problem": ""}
+        outcome = {"succeeded_at": began, "problem": "", "project": project}
         return bool(cls.objects.filter(holder=holder).update(holder=None, held_until=None, **outcome))
 
     @classmethod

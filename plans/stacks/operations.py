@@ -10,6 +10,7 @@ from cluster.models.stacks import LONGEST_TIMEOUT
 from cluster.quotas import demand_of_template, require_quota
 from cluster.stacks.schemas import STACK_NAME, STACK_NAMES
 from cluster.stacks.templates import checked_template
+from cluster.tenancy import require_creatable
 from plans.marks import marking
 from plans.operations import AT_ONCE, Asked, Operation, locked, plan_action, require_free
 from watcher_site.projects import PROJECT_LENGTH
@@ -31,7 +32,7 @@ def create_stack(
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: another stack of the project has the name.
+        Conflict: another stack of the project has the name, or the cloud can create no servers in the project.
         QuotaExceeded: the project may not have the stack, or its servers.
     """
     user = str(asked.caller.get("user", "")) if asked.caller else ""
@@ -42,6 +43,7 @@ def create_stack(
         timeout_mins=checked_timeout(timeout_mins),
         user_id=user,
     )
+    require_creatable(stack.project_id)
     require_quota(stack.project_id, {"stacks": 1, **demand_of_template(stack.template)})
     insert(stack)
     return operate(CREATE, stack, asked, stack.timeout_mins)
@@ -60,11 +62,13 @@ def update_stack(
     Raises:
         Invalid: the message names the field and the rule.
         NotFound: it was deleted meanwhile.
-        Conflict: another operation on it, or on one of its resources, waits or runs; or it is within another stack.
+        Conflict: another operation on it, or on one of its resources, waits or runs; it is within another stack; or
+            the cloud can create no servers in its project.
         QuotaExceeded: its project may not have the servers that the template adds.
     """
     wanted = None if template is None else checked_template(template)
     minutes, standing = checked_timeout(timeout_mins), hold(UPDATE, stack, asked)
+    require_creatable(standing.project_id)
     allowed = minutes or standing.timeout_mins
     if wanted is not None:
         require_quota(standing.project_id, demand_of_template(wanted) - demand_of_template(standing.template))

@@ -61,6 +61,11 @@ class Access:
         if not self.has(service_type):
             raise CloudError(f"The cloud has no {name}: its catalog has no endpoint of type {service_type}")
 
+    @property
+    def project(self) -> str:
+        """The id of the project that the site logs in to, which owns the servers that it creates."""
+        return str(self.read(lambda cloud: cloud.current_project_id))
+
     def connect(self) -> Connection:
         with self.lock:
             if self.connection is None:

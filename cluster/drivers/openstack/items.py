@@ -49,14 +49,17 @@ def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], pow
     return item | ({"power_state": power_state} if power_state else {})
 
 
-def server_item(server: Any) -> Item:
-    """Return a server. A root disk that is a volume takes no room on the node."""
+def server_item(server: Any, is_pending: bool) -> Item:
+    """Return a server, which is PENDING instead of in ERROR where that is said.
+
+    A root disk that is a volume takes no disk of the node.
+    """
     flavor, is_from_volume = server.flavor, not (server.image and server.image.id)
     return {
         "uuid": server.id,
         "name": cut(server.name),
         "node": server.compute_host,
-        "state": state_of(server),
+        "state": Server.State.PENDING if is_pending else state_of(server),
         "task_state": server.task_state,
         "flavor": flavor.original_name or flavor.name or "",
         "vcpus": flavor.vcpus,
@@ -82,17 +85,20 @@ def fault_of(server: Any) -> dict[str, Any] | None:
 
 
 def state_of(server: Any) -> str:
-    """Return the vm_state of a server: PENDING, which Nova does not know, where that is what it is here."""
-    if is_waiting(server):
-        return Server.State.PENDING
+    """Return the vm_state of a server; ERROR for one that our table does not have."""
     return choose(Server.State, STATES.get(server.vm_state, server.vm_state), Server.State.ERROR)
 
 
-def is_waiting(server: Any) -> bool:
-    """Say whether Nova left a server in ERROR that found no host, and that nobody has given up yet (seed 2)."""
-    is_lost = server.status == BROKEN and not server.launched_at and GIVEN_UP not in (server.metadata or {})
+def is_pending(server: Any, project: str) -> bool:
+    """Say whether a server is PENDING in the site: Nova left it in ERROR because it found no host (seed 2).
+
+    Another server can be created in its place only in the ``project`` that the site logs in to: one of another project
+    stays in ERROR.
+    """
+    if not settings.USE_PENDING_STATE or server.project_id != project or GIVEN_UP in (server.metadata or {}):
+        return False
     reason = str((server.fault or {}).get("message") or "")
-    return settings.USE_PENDING_STATE and is_lost and reason.startswith(NO_VALID_HOST)
+    return server.status == BROKEN and not server.launched_at and reason.startswith(NO_VALID_HOST)
 
 
 def read_time(text: str | None) -> datetime | None:

@@ -24,6 +24,7 @@ from cluster.drivers.openstack.servers import WAITING, OpenStackServers
 from cluster.drivers.openstack.waiting import wait_until
 from cluster.drivers.scheduler import find_host_of
 from cluster.recording import record_server_gone, record_server_well
+from cluster.tenancy import explain_foreign
 
 # Under which a server's metadata holds the token that it was created with.
 TOKEN = "watcher_token"  # noqa: S105 (no secret)
@@ -35,6 +36,8 @@ class OpenStackLifecycle(OpenStackServers, ABC):
     """Nova knows no tokens: a server's metadata tells which one it was created with."""
 
     def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
+        if wanted.project:
+            self.require_own(wanted.project)
         found = self.look_for(wanted.name, wanted.token)
         if found is not None and found.status == BROKEN:
             self.delete_server(found.id, checkpoint)
@@ -51,11 +54,17 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         found = self.look(server, self.access.read)
         if found.launched_at or found.status != BROKEN:
             raise OperationRefused(f"Instance {server} has run before: it can be rebuilt")
+        self.require_own(found.project_id)
         self.create_server(replace(successor_of(found), host=host), checkpoint)
         self.delete_server(server, checkpoint)
 
     def find_host(self, server: str) -> str | None:
         return find_host_of(server)
+
+    def require_own(self, project: str) -> None:
+        """Nova creates servers in the project that one logs in to. Raises: `OperationRefused`, for another one."""
+        if reason := explain_foreign(project, self.access.project):
+            raise OperationRefused(reason)
 
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
         """Nova asks for no reason. What waited for room is in ERROR there before and after: a mark tells it."""

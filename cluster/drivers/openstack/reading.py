@@ -10,7 +10,7 @@ from cluster.contents import CloudContents, Item, StorageContents
 from cluster.drivers.base import Checkpoint, NodeNotFound
 from cluster.drivers.openstack import storage_items
 from cluster.drivers.openstack.access import Access, Question
-from cluster.drivers.openstack.items import aggregate_item, flavor_item, host_of, node_item, server_item
+from cluster.drivers.openstack.items import aggregate_item, flavor_item, host_of, is_pending, node_item, server_item
 from cluster.drivers.openstack.power import POWER_STATES, machine_of
 
 log = structlog.get_logger(__name__)
@@ -30,11 +30,13 @@ class Reader:
         nodes = self.read_nodes()
         servers = self.read_list(lambda cloud: cloud.compute.servers(all_projects=True))
         aggregates = self.read_list(lambda cloud: cloud.compute.aggregates())
+        project = self.access.project
         return CloudContents(
+            project=project,
             compute_nodes=nodes,
             host_aggregates=[aggregate_item(found) for found in aggregates],
             flavors=[flavor_item(found) for found in self.read_list(list_flavors)],
-            servers=[server_item(server) for server in servers],
+            servers=[server_item(server, is_pending(server, project)) for server in servers],
             storage=self.read_storage(),
             remarks=self.remarks,
         )

@@ -19,7 +19,7 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.failures import find_reason
-from cluster.drivers.openstack.items import is_waiting, server_item
+from cluster.drivers.openstack.items import is_pending, server_item
 from cluster.drivers.openstack.marks import is_marked, marked
 from cluster.drivers.openstack.waiting import wait_until
 from cluster.models import Server
@@ -49,9 +49,10 @@ class OpenStackServers(Cloud, ABC):
             raise
 
     def describe(self, found: Any) -> CloudServer:
-        record_server(server_item(found))
+        waits = is_pending(found, self.access.project)
+        record_server(server_item(found, waits))
         flavor = found.flavor.original_name or found.flavor.name
-        status = WAITING if is_waiting(found) else found.status
+        status = WAITING if waits else found.status
         has_run = bool(found.launched_at) or found.status not in UNBUILT
         return CloudServer(found.id, found.name, status, found.task_state, found.compute_host, flavor, has_run)
 

@@ -157,7 +157,7 @@ class Operations:
         server = self.servers[key] = {
             "id": key,
             "name": wanted["name"],
-            "tenant_id": "a project",
+            "tenant_id": self.cloud.project,
             "metadata": wanted["metadata"],
             "image": {"id": wanted["imageRef"]},
             "flavor": self.embed(wanted["flavorRef"]),

@@ -76,6 +76,7 @@ class Emulator:
     faults: list[Fault] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
     password: str = PASSWORD
+    project: str = PROJECT
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()

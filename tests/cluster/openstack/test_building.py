@@ -4,12 +4,14 @@ import pytest
 from pytest_django import Settings
 
 from cluster.drivers.base import NewServer, NoValidHost, OperationRefused, cloud
+from cluster.foresight.cloud import ForeseenCloud
 from cluster.models import Server
 from cluster.synchronizing import synchronize
-from tests.cluster.emulator.server import Emulator
+from tests.cluster.emulator.server import PROJECT, Emulator
 
 pytestmark = pytest.mark.django_db
 LOST = {
+    "tenant_id": PROJECT,
     "status": "ERROR",
     "OS-EXT-STS:vm_state": "error",
     "OS-SRV-USG:launched_at": None,
@@ -69,6 +71,32 @@ def test_a_server_that_is_in_error_for_another_reason_stays_so(
 ) -> None:
     emulator.nova.servers[lost] |= changes
     assert (cloud().find_server(lost).status, state(lost)) == ("ERROR", "error")
+
+
+def test_a_server_of_another_project_that_found_no_host_is_in_error(emulator: Emulator, lost: str) -> None:
+    emulator.nova.servers[lost]["tenant_id"] = "another project"
+    synchronize()
+    assert (state(lost), cloud().find_server(lost).status) == ("error", "ERROR")
+
+
+def test_no_server_is_created_in_the_place_of_one_of_another_project(emulator: Emulator, lost: str) -> None:
+    emulator.nova.servers[lost]["tenant_id"] = "another project"
+    with pytest.raises(OperationRefused, match=f"only in the site's own project {PROJECT}, not in project another"):
+        cloud().build_server(lost)
+    assert list(emulator.nova.servers) == [lost]
+
+
+def test_a_preflight_refuses_to_build_a_server_of_another_project(emulator: Emulator, lost: str) -> None:
+    emulator.nova.servers[lost]["tenant_id"] = "another project"
+    synchronize()
+    with pytest.raises(OperationRefused, match="not in project another project"):
+        ForeseenCloud.load().build_server(lost)
+
+
+def test_no_server_is_created_for_another_project(emulator: Emulator, lost: str) -> None:
+    with pytest.raises(OperationRefused, match="not in project another project"):
+        cloud().create_server(NewServer("db", "m1.small", "one", project="another project"))
+    assert list(emulator.nova.servers) == [lost]
 
 
 def test_another_server_is_created_in_its_place(emulator: Emulator, lost: str) -> None:

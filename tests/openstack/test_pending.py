@@ -1,0 +1,48 @@
+"""Servers for which real Nova found no host."""
+
+import pytest
+from pytest_django import Settings
+
+from actions.models import Action
+from cluster.drivers.base import cloud
+from cluster.models import Server
+from cluster.synchronizing import synchronize
+from tests.builders import make_plan
+from tests.openstack.conftest import Nova
+from tests.plans.inline import run_waiting
+
+pytestmark = pytest.mark.openstack
+
+
+@pytest.fixture
+def lost(nova: Nova, settings: Settings) -> str:
+    """The UUID of a server of the site's project that no node has the memory for."""
+    settings.USE_PENDING_STATE = True
+    nova.flavor("huge", 1, 400_000, 1)
+    server = str(nova.ask_for("waiting", "huge").id)
+    synchronize()
+    return server
+
+
+def state(server: str) -> str:
+    return str(Server.objects.get(uuid=server).state)
+
+
+def test_a_server_that_found_no_host_is_pending(lost: str) -> None:
+    assert (state(lost), cloud().find_server(lost).status) == ("pending", "PENDING")
+
+
+def test_a_member_keeps_the_server_that_found_no_host(nova: Nova, lost: str) -> None:
+    nova.compute.delete_server(lost)
+    own = nova.ask_for("waiting-1", "huge", by=nova.member, user_data="IyEvYmluL3NoCg==")
+    synchronize()
+    plan = make_plan()
+    rebuild = Action.objects.create(
+        action_plan=plan, action_type="rebuild", input_parameters={"resource_id": str(own.id)}
+    )
+    plan.launch()
+    run_waiting()
+    rebuild.refresh_from_db()
+    assert (state(own.id), rebuild.state) == ("error", "FAILED")
+    assert f"not in project {own.project_id}" in rebuild.status_message
+    assert [found.id for found in nova.member.compute.servers()] == [own.id]
