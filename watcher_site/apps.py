@@ -27,8 +27,10 @@ class WatcherSiteConfig(SiteApp):
         from watcher_site.groups import grant_permissions
         from watcher_site.history import logins
         from watcher_site.timestamps import load_timestamps
+        from watcher_site.tokens import connect
 
         logins.connect()
+        connect()
         post_migrate.connect(grant_permissions, dispatch_uid="watcher_site.groups")
         connection_created.connect(load_timestamps, dispatch_uid="watcher_site.timestamps")
         connection_created.connect(compile_nothing, dispatch_uid="watcher_site.compilation")

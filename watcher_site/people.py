@@ -1,4 +1,4 @@
-"""Accounts that commands make: with the rules for names and passwords that hold wherever people choose their own."""
+"""Accounts as commands make and change them, with the rules for names and passwords that hold everywhere."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils.crypto import get_random_string
 
 from watcher_site.history import record
-from watcher_site.projects import add_member
+from watcher_site.projects import add_member, find_user
 from watcher_site.refusals import Conflict, Invalid, NotFound
 
 
@@ -58,6 +58,37 @@ def create_user(name: str, password: str, source: str, group: str, projects: Ite
         add_member(name, project)
     record("user.create", user, details={"group": group})
     return user
+
+
+@transaction.atomic
+def change_password(name: str, password: str, source: str) -> None:
+    """Give an account another password, which ends its sessions and its tokens.
+
+    Raises:
+        Invalid: the password breaks a rule.
+        NotFound: there is no such account.
+    """
+    user = find_user(name)
+    require_sound(password, user, source)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    record("user.change_password", user)
+
+
+@transaction.atomic
+def set_active(name: str, active: bool) -> bool:
+    """Enable or disable an account, and say whether that changed anything. Disabling it ends its tokens for good.
+
+    Raises:
+        NotFound: there is no such account.
+    """
+    user = get_user_model().objects.select_for_update().filter(pk=find_user(name).pk).get()
+    if user.is_active == active:
+        return False
+    user.is_active = active
+    user.save(update_fields=["is_active"])
+    record("user.enable" if active else "user.disable", user)
+    return True
 
 
 def require_name(user: Any) -> None:

@@ -101,6 +101,8 @@ CONTENT_SECURITY_POLICY = {
 # Applications
 
 INSTALLED_APPS = [
+    # Before Django's own: its changepassword takes the place of theirs.
+    "watcher_site",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -117,7 +119,6 @@ INSTALLED_APPS = [
     "bootstrap",
     "crispy_forms",
     "crispy_bootstrap5",
-    "watcher_site",
     "cluster",
     "actions",
     "plans",

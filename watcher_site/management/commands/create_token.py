@@ -3,12 +3,10 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.management import CommandParser
-from django.db import transaction
-from knox.models import get_token_model
 
 from watcher_site.commands import Command as BaseCommand
-from watcher_site.history import record
 from watcher_site.refusals import Invalid
+from watcher_site.tokens import make_token
 
 LONGEST = 24 * 365 * 10
 
@@ -32,10 +30,3 @@ class Command(BaseCommand):
         if not 0 < hours <= LONGEST:
             raise Invalid(f"hours: must be above 0 and at most {LONGEST} (ten years), and is {hours:g}.")
         return make_token(user, expiry=timedelta(hours=hours))
-
-
-@transaction.atomic
-def make_token(user: Any, **options: Any) -> str:
-    made, token = get_token_model().objects.create(user, **options)
-    record("token.create", user, details={"expiry": made.expiry})
-    return str(token)

@@ -1,0 +1,18 @@
+"""``manage.py disable_user NAME``: let nobody in with an account."""
+
+from typing import Any
+
+from django.core.management import CommandParser
+
+from watcher_site import commands
+from watcher_site.people import set_active
+
+
+class Command(commands.Command):
+    help = "Disable an account: its password and its sessions are refused from then on, and its tokens end for good."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("user", help="the name of the user")
+
+    def handle(self, *args: Any, user: str, **options: Any) -> str:
+        return f"user {user} is {'now' if set_active(user, False) else 'already'} disabled"

@@ -1,0 +1,18 @@
+"""``manage.py enable_user NAME``: let the owner of a disabled account in again."""
+
+from typing import Any
+
+from django.core.management import CommandParser
+
+from watcher_site import commands
+from watcher_site.people import set_active
+
+
+class Command(commands.Command):
+    help = "Enable an account that was disabled: its password is accepted again. It has no tokens."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("user", help="the name of the user")
+
+    def handle(self, *args: Any, user: str, **options: Any) -> str:
+        return f"user {user} is {'now' if set_active(user, True) else 'already'} enabled"

@@ -1,0 +1,27 @@
+"""``manage.py list_tokens [NAME]``: the tokens of the API that are valid."""
+
+from typing import Any
+
+from django.core.management import CommandParser
+
+from watcher_site import commands
+from watcher_site.projects import find_user
+from watcher_site.tokens import expiry_in_words, valid_tokens
+
+
+class Command(commands.Command):
+    help = "Print each valid API token: how it begins, whose it is, and from when to when it is valid."
+    acts_for_person = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("user", nargs="?", help="the name of the user; all users' tokens unless given")
+
+    def handle(self, *args: Any, user: str | None, **options: Any) -> None:
+        tokens = valid_tokens()
+        if user is not None:
+            tokens = tokens.filter(user=find_user(user))
+        for token in tokens.order_by("user__username", "created").iterator():
+            made = f"made {token.created:%Y-%m-%d %H:%M} UTC"
+            self.stdout.write(
+                f"{token.token_key}  {token.user.get_username()}  {made}  {expiry_in_words(token.expiry)}"
+            )

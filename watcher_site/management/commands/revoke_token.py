@@ -1,0 +1,27 @@
+"""``manage.py revoke_token KEY``, or ``--user NAME``: end tokens of the API before they expire."""
+
+from typing import Any
+
+from django.core.management import CommandParser
+
+from watcher_site import commands
+from watcher_site.projects import find_user
+from watcher_site.refusals import Invalid
+from watcher_site.tokens import end_tokens, revoke_token
+
+
+class Command(commands.Command):
+    help = "End one API token, or all of a user. Clients that send it are refused from then on."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("key", nargs="?", help="how the token begins, as list_tokens prints it")
+        parser.add_argument("--user", help="the name of the user whose tokens all end")
+
+    def handle(self, *args: Any, key: str | None, user: str | None, **options: Any) -> str:
+        if (key is None) == (user is None):
+            raise Invalid("key: give either how one token begins, or --user for all tokens of a user.")
+        if user is not None:
+            number = end_tokens(find_user(user), "All tokens of the account were revoked.")
+            return f"{number} token{'' if number == 1 else 's'} of {user} revoked"
+        token = revoke_token(str(key))
+        return f"token {token.token_key} of {token.user.get_username()} revoked"
