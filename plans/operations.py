@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 from django.db.models import QuerySet
 
-from actions.exclusions.planning import require_none_excluded
+from actions.exclusions.planning import require_effect, require_none_excluded
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explain
@@ -149,11 +149,14 @@ def plan_action(
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: a policy refuses, or it may not be done.
+        Conflict: a policy refuses, it may not be done, or it is to start and rules exclude all that it would derive.
     """
     parameters = parameters_of(action_type, thing, inputs)
     context = ActionContext(str(uuid4()), timeout=seconds_allowed)
-    derived = decide(installed(action_type)(parameters, context))
+    planned = installed(action_type)(parameters, context)
+    derived = decide(planned)
+    if not asked.plan_only and planned.only_derives:
+        require_effect(action_type, [one for one in derived if one.derived_from is None])
     uuid, timeout = UUID(context.action_uuid), seconds_allowed
     if not asked.plan_only:
         return written(ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout), [], thing, asked, deed)

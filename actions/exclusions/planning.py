@@ -11,9 +11,9 @@ from watcher_site.refusals import Conflict
 
 
 def excluded_for_good(actions: Sequence[One]) -> dict[UUID, Match]:
-    """Return by action the rule that excludes it at every hour.
+    """Return by action the rule that excludes it at every hour, without an end.
 
-    A rule with a window is not asked: nobody knows yet in which hour the plan will run. When it does, all are.
+    Rules with a window or an expiry are left out: they are applied when the action is about to begin.
     """
     now = timezone.now()
     rules = [rule for rule in standing_rules().rules if rule.is_standing and rule.is_in_force(now)]
@@ -24,6 +24,21 @@ def excluded_now(actions: Sequence[One]) -> dict[UUID, Match]:
     """Return by action the rule that would exclude it if it began now."""
     now = timezone.now()
     return excluded(actions, [rule for rule in standing_rules().rules if rule.is_in_force(now)])
+
+
+def require_effect(action_type: str, derived: Sequence[One]) -> None:
+    """Refuse an action that does nothing but derive others, where rules in force exclude all of these.
+
+    Raises:
+        Conflict: the message names the rule that excludes the first of them.
+    """
+    matches = excluded_now(derived)
+    if derived and len(matches) == len(derived):
+        first, rule = derived[0], matches[derived[0].uuid].rule
+        raise Conflict(
+            f"{action_type} cannot be done now: each action that it derives is excluded;"
+            f" {first.action_type} is {rule.as_excluding}"
+        )
 
 
 def require_none_excluded(actions: Sequence[One]) -> None:

@@ -47,8 +47,8 @@ class Rule:
 
     @property
     def is_standing(self) -> bool:
-        """Whether it is in force at every hour until it expires."""
-        return self.window is None
+        """Whether it is in force at every hour, without an end: it will be when a plan runs, too."""
+        return self.window is None and self.expires_at is None
 
     def is_in_force(self, moment: datetime) -> bool:
         is_over = self.expires_at is not None and moment >= self.expires_at

@@ -210,6 +210,9 @@ class ActionType(ABC):
     description: ClassVar[str]
     schema: ClassVar[Mapping[str, Any]]
 
+    only_derives: ClassVar[bool] = False
+    """Whether it does nothing by itself: it has no effect where each action that it derives is excluded."""
+
     validator: ClassVar[Draft202012Validator]
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -1,7 +1,7 @@
 """`PolicyType`: what a policy decides about the actions on a cluster."""
 
 from abc import ABC
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -18,6 +18,10 @@ class When(StrEnum):
 
 class PolicyRefused(Exception):
     """What is asked for may not be done; the message says why, to the person who asked."""
+
+
+def nothing_excluded(action_type: str) -> Collection[str]:
+    return ()
 
 
 @dataclass
@@ -37,6 +41,8 @@ class PolicyCheck:
     node: Node | None = None
     left_out: Collection[str] = ()
     """The UUIDs of nodes that a person does not want touched, whatever was decided about them."""
+    excluded: Callable[[str], Collection[str]] = nothing_excluded
+    """Returns the UUIDs of the members on which no action of a type, such as ``NODE_DELETE``, may be executed now."""
     checkpoint: Checkpoint = proceed
     """To be called every now and then where the policy does something that takes long."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster.drivers.base import Checkpoint, proceed
 from cluster.models import Cluster, Node, PolicyBinding
-from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, nothing_excluded
 from watcher_site import plugins
 
 Data = dict[str, Any]
@@ -30,6 +30,7 @@ def check_policies(
     deciding_only: bool = False,
     acting_only: bool = False,
     left_out: Collection[str] = (),
+    excluded: Callable[[str], Collection[str]] = nothing_excluded,
     checkpoint: Checkpoint = proceed,
 ) -> Data:
     """Ask those that have not been asked yet, and return the action's data with their decisions.
@@ -42,16 +43,17 @@ def check_policies(
             that are left.
         deciding_only: leave out policies that do something to the cloud.
         acting_only: leave out all others.
-        left_out, checkpoint: as they have them.
+        left_out, excluded, checkpoint: as they have them.
 
     Raises:
         PolicyRefused: the first that refuses; the message names it.
         CloudBusy: one of them can not tell now.
     """
     decided = deepcopy(dict(data))
+    how = (left_out, excluded, checkpoint)
     is_decided = when is When.BEFORE and decided.get(DECIDED)
     policies = [
-        (load(binding), PolicyCheck(cluster, binding, action_type, inputs, decided, node, left_out, checkpoint))
+        (load(binding), PolicyCheck(cluster, binding, action_type, inputs, decided, node, *how))
         for binding in PolicyBinding.objects.asked(cluster)
     ]
     due = [(policy, check) for policy, check in policies if action_type in policy.targets.get(when, ())]

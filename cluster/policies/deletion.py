@@ -41,8 +41,10 @@ class Deletion(PolicyType):
         if count <= 0:
             return
         decided = check.data.get("deletion", {})
+        kind = "NODE_DELETE" if self.spec["destroy_after_deletion"] else "NODE_LEAVE"
+        members = check.cluster.members()
         candidates = find_named(check) or choose(
-            check.cluster.members(), count, self.spec["criteria"], decided.get("zones")
+            members.exclude(uuid__in=check.excluded(kind)), count, self.spec["criteria"], decided.get("zones")
         )
         # Who asks for the deletion of a node means it, with its server.
         unsaid = {"criteria", *(["destroy_after_deletion"] if check.action_type == "NODE_DELETE" else [])}

@@ -18,6 +18,7 @@ class ClusterAddNodes(ClusterAction):
 
     name = "CLUSTER_ADD_NODES"
     description = "Adding existing nodes to a cluster"
+    only_derives = True
     schema = schema_of("nodes", nodes=NODES)
     at_work = Cluster.Status.RESIZING
 
@@ -46,6 +47,10 @@ class ClusterAddNodes(ClusterAction):
 
     def apply(self, cluster: Cluster, data: Data) -> None:
         cluster.desired_capacity = cluster.members().count() + len(self.find_joining(data))
+
+    def fit_size(self, cluster: Cluster, data: Data) -> None:
+        outside = [node for node in self.find_joining(data) if node.cluster_id != cluster.pk]
+        cluster.desired_capacity = cluster.members().count() + len(outside)
 
     def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
         joined = {"cluster_id": str(cluster.uuid)}

@@ -13,6 +13,7 @@ class ClusterCheck(ClusterAction):
 
     name = "CLUSTER_CHECK"
     description = "Checking the nodes of a cluster"
+    only_derives = True
     at_work = Cluster.Status.CHECKING
 
     def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:

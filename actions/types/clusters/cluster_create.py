@@ -5,7 +5,7 @@ from typing import Any
 
 from actions.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction
-from actions.types.clusters.growth import creations, decide_growth, write_new_nodes
+from actions.types.clusters.growth import creations, decide_growth, remove_uncreated, write_new_nodes
 from actions.types.clusters.shrinkage import find_done
 from cluster.models import Cluster, Node
 
@@ -29,6 +29,9 @@ class ClusterCreate(ClusterAction):
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
         size = cluster.members().count()
         cluster.desired_capacity = size + write_new_nodes(cluster, data, self.left_out)
+
+    def fit_size(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        remove_uncreated(cluster, data, self.left_out)
 
     def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
         return creations(cluster, data)

@@ -9,7 +9,14 @@ from actions.types.clusters.growth import bounds_of
 from actions.types.clusters.leaving import require_left
 from actions.types.clusters.named import NODES, named_nodes
 from actions.types.clusters.nodes import schema_of
-from actions.types.clusters.shrinkage import decide_shrinkage, deletions, find_done, find_size_left, shrink
+from actions.types.clusters.shrinkage import (
+    decide_shrinkage,
+    deletions,
+    find_done,
+    find_size_left,
+    shrink,
+    shrink_again,
+)
 from cluster.models import Cluster
 
 
@@ -18,6 +25,7 @@ class ClusterDelNodes(ClusterAction):
 
     name = "CLUSTER_DEL_NODES"
     description = "Removing members from a cluster"
+    only_derives = True
     schema = schema_of("nodes", nodes=NODES, destroy_after_deletion={"type": "boolean"})
     at_work = Cluster.Status.RESIZING
     decides_once = True
@@ -31,7 +39,7 @@ class ClusterDelNodes(ClusterAction):
 
     def decide(self, cluster: Cluster, data: Data) -> None:
         asked = self.input_parameters.get("destroy_after_deletion")
-        decide_shrinkage(cluster, data, data["deletion"]["count"], destroy_after_deletion=bool(asked))
+        decide_shrinkage(self, cluster, data, data["deletion"]["count"], destroy_after_deletion=bool(asked))
         if asked is not None:
             data["deletion"]["destroy_after_deletion"] = asked
 
@@ -40,6 +48,9 @@ class ClusterDelNodes(ClusterAction):
 
     def apply(self, cluster: Cluster, data: Data) -> None:
         shrink(cluster, data, self.left_out)
+
+    def fit_size(self, cluster: Cluster, data: Data) -> None:
+        shrink_again(cluster, data, self.left_out)
 
     def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
         return deletions(cluster, data)

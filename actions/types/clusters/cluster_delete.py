@@ -22,6 +22,7 @@ class ClusterDelete(ClusterAction):
 
     name = "CLUSTER_DELETE"
     description = "Deleting a cluster and its nodes"
+    only_derives = True
     at_work = Cluster.Status.DELETING
 
     def decide(self, cluster: Cluster, data: Data) -> None:

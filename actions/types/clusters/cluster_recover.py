@@ -25,6 +25,7 @@ class ClusterRecover(ClusterAction):
 
     name = "CLUSTER_RECOVER"
     description = "Recovering the nodes of a cluster"
+    only_derives = True
     schema = schema_of(operation=OPERATION, check={"type": "boolean"}, check_capacity={"type": "boolean"})
     at_work = Cluster.Status.RECOVERING
 

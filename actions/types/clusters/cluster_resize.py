@@ -6,9 +6,24 @@ from dataclasses import replace
 from actions.proposals import ProposedAction
 from actions.types.base import ActionFailed
 from actions.types.clusters.clusters import ClusterAction, Data
-from actions.types.clusters.growth import bounds_of, creations, decide_growth, require_size, write_new_nodes
+from actions.types.clusters.growth import (
+    bounds_of,
+    creations,
+    decide_growth,
+    remove_uncreated,
+    require_size,
+    write_new_nodes,
+)
 from actions.types.clusters.nodes import schema_of
-from actions.types.clusters.shrinkage import decide_shrinkage, deletions, find_done, find_going, find_size_left, shrink
+from actions.types.clusters.shrinkage import (
+    decide_shrinkage,
+    deletions,
+    find_done,
+    find_going,
+    find_size_left,
+    shrink,
+    shrink_again,
+)
 from cluster.models import Cluster, Node
 from cluster.sizes import MOST_NODES, AdjustmentType, Bounds, change_of, find_flaw
 
@@ -72,7 +87,7 @@ class ClusterResize(ClusterAction):
         if "creation" in data:
             decide_growth(data, data["creation"]["count"])
         elif "deletion" in data:
-            decide_shrinkage(cluster, data, data["deletion"]["count"], self.bounds(cluster))
+            decide_shrinkage(self, cluster, data, data["deletion"]["count"], self.bounds(cluster))
 
     def require_fit(self, cluster: Cluster, data: Data) -> None:
         """Look whether the same would be decided, but for what has come or gone already of what was decided on."""
@@ -101,6 +116,11 @@ class ClusterResize(ClusterAction):
         else:
             cluster.desired_capacity = size
         require_size(bounds, size)
+
+    def fit_size(self, cluster: Cluster, data: Data) -> None:
+        if "creation" in data:
+            remove_uncreated(cluster, data, self.left_out)
+        shrink_again(cluster, data, self.left_out)
 
     def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
         if "creation" in data:

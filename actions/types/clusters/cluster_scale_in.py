@@ -7,7 +7,14 @@ from actions.types.clusters.clusters import ClusterAction, Data
 from actions.types.clusters.growth import bounds_of
 from actions.types.clusters.leaving import require_left
 from actions.types.clusters.nodes import schema_of
-from actions.types.clusters.shrinkage import decide_shrinkage, deletions, find_done, find_size_left, shrink
+from actions.types.clusters.shrinkage import (
+    decide_shrinkage,
+    deletions,
+    find_done,
+    find_size_left,
+    shrink,
+    shrink_again,
+)
 from cluster.models import Cluster
 from cluster.sizes import MOST_NODES
 
@@ -17,18 +24,22 @@ class ClusterScaleIn(ClusterAction):
 
     name = "CLUSTER_SCALE_IN"
     description = "Removing nodes from a cluster"
+    only_derives = True
     schema = schema_of(count={"type": "integer", "minimum": 1, "maximum": MOST_NODES})
     at_work = Cluster.Status.RESIZING
     decides_once = True
 
     def decide(self, cluster: Cluster, data: Data) -> None:
-        decide_shrinkage(cluster, data, min(self.input_parameters.get("count", 1), cluster.members().count()))
+        decide_shrinkage(self, cluster, data, min(self.input_parameters.get("count", 1), cluster.members().count()))
 
     def require_fit(self, cluster: Cluster, data: Data) -> None:
         require_left(bounds_of(cluster), find_size_left(cluster, data, self.left_out))
 
     def apply(self, cluster: Cluster, data: Data) -> None:
         shrink(cluster, data, self.left_out)
+
+    def fit_size(self, cluster: Cluster, data: Data) -> None:
+        shrink_again(cluster, data, self.left_out)
 
     def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
         return deletions(cluster, data)

@@ -5,7 +5,14 @@ from typing import Any
 
 from actions.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction
-from actions.types.clusters.growth import bounds_of, creations, decide_growth, require_size, write_new_nodes
+from actions.types.clusters.growth import (
+    bounds_of,
+    creations,
+    decide_growth,
+    remove_uncreated,
+    require_size,
+    write_new_nodes,
+)
 from actions.types.clusters.nodes import schema_of
 from actions.types.clusters.shrinkage import find_done
 from cluster.models import Cluster
@@ -17,6 +24,7 @@ class ClusterScaleOut(ClusterAction):
 
     name = "CLUSTER_SCALE_OUT"
     description = "Adding nodes to a cluster"
+    only_derives = True
     schema = schema_of(count={"type": "integer", "minimum": 1, "maximum": MOST_NODES})
     at_work = Cluster.Status.RESIZING
     decides_once = True
@@ -30,6 +38,9 @@ class ClusterScaleOut(ClusterAction):
         size = cluster.members().count()
         cluster.desired_capacity = size + write_new_nodes(cluster, data, self.left_out)
         require_size(bounds_of(cluster), cluster.desired_capacity)
+
+    def fit_size(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        remove_uncreated(cluster, data, self.left_out)
 
     def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
         return creations(cluster, data)

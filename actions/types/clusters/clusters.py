@@ -6,13 +6,16 @@ and settles the cluster. Whoever executes it again after a crash finds the decis
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from django.db import transaction
 
+from actions.exclusions.planning import excluded_now
+from actions.exclusions.standing import standing_rules
 from actions.locking import take_locks
 from actions.models import Action
 from actions.proposals import ProposedAction
@@ -96,6 +99,12 @@ class ClusterAction(ActionType, ABC):
     def complete(self, cluster: Cluster, data: Data) -> None:
         """Do what is left when the node actions have ended, whatever came of them. May be called twice."""
 
+    def fit_size(self, cluster: Cluster, data: Data) -> None:
+        """Have the cluster want no other number of nodes than it gets, where actions on nodes were skipped meanwhile.
+
+        Called in one transaction with the cluster's row, which is locked, and saved thereafter. May be called twice.
+        """
+
     # What they share.
 
     @property
@@ -169,7 +178,8 @@ class ClusterAction(ActionType, ABC):
         if data.get(DECIDED):
             return data
         self.prepare(cluster, data)
-        data = ask_policies(self, When.BEFORE, cluster, data, deciding_only=True)
+        excluded = partial(self.find_excluded, cluster)
+        data = ask_policies(self, When.BEFORE, cluster, data, deciding_only=True, excluded=excluded)
         self.decide(cluster, data)
         data[DECIDED] = True
         self.context.save_data(data)
@@ -188,8 +198,23 @@ class ClusterAction(ActionType, ABC):
 
     @property
     def left_out(self) -> set[str]:
-        """What people had left out of the plan before it began: the targets of its SKIPPED node actions."""
-        return {str(one.target) for one in self.context.derived if one.state == Action.State.SKIPPED}
+        """The UUIDs of the nodes that are left as they are: the targets of its SKIPPED node actions.
+
+        People or rules had these skipped. Before it begins, the candidates that a rule in force excludes are added.
+        """
+        skipped = {str(one.target) for one in self.context.derived if one.state == Action.State.SKIPPED}
+        deletion = {} if self.context.data.get(BEGUN) else self.context.data.get("deletion", {})
+        candidates = set(deletion.get("candidates", ())) - skipped
+        return skipped.union(self.find_excluded(self.cluster(), kind_of(deletion), candidates) if candidates else ())
+
+    def find_excluded(self, cluster: Cluster, kind: str, uuids: Collection[str] | None = None) -> set[str]:
+        """Return the UUIDs of the members, or of these, on which rules in force allow no action of a type."""
+        if not standing_rules().rules:
+            return set()
+        members = cluster.members() if uuids is None else cluster.members().filter(uuid__in=uuids)
+        actions = [node_action(kind, node) for node in members]
+        found = excluded_now(actions)
+        return {str(action.input_parameters["resource_id"]) for action in actions if action.uuid in found}
 
     def go_on(self) -> Outcome:
         cluster = self.find()
@@ -197,11 +222,21 @@ class ClusterAction(ActionType, ABC):
             return Outcome(Answer.OK)
         data = dict(self.context.data)
         self.complete(cluster, data)
+        self.adjust()
         failed = any(one.state in (Action.State.FAILED, Action.State.CANCELLED) for one in self.context.derived)
         # What acts on the cloud is due for those that came to be, too.
         self.context.save_data(ask_policies(self, When.AFTER, cluster, data, acting_only=failed))
         self.settle()
         return Outcome(Answer.OK)
+
+    @transaction.atomic
+    def adjust(self) -> None:
+        """Have the cluster's row say what came of actions on nodes that were skipped while this one waited."""
+        if not any(one.state == Action.State.SKIPPED for one in self.context.derived):
+            return
+        if cluster := self.find(lock=True):
+            self.fit_size(cluster, self.context.data)
+            self.save(cluster)
 
     def settle(self) -> None:
         """Have the cluster's status say how its nodes are, if it still says that this action is at work."""
@@ -229,6 +264,11 @@ class ClusterAction(ActionType, ABC):
 
     def recover(self) -> Recovery:
         return Recovery.AGAIN
+
+
+def kind_of(deletion: Data) -> str:
+    """Return the type of the actions by which the members go that were decided on."""
+    return "NODE_DELETE" if deletion["destroy_after_deletion"] else "NODE_LEAVE"
 
 
 def node_action(

@@ -1,6 +1,6 @@
 """How actions make a cluster larger: nodes that are decided on, written, and created."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -52,8 +52,17 @@ def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) 
         for number, uuid in enumerate(uuids)
     ]
     Node.objects.bulk_create(nodes, batch_size=1000)
+    data["creation"]["written"] = uuids
     cluster.next_index += len(nodes)
     return len(nodes)
+
+
+def remove_uncreated(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
+    """Delete the rows of new nodes whose creation was skipped, and have the cluster want none in their place."""
+    written = set(data["creation"].get("written", ())).intersection(left_out)
+    uncreated = cluster.members().filter(uuid__in=written, status=Node.Status.INIT, physical_id=None)
+    if uncreated.soft_delete():
+        cluster.desired_capacity = cluster.members().count()
 
 
 def placements_of(uuids: Sequence[str], data: Data) -> dict[str, Data]:

@@ -28,4 +28,6 @@ def judge(cluster: Cluster, active: int) -> tuple[Cluster.Status, str]:
         return Status.WARNING, f"{number}, below desired_capacity ({cluster.desired_capacity})"
     if cluster.max_size != UNLIMITED and active > cluster.max_size:
         return Status.WARNING, f"{number}, above max_size ({cluster.max_size})"
+    if active > cluster.desired_capacity:
+        return Status.ACTIVE, f"{number}, above desired_capacity ({cluster.desired_capacity})"
     return Status.ACTIVE, f"{number}, as desired_capacity ({cluster.desired_capacity}) says"

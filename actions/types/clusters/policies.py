@@ -1,11 +1,11 @@
 """How actions on clusters and nodes ask the policies of a cluster."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from actions.types.base import ActionFailed, ActionType
 from cluster.models import Cluster, Node
-from cluster.policies.base import PolicyRefused, When
+from cluster.policies.base import PolicyRefused, When, nothing_excluded
 from cluster.policies.checking import check_policies
 
 Data = dict[str, Any]
@@ -21,11 +21,13 @@ def ask_policies(
     deciding_only: bool = False,
     acting_only: bool = False,
     left_out: Collection[str] = (),
+    excluded: Callable[[str], Collection[str]] = nothing_excluded,
 ) -> Data:
     """Ask those that have not been asked yet, and return the action's data with their decisions, saved after each.
 
     Args:
-        left_out: the UUIDs of nodes that people had left out of the plan.
+        left_out: the UUIDs of nodes that people had left out of the plan, or that rules exclude.
+        excluded: as a `PolicyCheck` has it.
 
     Raises:
         ActionFailed: one of them refuses.
@@ -39,6 +41,7 @@ def ask_policies(
             deciding_only=deciding_only,
             acting_only=acting_only,
             left_out=left_out,
+            excluded=excluded,
             checkpoint=context.checkpoint,
         )
     except PolicyRefused as refusal:

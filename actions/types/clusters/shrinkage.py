@@ -6,7 +6,7 @@ from typing import Any
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.base import ActionFailed, DerivedAction
-from actions.types.clusters.clusters import Data, node_action
+from actions.types.clusters.clusters import ClusterAction, Data, kind_of, node_action
 from actions.types.clusters.growth import bounds_of
 from actions.types.clusters.leaving import require_left
 from cluster.candidates import choose
@@ -17,21 +17,29 @@ from cluster.sizes import Bounds
 USUAL = {"destroy_after_deletion": True, "grace_period": 0, "reduce_desired_capacity": True}
 
 
-def decide_shrinkage(cluster: Cluster, data: Data, count: int, bounds: Bounds | None = None, **usual: Any) -> None:
+def decide_shrinkage(
+    action: ClusterAction, cluster: Cluster, data: Data, count: int, bounds: Bounds | None = None, **usual: Any
+) -> None:
     """Decide which members go, and how: whoever executes the action again has the same ones go.
+
+    Members that a rule in force excludes stay, and others go in their place, as far as there are others.
 
     Args:
         bounds: that the cluster will have, where they are not its own.
         usual: what is so where no policy decided it, in the place of `USUAL`.
 
     Raises:
-        ActionFailed: the cluster may not have so few nodes.
+        ActionFailed: the cluster may not have so few nodes, or each member that could go is excluded.
     """
     deletion = data.setdefault("deletion", {})
     deletion.setdefault("count", count)
+    kind = kind_of({**USUAL, **usual, **deletion})
     if "candidates" not in deletion:
-        deletion["candidates"] = choose(cluster.members(), deletion["count"], zones=deletion.get("zones"))
+        members = cluster.members().exclude(uuid__in=action.find_excluded(cluster, kind))
+        deletion["candidates"] = choose(members, deletion["count"], zones=deletion.get("zones"))
     data["deletion"] = {**USUAL, **usual, **deletion}
+    if deletion["count"] and not deletion["candidates"] and action.find_excluded(cluster, kind):
+        raise ActionFailed(f"No node can go: exclusions keep {kind} from all members of cluster {cluster.uuid}.")
     require_left(bounds or bounds_of(cluster), cluster.members().count() - len(deletion["candidates"]))
 
 
@@ -64,11 +72,17 @@ def shrink(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
         cluster.desired_capacity = find_size_left(cluster, data, left_out)
 
 
+def shrink_again(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
+    """Do as `shrink` when the actions on nodes have ended: candidates that were skipped are members still."""
+    if data.get("deletion", {}).get("reduce_desired_capacity"):
+        going = set(data["deletion"]["candidates"]).difference(left_out)
+        cluster.desired_capacity = cluster.members().exclude(uuid__in=going).count()
+
+
 def deletions(cluster: Cluster, data: Data) -> list[ProposedAction]:
     """Return the actions by which those go that were decided on."""
     deletion = data["deletion"]
-    kind = "NODE_DELETE" if deletion["destroy_after_deletion"] else "NODE_LEAVE"
-    return [node_action(kind, node, delay=deletion["grace_period"]) for node in find_going(cluster, data)]
+    return [node_action(kind_of(deletion), node, delay=deletion["grace_period"]) for node in find_going(cluster, data)]
 
 
 def find_done(derived: Collection[DerivedAction], *kinds: str) -> list[str]:
