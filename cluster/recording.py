@@ -38,6 +38,11 @@ def record_server_well(server: str) -> None:
     Server.objects.filter(uuid=server).exclude(unhealthy_reason=None).update(unhealthy_reason=None)
 
 
+def record_given_up(server: str) -> None:
+    """Write down that a server no longer waits for capacity."""
+    Server.objects.filter(uuid=server).update(given_up_at=timezone.now())
+
+
 def record_server_gone(server: str) -> None:
     Server.objects.filter(uuid=server).soft_delete()
 

@@ -154,6 +154,10 @@ class ServerQuerySet(RecordQuerySet):
         """Leave those that found no host, and wait for room."""
         return self.present().filter(state=Server.State.PENDING, node=None)
 
+    def given_up(self) -> Self:
+        """Leave those whose waiting for capacity was ended."""
+        return self.filter(given_up_at__isnull=False)
+
     def use_by_node(self, nodes: models.QuerySet[ComputeNode]) -> dict[int, Counter[str]]:
         """Return by a node's primary key what is used of each resource there: vCPUs, MB of memory, GB of disk.
 
@@ -230,6 +234,11 @@ class Server(Record):
     user_id = models.CharField(max_length=255, default="", blank=True, help_text="of whoever asked for it")
     launched_at = models.DateTimeField(null=True, editable=False, help_text="when it first ran, where that is known")
     fault = models.JSONField(null=True, editable=False, help_text="why it is in ERROR or PENDING, as Nova tells it")
+    given_up_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="when its waiting for capacity was ended, where the cloud can not note that",
+    )
     unhealthy_reason = models.CharField(
         max_length=STATUS_MESSAGE_LENGTH,
         null=True,
@@ -259,6 +268,7 @@ class Server(Record):
             models.Index("flavor", "id", name="server_flavor"),
             models.Index("created_at", "id", name="server_created_at"),
             models.Index(NullsFirst("updated_at"), "id", name="server_updated_at"),
+            models.Index("uuid", condition=Q(given_up_at__isnull=False), name="server_given_up"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -32,6 +32,13 @@ def test_a_server_that_found_no_host_is_pending(lost: str) -> None:
     assert (state(lost), cloud().find_server(lost).status) == ("pending", "PENDING")
 
 
+def test_a_server_that_is_given_up_waits_no_more(lost: str) -> None:
+    cloud().reset_state(lost, "error", expected="PENDING")
+    assert (state(lost), cloud().find_server(lost).status) == ("error", "ERROR")
+    synchronize()
+    assert state(lost) == "error"
+
+
 def test_a_member_keeps_the_server_that_found_no_host(nova: Nova, lost: str) -> None:
     nova.compute.delete_server(lost)
     own = nova.ask_for("waiting-1", "huge", by=nova.member, user_data="IyEvYmluL3NoCg==")

@@ -19,8 +19,6 @@ INVENTORIES = {
     "DISK_GB": ("disk", "disk_gb_reserved", "disk_ratio"),
 }
 BROKEN = "ERROR"
-# In the metadata of a server that waited for room, and is to wait no more.
-GIVEN_UP = "watcher_given_up"
 # Nova's states that we have no word of our own for.
 STATES = {"shelved_offloaded": Server.State.SHELVED, "soft-delete": Server.State.STOPPED}
 
@@ -89,13 +87,13 @@ def state_of(server: Any) -> str:
     return choose(Server.State, STATES.get(server.vm_state, server.vm_state), Server.State.ERROR)
 
 
-def is_pending(server: Any, project: str) -> bool:
-    """Say whether a server is PENDING in the site: Nova left it in ERROR because it found no host (seed 2).
+def has_no_host(server: Any, project: str) -> bool:
+    """Say whether Nova left a server in ERROR because it found no host: it is PENDING until it is given up (seed 2).
 
     Another server can be created in its place only in the ``project`` that the site logs in to: one of another project
     stays in ERROR.
     """
-    if not settings.USE_PENDING_STATE or server.project_id != project or GIVEN_UP in (server.metadata or {}):
+    if not settings.USE_PENDING_STATE or server.project_id != project:
         return False
     reason = str((server.fault or {}).get("message") or "")
     return server.status == BROKEN and not server.launched_at and reason.startswith(NO_VALID_HOST)

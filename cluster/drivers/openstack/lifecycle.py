@@ -19,11 +19,10 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.openstack.failures import judge_failure, read_fault
-from cluster.drivers.openstack.items import GIVEN_UP
 from cluster.drivers.openstack.servers import WAITING, OpenStackServers
 from cluster.drivers.openstack.waiting import wait_until
 from cluster.drivers.scheduler import find_host_of
-from cluster.recording import record_server_gone, record_server_well
+from cluster.recording import record_given_up, record_server_gone, record_server_well
 from cluster.tenancy import explain_foreign
 
 # Under which a server's metadata holds the token that it was created with.
@@ -67,14 +66,16 @@ class OpenStackLifecycle(OpenStackServers, ABC):
             raise OperationRefused(reason)
 
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
-        """Nova asks for no reason. What waited for room is in ERROR there before and after: a mark tells it."""
+        """A server that waited is in ERROR in Nova before and after, and Nova sets no metadata or tag in that state.
+
+        That it waits no more is therefore written down in our table.
+        """
         status = self.find_server(server).status
         if expected and status != expected:
             raise OperationRefused(f"Instance {server} is {status}, and no longer {expected}")
-        if status == WAITING:
-            mark = {GIVEN_UP: "true"}
-            self.access.ask(lambda cloud: cloud.compute.set_server_metadata(server, **mark), ServerNotFound(server))
         self.access.ask(lambda cloud: cloud.compute.reset_server_state(server, state), ServerNotFound(server))
+        if status == WAITING:
+            record_given_up(server)
         if self.find_server(server).status == RUNNING:
             record_server_well(server)
 

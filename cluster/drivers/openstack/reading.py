@@ -10,8 +10,9 @@ from cluster.contents import CloudContents, Item, StorageContents
 from cluster.drivers.base import Checkpoint, NodeNotFound
 from cluster.drivers.openstack import storage_items
 from cluster.drivers.openstack.access import Access, Question
-from cluster.drivers.openstack.items import aggregate_item, flavor_item, host_of, is_pending, node_item, server_item
+from cluster.drivers.openstack.items import aggregate_item, flavor_item, has_no_host, host_of, node_item, server_item
 from cluster.drivers.openstack.power import POWER_STATES, machine_of
+from cluster.models import Server
 
 log = structlog.get_logger(__name__)
 # The newest microversion in which a hypervisor tells its capacity is 2.87; this one is the oldest with UUIDs.
@@ -31,12 +32,14 @@ class Reader:
         servers = self.read_list(lambda cloud: cloud.compute.servers(all_projects=True))
         aggregates = self.read_list(lambda cloud: cloud.compute.aggregates())
         project = self.access.project
+        given_up = {str(key) for key in Server.objects.present().given_up().values_list("uuid", flat=True)}
+        pending = {server.id for server in servers if has_no_host(server, project)} - given_up
         return CloudContents(
             project=project,
             compute_nodes=nodes,
             host_aggregates=[aggregate_item(found) for found in aggregates],
             flavors=[flavor_item(found) for found in self.read_list(list_flavors)],
-            servers=[server_item(server, is_pending(server, project)) for server in servers],
+            servers=[server_item(server, server.id in pending) for server in servers],
             storage=self.read_storage(),
             remarks=self.remarks,
         )

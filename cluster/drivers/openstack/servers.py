@@ -19,7 +19,7 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.failures import find_reason
-from cluster.drivers.openstack.items import is_pending, server_item
+from cluster.drivers.openstack.items import has_no_host, server_item
 from cluster.drivers.openstack.marks import is_marked, marked
 from cluster.drivers.openstack.waiting import wait_until
 from cluster.models import Server
@@ -49,7 +49,9 @@ class OpenStackServers(Cloud, ABC):
             raise
 
     def describe(self, found: Any) -> CloudServer:
-        waits = is_pending(found, self.access.project)
+        waits = (
+            has_no_host(found, self.access.project) and not Server.objects.given_up().filter(uuid=found.id).exists()
+        )
         record_server(server_item(found, waits))
         flavor = found.flavor.original_name or found.flavor.name
         status = WAITING if waits else found.status

@@ -142,6 +142,7 @@ class Operations:
         server |= {VM_STATE: options["state"], "status": options["state"].upper(), TASK_STATE: None}
 
     def set_metadata(self, request: Request, server: str) -> Any:
+        self.require(self.find(server), "update metadata", "ACTIVE", "PAUSED", "SUSPENDED", "SHUTOFF")
         self.find(server)["metadata"] |= request.get_json()["metadata"]
         return {"metadata": self.find(server)["metadata"]}
 
