@@ -25,7 +25,7 @@ from watcher_site.api.bodies import read_body
 from watcher_site.api.errors import NotAcceptableHere
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import apply_patch, read_patch
-from watcher_site.api.versions import used_by
+from watcher_site.api.versions import STRICT, used_by
 from watcher_site.api.views import NamedLookup, ResourceView
 
 TIMES = {"created_at": "created_at", "updated_at": "updated_at"}
@@ -146,7 +146,7 @@ class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
         if times and used_by(request) < (1, 1):
             raise NotAcceptableHere((1, 1), min(times))
         audit = self.get_object(request, identifier)
-        change_audit(audit, patch)
+        change_audit(audit, patch, is_strict=used_by(request) >= STRICT)
         return Response(self.show(audit))
 
     def destroy(self, request: Request, identifier: str) -> Response:

@@ -19,13 +19,17 @@ from watcher_site.times import read_time
 State = Audit.State
 # What else an audit has comes from its template, or belongs to the decision engine.
 TIMES = ("start_time", "end_time")
-CHANGEABLE = ("name", "parameters", "interval", "auto_trigger", "force", *TIMES)
+SCHEDULE = ("interval", *TIMES)
+CHANGEABLE = ("name", "parameters", "auto_trigger", "force", *SCHEDULE)
 UNFINISHED = (State.PENDING, State.ONGOING, State.SUSPENDED)
 
 
 @transaction.atomic
-def change_audit(audit: Audit, patch: list[Step]) -> None:
+def change_audit(audit: Audit, patch: list[Step], *, is_strict: bool = True) -> None:
     """Apply a patch to an audit, all of it or nothing. A decision engine that runs it goes on, or finds it cancelled.
+
+    Args:
+        is_strict: whether an interval and times are refused for an audit that does not run by them.
 
     Raises:
         Invalid: a step that does not fit, a state that cannot be reached, a value that a new audit could not have.
@@ -43,7 +47,7 @@ def change_audit(audit: Audit, patch: list[Step]) -> None:
         change_state(audit, patch, patched.get("state"))
     changes = {name: patched.get(name) for name in CHANGEABLE if patched.get(name) != before[name]}
     if changes:
-        write(audit, changes, timezone.now(), differences(before, changes))
+        write(audit, changes, differences(before, changes), is_strict=is_strict)
 
 
 def lock(audit: Audit) -> Audit:
@@ -74,13 +78,17 @@ def change_state(audit: Audit, patch: list[Step], asked: Any) -> None:
         raise cannot_apply(patch, f"State transition not allowed: ({before} -> {asked})", WrongState) from None
 
 
-def write(audit: Audit, changes: dict[str, Any], now: datetime, details: Mapping[str, Any]) -> None:
+def write(audit: Audit, changes: dict[str, Any], details: Mapping[str, Any], *, is_strict: bool) -> None:
+    now = timezone.now()
     for name, value in changes.items():
         setattr(audit, name, checked(audit, name, value, now))
     fields = [*changes]
-    if not changes.keys().isdisjoint({"interval", *TIMES}):
-        reschedule(audit, changes, now)
-        fields.append("next_run_time")
+    if not changes.keys().isdisjoint(SCHEDULE):
+        if is_strict or is_open(audit):
+            check_schedule(audit, changes, now)
+        if is_open(audit):
+            reschedule(audit, changes, now)
+            fields.append("next_run_time")
     save_named(audit, "An audit", "audit.update", details, fields)
 
 
@@ -102,16 +110,30 @@ def checked(audit: Audit, name: str, value: Any, now: datetime) -> Any:
     return value
 
 
-def reschedule(audit: Audit, changes: dict[str, Any], now: datetime) -> None:
-    """Hold the new times of an audit against each other, and find its next run.
+def is_open(audit: Audit) -> bool:
+    """Say whether further runs of a series may come."""
+    return is_continuous(audit) and audit.state in UNFINISHED
+
+
+def has_ended(audit: Audit) -> bool:
+    """Say whether an audit does not run again; the webhook of an EVENT audit starts one that SUCCEEDED again."""
+    return audit.state in Audit.FINAL and not (is_event(audit) and audit.state == State.SUCCEEDED)
+
+
+def check_schedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
+    """Raise `Invalid` where the new interval or times do not fit the audit, or each other."""
+    check_times(audit.audit_type, audit.interval, audit.start_time, audit.end_time)
+    if has_ended(audit):
+        field = next(name for name in SCHEDULE if name in changes)
+        raise WrongState(f"{field}: the audit is {audit.state} and does not run again.")
+    check_period(audit.start_time, audit.end_time, now if is_open(audit) or "end_time" in changes else None)
+
+
+def reschedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
+    """Find the next run of a series.
 
     Another interval counts from now, or from a start that is yet to come; another end alone moves no run.
     """
-    check_times(audit.audit_type, audit.interval, audit.start_time, audit.end_time)
-    is_open = is_continuous(audit) and audit.state in UNFINISHED
-    check_period(audit.start_time, audit.end_time, now if is_open or "end_time" in changes else None)
-    if not is_open:
-        return
     if changes.keys() & {"interval", "start_time"}:
         begins = audit.state == State.PENDING or (audit.start_time or now) > now
         audit.next_run_time = audit.schedule.first(now) if begins else audit.schedule.again(now)

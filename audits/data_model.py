@@ -99,6 +99,10 @@ class RowsField(serializers.ListField):
     """What of these a request gets, its ``data_model_type`` says."""
 
 
+class ComputeDataModelSerializer(serializers.Serializer[Any]):
+    context = NodeAndServerSerializer(many=True)  # type: ignore[assignment]
+
+
 class DataModelSerializer(serializers.Serializer[Any]):
     context = RowsField()  # type: ignore[assignment]
 
@@ -113,30 +117,45 @@ STORAGE_NODE_FIELDS, POOL_FIELDS = part(VolumeInPoolSerializer, "node_"), part(V
 VOLUME_FIELDS = part(VolumeInPoolSerializer, "volume_")
 
 
+# The data models that can be shown, by the version that brought each.
+MODELS: Mapping[str, Version] = {"compute": (1, 3), "storage": (1, 8)}
+
+
+def models_at(version: Version) -> list[str]:
+    return [model for model, since in MODELS.items() if version >= since]
+
+
 class DataModelView(ResourceView):
     model = ComputeNode
     title = "Data model"
     policy = "data_model"
     since = (1, 3)
-    answers = {"short_list": (200, DataModelSerializer)}
-    query_parameters = [
-        OpenApiParameter("data_model_type", str, enum=["compute", "storage"], default="compute"),
-        OpenApiParameter("audit_uuid", str, description="the cluster as this audit's scope sees it; uuid or id"),
-    ]
+
+    @classmethod
+    def query_parameters_at(cls, version: Version) -> list[Any]:
+        return [
+            OpenApiParameter("data_model_type", str, enum=models_at(version), default="compute"),
+            OpenApiParameter("audit_uuid", str, description="the cluster as this audit's scope sees it; uuid or id"),
+        ]
+
+    @classmethod
+    def answers_at(cls, version: Version) -> dict[str, tuple[int, Any]]:
+        has_storage = "storage" in models_at(version)
+        return {"short_list": (200, DataModelSerializer if has_storage else ComputeDataModelSerializer)}
 
     def short_list(self, request: Request) -> Response:
-        """Show one object for each server on its node, or each volume in its pool.
+        """Show one object for each server on its node, or, from 1.8, each volume in its pool.
 
         A node without servers, a pool without volumes and a storage node without pools give one object each, too.
         """
         refuse_unknown(request.query_params, {"data_model_type", "audit_uuid"})
         kind = request.query_params.get("data_model_type", "compute")
-        if kind not in {"compute", "storage"}:
+        version = used_by(request)
+        if kind not in models_at(version):
             raise NotFound(f"The {kind} data model could not be found")
         cluster = seen_by(request.query_params.get("audit_uuid"))
         if kind == "storage":
             return Response({"context": storage_rows(cluster)})
-        version = used_by(request)
         nodes = sorted(cluster.nodes.values(), key=lambda node: str(node.uuid))
         return Response({"context": [row for node in nodes for row in rows(node, version)]})
 

@@ -38,12 +38,11 @@ def measured(wanted: tuple[str, ...]) -> tuple[str, list[dict[str, str]]]:
 
 
 def models() -> list[dict[str, str]]:
-    """Say which models there are; as every compute node has a power state, there is a bare-metal one with them."""
-    compute = availability(ComputeNode)
+    """Return which models there are; of bare metal there is none, as power states are part of the compute model."""
     return [
-        {"compute_model": compute},
+        {"compute_model": availability(ComputeNode)},
         {"storage_model": availability(StorageNode)},
-        {"baremetal_model": compute},
+        {"baremetal_model": NOT_AVAILABLE},
     ]
 
 

@@ -72,6 +72,7 @@ class ScoringEngineSerializer(TimesSerializer):
     class Meta:
         collection = "scoring_engines"
         short = ("uuid", "name", "description", "links")
+        since = dict.fromkeys(("created_at", "updated_at", "deleted_at"), (1, 8))
         computed = ("links",)
 
 

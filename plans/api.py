@@ -94,7 +94,7 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
     example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
 
     def filter_audit_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
-        return queryset.filter(audit__uuid=read_uuid(value, "audit_uuid"), audit__deleted_at=None)
+        return queryset.filter(audit__uuid=read_uuid(value, "audit_uuid"))
 
     def filter_strategy(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         strategies = self.model._meta.get_field("strategy").related_model.objects.named(value)

@@ -204,7 +204,72 @@ def test_a_finished_one_gets_no_next_run(api: Caller) -> None:
     assert next_run(audit) is None
 
 
-@pytest.mark.parametrize("name", ["start_time", "end_time"])
-def test_a_oneshot_audit_has_no_times(api: Caller, name: str) -> None:
-    answer = patch(api, make_audit(), **{name: "2030-01-01"})
-    assert fault(answer) == "Start or End time of audit must not be set for ONESHOT."
+@pytest.mark.parametrize(
+    ("audit_type", "state"),
+    [("ONESHOT", "PENDING"), ("ONESHOT", "SUCCEEDED"), ("CONTINUOUS", "CANCELLED"), ("EVENT", "FAILED")],
+)
+@pytest.mark.parametrize("op", ["add", "replace"])
+@pytest.mark.parametrize(
+    ("field", "value", "shown"),
+    [
+        ("interval", "2", "2"),
+        ("start_time", "2020-01-01T01:00:00+01:00", "2020-01-01T00:00:00"),
+        ("end_time", "2020-01-01T00:00:00", "2020-01-01T00:00:00"),
+    ],
+)
+def test_up_to_1_7_an_audit_that_does_not_run_by_them_takes_an_interval_and_times(
+    cloud_admin: User, audit_type: str, state: str, op: str, field: str, value: str, shown: str
+) -> None:
+    audit = make_audit(audit_type=audit_type, state=state)
+    answer = patch(Caller(cloud_admin, "1.7"), audit, op, **{field: value})
+    assert (answer.status_code, answer.json()[field], next_run(audit)) == (200, shown, None)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("interval", "0"), ("interval", "soon"), ("start_time", "soon"), ("end_time", 7)]
+)
+def test_up_to_1_7_an_interval_or_a_time_that_is_none_is_refused_for_every_audit(
+    cloud_admin: User, field: str, value: object
+) -> None:
+    answer = patch(Caller(cloud_admin, "1.7"), make_audit(), **{field: value})
+    assert (answer.status_code, field in fault(answer)) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("interval", "Interval of audit must not be set for ONESHOT."),
+        ("start_time", "Start or End time of audit must not be set for ONESHOT."),
+        ("end_time", "Start or End time of audit must not be set for ONESHOT."),
+    ],
+)
+def test_from_1_8_on_a_oneshot_audit_has_no_interval_and_no_times(cloud_admin: User, field: str, words: str) -> None:
+    value = "60" if field == "interval" else "2030-01-01"
+    answer = patch(Caller(cloud_admin, "1.8"), make_audit(), **{field: value})
+    assert (answer.status_code, fault(answer)) == (400, words)
+
+
+@pytest.mark.parametrize(
+    ("audit_type", "state"),
+    [("CONTINUOUS", "SUCCEEDED"), ("CONTINUOUS", "FAILED"), ("CONTINUOUS", "CANCELLED"), ("EVENT", "FAILED")],
+)
+@pytest.mark.parametrize("field", ["interval", "start_time", "end_time"])
+def test_from_1_8_on_a_finished_audit_takes_no_interval_and_no_times(
+    cloud_admin: User, audit_type: str, state: str, field: str
+) -> None:
+    audit = make_audit(audit_type=audit_type, state=state, interval="60")
+    answer = patch(Caller(cloud_admin, "1.8"), audit, **{field: "120" if field == "interval" else "2030-01-01"})
+    assert (answer.status_code, fault(answer)) == (400, f"{field}: the audit is {state} and does not run again.")
+
+
+def test_an_event_audit_that_waits_for_its_webhook_again_takes_times_from_1_8_on(cloud_admin: User) -> None:
+    audit = make_audit(audit_type="EVENT", state="SUCCEEDED")
+    answer = patch(Caller(cloud_admin, "1.8"), audit, end_time="2030-01-01")
+    assert answer.json()["end_time"] == "2030-01-01T00:00:00"
+
+
+def test_a_oneshot_audit_with_an_end_that_is_over_runs_all_the_same(api: Caller) -> None:
+    audit = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
+    patch(api, audit, end_time="2020-01-01")
+    DecisionEngine().work()
+    assert Audit.objects.get(pk=audit.pk).state == "SUCCEEDED"

@@ -134,7 +134,6 @@ def test_no_other_state_can_be_patched(api: Caller, op: str, asked: object) -> N
         ({"op": "replace", "path": "/status_message", "value": "x"}, "internal"),
         ({"op": "replace", "path": "/type", "value": "x"}, "/type can't be updated."),
         ({"op": "replace", "path": "/audit_type", "value": "EVENT"}, "can't be updated."),
-        ({"op": "replace", "path": "/interval", "value": "10"}, "ONESHOT"),
         ({"op": "replace", "path": "/parameters/para1", "value": 99}, "para1"),
         ({"op": "add", "path": "/parameters/zz", "value": 99}, "zz"),
         ({"op": "replace", "path": "/name", "value": ""}, "name"),
@@ -180,6 +179,14 @@ def test_the_plans_of_a_deleted_audit_stay_and_no_longer_name_it(api: Caller) ->
     assert api.delete(f"/audits/{plan.audit.uuid}").status_code == 204
     assert api.get(f"/audits/{plan.audit.uuid}").status_code == 404
     assert api.get(f"/action_plans/{plan.uuid}").json()["audit_uuid"] is None
+
+
+def test_the_plans_of_a_deleted_audit_are_listed_by_its_uuid(api: Caller) -> None:
+    plan = make_plan({"a": []}, audit=make_audit(state="SUCCEEDED"))
+    make_plan(audit=make_audit("another", state="SUCCEEDED"))
+    api.delete(f"/audits/{plan.audit.uuid}")
+    [listed] = api.get(f"/action_plans/?audit_uuid={plan.audit.uuid}").json()["action_plans"]
+    assert (listed["uuid"], listed["state"], listed["audit_uuid"]) == (str(plan.uuid), "RECOMMENDED", None)
 
 
 def test_a_reader_may_not_create_audits(reader: User) -> None:

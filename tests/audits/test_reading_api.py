@@ -49,7 +49,7 @@ def test_the_state_of_a_strategy_has_four_entries(api: Caller) -> None:
     assert entries[2]["state"] == [
         {"compute_model": "available"},
         {"storage_model": "not available"},
-        {"baremetal_model": "available"},
+        {"baremetal_model": "not available"},
     ]
 
 
@@ -73,6 +73,16 @@ def test_paths_that_are_none_are_404(api: Caller, path: str) -> None:
     answer = api.get(path)
     assert answer.status_code == 404
     assert fault(answer)
+
+
+@pytest.mark.parametrize("path", ["/scoring_engines/dummy_scorer", "/scoring_engines/detail"])
+@pytest.mark.parametrize(
+    ("version", "times"), [("1.0", set()), ("1.7", set()), ("1.8", {"created_at", "updated_at", "deleted_at"})]
+)
+def test_a_scoring_engine_has_times_from_1_8_on(cloud_admin: User, path: str, version: str, times: set[str]) -> None:
+    answer = Caller(cloud_admin, version).get(path).json()
+    shown = answer["scoring_engines"][0] if "scoring_engines" in answer else answer
+    assert shown.keys() == {"uuid", "name", "description", "metainfo", "links"} | times
 
 
 @pytest.mark.parametrize("path", ["/goals/", "/goals/dummy/", "/goals/dummy.json", "/goals/detail/"])
@@ -104,8 +114,27 @@ def test_the_data_model_is_seen_by_an_audit_as_its_scope_allows(api: Caller) -> 
 
 
 def storage_rows(api: Caller, query: str = "") -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = api.get(f"/data_model/?data_model_type=storage{query}").json()["context"]
+    answer = api.get(f"/data_model/?data_model_type=storage{query}", **{"OpenStack-API-Version": "infra-optim 1.8"})
+    rows: list[dict[str, Any]] = answer.json()["context"]
     return rows
+
+
+@pytest.mark.parametrize("version", ["1.3", "1.7"])
+@pytest.mark.parametrize("model", ["storage", "baremetal", "COMPUTE", ""])
+def test_up_to_1_7_compute_is_the_only_data_model(cloud_admin: User, version: str, model: str) -> None:
+    make_pool()
+    answer = Caller(cloud_admin, version).get(f"/data_model?data_model_type={model}")
+    assert (answer.status_code, fault(answer)) == (404, f"The {model} data model could not be found")
+
+
+def test_the_storage_data_model_came_with_1_8(cloud_admin: User) -> None:
+    make_pool()
+    assert Caller(cloud_admin, "1.8").get("/data_model?data_model_type=storage").status_code == 200
+
+
+def test_there_is_no_bare_metal_data_model_at_any_version(cloud_admin: User) -> None:
+    answer = Caller(cloud_admin, "latest").get("/data_model?data_model_type=baremetal")
+    assert (answer.status_code, fault(answer)) == (404, "The baremetal data model could not be found")
 
 
 def test_the_storage_data_model_shows_each_volume_in_its_pool(api: Caller) -> None:

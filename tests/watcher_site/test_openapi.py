@@ -42,12 +42,28 @@ def test_skipping_is_described_from_its_version_on(api: Caller) -> None:
     assert "patch" in document(api, "1.5")["paths"][path]
 
 
+def data_model_types(api: Caller, version: str) -> Any:
+    [parameter] = (
+        parameter
+        for parameter in document(api, version)["paths"]["/v1/data_model"]["get"]["parameters"]
+        if parameter["name"] == "data_model_type"
+    )
+    return parameter["schema"]["enum"]
+
+
+def test_the_storage_data_model_is_described_from_its_version_on(api: Caller) -> None:
+    assert (data_model_types(api, "1.7"), data_model_types(api, "1.8")) == (["compute"], ["compute", "storage"])
+    schemas = [document(api, version)["components"]["schemas"] for version in ("1.7", "1.8")]
+    assert ["VolumeInPool" in schema for schema in schemas] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("component", "field", "before", "since"),
     [
         ("Action", "status_message", "1.4", "1.5"),
         ("Audit", "force", "1.1", "1.2"),
         ("AuditTemplate", "default_parameters", "1.6", "1.7"),
+        ("ScoringEngine", "created_at", "1.7", "1.8"),
         ("Action", "depended_by", "1.11", "1.12"),
     ],
 )

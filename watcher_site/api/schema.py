@@ -151,7 +151,8 @@ class ResourceSchema(AutoSchema):
         if self.view.action not in LISTS:
             return list(self.view.arguments.get(self.view.action, []))
         offer = self.view.offer(self.version)
-        return self.view.query_parameters or [*paging_parameters(offer), *filter_parameters(offer)]
+        own: list[OpenApiParameter] = self.view.query_parameters_at(self.version)
+        return own or [*paging_parameters(offer), *filter_parameters(offer)]
 
     def get_request_serializer(self) -> Any:
         if self.view.action == "partial_update":
@@ -177,8 +178,9 @@ class ResourceSchema(AutoSchema):
 
     def success(self) -> tuple[int, Any]:
         action = self.view.action
-        if action in self.view.answers:
-            status, answer = self.view.answers[action]
+        answers = self.view.answers_at(self.version)
+        if action in answers:
+            status, answer = answers[action]
             return status, answer
         if action in LISTS:
             return 200, self.envelope(detailed=action == "detailed_list")

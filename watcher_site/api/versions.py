@@ -12,6 +12,8 @@ from watcher_site.api.headers import header
 
 Version = tuple[int, int]
 
+# The first that refuses what other servers of this service take, although it makes no sense.
+STRICT: Version = (1, 8)
 # The first that has what other servers of this service do not.
 EXTENDED: Version = (1, 12)
 
@@ -29,6 +31,9 @@ HISTORY: dict[Version, str] = {
         "`/v1/servers`: list and show servers, ask for new ones, rebuild, reset and delete them; people without rights"
         " on all servers see and handle those of their projects. `GET /v1/servers/{id}/os-instance-actions` tells what"
         " was done to a server, and `GET /v1/actions/{id}/events` what the phases of an action did."
+        " `GET /v1/data_model?data_model_type=storage` shows the storage model; scoring engines have `created_at`,"
+        " `updated_at` and `deleted_at`. `PATCH /v1/audits/{audit}` refuses an `interval`, a `start_time` or an"
+        " `end_time` for a ONESHOT audit and for one that has ended."
     ),
     (1, 9): "Events have `details`, why they failed, for those who have the right to be told.",
     (1, 10): "Servers that wait for room are PENDING; before, they read ERROR.",

@@ -156,6 +156,16 @@ class ResourceView(ViewSetMixin, VersionedView):
         refuse_nul(request)
         super().initial(request, *args, **kwargs)
 
+    # What the OpenAPI document of a version says, where that differs between versions
+
+    @classmethod
+    def query_parameters_at(cls, version: versions.Version) -> list[Any]:
+        return cls.query_parameters
+
+    @classmethod
+    def answers_at(cls, version: versions.Version) -> dict[str, tuple[int, Any]]:
+        return cls.answers
+
     # Lists
 
     def short_list(self, request: Request) -> Response:
