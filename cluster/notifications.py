@@ -1,12 +1,18 @@
 """What notifications tell of servers that find no host, in the names and shapes of Nova's (``neighbours``, b)."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from cluster.models import Server
-from watcher_site.notifications.kinds import Event, Kind
+from watcher_site.notifications.kinds import UPDATE, Event, Kind
+from watcher_site.notifications.outbox import announce
 from watcher_site.notifications.payloads import TIMES, identifier, moment, structure, versioned
 
+# The state of a server that was deleted, in Nova's words.
+DELETED = "deleted"
+# What may not stand in a host name.
+HOST_NAME = re.compile(r"[^a-z0-9.-]+")
 SELECTION = [Event("select_destinations.start"), Event("select_destinations.end")]
 OWN = (
     *("uuid", "name", "state", "task_state", "flavor", "vcpus", "memory", "disk", "metadata", "image", "project_id"),
@@ -14,8 +20,8 @@ OWN = (
 )
 # What Nova tells of a server and nobody here knows.
 UNKNOWN_OF_INSTANCE = (
-    *("reservation_id", "display_description", "host_name", "host", "node", "os_type", "architecture", "key_name"),
-    *("kernel_id", "ramdisk_id", "terminated_at", "power_state", "locked_reason", "auto_disk_config", "request_id"),
+    *("reservation_id", "display_description", "host", "node", "os_type", "architecture", "key_name"),
+    *("kernel_id", "ramdisk_id", "power_state", "locked_reason", "auto_disk_config", "request_id"),
     *("action_initiator_user", "action_initiator_project", "audit_period", "old_display_name"),
 )
 UNKNOWN_OF_REQUEST = (
@@ -43,11 +49,13 @@ class InstanceNotifications(ServerKind):
 
     def payload(self, notification: Any) -> dict[str, Any]:
         server = notification.snapshot
+        is_deleted = bool(server["deleted_at"])
+        state, task_state = (DELETED, None) if is_deleted else (server["state"], server["task_state"])
         update = {
             "old_state": notification.old_state,
-            "state": server["state"],
+            "state": state,
             "old_task_state": None,
-            "new_task_state": server["task_state"],
+            "new_task_state": task_state,
         }
         data = {
             **dict.fromkeys(UNKNOWN_OF_INSTANCE),
@@ -57,9 +65,11 @@ class InstanceNotifications(ServerKind):
             "display_name": server["name"],
             "image_uuid": server["image"],
             "metadata": structure(server["metadata"]),
-            "state": server["state"],
-            "task_state": server["task_state"],
+            "state": state,
+            "task_state": task_state,
+            "host_name": host_name(server),
             "launched_at": moment(server["launched_at"]),
+            "terminated_at": moment(server["deleted_at"]),
             **{name: moment(server[name]) for name in TIMES},
             "progress": 0,
             "locked": bool(server["locked"]),
@@ -89,6 +99,17 @@ class SchedulerNotifications(ServerKind):
             "scheduler_hints": {},
         }
         return wrap("RequestSpecPayload", "1.1", data)
+
+
+def host_name(server: Mapping[str, Any]) -> str:
+    """Return the host name within a server, which Nova makes from its name."""
+    return HOST_NAME.sub("-", server["name"].lower()).strip("-.") or f"server-{identifier(server['uuid'])}"
+
+
+def tell_wait_ended(server: Server, before: str) -> None:
+    """Tell of a server that was PENDING, and is being built, failed or was deleted in the open transaction."""
+    if before == Server.State.PENDING:
+        announce(InstanceNotifications.name, [UPDATE], [server.pk], before)
 
 
 def asked_for(server: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from django.db.models import Q
 from cluster.drivers.base import cloud
 from cluster.drivers.embedded_lifecycle import release_volumes
 from cluster.models import ComputeNode, Flavor, Server
+from cluster.notifications import tell_wait_ended
 from cluster.quotas import demand_of, require_metadata_quota, require_quota
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.schemas import Draft202012Validator, find_violation
@@ -112,4 +113,5 @@ def forget_unplaced(server: Server) -> bool:
         return False
     Server.objects.filter(pk=locked.pk).soft_delete()
     release_volumes(locked)
+    tell_wait_ended(locked, locked.state)
     return True

@@ -27,6 +27,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/openapi.json", DocumentView.as_view(), name="openapi"),
     path("v1/docs/", DocumentationPage.as_view(), name="documentation"),
     path("compute/", include("plans.compute.urls")),
+    path("identity/", include("watcher_site.api.identity")),
     path("console", RedirectView.as_view(pattern_name="home")),
     path("console/", include("watcher_site.console_urls")),
 ]

@@ -21,7 +21,7 @@ from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import require_free, require_never_run, require_place, require_status
 from cluster.drivers.scheduler import choose, find_host_of
 from cluster.models import Server
-from cluster.notifications import SELECTION, InstanceNotifications, SchedulerNotifications
+from cluster.notifications import SELECTION, InstanceNotifications, SchedulerNotifications, tell_wait_ended
 from cluster.signals import server_pending
 from watcher_site.messages import cut
 from watcher_site.notifications.kinds import UPDATE
@@ -70,8 +70,10 @@ class EmbeddedBuilding(Cloud, ABC):
             except NoValidHost as nowhere:
                 bury(row, nowhere, State.PENDING if settings.USE_PENDING_STATE else State.ERROR)
                 return nowhere
+        before = row.state
         row.state, row.task_state, row.operation_owner = State.BUILDING, SPAWNING, OWNER.get()
         row.save_changes(["node", "state", "task_state", "operation_owner"])
+        tell_wait_ended(row, before)
         return None
 
     def find_host(self, server: str) -> str | None:
@@ -90,6 +92,7 @@ class EmbeddedBuilding(Cloud, ABC):
         """Nova does so whatever is under way. What waits for room has never run, and cannot be told to be ACTIVE."""
         row = self.lock(server)
         require_status(row, expected)
+        before = row.state
         if state == State.ACTIVE:
             require_place(row)
         row.state, row.task_state, row.operation_owner = State(state), None, ""
@@ -100,6 +103,7 @@ class EmbeddedBuilding(Cloud, ABC):
             row.fault = make_fault(reason)
         changed = ("state", "task_state", "operation_owner", "destination", "new_flavor", "fault", "unhealthy_reason")
         row.save_changes(changed)
+        tell_wait_ended(row, before)
 
 
 def bury(row: Server, problem: CloudError, state: State) -> None:

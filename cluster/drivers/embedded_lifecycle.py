@@ -29,6 +29,7 @@ from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import describe, make_row
 from cluster.drivers.scheduler import choose
 from cluster.models import Flavor, Server, Volume, VolumeAttachment
+from cluster.notifications import tell_wait_ended
 from cluster.quotas import QuotaExceeded, demand_of, require_quota
 
 SPAWNING, DELETING = "spawning", "deleting"
@@ -155,6 +156,7 @@ class EmbeddedLifecycle(Cloud, ABC):
             raise OperationFailed(f"Instance {server} was taken out of its operation {task_state}")
         Server.objects.filter(pk=row.pk).soft_delete()
         release_volumes(row)
+        tell_wait_ended(row, row.state)
 
 
 def release_volumes(server: Server) -> None:

@@ -1,10 +1,14 @@
 """What is told, as Nova would, of a server that finds no host."""
 
+from collections.abc import Callable
+
 import pytest
 from pytest_django import Settings
 
 from cluster.drivers.base import NoValidHost, cloud
-from tests.builders import make_server
+from cluster.models import Server
+from cluster.servers import forget_unplaced
+from tests.builders import make_node, make_server
 from tests.watcher_site.notifications.outbox import listen, payloads, told
 from watcher_site.models import Notification
 
@@ -32,6 +36,54 @@ def test_a_server_that_becomes_pending_is_told_of_in_the_shapes_of_nova_once(set
     request = payloads("scheduler.select_destinations.end")[0]["nova_object.data"]
     assert (request["instance_uuid"], request["num_instances"]) == (str(server.uuid), 1)
     assert set(Notification.objects.values_list("object_uuid", flat=True)) == {server.uuid}
+
+
+def build(server: Server) -> None:
+    make_node()
+    cloud().build_server(str(server.uuid))
+
+
+def reset(server: Server) -> None:
+    cloud().reset_state(str(server.uuid), "error")
+
+
+def forget(server: Server) -> None:
+    assert forget_unplaced(server)
+
+
+def delete(server: Server) -> None:
+    cloud().delete_server(str(server.uuid))
+
+
+@pytest.mark.parametrize(
+    ("leave", "state", "task_state"),
+    [
+        (build, "building", "spawning"),
+        (reset, "error", None),
+        (forget, "deleted", None),
+        (delete, "deleted", None),
+    ],
+)
+def test_a_server_that_is_pending_no_longer_is_told_of_in_the_shapes_of_nova_once(
+    leave: Callable[[Server], None], state: str, task_state: str | None
+) -> None:
+    listen()
+    server = make_server("Web 1", state="pending", flavor="small", project_id="shop")
+    leave(server)
+    assert told() == ["instance.update"]
+    [update] = payloads("instance.update")
+    data = update["nova_object.data"]
+    assert (data["uuid"], data["state"], data["task_state"]) == (str(server.uuid), state, task_state)
+    changed = data["state_update"]["nova_object.data"]
+    assert (changed["old_state"], changed["state"], changed["new_task_state"]) == ("pending", state, task_state)
+    assert (data["host_name"], data["terminated_at"] is not None) == ("web-1", state == "deleted")
+
+
+@pytest.mark.parametrize("leave", [reset, delete])
+def test_a_server_that_was_not_pending_is_not_told_of(leave: Callable[[Server], None]) -> None:
+    listen()
+    leave(make_server(node=make_node()))
+    assert told() == []
 
 
 def test_a_server_that_is_in_error_is_not_told_of_as_one_that_waits() -> None:

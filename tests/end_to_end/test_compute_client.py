@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -37,22 +38,31 @@ def run(
     """Run a command as somebody at a microversion, and return its status, what it shows and what it complains of."""
     environment = {"AUTH_TYPE": "http_basic", "ENDPOINT": live_server.url}
     environment["COMPUTE_ENDPOINT_OVERRIDE"] = f"{live_server.url}/compute/v2.1"
+    environment["IDENTITY_ENDPOINT_OVERRIDE"] = f"{live_server.url}/identity/v3"
     for name, value in environment.items():
         monkeypatch.setenv(f"OS_{name}", value)
     # These take seconds, which the tests of other files need not wait for.
     from openstackclient.shell import main
     from osc_lib.clientmanager import ClientManager
 
-    def run(version: str, *arguments: str, person: str = "alice") -> tuple[int, str, str]:
+    def run(version: str, *arguments: str, person: str = "alice", noun: str = "event") -> tuple[int, str, str]:
         monkeypatch.setenv("OS_USERNAME", person)
         monkeypatch.setenv("OS_PASSWORD", f"{person}-password")
-        vars(ClientManager)["compute"]._handle = None
+        for service in ("compute", "image"):
+            vars(ClientManager)[service]._handle = None
         capsys.readouterr()
-        status = main([f"--os-compute-api-version={version}", "server", "event", *arguments])
+        nouns = ["server", *([noun] if noun else [])]
+        status = main([f"--os-compute-api-version={version}", *nouns, *arguments])
         shown = capsys.readouterr()
         return status, shown.out, shown.err
 
     return run
+
+
+@pytest.fixture
+def servers(run: Run) -> Run:
+    """Run a command of ``openstack server``, as `run`."""
+    return partial(run, noun="")
 
 
 def shown(answer: tuple[int, str, str]) -> Any:
@@ -96,6 +106,48 @@ def test_members_see_those_of_their_projects_without_details_and_no_others(run: 
     status, _, complaint = run("2.84", "list", "db-1", person="sam")
     assert status != 0
     assert "No Server found for db-1" in complaint
+
+
+def test_servers_are_listed(servers: Run) -> None:
+    node = make_node("compute1")
+    first = make_server("web-1", node, project_id="shop", image="ubuntu", flavor="small")
+    second = make_server("web-2", node, state="error", project_id="bank")
+    found = shown(servers("2.84", "list", "-f", "json"))
+    assert [(row["ID"], row["Name"], row["Status"]) for row in found] == [
+        (str(second.uuid), "web-2", "ERROR"),
+        (str(first.uuid), "web-1", "ACTIVE"),
+    ]
+    assert found[1]["Flavor"] == "small"
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.46", "2.47", "2.84"])
+@pytest.mark.parametrize(
+    "options", [["--long"], ["--all-projects"], ["--no-name-lookup"], ["--name-lookup-one-by-one"], ["--limit", "1"]]
+)
+def test_options_of_the_list_of_servers_are_taken(servers: Run, version: str, options: list[str]) -> None:
+    make_server("web-1", make_node("compute1"), image="ubuntu", flavor="small")
+    [row] = shown(servers(version, "list", *options, "-f", "json"))
+    assert row["Name"] == "web-1"
+
+
+def test_servers_are_listed_by_name_and_status(servers: Run) -> None:
+    make_server("web-1")
+    make_server("db-1", state="error")
+    assert [row["Name"] for row in shown(servers("2.84", "list", "--name", "web", "-f", "json"))] == ["web-1"]
+    assert [row["Name"] for row in shown(servers("2.84", "list", "--status", "ERROR", "-f", "json"))] == ["db-1"]
+
+
+def test_members_list_the_servers_of_their_projects(servers: Run, stranger: User) -> None:
+    ProjectMember.objects.create(user=stranger, project_id="shop")
+    make_server("web-1", project_id="shop")
+    make_server("db-1", project_id="bank")
+    assert [row["Name"] for row in shown(servers("2.84", "list", "-f", "json", person="sam"))] == ["web-1"]
+
+
+def test_a_server_is_shown(servers: Run) -> None:
+    server = make_server("web-1", make_node("compute1"), image="ubuntu", flavor="small")
+    found = shown(servers("2.84", "show", "web-1", "-f", "json"))
+    assert (found["id"], found["status"]) == (str(server.uuid), "ACTIVE")
 
 
 def test_pages_times_and_deleted_servers_are_as_the_client_asks_for_them(run: Run) -> None:
