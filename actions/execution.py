@@ -20,6 +20,7 @@ from actions.exclusions.heeding import ActionExcluded, Heed
 from actions.instance_actions import InstanceAction
 from actions.keeping import find_caller, save_data
 from actions.leases import Lease
+from actions.leftovers import advise, reconcile
 from actions.models import Action, ActionEvent
 from actions.operations import new_operation, operation_of
 from actions.outcomes import TOO_LONG, ask
@@ -41,14 +42,22 @@ from actions.types.base import (
     make,
 )
 from cluster.drivers.ownership import acting_for
+from watcher_site.models import Service
 from watcher_site.state import ConcurrentTransition
 from watcher_site.worker import LOST_DATABASE
 
 State, Signal = Action.State, Action.Signal
-# Whatever it is that takes worker after worker, or outcome after outcome, with it: it is not tried for ever.
-MOST_RECOVERIES = 3
-IRREVERTIBLE = f"It was reverted {MOST_RECOVERIES} times, and the outcome was never recorded"
-UNRECOVERABLE = f"It was recovered {MOST_RECOVERIES} times, and its outcome was never recorded"
+# A process takes all actions with it that it executes at the time, and which of them was the cause is not known. After
+# so many lost processes an action is executed alone in its process, so that further losses are its own.
+SHARED_LOSSES = 3
+# After so many in all it is not executed again.
+MOST_LOSSES = 6
+# Nor is it after so many interruptions of any kind, such as lost connections to the database.
+MOST_RECOVERIES = 30
+LOST_PROCESSES = "{} processes were lost while they executed it"
+INTERRUPTED = "It was interrupted {} times"
+NOT_DONE = "{}. It was not done, and is not tried again."
+UNKNOWN = "{}. Its outcome is not known."
 
 
 def execute(action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> bool:
@@ -67,6 +76,14 @@ def revert(action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> bool:
     """Undo a SUCCEEDED action, for a rollback. Its state stays; a ``revert`` event says how it went."""
     execution = Execution(action, lease, seat)
     return execution.guarded(execution.revert)
+
+
+def is_to_be_alone(work: Callable[..., bool], action: Action) -> bool:
+    """Return whether an action is to be recovered, or reverted again, with no other at work in the same process.
+
+    A loss that leads to this recovery is not counted yet.
+    """
+    return work is not execute and action.losses + 1 >= SHARED_LOSSES
 
 
 def limit_of(action: Action) -> float:
@@ -164,19 +181,52 @@ class Execution(Signalled, Derivation):
         is_aborting = self.action.state == State.CANCELLING
         phase = self.begin("abort" if is_aborting else "recover")
         tries = self.tries()
+        self.count_loss()
         # From here on the worker that was thought lost can write no more, should it only have slept.
         self.action.owner_id = self.lease.owner
         self.write(phase, orphans=True, guards=guards)
-        if tries >= MOST_RECOVERIES:
-            return self.give_up(phase)
+        if self.is_out_of(tries):
+            return self.recover_for_the_last_time(phase, tries)
         return self.finish_abort(phase) if is_aborting else self.go_on(phase)
 
-    def give_up(self, phase: ActionEvent) -> bool:
-        self.finish(phase, Result.ERROR, UNRECOVERABLE)
-        if self.action.state == State.CANCELLING:
-            self.action.fail_abort(UNRECOVERABLE)
+    def count_loss(self) -> None:
+        """Count it where the process that had the action is lost.
+
+        One that lost its connection to the database goes on with its actions by itself, or has handed them over.
+        """
+        owner = self.action.owner_id
+        if owner not in (None, self.lease.owner) and Service.objects.lost().filter(pk=owner).exists():
+            self.action.losses += 1
+
+    def is_out_of(self, tries: int) -> bool:
+        """Return whether the action, recovered or reverted so often before, is not to be executed again."""
+        return self.action.losses >= MOST_LOSSES or tries >= MOST_RECOVERIES
+
+    def why_given_up(self, tries: int) -> str:
+        if self.action.losses >= MOST_LOSSES:
+            return LOST_PROCESSES.format(self.action.losses)
+        return INTERRUPTED.format(tries)
+
+    def recover_for_the_last_time(self, phase: ActionEvent, tries: int) -> bool:
+        """End an action that was interrupted too often as its type says that it ended, and leave nothing under way.
+
+        Where the process was lost even in this, the type is not asked again.
+        """
+        why, is_aborting = self.why_given_up(tries), self.action.state == State.CANCELLING
+        if self.action.losses > MOST_LOSSES or tries > MOST_RECOVERIES:
+            reason = UNKNOWN.format(why)
+            self.finish(phase, Result.ERROR, reason)
+        elif problem := self.perform(phase, self.ask_for_the_last_time):
+            reason = explain(problem)
+        elif self.recovery is Recovery.DONE:
+            self.action.finish_before_abort() if is_aborting else self.action.succeed()
+            return self.end(phase)
         else:
-            self.action.fail("recover", UNRECOVERABLE)
+            reason = NOT_DONE.format(why)
+            self.finish(phase, Result.ERROR, reason)
+        reason = f"{reason} {advise(self.action)}".strip()
+        self.log.error("action given up", problem=reason)
+        self.action.fail_abort(reason) if is_aborting else self.action.fail("recover", reason)
         return self.end(phase, abandons=True)
 
     def go_on(self, phase: ActionEvent) -> bool:
@@ -197,18 +247,30 @@ class Execution(Signalled, Derivation):
     def revert(self) -> bool:
         phase = self.begin("revert")
         tries = self.action.events.filter(event="revert").count()
+        if tries:
+            self.count_loss()
+        else:
+            self.action.losses = 0
         self.action.begin_revert(self.lease.owner)
         if not self.write_beside(phase):
             return False
         self.checkpoint.seat.begin(self.action.attempt)
-        if tries >= MOST_RECOVERIES:
-            self.finish(phase, Result.ERROR, IRREVERTIBLE)
+        if self.is_out_of(tries):
+            self.give_up_revert(phase, tries)
         else:
             self.perform(phase, self.undo)
         self.action.end_revert()
         written: bool = PERSISTENTLY(self.write_beside, phase)
         self.log.info("action reverted", result=phase.result, written=written)
         return written
+
+    def give_up_revert(self, phase: ActionEvent, tries: int) -> None:
+        """End a revert that was interrupted too often, with nothing of it under way."""
+        reason = f"{self.why_given_up(tries)}. It is not tried again."
+        if self.action.losses <= MOST_LOSSES and tries <= MOST_RECOVERIES:
+            problem = self.perform(phase, self.reconcile)
+            reason = f"{reason} {explain(problem)}" if problem else reason
+        self.finish(phase, Result.ERROR, f"{reason} {advise(self.action)}".strip())
 
     def run_again(self, phase: ActionEvent) -> bool:
         self.action.begin_again(self.lease.owner)
@@ -357,6 +419,20 @@ class Execution(Signalled, Derivation):
         self.load()
         # A type may be asked twice to go on: there is nothing to find out.
         self.recovery = Recovery.AGAIN if self.action.has_derived else self.action_type.recover()
+
+    def reconcile(self) -> None:
+        reconcile(self.action, self.checkpoint)
+
+    def ask_for_the_last_time(self) -> None:
+        """Ask what became of the action once nothing of it is under way any more.
+
+        What derived others has no part of its own in the cloud, and is not tried again.
+        """
+        self.reconcile()
+        self.load()
+        self.recovery = Recovery.AGAIN if self.action.has_derived else self.action_type.recover()
+        if self.recovery is Recovery.AGAIN:
+            self.action_type.clean_up()
 
     def undo(self) -> None:
         self.load()

@@ -86,7 +86,7 @@ class Action(StatefulModel):
     guard_fields = ["state", "attempt", "owner"]
     transition_fields = [
         *("state", "status_message", "skipped_by", "reason", "exclusion", "attempt"),
-        *("owner", "start_time", "end_time", "retries", "due_time", "has_derived", "control"),
+        *("owner", "start_time", "end_time", "retries", "due_time", "has_derived", "control", "losses"),
     ]
 
     name = FilledCharField("make_name", max_length=255, default="")
@@ -115,6 +115,9 @@ class Action(StatefulModel):
         help_text="the rule that it was skipped by",
     )
     attempt = models.PositiveIntegerField(default=0, editable=False)
+    losses = models.PositiveSmallIntegerField(
+        default=0, db_default=0, editable=False, help_text="how many processes were lost while they executed it"
+    )
     # No constraint: the database would lock the applier's one row at each beginning, and no row of a service that
     # actions are in the hands of is ever deleted.
     owner = models.ForeignKey(
@@ -301,6 +304,7 @@ class Action(StatefulModel):
     @transition(field=state, source=State.PENDING, target=State.ONGOING)
     def begin(self, owner: int | None = None) -> None:
         """Its pre_condition passed, and a worker is about to execute it."""
+        self.losses = 0
         self.take(owner)
 
     @transition(field=state, source=State.ONGOING, target=State.ONGOING)
@@ -378,7 +382,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.SUSPENDED, target=State.ONGOING)
     def resume(self) -> None:
-        self.control = None
+        self.control, self.losses = None, 0
 
     @transition(field=state, source=[State.ONGOING, State.SUSPENDED], target=State.CANCELLING)
     def request_abort(self) -> None:

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 from actions.leases import Lease
+from actions.leftovers import advise
 from actions.models import Action
 from actions.outcomes import TOO_LONG
 from actions.phases import PhaseRecord, Result
@@ -42,7 +43,9 @@ def is_in_hand(action: Action, lease: Lease, attempt: int, has_begun: bool) -> b
 class Surrender(PhaseRecord):
     @property
     def reason(self) -> str:
-        return f"{TOO_LONG.format(self.action.seconds_allowed)}, and did not stop"
+        """Why it is given up, and which operations may still be under way: its worker may be in the midst of one."""
+        reason = f"{TOO_LONG.format(self.action.seconds_allowed)}, and did not stop"
+        return ". ".join(filter(None, (reason, advise(self.action))))
 
     def give_up(self) -> None:
         if self.action.state == State.SUCCEEDED:

@@ -271,7 +271,9 @@ class PlanRun:
         return self.job(execution.revert, action) if action else None
 
     def job(self, work: Work, action: Action) -> Job:
-        return Job(work, action, self.lease, execution.limit_of(action), self.executor.queue_of(action))
+        queue = self.executor.queue_of(action)
+        alone = execution.is_to_be_alone(work, action)
+        return Job(work, action, self.lease, execution.limit_of(action), queue, alone)
 
     def look(self) -> None:
         """Find what became ready: among the children of those that finished, then in what is left of the plan."""

@@ -73,6 +73,7 @@ class Worker(ABC):
         """Begin anew under a row of its own: this process slept so long that its row and its work are others'."""
         self.log.warning("lease lost")
         self.heartbeat.stop()
+        self.service.retire()
         self.register()
         self.heartbeat.start()
 

@@ -318,6 +318,13 @@ class ActionType(ABC):
         touches no cloud. Where it raises, nothing of it is kept, and the action ends all the same.
         """
 
+    def clean_up(self) -> None:  # noqa: B027
+        """Undo in the cloud what an execute that is not tried again left half done.
+
+        Asked after recover answered AGAIN for the last time. Operations of the action on servers and volumes have
+        been brought to an end before.
+        """
+
     def revert(self) -> bool:
         """Undo a successful execute, and say whether that worked. May be asked twice."""
         raise ActionFailed(f"Actions of type {self.name} can not be reverted")

@@ -28,6 +28,8 @@ class Job:
     limit: float = inf
     queue: str = ""
     """Where it waits for a worker."""
+    alone: bool = False
+    """Whether nothing else may be at work in the same process meanwhile."""
 
 
 @dataclass(frozen=True)

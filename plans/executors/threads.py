@@ -11,6 +11,7 @@ from actions.models import Action
 from actions.seats import Seat
 from actions.types.base import LeaseLost
 from plans.executors.base import Job, Overdue, Report, perform
+from plans.executors.isolation import Isolation
 from plans.executors.stopwatch import Stopwatch
 
 
@@ -27,6 +28,7 @@ class ThreadExecutor:
         # No SimpleQueue: a signal that interrupts its `get` may have it wait for ever (CPython).
         self.reports: Queue[Report] = Queue()
         self.leaving = Event()
+        self.isolation = Isolation()
         self.lock = Lock()
         self.workers: list[WorkerThread] = []
         self.suspended = self.out = 0
@@ -127,6 +129,7 @@ class WorkerThread(Thread, Seat):
         self.lock = Lock()
         self.stopwatch = Stopwatch()
         self.is_given_up = False
+        self.admitted: Job | None = None
 
     def run(self) -> None:
         try:
@@ -134,14 +137,26 @@ class WorkerThread(Thread, Seat):
                 if self.executor.leaves(self):
                     self.executor.jobs.put(job)
                     break
+                self.enter(job)
                 self.stopwatch.start(job)
                 self.hand_in(perform(job, self))
         finally:
             connections[DEFAULT_DB_ALIAS].close()
 
+    def enter(self, job: Job) -> None:
+        self.executor.isolation.enter(job.alone)
+        self.admitted = job
+
+    def leave(self) -> None:
+        """Let others begin that wait for this job. The caller holds the lock."""
+        job, self.admitted = self.admitted, None
+        if job:
+            self.executor.isolation.leave(job.alone)
+
     def hand_in(self, report: Report) -> None:
         with self.lock:
             self.stopwatch.job = None
+            self.leave()
             if not self.is_given_up:
                 self.executor.reports.put(report)
 
@@ -150,6 +165,8 @@ class WorkerThread(Thread, Seat):
         with self.lock:
             overdue = self.stopwatch.look()
             self.is_given_up = overdue is not None
+            if overdue:
+                self.leave()
             return overdue
 
     def begin(self, attempt: int) -> None:
@@ -162,12 +179,17 @@ class WorkerThread(Thread, Seat):
 
     @contextmanager
     def vacated(self) -> Iterator[None]:
+        job = self.admitted
         with self.stopwatch.stopped():
+            with self.lock:
+                self.leave()
             self.executor.stand_in()
             try:
                 yield
             finally:
                 self.executor.come_back()
+            if job:
+                self.enter(job)
 
     def wait(self, seconds: float) -> None:
         if self.executor.leaving.wait(seconds):

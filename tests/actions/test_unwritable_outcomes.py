@@ -7,6 +7,7 @@ from django.db import DataError, InterfaceError, OperationalError
 from tenacity import stop_after_attempt, wait_none
 
 from actions import execution
+from actions.execution import MOST_RECOVERIES
 from actions.models import Action, ActionEvent
 from actions.phases import PERSISTENTLY
 from actions.types.base import ActionFailed
@@ -116,25 +117,36 @@ def test_a_database_that_stays_away_leaves_the_action_to_be_recovered(
     assert again(action).state == "ONGOING"
 
 
-@pytest.mark.parametrize("method", ["recover", "execute"])
-def test_an_action_is_recovered_three_times_and_then_fails(behave: Callable[..., None], method: str) -> None:
-    """Here the database is lost in the middle each time; a process that is killed leaves the same rows."""
-    behave(**{method: failing(OperationalError("away"))})
+def test_an_action_that_loses_the_database_each_time_is_asked_and_then_fails(behave: Callable[..., None]) -> None:
+    behave(execute=failing(OperationalError("away")))
     action = make_action("ONGOING")
-    for _ in range(3):
+    for _ in range(MOST_RECOVERIES):
         with pytest.raises(OperationalError):
             execution.recover(again(action), FakeLease())
     assert execution.recover(again(action), FakeLease())
     assert (again(action).state, again(action).status_message) == (
         "FAILED",
-        "Action failed in recover: It was recovered 3 times, and its outcome was never recorded",
+        "Action failed in recover: It was interrupted 30 times. It was not done, and is not tried again.",
     )
 
 
-def test_an_abort_is_tried_three_times_and_then_fails(behave: Callable[..., None]) -> None:
+def test_an_action_that_loses_the_database_each_time_it_is_asked_fails(behave: Callable[..., None]) -> None:
+    behave(recover=failing(OperationalError("away")))
+    action = make_action("ONGOING")
+    for _ in range(MOST_RECOVERIES + 1):
+        with pytest.raises(OperationalError):
+            execution.recover(again(action), FakeLease())
+    assert execution.recover(again(action), FakeLease())
+    assert (again(action).state, again(action).status_message) == (
+        "FAILED",
+        "Action failed in recover: It was interrupted 31 times. Its outcome is not known.",
+    )
+
+
+def test_an_abort_that_loses_the_database_each_time_fails(behave: Callable[..., None]) -> None:
     behave(abort=failing(OperationalError("away")))
     action = make_action("CANCELLING")
-    for _ in range(3):
+    for _ in range(MOST_RECOVERIES):
         with pytest.raises(OperationalError):
             execution.recover(again(action), FakeLease(cancelling=True))
     assert execution.recover(again(action), FakeLease(cancelling=True))

@@ -71,6 +71,10 @@ class Fleet:
             os.killpg(self.processes[place].pid, signal.SIGSTOP)
             return
         self.killed += 1
+        self.restart(place)
+
+    def restart(self, place: int) -> None:
+        """Kill one of them, and start it again."""
         os.killpg(self.processes[place].pid, signal.SIGKILL)
         self.processes[place].wait()
         self.processes[place] = self.start(self.commands[place])

@@ -5,9 +5,13 @@ from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
-from actions.execution import UNRECOVERABLE
+from django.db.models import Q
+
+from actions.execution import INTERRUPTED, LOST_PROCESSES
 from actions.models import Action, ActionEvent
 from actions.outcomes import TOO_LONG
+from cluster.models import Pool, Server, Volume
+from cluster.models.storage import ACCOUNTS
 from plans.models import ActionPlan
 from tests.chaos.effects import changes, effects
 
@@ -26,14 +30,17 @@ LEGITIMATE = {
     Action.State.SKIPPED: {0},
     Action.State.CANCELLED: {0},
 }
-# What is no longer waited for may have happened or not.
-GIVEN_UP = (TOO_LONG.partition("{")[0], UNRECOVERABLE)
+# An action that hangs is no longer waited for, and may have had its effect or not.
+TIMED_OUT = TOO_LONG.partition("{")[0]
+# An action that was interrupted too often. No storm may bring that about: its effect is certain, and so is its state.
+GIVEN_UP = (LOST_PROCESSES.partition("{}")[2], INTERRUPTED.partition("{}")[0])
 
 
 def complaints() -> list[str]:
     """Return everything that is not as it must be; nothing if all is well."""
-    checks = (unfinished, twice_final, wrong_effects, given_up_too_soon, twice_derived, disagreeing_derivations)
-    return [complaint for check in (*checks, open_phases, disagreeing_plans) for complaint in check()]
+    actions = (unfinished, twice_final, wrong_effects, abandoned, given_up_too_soon, twice_derived)
+    others = (disagreeing_derivations, open_phases, disagreeing_plans, operations_left, miscounted_pools)
+    return [complaint for check in (*actions, *others) for complaint in check()]
 
 
 def unfinished() -> list[str]:
@@ -67,24 +74,57 @@ def wrong_effects() -> list[str]:
         happened = changes(column)
         for one in Action.objects.filter(action_type=kind):
             times = happened[UUID(one.input_parameters["resource_id"])]
-            if times not in ({0, 1} if is_given_up(one) else LEGITIMATE.get(one.state, set())):
+            if times not in ({0, 1} if is_timed_out(one) else LEGITIMATE.get(one.state, set())):
                 wrong.append(f"{one} changed {column} {times} times: {story(one)}")
     return wrong
 
 
-def is_given_up(one: Action) -> bool:
-    message = one.status_message or ""
-    return one.state == Action.State.FAILED and any(words in message for words in GIVEN_UP)
+def is_timed_out(one: Action) -> bool:
+    return one.state == Action.State.FAILED and TIMED_OUT in (one.status_message or "")
 
 
 def given_up() -> list[Action]:
-    """Return the actions of which nobody waited for the end."""
-    return [one for one in Action.objects.filter(state=Action.State.FAILED) if is_given_up(one)]
+    """Return the actions that were interrupted too often, or whose end nobody waited for."""
+    texts = Q(status_message__contains=TIMED_OUT)
+    for text in GIVEN_UP:
+        texts |= Q(status_message__contains=text)
+    return list(Action.objects.filter(texts, state=Action.State.FAILED))
+
+
+def abandoned() -> list[str]:
+    """No action is given up because its process was lost, which others were that ran beside it."""
+    return [f"{one} was abandoned: {story(one)}" for one in given_up() if not is_timed_out(one)]
+
+
+def operations_left() -> list[str]:
+    """No operation is left under way, with the capacity that it holds, unless a message names it to administrators."""
+    servers = Server.objects.exclude(task_state=None, destination=None, new_flavor=None, operation_owner="")
+    volumes = Volume.objects.exclude(migration_status=None, destination=None, operation_owner="")
+    told = " ".join(one.outputs.get("error", "") for one in Action.objects.filter(state=Action.State.FAILED))
+    return [
+        f"{left._meta.verbose_name} {left.uuid} was left in {vars(left)}"
+        for left in (*servers, *volumes)
+        if str(left.uuid) not in told
+    ]
+
+
+def miscounted_pools() -> list[str]:
+    """Each pool counts what its volumes take of it, and nothing else."""
+    pools = list(Pool.objects.present())
+    held = Volume.objects.held_by(pools)
+    wrong = []
+    for pool in pools:
+        before = {name: getattr(pool, name) for name in ACCOUNTS}
+        pool.account(*held[pool.pk])
+        after = {name: getattr(pool, name) for name in ACCOUNTS}
+        if before != after:
+            wrong.append(f"pool {pool.name} counts {before} and holds {after}")
+    return wrong
 
 
 def given_up_too_soon() -> list[str]:
     """What takes too long has taken so long since the attempt began that is ended: each has all of its time."""
-    too_long = ActionEvent.objects.filter(details__startswith=GIVEN_UP[0]).select_related("action")
+    too_long = ActionEvent.objects.filter(details__startswith=TIMED_OUT).select_related("action")
     return [f"{end.action} was given up too soon: {story(end.action)}" for end in too_long if not had_its_time(end)]
 
 

@@ -26,6 +26,10 @@ class ServiceQuerySet(RecordQuerySet):
         """Leave those whose lease ran out: what they held is for others to take over."""
         return self.exclude(pk__in=self.model.objects.active().values("pk"))
 
+    def lost(self) -> Self:
+        """Leave those whose lease ran out and that did not leave cleanly: their process died, sleeps or hangs."""
+        return self.present().missing()
+
     def idle(self) -> Self:
         """Leave those that hold no work: no row of a higher app points at them."""
         return self.filter(**{f"{relation.name}__isnull": True for relation in self.model._meta.related_objects})

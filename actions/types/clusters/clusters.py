@@ -256,6 +256,10 @@ class ClusterAction(ActionType, ABC):
         if self.context.data.get(BEGUN):
             self.settle()
 
+    def be_given_up(self, reason: str) -> None:
+        if self.context.data.get(BEGUN):
+            self.settle()
+
     def abort(self) -> bool:
         """What was derived has ended, and stays as it is."""
         if self.context.data.get(BEGUN):

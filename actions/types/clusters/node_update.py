@@ -125,6 +125,10 @@ class NodeUpdate(NodeAction):
         self.leave("Its server was not changed")
         self.settle_cluster()
 
+    def be_given_up(self, reason: str) -> None:
+        self.fail(Status.UPDATING, reason)
+        self.settle_cluster()
+
     def abort(self) -> bool:
         """A server that was to take another's place goes again; what was only being changed stays."""
         node = self.find()

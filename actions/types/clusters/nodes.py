@@ -67,6 +67,10 @@ class NodeAction(ActionType, ABC):
     def post_condition(self) -> None:
         self.settle_cluster()
 
+    def be_given_up(self, reason: str) -> None:
+        """A subclass whose post_condition asks the cloud has one of its own."""
+        self.post_condition()
+
     def settle_cluster(self) -> None:
         """Have the cluster know how its node is, whatever came of this action that a person asked for."""
         asked.settle_cluster(self)

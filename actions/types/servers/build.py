@@ -4,7 +4,8 @@ from actions.types.base import DONE, ActionSkipException, Answer, Outcome, Recov
 from actions.types.servers.servers import ServerAction
 from cluster.drivers.base import ServerNotFound, cloud
 
-RUNNING = "ACTIVE"
+RUNNING, BUILDING = "ACTIVE", "BUILD"
+INTERRUPTED = "Its build was interrupted too often"
 
 
 class Build(ServerAction):
@@ -30,6 +31,12 @@ class Build(ServerAction):
 
     def foresee(self) -> Outcome:
         return self.execute()
+
+    def clean_up(self) -> None:
+        """Have a server whose build was interrupted read ERROR: nobody would build it."""
+        found = self.find()
+        if found and found.status == BUILDING:
+            cloud().reset_state(self.server, "error", reason=INTERRUPTED, expected=BUILDING)
 
     def recover(self) -> Recovery:
         """Whatever was begun is gone on with, by the same work alone."""

@@ -1,0 +1,48 @@
+"""An applier that is killed each time it begins with the same action."""
+
+from pathlib import Path
+
+import pytest
+
+from actions.execution import MOST_LOSSES
+from actions.models import Action
+from cluster.models import Server
+from tests.builders import make_node, make_plan, make_server
+from tests.chaos.fleet import Fleet
+from tests.end_to_end.test_applier_processes import database_url
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+# The embedded cloud takes longer for a migration than an applier lives.
+SECONDS = {"WATCHER_EMBEDDED_CLOUD_SECONDS": "600"}
+
+
+def test_a_migration_that_is_killed_each_time_fails_and_leaves_its_server_free(tmp_path: Path) -> None:
+    source = make_node("source")
+    make_node("destination")
+    server = make_server("web", source)
+    parameters = {"resource_id": str(server.uuid), "migration_type": "live", "source_node": "source"}
+    plan = make_plan({"a": []}, state="PENDING")
+    plan.actions.update(
+        action_type="migrate", input_parameters={**parameters, "destination_node": "destination"}, timeout=600
+    )
+    action = plan.actions.get()
+
+    def has_begun(times: int) -> bool:
+        begun = action.events.filter(event="execute").count() == times
+        return begun and Server.objects.filter(pk=server.pk, task_state="migrating").exists()
+
+    environment = {"DATABASE_URL": database_url(), **SECONDS}
+    with Fleet([["manage.py", "run_applier"]], tmp_path / "log", environment) as fleet:
+        for times in range(1, MOST_LOSSES + 1):
+            wait_for(lambda times=times: has_begun(times))
+            fleet.restart(0)
+        wait_for(lambda: Action.objects.get(pk=action.pk).state in Action.FINAL)
+    ended = Action.objects.get(pk=action.pk)
+    left = Server.objects.get(pk=server.pk)
+    assert (ended.state, ended.status_message) == (
+        "FAILED",
+        "Action failed in recover: 6 processes were lost while they executed it. It was not done, and is not tried"
+        " again.",
+    )
+    assert (left.task_state, left.destination, left.operation_owner, left.node) == (None, None, "", source)
