@@ -339,7 +339,7 @@ class Execution(Signalled, Derivation):
         """Let go of the action, for whoever has room for it when its time comes."""
         self.finish(execute, Result.RETRY, self.outcome.reason)
         guards = self.no_other_signal
-        self.action.put_off(self.outcome.reason, self.outcome.until)
+        self.action.put_off(self.outcome.reason, self.outcome.until, self.outcome.lock_holder)
         return self.end(execute, guards=guards)
 
     def cancel_instead(self, execute: ActionEvent) -> bool:

@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
 
 from actions.models import Action
+from actions.types.base import Answer, Outcome
 from cluster.models import Cluster, Lock, Node, Stack, StackResource
 
 Lockable = Cluster | Node | Stack | StackResource
@@ -45,8 +48,8 @@ def take_lock(thing: Lockable, action: str, *, exclusive: bool = True) -> UUID |
     return in_the_way
 
 
-def take_locks(action: str, wanted: Sequence[tuple[Lockable, bool]]) -> str | None:
-    """Have an action hold all of these, alone where that is true, and return nothing; else none, and return why.
+def take_locks(action: str, wanted: Sequence[tuple[Lockable, bool]]) -> Outcome | None:
+    """Have an action hold all of these, alone where that is true, and return None; else none, and return a RETRY.
 
     They come in the order of `cluster.models.locks`, so that no two wait for each other: clusters before nodes, the
     root stack before its resources.
@@ -60,7 +63,7 @@ def take_locks(action: str, wanted: Sequence[tuple[Lockable, bool]]) -> str | No
 
 
 @transaction.atomic
-def take_all(action: str, cluster: Cluster, uuids: Sequence[str]) -> str | None:
+def take_all(action: str, cluster: Cluster, uuids: Sequence[str]) -> Outcome | None:
     """Have an action hold a cluster and these nodes alone, as `take_locks`, in as many statements for any number."""
     if in_the_way := take_locks(action, [(cluster, True)]):
         return in_the_way
@@ -77,9 +80,29 @@ def take_all(action: str, cluster: Cluster, uuids: Sequence[str]) -> str | None:
     return None
 
 
-def refusal(thing: Lockable, holder: UUID) -> str:
-    """Return what is said of a lock that another action has."""
-    return f"Failed in locking {thing._meta.verbose_name} {thing.uuid}: action {holder} is at work on it"
+def refusal(thing: Lockable, holder: UUID) -> Outcome:
+    """Return the answer of an action that waits for a lock that another action has, in the words of Senlin."""
+    reason = f"Failed in locking {thing._meta.verbose_name} {thing.uuid}: action {holder} is at work on it"
+    return Outcome(Answer.RETRY, reason, lock_holder=holder)
+
+
+def wake_waiting(holder: UUID) -> int:
+    """Make the actions due that wait for a lock of an action, which has ended, and return their number.
+
+    Without it they try again when their pause is over.
+    """
+    waiting = Action.objects.pending().filter(lock_holder=holder, due_time__gt=timezone.now())
+    keys = dict(waiting.values_list("pk", "action_plan"))
+    if not keys:
+        return 0
+    plans = Action._meta.get_field("action_plan").related_model.objects
+    with transaction.atomic():
+        # Like a signal: the rows of the plans come first, and their appliers look at the table.
+        locked = plans.filter(pk__in=set(keys.values())).order_by("pk").select_for_update(no_key=True)
+        found = list(locked.values_list("pk", flat=True))
+        woken = waiting.filter(pk__in=keys).update(due_time=timezone.now())
+        plans.filter(pk__in=found).update(signals=F("signals") + 1)
+    return woken
 
 
 def has_lock(thing: Lockable, action: str) -> bool:

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import models
@@ -29,6 +30,8 @@ FAILED_IN = "Action failed in"
 PHASE_WORDS = {"go_on": "going on", "wait": "waiting"}
 NOT_EXECUTED = "Action was not executed:"
 PUT_OFF = "Action is tried again later:"
+# The pauses of an action that waits for a lock grow to 16 times the first one.
+MOST_DOUBLINGS = 4
 REASON = " Reason: "
 NOTE = " Note: "
 # A person's words are never cut, so they must fit behind the longest of our own.
@@ -139,6 +142,7 @@ class Action(StatefulModel):
     waits_until = models.DateTimeField(
         null=True, editable=False, help_text="how long it may wait, for what it derived or for what is in its way"
     )
+    lock_holder = models.UUIDField(null=True, editable=False, help_text="the action whose lock it waits for")
     derived_from = models.ForeignKey(
         "self",
         models.CASCADE,
@@ -190,6 +194,8 @@ class Action(StatefulModel):
                 condition=Q(state="PENDING", waits_until__isnull=False),
                 name="action_waits_until",
             ),
+            # An action that ends wakes those that wait for its lock.
+            models.Index("lock_holder", condition=Q(lock_holder__isnull=False), name="action_lock_holder"),
             # The applier reads page by page what an action derived.
             models.Index("derived_from", "id", condition=Q(derived_from__isnull=False), name="action_derived_from"),
         ]
@@ -217,14 +223,19 @@ class Action(StatefulModel):
     def time_allowed(self) -> timedelta:
         return timedelta(seconds=self.seconds_allowed)
 
-    def may_wait_for(self, until: datetime | None) -> bool:
-        """Whether it may be put off up to a time without its counting: a type might name ever later ones."""
-        return is_ahead(until) and (self.waits_until is None or is_ahead(self.waits_until))
+    def may_wait_for(self, until: datetime | None, lock_holder: UUID | None = None) -> bool:
+        """Whether a retry up to a time, or for a lock, does not count: a type might name ever later times."""
+        is_known = lock_holder is not None or is_ahead(until)
+        return is_known and (self.waits_until is None or is_ahead(self.waits_until))
 
     @property
     def touched_fields(self) -> list[str]:
         """The columns to write: few actions have outputs, or had any before they were put off, and few ever wait."""
-        others = {"outputs": self.outputs or self.retries, "waits_until": self.waits_until}
+        others = {
+            "outputs": self.outputs or self.retries,
+            "waits_until": self.waits_until,
+            "lock_holder": self.waits_until,
+        }
         return [*self.transition_fields, *(name for name, is_touched in others.items() if is_touched)]
 
     def take(self, owner: int | None) -> None:
@@ -233,7 +244,7 @@ class Action(StatefulModel):
         self.owner_id, self.end_time = owner, None
         # What goes on after it waited for what it derived began before that.
         self.start_time = (self.has_derived and self.start_time) or timezone.now()
-        self.status_message = self.due_time = None
+        self.status_message = self.due_time = self.lock_holder = None
 
     def let_go(self) -> None:
         """Leave the hands of the applier. What never began has neither a beginning nor an end.
@@ -333,17 +344,21 @@ class Action(StatefulModel):
         self.let_go()
 
     @transition(field=state, source=State.ONGOING, target=State.PENDING)
-    def put_off(self, reason: str, until: datetime | None = None) -> None:
+    def put_off(self, reason: str, until: datetime | None = None, lock_holder: UUID | None = None) -> None:
         """Something was in the way: its worker lets go of it, and it begins anew after a pause that doubles.
 
         Where it is known ``until`` when that will be so, the pauses are short up to then, and do not count: up to the
-        time that was named first, or for as long as an execution may take.
+        time that was named first, or for as long as an execution may take. Neither do they where it waits for a lock:
+        for as long as an execution may take, or until the holder ends.
         """
         self.owner = None
         now, pause = timezone.now(), timedelta(seconds=settings.ACTION_RETRY_INTERVAL)
-        if until is not None and self.may_wait_for(until):
-            self.due_time = min(now + pause, until)
-            self.waits_until = self.waits_until or max(until, now + self.time_allowed)
+        if self.may_wait_for(until, lock_holder):
+            self.lock_holder = lock_holder
+            self.waits_until = self.waits_until or max(until or now, now + self.time_allowed)
+            if until is None:
+                pause *= 2 ** min(self.attempt - 1, MOST_DOUBLINGS)
+            self.due_time = min(now + pause, until or self.waits_until)
         else:
             self.due_time = now + pause * 2**self.retries
             self.retries += 1

@@ -31,7 +31,7 @@ def ask(action_type: ActionType, action: Action) -> Outcome:
 def judge(action: Action, outcome: Outcome) -> Outcome:
     """Return an answer that is no failure. Raises: `ActionFailed`."""
     answer, reason = outcome.answer, outcome.reason
-    counts = answer is Answer.RETRY and not action.may_wait_for(outcome.until)
+    counts = answer is Answer.RETRY and not action.may_wait_for(outcome.until, outcome.lock_holder)
     if counts and action.retries >= settings.ACTION_RETRIES:
         raise ActionFailed(f"Exceeded maximum number of retries ({settings.ACTION_RETRIES}): {reason}")
     if answer in REASONS:

@@ -1,7 +1,7 @@
 """The record of an action's phases: what each did, written together with the action's state."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
@@ -15,8 +15,10 @@ from actions.abandonment import settle
 from actions.dependents import bound_to, end_dependents, takes_others
 from actions.keeping import make_outputs_storable
 from actions.leases import Lease
+from actions.locking import wake_waiting
 from actions.models import Action, ActionEvent
 from actions.types.base import OWN_EXCEPTIONS, ActionSkipException, Interruption, explain
+from watcher_site import plugins
 from watcher_site.messages import cut
 from watcher_site.notifications import faults
 from watcher_site.statements import Bound, insert
@@ -93,7 +95,17 @@ class PhaseRecord:
         """Write the action's end as `write` does, for some seconds even against a database that does not answer."""
         written: bool = PERSISTENTLY(self.write, *phases, **how)
         self.log.info("action ended", state=self.action.state, message=self.action.status_message)
+        self.wake_waiting()
         return written
+
+    def wake_waiting(self) -> None:
+        """Make the actions due that wait for a lock of this one, if it has ended."""
+        action_type = plugins.load("ACTION_TYPES").get(self.action.action_type)
+        is_over = self.action.state in Action.FINAL and self.action.derived_from_id is None
+        if is_over and action_type is not None and action_type.takes_locks:
+            # Where it fails, they try again when their pauses are over.
+            with suppress(*LOST_DATABASE):
+                wake_waiting(self.action.uuid)
 
     def write(
         self,

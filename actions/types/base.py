@@ -91,6 +91,8 @@ class Outcome:
     """For how many seconds those that were planned to be derived do not begin yet."""
     until: datetime | None = None
     """When what is in the way will be gone at the latest: a RETRY before that time does not count."""
+    lock_holder: UUID | None = None
+    """The action whose lock is in the way: a RETRY that waits for it does not count until the action's timeout."""
 
     @property
     def pause(self) -> float:
@@ -212,6 +214,8 @@ class ActionType(ABC):
 
     only_derives: ClassVar[bool] = False
     """Whether it does nothing by itself: it has no effect where each action that it derives is excluded."""
+    takes_locks: ClassVar[bool] = False
+    """Whether others may wait for locks that an action of this type holds, unless another action derived it."""
 
     validator: ClassVar[Draft202012Validator]
 

@@ -27,13 +27,13 @@ SETTLED = "settled"
 def execute(action: "NodeAction") -> Outcome:
     """Take the locks, ask the policies, do it, tell the cluster; whoever goes on after a crash does what is left."""
     if CLUSTER not in action.context.data and (in_the_way := begin(action)):
-        return Outcome(Answer.RETRY, in_the_way)
+        return in_the_way
     outcome = action.act()
     return finish(action) if outcome.answer is Answer.OK else outcome
 
 
-def begin(action: "NodeAction") -> str | None:
-    """Return what is in the way, if anything is.
+def begin(action: "NodeAction") -> Outcome | None:
+    """Return a RETRY, if anything is in the way.
 
     Raises:
         ActionFailed: the cluster's rules, or its policies, do not allow it.
@@ -45,7 +45,7 @@ def begin(action: "NodeAction") -> str | None:
         return in_the_way
     standing = action.node()
     if standing.cluster_id != node.cluster_id:
-        return f"Failed in locking node {node.uuid}: it has just joined or left a cluster"
+        return Outcome(Answer.RETRY, f"Failed in locking node {node.uuid}: it has just joined or left a cluster")
     if cluster is not None:
         data = ask_policies(action, When.BEFORE, cluster, action.context.data, node=standing)
         write_beginning(action, cluster, standing, data)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from actions.types.base import DONE, ActionFailed, Answer, Outcome
+from actions.types.base import DONE, ActionFailed, Outcome
 from actions.types.clusters.clusters import BEGUN, ClusterAction
 from cluster.models import Cluster, Policy, PolicyBinding
 from cluster.models.policies import LAST_PRIORITY
@@ -35,7 +35,7 @@ class PolicyAction(ClusterAction, ABC):
 
     def execute(self) -> Outcome:
         if in_the_way := self.lock(self.cluster()):
-            return Outcome(Answer.RETRY, in_the_way)
+            return in_the_way
         if not self.context.data.get(BEGUN):
             cluster = self.cluster()  # Before the lock it was somebody else's to change.
             try:

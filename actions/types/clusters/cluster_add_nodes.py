@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from actions.locking import take_all
 from actions.proposals import ProposedAction
+from actions.types.base import Outcome
 from actions.types.clusters.clusters import ClusterAction, Data, node_action
 from actions.types.clusters.growth import bounds_of, require_size
 from actions.types.clusters.joining import require_orphan
@@ -22,7 +23,7 @@ class ClusterAddNodes(ClusterAction):
     schema = schema_of("nodes", nodes=NODES)
     at_work = Cluster.Status.RESIZING
 
-    def lock(self, cluster: Cluster) -> str | None:
+    def lock(self, cluster: Cluster) -> Outcome | None:
         return take_all(self.context.action_uuid, cluster, self.input_parameters["nodes"])
 
     def decide(self, cluster: Cluster, data: Data) -> None:

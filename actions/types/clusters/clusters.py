@@ -45,6 +45,7 @@ class ClusterAction(ActionType, ABC):
     """An action on one cluster, ``resource_id``. Its ``resource_name`` is there for people to read."""
 
     schema = schema_of()
+    takes_locks = True
     at_work: ClassVar[Cluster.Status | None] = None
     """What the cluster's status is meanwhile; without it, that stays as it is."""
     decides_once: ClassVar[bool] = False
@@ -150,7 +151,7 @@ class ClusterAction(ActionType, ABC):
 
     def execute(self) -> Outcome:
         if in_the_way := self.lock(self.cluster()):
-            return Outcome(Answer.RETRY, in_the_way)
+            return in_the_way
         cluster = self.cluster()  # Before the lock it was somebody else's to change.
         data = self.decision(cluster)
         planned = self.context.derived
@@ -161,8 +162,8 @@ class ClusterAction(ActionType, ABC):
         delay = data.get("deletion", {}).get("grace_period", 0)
         return Outcome(Answer.WAIT, derived=derived, delay=delay) if planned or derived else self.go_on()
 
-    def lock(self, cluster: Cluster) -> str | None:
-        """Have the cluster for this action alone; return what is in the way, if anything is."""
+    def lock(self, cluster: Cluster) -> Outcome | None:
+        """Lock the cluster for this action alone; return a RETRY if another action is in the way."""
         return take_locks(self.context.action_uuid, [(cluster, True)])
 
     def decision(self, cluster: Cluster) -> Data:

@@ -33,6 +33,7 @@ class NodeAction(ActionType, ABC):
     """
 
     schema = schema_of()
+    takes_locks = True
 
     # What each of them is about.
 

@@ -32,7 +32,7 @@ def take_up(action: "ReplaceResource") -> Outcome | None:
     above = holders(resource)
     shared: list[tuple[Lockable, bool]] = [(thing, False) for thing in above]
     if in_the_way := take_locks(action.context.action_uuid, [*shared, (resource, True)]):
-        return Outcome(Answer.RETRY, in_the_way)
+        return in_the_way
     if CHANGE not in action.context.data:
         try:
             action.pre_condition()  # Before the lock it was somebody else's to change.

@@ -27,6 +27,7 @@ class ReplaceResource(ResourceAction):
     description = "Replacing a resource of a stack"
     schema = schema_of(expected_status={"type": "string", "enum": StackStatus.values})
     verb = Verb.UPDATE
+    takes_locks = True
 
     def pre_condition(self) -> None:
         resource = self.find()

@@ -37,6 +37,7 @@ class StackAction(Stepping, ABC):
     """An action on one root stack, ``resource_id``. Its ``resource_name`` is there for people to read."""
 
     schema = schema_of()
+    takes_locks = True
     verb: ClassVar[Verb]
 
     @abstractmethod
@@ -117,7 +118,7 @@ class StackAction(Stepping, ABC):
 
     def execute(self) -> Outcome:
         if in_the_way := take_locks(self.context.action_uuid, [(self.stack(), True)]):
-            return Outcome(Answer.RETRY, in_the_way)
+            return in_the_way
         if not self.context.data.get(BEGUN):
             settle_abandoned(self.stack())
         decision = self.decision(self.stack())  # Before the lock it was somebody else's to change.

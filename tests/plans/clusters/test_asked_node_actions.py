@@ -55,7 +55,7 @@ def test_a_node_of_a_cluster_that_something_is_done_to_is_left_alone() -> None:
     cluster, holder = make_cluster(size=1), make_action()
     take_lock(cluster, str(holder.uuid))
     words = f"Failed in locking cluster {cluster.uuid}: action {holder.uuid} is at work on it"
-    assert execute("NODE_CHECK", cluster.members().get()) == Outcome(Answer.RETRY, words)
+    assert execute("NODE_CHECK", cluster.members().get()) == Outcome(Answer.RETRY, words, lock_holder=holder.uuid)
     assert not Lock.objects.exclude(action=holder.uuid).exists()
 
 
@@ -64,7 +64,7 @@ def test_a_node_that_something_is_done_to_is_left_alone() -> None:
     node = cluster.members().get()
     take_lock(node, str(holder.uuid))
     words = f"Failed in locking node {node.uuid}: action {holder.uuid} is at work on it"
-    assert execute("NODE_CHECK", node) == Outcome(Answer.RETRY, words)
+    assert execute("NODE_CHECK", node) == Outcome(Answer.RETRY, words, lock_holder=holder.uuid)
     assert not find_holders(cluster)
 
 
@@ -79,7 +79,7 @@ def test_a_cluster_waits_for_what_is_done_to_one_of_its_nodes() -> None:
     cluster, holder = make_cluster(size=1), make_action()
     execute("NODE_CHECK", cluster.members().get(), str(holder.uuid))
     words = f"Failed in locking cluster {cluster.uuid}: action {holder.uuid} is at work on it"
-    assert execute("CLUSTER_SCALE_OUT", cluster) == Outcome(Answer.RETRY, words)
+    assert execute("CLUSTER_SCALE_OUT", cluster) == Outcome(Answer.RETRY, words, lock_holder=holder.uuid)
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "SKIPPED", "CANCELLED"])

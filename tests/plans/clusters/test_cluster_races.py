@@ -53,7 +53,8 @@ def test_of_two_actions_on_one_cluster_one_is_tried_again_when_the_other_has_end
             assert sorted(won) == [False, True]
             assert Lock.objects.filter(cluster=cluster).count() == 1
             loser = plans[won.index(False)].actions.get()
-            assert (loser.state, loser.retries) == ("PENDING", 1)
+            winner = plans[won.index(True)].actions.get(derived_from=None)
+            assert (loser.state, loser.retries, loser.lock_holder) == ("PENDING", 0, winner.uuid)
             assert f"Failed in locking cluster {cluster.uuid}" in str(loser.status_message)
             run_to_the_end(plans, won)
             assert (cluster.members().count(), again(cluster).desired_capacity) == (2, 2)

@@ -9,10 +9,11 @@ from actions.models import Action
 from actions.types.stacks import alone
 from cluster.models import Server, Stack, StackResource
 from cluster.models.stacks import Verb
+from plans.applier import Applier
 from plans.continuing import continue_plan
 from plans.models import ActionPlan
 from tests.builders import make_flavor, make_node, make_plan
-from tests.plans.inline import run_waiting
+from tests.plans.inline import InlineExecutor, run_waiting
 from tests.plans.stacks.builders import (
     again,
     create,
@@ -120,10 +121,13 @@ def test_what_is_held_by_another_operation_is_tried_again_later(held: str, is_le
     things = {"root": stack, "group": part(stack, "web"), "other": part(stack, "other")}
     holder = Action.objects.create(action_plan=make_plan(), action_type="nop")
     assert take_lock(things[held], str(holder.uuid)) is None
-    plan = run("replace_resource", inside(part(stack, "web")).resources.get())
-    assert plan.state == ("SUCCEEDED" if is_let else "FAILED")
+    plan = proposed("replace_resource", inside(part(stack, "web")).resources.get())
+    Applier(InlineExecutor()).advance()
+    one = plan.actions.get(derived_from=None)
+    assert one.lock_holder == (None if is_let else holder.uuid)
     if not is_let:
-        assert "Failed in locking" in str(only(plan).status_message)
+        assert one.state == "PENDING"
+        assert "Failed in locking" in str(one.status_message)
 
 
 def test_a_part_of_an_operation_does_nothing_alone() -> None:
