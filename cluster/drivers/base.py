@@ -33,6 +33,10 @@ class CloudUnavailable(CloudError):
     """The cloud did not answer, or with trouble of its own: it may answer the next time."""
 
 
+class AnswerLost(CloudUnavailable):
+    """The connection broke, or a proxy gave up waiting: the cloud may be at work on what it was asked for."""
+
+
 class CloudMisconfigured(CloudError):
     """What we were told about how to reach the cloud makes no sense, or the cloud refuses it."""
 

@@ -14,11 +14,20 @@ from openstack.connection import Connection
 from openstack.utils import supports_microversion
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
-from cluster.drivers.base import CloudBusy, CloudError, CloudMisconfigured, CloudUnavailable, OperationRefused
+from cluster.drivers.base import (
+    AnswerLost,
+    CloudBusy,
+    CloudError,
+    CloudMisconfigured,
+    CloudUnavailable,
+    OperationRefused,
+)
 
 T = TypeVar("T")
 Question = Callable[[Connection], T]
 
+# With these a proxy says that it got no answer from the service behind it.
+PROXY_FAILURES = {502, 504}
 # Since then hypervisors and services have UUIDs, and a cold migration may name its destination.
 OLDEST_COMPUTE = "2.56"
 
@@ -97,7 +106,9 @@ def translated(missing: CloudError | None = None) -> Iterator[None]:
         raise judge(problem) from problem
     except (keystone.Unauthorized, keystone.Forbidden, keystone.AuthorizationFailure) as problem:
         raise CloudMisconfigured(f"The cloud refuses our credentials: {explain(problem)}") from problem
-    except (keystone.ConnectionError, keystone.HttpServerError, keystone.DiscoveryFailure) as problem:
+    except keystone.ConnectionError as problem:
+        raise AnswerLost(f"The cloud does not answer: {explain(problem)}") from problem
+    except (keystone.HttpServerError, keystone.DiscoveryFailure) as problem:
         raise CloudUnavailable(f"The cloud does not answer: {explain(problem)}") from problem
     except (sdk.ConfigException, keystone.AuthPluginException) as problem:
         raise CloudMisconfigured(f"OS_CLOUD and clouds.yaml do not lead to a cloud: {explain(problem)}") from problem
@@ -118,7 +129,8 @@ def judge(problem: sdk.HttpException) -> CloudError:
         return CloudMisconfigured(f"The cloud does not give us the right to do it: {reason}")
     if status == 429 or status >= 500:
         place = urlsplit(str(problem.url or "")).netloc
-        return CloudUnavailable(f"The cloud answered with status {status} at {place}: {reason}")
+        kind = AnswerLost if status in PROXY_FAILURES else CloudUnavailable
+        return kind(f"The cloud answered with status {status} at {place}: {reason}")
     if status == 409:
         return CloudBusy(f"The cloud refused it: {reason}")
     return OperationRefused(f"The cloud refused it: {reason}")

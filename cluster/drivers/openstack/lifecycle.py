@@ -20,7 +20,7 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.openstack.failures import judge_failure, read_fault
 from cluster.drivers.openstack.servers import WAITING, OpenStackServers
-from cluster.drivers.openstack.waiting import wait_until
+from cluster.drivers.openstack.waiting import wait_for_begin, wait_until
 from cluster.drivers.scheduler import find_host_of
 from cluster.recording import record_given_up, record_server_gone, record_server_well
 from cluster.tenancy import explain_foreign
@@ -41,7 +41,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         if found is not None and found.status == BROKEN:
             self.delete_server(found.id, checkpoint)
             found = None
-        server = (found or self.ask_for(wanted)).id
+        server = (found or self.ask_for(wanted, checkpoint)).id
         what = f"Creating instance {server}"
         found = wait_until(lambda: self.look(server), is_built, what, checkpoint)
         if found.status == BROKEN:
@@ -90,8 +90,8 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         own = (one for one in servers if (one.metadata or {}).get(TOKEN) == token and one.status not in GONE)
         return next(own, None)
 
-    def ask_for(self, wanted: NewServer) -> Any:
-        """Ask for a server once. Where the answer is lost, the list of them shows whether it was heard."""
+    def ask_for(self, wanted: NewServer, checkpoint: Checkpoint) -> Any:
+        """Ask for a server once. Where the answer is lost, the list of them shows whether Nova creates it."""
         attributes = {
             "name": wanted.name,
             "flavor_id": self.find_flavor(wanted.flavor).flavor_id,
@@ -102,11 +102,14 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         }
         try:
             return self.access.ask(lambda cloud: cloud.compute.create_server(**attributes))
-        except CloudUnavailable:
-            found = self.look_for(wanted.name, wanted.token)
-            if found is None:
-                raise
-            return found
+        except CloudUnavailable as problem:
+            return wait_for_begin(
+                lambda: self.look_for(wanted.name, wanted.token),
+                lambda found: found is not None,
+                problem,
+                f"Creating instance {wanted.name}",
+                checkpoint,
+            )
 
     def withdraw(self, server: str, what: str, checkpoint: Checkpoint) -> OperationFailed | NoValidHost:
         """Delete a server that Nova could not build, and return what it says about that."""

@@ -21,7 +21,7 @@ from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.failures import find_reason
 from cluster.drivers.openstack.items import has_no_host, server_item
 from cluster.drivers.openstack.marks import is_marked, marked
-from cluster.drivers.openstack.waiting import wait_until
+from cluster.drivers.openstack.waiting import wait_for_begin, wait_until
 from cluster.models import Server
 from cluster.recording import record_server, record_server_gone
 
@@ -53,10 +53,11 @@ class OpenStackServers(Cloud, ABC):
             has_no_host(found, self.access.project) and not Server.objects.given_up().filter(uuid=found.id).exists()
         )
         record_server(server_item(found, waits))
-        flavor = found.flavor.original_name or found.flavor.name
         status = WAITING if waits else found.status
         has_run = bool(found.launched_at) or found.status not in UNBUILT
-        return CloudServer(found.id, found.name, status, found.task_state, found.compute_host, flavor, has_run)
+        return CloudServer(
+            found.id, found.name, status, found.task_state, found.compute_host, flavor_of(found), has_run
+        )
 
     # Operations.
 
@@ -151,33 +152,48 @@ class OpenStackServers(Cloud, ABC):
     ) -> CloudServer:
         """Begin an operation and wait for its end."""
         with marked(Server, before.uuid):
-            self.begin(before, begin)
+            self.begin(before, begin, what, checkpoint)
             return self.settle(before.uuid, what, checkpoint)
 
-    def begin(self, before: CloudServer, begin: Callable[[Connection], Any]) -> None:
-        """Ask for an operation once. Where the answer is lost, the server shows whether it was heard."""
+    def begin(
+        self, before: CloudServer, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
+    ) -> None:
+        """Ask for an operation once. Where the answer is lost, the server shows whether Nova began it."""
+
+        def has_begun(found: Any) -> bool:
+            now = (found.status, found.compute_host, flavor_of(found))
+            return not is_settled(found) or now != (before.status, before.host, before.flavor)
+
         try:
             self.access.ask(begin, ServerNotFound(before.uuid))
-        except CloudUnavailable:
-            found = self.look(before.uuid, self.access.read)
-            if is_settled(found) and (found.status, found.compute_host) == (before.status, before.host):
-                raise
+        except CloudUnavailable as problem:
+            wait_for_begin(lambda: self.look(before.uuid), has_begun, problem, what, checkpoint)
 
     def settle(self, server: str, what: str, checkpoint: Checkpoint) -> CloudServer:
         """Wait until nothing is under way, confirming what has to be confirmed. Raises: `OperationFailed`."""
         found = wait_until(lambda: self.look(server), is_settled, what, checkpoint)
         if found.status == UNCONFIRMED:
-            self.confirm(server)
+            self.confirm(server, what, checkpoint)
             found = wait_until(lambda: self.look(server), is_confirmed, what, checkpoint)
         return self.describe(found)
 
-    def confirm(self, server: str) -> None:
-        """Nova refuses it where it was faster and confirmed by itself: then there is nothing to do."""
-        try:
-            self.access.ask(lambda cloud: cloud.compute.confirm_server_resize(server), ServerNotFound(server))
-        except (OperationRefused, CloudUnavailable):
-            if self.look(server, self.access.read).status == UNCONFIRMED:
-                raise
+    def confirm(self, server: str, what: str, checkpoint: Checkpoint) -> None:
+        """Confirm a resize, and ask again where the answer is lost.
+
+        Nova refuses it where it has confirmed by itself, or is about to: an earlier request may have been taken on.
+        """
+        requests = 0
+
+        def ask() -> None:
+            nonlocal requests
+            requests += 1
+            try:
+                self.access.ask(lambda cloud: cloud.compute.confirm_server_resize(server), ServerNotFound(server))
+            except OperationRefused:
+                if requests == 1 and self.look(server).status == UNCONFIRMED:
+                    raise
+
+        wait_until(ask, lambda _: True, what, checkpoint)
 
     def require_status(self, server: CloudServer, *statuses: str) -> None:
         if server.status not in statuses:
@@ -186,6 +202,11 @@ class OpenStackServers(Cloud, ABC):
     def failed(self, what: str, server: str) -> OperationFailed:
         reason = find_reason(self.access, server)
         return OperationFailed(f"{what}: {reason}" if reason else what)
+
+
+def flavor_of(server: Any) -> str | None:
+    """Return the name of the flavor of a server."""
+    return server.flavor.original_name or server.flavor.name or None
 
 
 def require_free(server: CloudServer) -> None:

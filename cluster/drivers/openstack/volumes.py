@@ -22,7 +22,7 @@ from cluster.drivers.base import (
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.marks import is_marked, marked
 from cluster.drivers.openstack.storage_items import takes, volume_item
-from cluster.drivers.openstack.waiting import wait_until
+from cluster.drivers.openstack.waiting import wait_for_begin, wait_until
 from cluster.models import Volume
 from cluster.recording import record_volume, record_volume_gone
 
@@ -106,19 +106,21 @@ class OpenStackVolumes(Cloud, ABC):
         if not is_at_rest(before):
             raise CloudBusy(f"Volume {volume} is busy: {before.migration_status or before.status}")
         with marked(Volume, volume):
-            self.begin_on(before, begin)
+            self.begin_on(before, begin, what, checkpoint)
             after = wait_until(lambda: self.look_at(volume), is_at_rest, what, checkpoint)
         self.describe_volume(after)
         return after
 
-    def begin_on(self, before: Any, begin: Callable[[Connection], Any]) -> None:
-        """Ask for an operation once. Where the answer is lost, the volume shows whether it was heard."""
+    def begin_on(self, before: Any, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint) -> None:
+        """Ask for an operation once. Where the answer is lost, the volume shows whether Cinder began it."""
+
+        def has_begun(found: Any) -> bool:
+            return not is_at_rest(found) or (found.host, found.volume_type) != (before.host, before.volume_type)
+
         try:
             self.access.ask(begin, VolumeNotFound(before.id))
-        except CloudUnavailable:
-            found = self.look_at(before.id, self.access.read)
-            if is_at_rest(found) and (found.host, found.volume_type) == (before.host, before.volume_type):
-                raise
+        except CloudUnavailable as problem:
+            wait_for_begin(lambda: self.look_at(before.id), has_begun, problem, what, checkpoint)
 
 
 def is_at_rest(volume: Any) -> bool:

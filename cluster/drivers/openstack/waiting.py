@@ -7,7 +7,7 @@ from typing import TypeVar
 import structlog
 from django.conf import settings
 
-from cluster.drivers.base import Checkpoint, CloudUnavailable, OperationOutstanding
+from cluster.drivers.base import AnswerLost, Checkpoint, CloudUnavailable, OperationOutstanding
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -40,3 +40,30 @@ def wait_until(look: Callable[[], T], is_over: Callable[[T], bool], what: str, c
                 f" and is no longer waited for{problem}"
             )
         time.sleep(settings.OPENSTACK_POLL_INTERVAL)
+
+
+def wait_for_begin(
+    look: Callable[[], T], has_begun: Callable[[T], bool], problem: CloudUnavailable, what: str, checkpoint: Checkpoint
+) -> T:
+    """Return what was seen of an operation that has begun, although the request for it failed with this problem.
+
+    The cloud is asked until it answers. It may take a request on after its answer was lost: it then has another
+    `settings.OPENSTACK_TIMEOUT` seconds to begin.
+
+    Raises:
+        CloudUnavailable: the operation has not begun.
+        OperationOutstanding: the cloud did not answer in time.
+    """
+    patience = settings.OPENSTACK_TIMEOUT if isinstance(problem, AnswerLost) else 0
+    end: float | None = None
+
+    def is_decided(found: T) -> bool:
+        nonlocal end
+        if end is None:
+            end = time.monotonic() + patience
+        return has_begun(found) or time.monotonic() >= end
+
+    found = wait_until(look, is_decided, what, checkpoint)
+    if not has_begun(found):
+        raise problem
+    return found

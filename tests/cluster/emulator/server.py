@@ -54,6 +54,7 @@ class Fault:
     seconds: float = 0
     message: str = "It was ordered to fail."
     after: bool = False
+    on_strike: Callable[[], None] | None = None
 
 
 class Dropped(Exception):
@@ -214,6 +215,8 @@ class Emulator:
 
 def strike(fault: Fault) -> Response:
     time.sleep(fault.seconds)
+    if fault.on_strike:
+        fault.on_strike()
     if not fault.status:
         raise Dropped
     if fault.status == 200:

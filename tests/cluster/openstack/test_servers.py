@@ -173,6 +173,49 @@ def test_an_operation_whose_connection_is_lost_is_waited_for(emulator: Emulator,
     assert (host(emulator, server), emulator.count("POST .*/action")) == ("compute2", 1)
 
 
+def test_an_operation_whose_answer_is_lost_is_waited_for_while_nova_is_away(emulator: Emulator, server: str) -> None:
+    def go_away() -> None:
+        emulator.fail(f"GET .*servers/{server}", times=8)
+
+    emulator.fail("POST .*/action", after=True)
+    emulator.faults[0].on_strike = go_away
+    cloud().live_migrate(server)
+    assert (host(emulator, server), emulator.count("POST .*/action")) == ("compute2", 1)
+
+
+def test_an_operation_that_nova_begins_after_its_answer_was_lost_is_waited_for(
+    emulator: Emulator, server: str
+) -> None:
+    emulator.fail("POST .*/action", 504)
+    looks = 0
+
+    def begin_late() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            emulator.nova.live_migrate(emulator.nova.servers[server], {})
+
+    cloud().live_migrate(server, None, begin_late)
+    assert host(emulator, server) == "compute2"
+
+
+def test_an_operation_that_nova_never_begins_fails_in_time(
+    emulator: Emulator, server: str, settings: Settings
+) -> None:
+    settings.OPENSTACK_TIMEOUT = 1
+    emulator.fail("POST .*/action", 504, message="Nova did not answer.")
+    assert refusal(cloud().live_migrate, server).endswith(": Nova did not answer.")
+
+
+def test_a_confirmation_whose_answer_is_lost_is_asked_for_again(emulator: Emulator, server: str) -> None:
+    def lose_the_confirmation() -> None:
+        if status(emulator, server) == "RESIZE" and not emulator.faults:
+            emulator.fail("POST .*/action", 503, times=5)
+
+    cloud().cold_migrate(server, "compute2", lose_the_confirmation)
+    assert (host(emulator, server), status(emulator, server)) == ("compute2", "ACTIVE")
+
+
 def test_an_operation_that_was_not_heard_fails_and_is_not_asked_for_again(emulator: Emulator, server: str) -> None:
     emulator.fail("POST .*/action", 503, message="Overloaded.")
     assert refusal(cloud().live_migrate, server).endswith(": Overloaded.")

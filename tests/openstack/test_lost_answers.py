@@ -1,0 +1,49 @@
+"""Operations whose answer is lost because nova-api dies, and one whose nova-compute is down."""
+
+import signal
+from collections.abc import Callable, Iterator
+from threading import Thread
+
+import pytest
+
+from cluster.drivers.base import cloud
+from cluster.models import Server
+from tests.openstack.conftest import PATIENCE, Nova
+from tests.openstack.control_plane import ControlPlane
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.openstack
+
+
+@pytest.fixture
+def background() -> Iterator[Callable[[Callable[[], None]], None]]:
+    """Return a function that runs another one in a thread, which the test waits for in the end."""
+    threads: list[Thread] = []
+
+    def start(work: Callable[[], None]) -> None:
+        threads.append(Thread(target=work))
+        threads[-1].start()
+
+    yield start
+    for thread in threads:
+        thread.join()
+
+
+def test_a_migration_goes_on_when_nova_api_dies_before_it_answers(
+    nova: Nova, control_plane: ControlPlane, background: Callable[[Callable[[], None]], None]
+) -> None:
+    server = nova.boot("web", "cmp1")
+
+    def kill() -> None:
+        """Kill nova-api while it waits for the conductor, and start it again when the migration is over."""
+        wait_for(lambda: nova.show(server).task_state == "migrating", PATIENCE)
+        control_plane.kill("nova-api")
+        control_plane.send_signal("nova-conductor", signal.SIGCONT)
+        control_plane.start(["nova-api"])
+
+    # The API answers a live migration when the conductor has checked both hosts.
+    control_plane.send_signal("nova-conductor", signal.SIGSTOP)
+    background(kill)
+    cloud().live_migrate(server, "cmp2")
+    assert Server.objects.get(uuid=server).node.hostname == "cmp2"
+    assert [found.status for found in nova.migrations(server)] == ["completed"]
