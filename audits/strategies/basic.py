@@ -11,7 +11,7 @@ from audits.strategies.placement import FirstFit, Place, Placement, enabled, sma
 from cluster.datasources.base import Reading
 from cluster.snapshot import ClusterSnapshot, ServerSnapshot
 
-REASON = "watcher_disabled"
+REASON = steps.EMPTIED
 Move = tuple[ServerSnapshot, Place]
 
 

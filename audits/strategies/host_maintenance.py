@@ -8,7 +8,7 @@ from audits.strategies.base import Solution, Strategy
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from watcher_site.refusals import Invalid
 
-REASON = "watcher_maintaining"
+REASON = steps.MAINTAINING
 
 
 class HostMaintenance(Strategy):
@@ -25,7 +25,8 @@ class HostMaintenance(Strategy):
                 "format": "compute-node",
             },
             "backup_node": {
-                "description": "the host name of the compute node that takes the servers, if it has room for all",
+                "description": "the host name of the compute node that takes the servers, if it has capacity for all; "
+                "it must be up, and not disabled by a person",
                 "type": "string",
                 "format": "compute-node",
             },
@@ -46,7 +47,7 @@ class HostMaintenance(Strategy):
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         """Disable the node and move its servers away, but for those that the audit's scope excludes."""
         node = find(cluster, parameters["maintenance_node"])
-        backup = find(cluster, parameters["backup_node"]) if "backup_node" in parameters else None
+        backup = find_backup(cluster, parameters["backup_node"]) if "backup_node" in parameters else None
         servers = [server for server in node.servers if not server.watcher_exclude]
         destination = backup if backup and backup is not node and has_room(backup, servers) else None
         solution = Solution()
@@ -63,6 +64,17 @@ def find(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
         return cluster.nodes[hostname]
     except KeyError:
         raise Invalid(f"The compute node {hostname} could not be found") from None
+
+
+def find_backup(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
+    """Return the node that is to take the servers. Raises: `Invalid`, where none may be moved there."""
+    node = find(cluster, hostname)
+    if not node.is_up:
+        raise Invalid(f"The compute node {hostname} is down: it can not be the backup_node")
+    if not node.is_enabled and node.disabled_reason not in steps.REASONS:
+        reason = f" ({node.disabled_reason})" if node.disabled_reason else ""
+        raise Invalid(f"The compute node {hostname} was disabled by a person{reason}: it can not be the backup_node")
+    return node
 
 
 def has_room(node: NodeSnapshot, servers: list[ServerSnapshot]) -> bool:

@@ -8,7 +8,7 @@ from audits.strategies.base import Solution, Strategy
 from audits.strategies.placement import Amounts, FirstFit, Place, Placement, migration_of, smallest
 from cluster.snapshot import ClusterSnapshot, ServerSnapshot
 
-REASON = "Watcher node resource consolidation strategy"
+REASON = steps.CONSOLIDATED
 
 
 class NodeResourceConsolidation(Strategy):

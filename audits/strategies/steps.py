@@ -3,6 +3,12 @@
 from audits.strategies.base import Solution
 from cluster.snapshot import NodeSnapshot, ServerSnapshot
 
+# The reasons with which strategies disable compute services: to maintain the node, and to keep it empty.
+MAINTAINING = "watcher_maintaining"
+EMPTIED = "watcher_disabled"
+CONSOLIDATED = "Watcher node resource consolidation strategy"
+REASONS = frozenset({MAINTAINING, EMPTIED, CONSOLIDATED})
+
 
 def migrate(
     solution: Solution, server: ServerSnapshot, kind: str, source: str, destination: str | None = None

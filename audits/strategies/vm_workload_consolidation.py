@@ -15,7 +15,7 @@ from audits.strategies.placement import Amounts, FirstFit, Place, Placement, mig
 from cluster.datasources.base import Reading
 from cluster.snapshot import ClusterSnapshot, ServerSnapshot
 
-REASON = "watcher_disabled"
+REASON = steps.EMPTIED
 KIB_IN_MB = 1024
 # A node with no more than this free, in vcpus, MB and GB, is full.
 FULL = (0, 128, 0)

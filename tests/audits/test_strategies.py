@@ -91,8 +91,21 @@ def test_servers_go_anywhere_when_the_backup_has_no_room_for_all() -> None:
     assert ["destination_node" in parameters for _, parameters in plan[1:]] == [False, False]
 
 
-def test_a_disabled_backup_is_enabled_first() -> None:
-    plan = maintain(node("compute1", server("web-1")), node("compute2", status="disabled"), backup_node="compute2")
+def test_a_backup_that_is_down_is_refused() -> None:
+    with pytest.raises(Invalid, match="compute2 is down: it can not be the backup_node"):
+        maintain(node("compute1", server("web-1")), node("compute2", state="down"), backup_node="compute2")
+
+
+@pytest.mark.parametrize("reason", [None, "broken fan"])
+def test_a_backup_that_a_person_disabled_is_refused(reason: str | None) -> None:
+    backup = node("compute2", status="disabled", disabled_reason=reason)
+    with pytest.raises(Invalid, match="compute2 was disabled by a person"):
+        maintain(node("compute1", server("web-1")), backup, backup_node="compute2")
+
+
+def test_a_backup_that_a_strategy_disabled_is_enabled_first() -> None:
+    backup = node("compute2", status="disabled", disabled_reason="watcher_disabled")
+    plan = maintain(node("compute1", server("web-1")), backup, backup_node="compute2")
     assert [(name, parameters["resource_name"], parameters.get("state")) for name, parameters in plan] == [
         ("change_nova_service_state", "compute2", "enabled"),
         ("change_nova_service_state", "compute1", "disabled"),
