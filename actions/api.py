@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from actions.dependencies import FIELD, change_dependencies
+from actions.event_details import conceal_faults, sees_details
 from actions.events_api import PARAMETERS, ActionEventsSerializer, read_events
 from actions.lookup import ActionLookup
 from actions.models import Action, ActionEvent
@@ -25,6 +26,7 @@ from watcher_site import plugins
 from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, apply_patch, cannot_apply, divide, read_patch
+from watcher_site.api.serializers import Row
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid
@@ -63,6 +65,10 @@ class ActionView(ActionLookup, ResourceView):
     arguments = {"events": PARAMETERS}
     deeds_by_state = {"SKIPPED": "action.skip", "PENDING": "action.restore"}
     example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}
+
+    def conceal(self, rows: list[Row]) -> None:
+        if not sees_details(self.request.user):
+            conceal_faults(rows)
 
     def filter_action_plan_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         if "audit_uuid" in self.request.query_params:

@@ -1,23 +1,95 @@
-"""Who is told why something failed (seed 4): the policy, and the one place where it is asked."""
+"""Who is told why something failed (seed 4): the policy, the one place where it is asked, and what others read."""
 
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import orjson
 from django.conf import settings
 
+from actions.models import FAILED_IN, NOT_EXECUTED, Action
+from actions.signalled import GAVE_ITSELF_UP
+from watcher_site.api.serializers import Row
 from watcher_site.api.versions import Version
+from watcher_site.policies import ADMIN, EVENT_DETAILS, PROJECT_READER
+from watcher_site.projects import projects_of
 
 # The version that brought them.
 DETAILS: Version = (1, 9)
 DETAILS_RIGHT = "actions.view_event_details"
 # Who may see every action may see on which machines they are executed, as may who sees the services.
 HOST_RIGHT = "actions.view_action"
+FAILED = "Action failed."
+PLAN_FAILED = "One or more actions failed."
+COUNTED = re.compile(r"^.*?\d+ of \d+ actions? failed")
 
 
-def sees_details(user: Any) -> bool:
-    """Say whether somebody is told the faults of events: who has the right, and readers where the site says so."""
-    return bool(user.has_perm(DETAILS_RIGHT) or (settings.READERS_SEE_EVENT_DETAILS and user.has_perm(HOST_RIGHT)))
+def sees_details(user: Any, project: str | None = None) -> bool:
+    """Say whether somebody may read the faults of events, by the rule of the policy for event details.
+
+    Args:
+        project: that of the server that the events are about. Only a rule for members of projects looks it up.
+    """
+    if user.has_perm(DETAILS_RIGHT):
+        return True
+    rule = settings.POLICIES[EVENT_DETAILS]
+    if rule == ADMIN:
+        return False
+    return bool(user.has_perm(HOST_RIGHT) or (rule == PROJECT_READER and project and project in projects_of(user)))
 
 
 def sees_host(user: Any) -> bool:
     """Say whether somebody is told the names of the machines that executed something."""
     return bool(user.has_perm(HOST_RIGHT))
+
+
+def generic_message(state: str, message: str | None) -> str | None:
+    """Return the message of an action without why it failed; what tells nothing of that stays as it is."""
+    if not message:
+        return message
+    if message.startswith(GAVE_ITSELF_UP):
+        return GAVE_ITSELF_UP
+    if message.startswith(FAILED_IN):
+        return f"{message.partition(':')[0]}."
+    is_untroubled = state != Action.State.FAILED or message.startswith(NOT_EXECUTED)
+    return message if is_untroubled else FAILED
+
+
+def generic_plan_message(state: str, message: str | None) -> str | None:
+    """Return the message of a plan without why actions of it failed."""
+    if not message or state in UNTROUBLED:
+        return message
+    counted = COUNTED.search(message)
+    if counted:
+        return f"{counted[0]}."
+    return PLAN_FAILED if state == "FAILED" else message
+
+
+UNTROUBLED = ("RECOMMENDED", "PENDING", "SUCCEEDED", "SUPERSEDED")
+
+
+def conceal_faults(actions: Iterable[Row]) -> None:
+    """Leave out of actions, as the API shows them, why they failed."""
+    for row in actions:
+        for name in ("status_message", "status_reason"):
+            if name in row:
+                row[name] = generic_message(row["state"], row[name])
+        if "outputs" in row:
+            row["outputs"] = without_error(read(row["outputs"]))
+
+
+def conceal_plan_faults(plans: Iterable[Row]) -> None:
+    """Leave out of plans, as the API shows them, why actions of them failed."""
+    for row in plans:
+        if "status_message" in row:
+            row["status_message"] = generic_plan_message(row["state"], row["status_message"])
+
+
+def without_error(outputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in outputs.items() if name != "error"}
+
+
+def read(outputs: Any) -> dict[str, Any]:
+    """Return outputs that a statement has read as text."""
+    found: dict[str, Any] = orjson.loads(orjson.dumps(outputs))
+    return found

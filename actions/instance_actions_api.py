@@ -110,7 +110,7 @@ class InstanceActionView(ServerReading):
             read_events(found),
             project=server.project_id,
             host=sees_host(request.user),
-            details=used_by(request) >= DETAILS and sees_details(request.user),
+            details=used_by(request) >= DETAILS and sees_details(request.user, server.project_id),
         )
         return Response({"instanceAction": show(found) | {"events": events}})
 

@@ -8,6 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from actions.descriptions import manner
+from actions.event_details import generic_message, sees_details
 from actions.models import Action
 from actions.naming import resource
 from actions.signal_buttons import sensible_signals
@@ -36,8 +37,8 @@ class ResourceColumn(tables.Column):
     def __init__(self, **options: Any) -> None:
         super().__init__(accessor="input_parameters", verbose_name="resource", orderable=False, **options)
 
-    def render(self, value: dict[str, Any], record: Action) -> SafeString:
-        return format_html("{}{}", described(record), said(record))
+    def render(self, value: dict[str, Any], record: Action, table: Any) -> SafeString:
+        return format_html("{}{}", described(record), said(record, sees_details(table.request.user)))
 
 
 def described(action: Action) -> SafeString:
@@ -58,14 +59,19 @@ def linked_type(action: Action) -> SafeString:
     )
 
 
-def said(action: Action) -> SafeString | str:
-    """Return the message of an action, and who skipped it; or what it was told and has not honoured yet."""
+def said(action: Action, details: bool) -> SafeString | str:
+    """Return the message of an action, and who skipped it; or the signal that it has not honoured yet.
+
+    Args:
+        details: whether the message may say why it failed.
+    """
     if action.control:
         return format_html('<div class="message said">{} is pending until its next checkpoint.</div>', action.control)
     if not action.status_message:
         return ""
     by = format_html(' <span class="secondary">({})</span>', action.skipped_by) if action.skipped_by else ""
-    return format_html('<div class="message said">{}{}</div>', action.status_message, by)
+    message = action.status_message if details else generic_message(action.state, action.status_message)
+    return format_html('<div class="message said">{}{}</div>', message, by)
 
 
 class ActionTable(tables.Table):

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from actions.event_details import HOST_RIGHT, sees_details
+from actions.event_details import HOST_RIGHT, generic_message, sees_details
 from actions.instance_action_lists import TIME, Row
 from actions.instance_actions import InstanceAction
 from actions.models import ActionEvent
@@ -40,12 +40,14 @@ def operations_on(server: Any, request: HttpRequest) -> dict[str, Any]:
     sees_actions = request.user.has_perm(HOST_RIGHT)
     for one in shown:
         one.events = events[one.action_id] if one.action_id else [read(event) for event in one.kept_events or []]
-        one.words = one.action.status_message if one.action and sees_actions else None
+        one.words = (
+            generic_message(one.action.state, one.action.status_message) if one.action and sees_actions else None
+        )
     return {
         "operations": shown,
         "more_operations": len(operations) > most,
         "all_operations": most == MOST,
-        "sees_details": sees_details(request.user),
+        "sees_details": sees_details(request.user, server.project_id),
     }
 
 

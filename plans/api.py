@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from actions.event_details import conceal_plan_faults, sees_details
 from actions.models import Action
 from actions.serializers import ActionSerializer, SignalSerializer
 from actions.skipping import restore_actions, skip_actions
@@ -25,6 +26,7 @@ from plans.signalling import signal_plan
 from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.patches import Step, cannot_apply, divide, read_patch
+from watcher_site.api.serializers import Row
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.calling import caller_of
@@ -92,6 +94,10 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
         "CANCELLING": "action_plan.cancel",
     }
     example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
+
+    def conceal(self, rows: list[Row]) -> None:
+        if not sees_details(self.request.user):
+            conceal_plan_faults(rows)
 
     def filter_audit_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         return queryset.filter(audit__uuid=read_uuid(value, "audit_uuid"))

@@ -6,6 +6,7 @@ import django_tables2 as tables
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from actions.event_details import generic_plan_message, sees_details
 from plans.models import ActionPlan
 from watcher_site.columns import (
     TABLE_ATTRIBUTES,
@@ -57,6 +58,10 @@ class ActionPlanTable(tables.Table):
         model = ActionPlan
         fields = ("state", "uuid", "audit", "strategy", "finished", "status_message", "created_at")
         attrs = TABLE_ATTRIBUTES
+
+    def render_status_message(self, value: str, record: ActionPlan) -> SafeString:
+        shown = value if sees_details(self.request.user) else generic_plan_message(record.state, value)
+        return MessageColumn().render(str(shown))
 
     def render_finished(self, value: int, record: ActionPlan) -> SafeString:
         finished = format_html("{} of {}", value, getattr(record, "total_actions", 0))

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ImproperlyConfigured
 from environs import EnvError, FileAwareEnv
 
+from watcher_site import policies
+
 # Any variable may be read from a file instead, whose path is in the variable with _FILE behind its name.
 env = FileAwareEnv(strip_whitespace=True)
 
@@ -115,6 +117,18 @@ def require_queue(name: str, queue: str) -> None:
     # The broker keeps names that begin with amq. to itself.
     if not re.fullmatch(r"(?!amq\.)[A-Za-z0-9_.-]{1,200}", queue):
         refuse(name, f"a queue's name has letters, digits, and _.- only, and is {queue!r}.")
+
+
+def read_policies(name: str, defaults: Mapping[str, str]) -> dict[str, str]:
+    """Read a table of rules by policy, written like os-instance-actions:events:details=rule:project_reader."""
+    known = f"{', '.join(defaults)}, with one of {', '.join(policies.SPELLINGS)}"
+    chosen = dict(defaults)
+    for policy, rule in read(env.dict, name, {}).items():
+        policy, rule = policy.strip().removeprefix(policies.NOVA), rule.strip()
+        if policy not in defaults or rule not in policies.SPELLINGS:
+            refuse(name, f"must name {known}, and names {policy}={rule}.")
+        chosen[policy] = policies.SPELLINGS[rule]
+    return chosen
 
 
 def read_choice(name: str, default: str, choices: Collection[str]) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import structlog
 from csp.constants import NONCE, NONE, SELF
 
+from watcher_site import policies
 from watcher_site.environment import (
     env,
     is_broker_address,
@@ -28,6 +29,7 @@ from watcher_site.environment import (
     read_networks,
     read_number,
     read_path,
+    read_policies,
     read_queue,
     read_queues,
     read_switch,
@@ -305,7 +307,12 @@ USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)
 PENDING_TIMEOUT = timedelta(seconds=read_number("WATCHER_PENDING_TIMEOUT", 3600, least=0))
 # Whether the site makes capacity for PENDING servers, or leaves that to a service outside of it.
 MAKE_ROOM = read_switch("WATCHER_MAKE_ROOM", True)
-READERS_SEE_EVENT_DETAILS = read_switch("WATCHER_READERS_SEE_EVENT_DETAILS", False)
+# Deprecated, of earlier versions: whether readers see event details. A rule in WATCHER_POLICIES takes precedence.
+READERS_SEE_EVENT_DETAILS = read_switch("WATCHER_READERS_SEE_EVENT_DETAILS", True)
+POLICIES = read_policies(
+    "WATCHER_POLICIES",
+    policies.DEFAULTS if READERS_SEE_EVENT_DETAILS else {**policies.DEFAULTS, policies.EVENT_DETAILS: policies.ADMIN},
+)
 # Whether the plans that make room for such servers start by themselves.
 MAKE_ROOM_AUTO_TRIGGER = read_switch("WATCHER_MAKE_ROOM_AUTO_TRIGGER", False)
 # An action that something was in the way of is tried again so often, after a pause of seconds that doubles.

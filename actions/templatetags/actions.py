@@ -6,6 +6,7 @@ from django import template
 from django.utils import timezone
 
 from actions.descriptions import manner
+from actions.event_details import generic_message, generic_plan_message, without_error
 from actions.models import Action
 from actions.naming import resource
 from actions.timelines import operations_on
@@ -20,6 +21,20 @@ def server_operations(context: dict[str, Any], server: Any) -> dict[str, Any]:
     """Tell what was done to a server, to whoever sees its page, and why it failed to those who may be told."""
     request = context["request"]
     return {"request": request, "perms": context["perms"], **operations_on(server, request)}
+
+
+@register.filter
+def message_for(record: Any, sees_details: bool) -> str:
+    """Return the message of an action or a plan, without why it failed for those who may not be told."""
+    if sees_details:
+        return record.status_message or ""
+    generic = generic_message if isinstance(record, Action) else generic_plan_message
+    return generic(record.state, record.status_message) or ""
+
+
+@register.filter
+def outputs_for(action: Action, sees_details: bool) -> dict[str, Any]:
+    return action.outputs if sees_details else without_error(action.outputs)
 
 
 @register.filter

@@ -27,12 +27,13 @@ from plans.compute.versions import CHANGES_BEFORE, DELETED_SERVERS, DETAILS, EVE
 from watcher_site.refusals import Invalid
 
 Result = ActionEvent.Result
-# Nova knows of two results; what was cancelled was not done.
+# Nova knows of two results, and of none while an operation goes on. What was cancelled was not done; an execution that
+# is tried again came to nothing; one that waits for actions that it derived has not ended.
 RESULTS = {
     Result.SUCCESS: "Success",
     Result.SKIPPED: "Success",
-    Result.RETRY: "Success",
-    Result.WAITING: "Success",
+    Result.RETRY: "Error",
+    Result.WAITING: None,
     Result.ERROR: "Error",
     Result.CANCELLED: "Error",
 }
@@ -80,7 +81,7 @@ class OneInstanceAction(InstanceActionsView):
         return Response({"instanceAction": row})
 
     def events(self, found: InstanceAction, server: Server, is_admin: bool) -> list[Row]:
-        details = self.version >= DETAILS and sees_details(self.request.user)
+        details = self.version >= DETAILS and sees_details(self.request.user, server.project_id)
         told = shown(read_events(found), project=server.project_id, host=is_admin, details=details)
         return [self.event(event, is_admin) for event in told]
 

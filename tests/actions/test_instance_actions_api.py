@@ -12,6 +12,7 @@ from cluster.models import Server
 from tests.api import Caller, fault
 from tests.builders import make_node, make_operation, make_server
 from watcher_site.models import ProjectMember
+from watcher_site.policies import ADMIN, EVENT_DETAILS, PROJECT_READER
 
 pytestmark = pytest.mark.django_db
 BEGIN = datetime(2026, 11, 20, 22, tzinfo=UTC)
@@ -84,22 +85,38 @@ def test_one_is_shown_with_its_events_the_newest_first(api: Caller, server: Serv
     assert (began["result"], began["details"]) == ("Success", None)
 
 
-def test_details_are_there_from_1_9_and_for_those_who_have_the_right(
-    cloud_admin: User, reader: User, member: Caller, server: Server, settings: Settings
+def keys(caller: Caller, server: Server) -> set[str]:
+    [event] = caller.get(path(server, "req-1")).json()["instanceAction"]["events"]
+    return set(event) & {"details", "host"}
+
+
+def test_details_are_there_from_1_9_for_readers_and_not_for_the_owner_of_the_server(
+    cloud_admin: User, reader: User, member: Caller, server: Server
 ) -> None:
     make_operation(server, "stop", "Error", request_id="req-1")
+    assert keys(Caller(cloud_admin, "1.8"), server) == {"host"}
+    assert keys(Caller(cloud_admin, "1.9"), server) == {"host", "details"}
+    assert keys(Caller(reader, "1.9"), server) == {"host", "details"}
+    assert keys(member, server) == set()
 
-    def keys(caller: Caller) -> set[str]:
-        [event] = caller.get(path(server, "req-1")).json()["instanceAction"]["events"]
-        return set(event) & {"details", "host"}
 
-    assert keys(Caller(cloud_admin, "1.8")) == {"host"}
-    assert keys(Caller(cloud_admin, "1.9")) == {"host", "details"}
-    assert keys(Caller(reader, "1.9")) == {"host"}
-    assert keys(member) == set()
-    settings.READERS_SEE_EVENT_DETAILS = True
-    assert keys(Caller(User.objects.get(pk=reader.pk), "1.9")) == {"host", "details"}
-    assert keys(member) == set()
+def test_the_rule_admin_keeps_details_from_readers(
+    cloud_admin: User, reader: User, member: Caller, server: Server, settings: Settings
+) -> None:
+    settings.POLICIES = {EVENT_DETAILS: ADMIN}
+    make_operation(server, "stop", "Error", request_id="req-1")
+    assert keys(Caller(cloud_admin, "1.9"), server) == {"host", "details"}
+    assert keys(Caller(reader, "1.9"), server) == {"host"}
+    assert keys(member, server) == set()
+
+
+def test_the_rule_project_reader_gives_details_to_the_owner_of_the_server(
+    reader: User, member: Caller, server: Server, settings: Settings
+) -> None:
+    settings.POLICIES = {EVENT_DETAILS: PROJECT_READER}
+    make_operation(server, "stop", "Error", request_id="req-1")
+    assert keys(Caller(reader, "1.9"), server) == {"host", "details"}
+    assert keys(member, server) == {"details"}
 
 
 def test_pages_go_on_after_the_last_request_and_times_bound_them(api: Caller, server: Server) -> None:
@@ -179,7 +196,7 @@ def test_an_action_tells_its_own_events_page_by_page(api: Caller, reader: User, 
     assert [event["host"] for event in first["events"]] == ["worker-1", "worker-1"]
     [last] = api.get(first["next"].removeprefix("http://testserver/v1")).json()["events"]
     assert last["result"] == "Success"
-    assert "details" not in Caller(reader, "1.9").get(f"/actions/{done.uuid}/events").json()["events"][0]
+    assert "details" in Caller(reader, "1.9").get(f"/actions/{done.uuid}/events").json()["events"][0]
     assert "details" not in Caller(api_user(api), "1.8").get(f"/actions/{done.uuid}/events").json()["events"][0]
 
 

@@ -96,7 +96,7 @@ def test_each_version_shows_what_it_has_of_an_event_to_those_who_may_see_it(
     assert set(event(cloud_admin, "2.50", server)) == plain | {"traceback"}
     assert set(event(cloud_admin, "2.83", server)) == plain | {"traceback", "hostId", "host"}
     assert set(event(cloud_admin, "2.84", server)) == plain | {"traceback", "hostId", "host", "details"}
-    assert set(event(reader, "2.84", server)) == plain | {"traceback", "hostId", "host"}
+    assert set(event(reader, "2.84", server)) == plain | {"traceback", "hostId", "host", "details"}
     assert event(cloud_admin, "2.84", server)["result"] == "Error"
 
 

@@ -13,7 +13,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from tests.watcher_site.site_process import KEY, ROOT, run
-from watcher_site.environment import read_choice, read_database
+from watcher_site.environment import read_choice, read_database, read_policies
+from watcher_site.policies import DEFAULTS
 
 
 def start(**variables: str) -> CompletedProcess[str]:
@@ -160,3 +161,25 @@ def test_djangos_own_checks_find_nothing_in_production() -> None:
 
 def test_a_broker_s_password_is_not_shown_with_what_is_wrong_about_its_address() -> None:
     assert "secret" not in start(CELERY_BROKER_URL="redis://watcher:secret@localhost").stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("", "rule:system_reader"),
+        ("os-instance-actions:events:details=rule:project_reader", "rule:project_reader"),
+        ("os_compute_api:os-instance-actions:events:details=rule:context_is_admin", "rule:admin"),
+    ],
+)
+def test_a_rule_is_read_by_policy_in_nova_s_spellings(monkeypatch: pytest.MonkeyPatch, text: str, rule: str) -> None:
+    monkeypatch.setenv("WATCHER_POLICIES", text)
+    assert read_policies("WATCHER_POLICIES", DEFAULTS) == {"os-instance-actions:events:details": rule}
+
+
+@pytest.mark.parametrize("text", ["servers:show=rule:admin", "os-instance-actions:events:details=everybody"])
+def test_a_policy_or_a_rule_that_is_none_is_refused_with_those_that_there_are(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("WATCHER_POLICIES", text)
+    with pytest.raises(ImproperlyConfigured, match="os-instance-actions:events:details, with one of rule:admin"):
+        read_policies("WATCHER_POLICIES", DEFAULTS)

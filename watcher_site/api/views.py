@@ -295,7 +295,12 @@ class ResourceView(ViewSetMixin, VersionedView):
         return (header(self.request, "X-Show-Deleted") or "").lower() in TRUE
 
     def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
-        return self.serializer_class.read(queryset, versions.used_by(self.request), detailed, self.host())
+        rows = self.serializer_class.read(queryset, versions.used_by(self.request), detailed, self.host())
+        self.conceal(rows)
+        return rows
+
+    def conceal(self, rows: list[Row]) -> None:
+        """Leave out of rows what not everybody who sees them may read."""
 
     def host(self) -> str:
         return f"{self.request.scheme}://{self.request.get_host()}"
@@ -327,6 +332,7 @@ class ComposedLookup:
         version = versions.used_by(self.request)
         values = row_by_uuid(self.serializer_class, self.model, version, deleted).rows(uuid=uuid)
         rows: list[Row] = self.serializer_class.finish(values, version, True, self.host())
+        self.conceal(rows)
         return rows
 
 

@@ -1,0 +1,151 @@
+"""Why actions failed is told to those who may see the details of events, and to nobody else."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from actions.event_details import generic_message, generic_plan_message
+from actions.models import Action
+from actions.proposals import ProposedAction
+from plans.models import ActionPlan
+from plans.proposals import propose
+from tests.api import Caller
+from tests.builders import make_node, make_operation, make_server
+from tests.plans.inline import run_waiting
+from watcher_site.models import ProjectMember
+from watcher_site.policies import ADMIN, EVENT_DETAILS, PROJECT_READER
+
+pytestmark = pytest.mark.django_db
+REASON = "Failed in pre_condition"
+
+
+@pytest.fixture
+def failed() -> Action:
+    plan = propose([ProposedAction("nop", {"message": "a", "fail_pre_condition": True})])
+    plan.launch()
+    run_waiting()
+    action: Action = Action.objects.get()
+    assert (action.state, REASON in str(action.status_message)) == ("FAILED", True)
+    return action
+
+
+def answers(user: User, action: Action) -> list[dict[str, Any]]:
+    """Return the action and its plan, each as it is shown and as it is listed."""
+    api, plan = Caller(user, "1.13"), action.action_plan
+    return [
+        api.get(f"/actions/{action.uuid}").json(),
+        api.get("/actions/detail").json()["actions"][0],
+        api.get(f"/action_plans/{plan.uuid}").json(),
+        api.get("/action_plans/detail").json()["action_plans"][0],
+    ]
+
+
+def test_readers_read_why_something_failed(failed: Action, reader: User) -> None:
+    assert all(REASON in answer["status_message"] for answer in answers(reader, failed))
+
+
+def test_who_may_not_see_details_reads_that_something_failed_and_not_why(
+    failed: Action, reader: User, settings: Settings
+) -> None:
+    settings.POLICIES = {EVENT_DETAILS: ADMIN}
+    found = answers(reader, failed)
+    assert [answer["status_message"] for answer in found] == [
+        *["Action failed in pre_condition."] * 2,
+        *["1 of 1 action failed."] * 2,
+    ]
+    assert [answer["status_reason"] for answer in found[:2]] == ["Action failed in pre_condition."] * 2
+    assert [answer["outputs"] for answer in found[:2]] == [{}, {}]
+
+
+def test_who_may_see_details_reads_why_whatever_the_rule(
+    failed: Action, cloud_admin: User, settings: Settings
+) -> None:
+    settings.POLICIES = {EVENT_DETAILS: ADMIN}
+    found = answers(cloud_admin, failed)
+    assert all(REASON in answer["status_message"] for answer in found)
+    assert found[0]["outputs"] == {"error": REASON}
+
+
+@pytest.mark.parametrize("rule", [ADMIN, PROJECT_READER])
+@pytest.mark.parametrize("page", ["actions:detail", "actions:list", "plans:detail", "plans:list"])
+def test_the_console_keeps_to_the_same_rule(
+    failed: Action, reader: User, client: Client, settings: Settings, page: str, rule: str
+) -> None:
+    settings.POLICIES = {EVENT_DETAILS: rule}
+    client.force_login(reader)
+    uuid = {"actions:detail": failed.uuid, "plans:detail": failed.action_plan.uuid}.get(page)
+    answer = client.get(reverse(page, args=[uuid] if uuid else []), headers={"Accept": "text/html"})
+    assert (REASON in answer.content.decode()) == (rule != ADMIN)
+
+
+@pytest.mark.parametrize(
+    ("state", "message", "shown"),
+    [
+        ("FAILED", "Action failed in execute: No valid host was found.", "Action failed in execute."),
+        ("FAILED", "something else", "Action failed."),
+        ("CANCELLED", "Action execution cancelled. It is gone", "Action execution cancelled."),
+        ("SKIPPED", "Action skipped by user. Reason: mine", "Action skipped by user. Reason: mine"),
+        ("SUCCEEDED", None, None),
+    ],
+)
+def test_a_generic_message_of_an_action_says_what_came_of_it(state: str, message: str | None, shown: str) -> None:
+    assert generic_message(state, message) == shown
+
+
+@pytest.mark.parametrize(
+    ("state", "message", "shown"),
+    [
+        ("FAILED", "2 of 3 actions failed: a (No host), b (No host)", "2 of 3 actions failed."),
+        ("FAILED", "It broke off: a secret", "One or more actions failed."),
+        ("SUCCEEDED", "One or more actions were skipped.", "One or more actions were skipped."),
+        (
+            "CANCELLED",
+            "Cancelled by rosa. 1 of 3 actions failed: a (No host)",
+            "Cancelled by rosa. 1 of 3 actions failed.",
+        ),
+    ],
+)
+def test_a_generic_message_of_a_plan_says_what_came_of_it(state: str, message: str, shown: str) -> None:
+    assert generic_plan_message(state, message) == shown
+
+
+# Nova's mount.
+
+
+def events(user: User, server: Any) -> list[dict[str, Any]]:
+    from rest_framework.test import APIClient
+
+    client = APIClient()
+    client.force_authenticate(user)
+    path = f"/compute/v2.1/servers/{server.uuid}/os-instance-actions/req-1"
+    answer = client.get(path, headers={"OpenStack-API-Version": "compute 2.84"})
+    found: list[dict[str, Any]] = answer.json()["instanceAction"]["events"]
+    return found
+
+
+def test_the_owner_of_a_server_reads_details_through_nova_s_mount_where_the_rule_allows_it(
+    stranger: User, settings: Settings
+) -> None:
+    server = make_server(node=make_node(), project_id="shop")
+    ProjectMember.objects.create(user=stranger, project_id="shop")
+    make_operation(server, "stop", "Error", request_id="req-1")
+    assert "details" not in events(stranger, server)[0]
+    settings.POLICIES = {EVENT_DETAILS: PROJECT_READER}
+    assert events(stranger, server)[0]["details"] == "It was Error."
+
+
+@pytest.mark.parametrize(("result", "shown"), [("Retry", "Error"), ("Waiting", None), ("Skipped", "Success")])
+def test_nova_s_mount_calls_nothing_a_success_that_was_none(cloud_admin: User, result: str, shown: str | None) -> None:
+    server = make_server(node=make_node(), project_id="shop")
+    make_operation(server, "stop", result, request_id="req-1")
+    assert events(cloud_admin, server)[0]["result"] == shown
+
+
+def test_a_plan_without_a_message_has_none(reader: User, settings: Settings) -> None:
+    settings.POLICIES = {EVENT_DETAILS: ADMIN}
+    plan: ActionPlan = propose([ProposedAction("nop", {"message": "a"})])
+    assert Caller(reader, "1.13").get(f"/action_plans/{plan.uuid}").json()["status_message"] is None
