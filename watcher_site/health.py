@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from watcher_site.broker import BrokerLost, require_broker
+from watcher_site.database_outages import drop_lost_connection
 
 log = structlog.get_logger(__name__)
 
@@ -31,6 +32,7 @@ def require_migrations() -> None:
 
 def require_database() -> None:
     try:
+        drop_lost_connection()
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
         require_migrations()

