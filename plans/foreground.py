@@ -11,6 +11,7 @@ from plans.applier import Applier
 from plans.display import Choice, Display
 from plans.executors import Executor
 from plans.models import ActionPlan
+from plans.schedules.words import why_it_waits
 from watcher_site.command_line import INTERRUPTED
 from watcher_site.state import ConcurrentTransition, TransitionNotAllowed
 
@@ -117,17 +118,6 @@ class ForegroundApplier(Applier):
             signal.signal(signal.SIGINT, leave_at_once)
         super().stop()
         self.shown.plan = self.plans.get()
-
-
-def why_it_waits(plan: ActionPlan) -> str:
-    """Return why nothing more of a plan begins for now; nothing, if it may."""
-    if plan.is_suspended:
-        return f"Suspended by {plan.suspended_by}: nothing more of it begins until somebody resumes it."
-    if plan.next_opening:
-        return f"Nothing more of it begins before {plan.next_opening:%Y-%m-%d %H:%M:%S} UTC."
-    if plan.state in ActionPlan.SCHEDULABLE and plan.hours is None:
-        return "Its maintenance window is over: nothing more of it begins until it has another one."
-    return ""
 
 
 def left_in_words(plan: ActionPlan) -> str:

@@ -14,11 +14,13 @@ from django.db.models import QuerySet
 from actions.exclusions.planning import require_effect, require_none_excluded
 from actions.models import Action
 from actions.proposals import ProposedAction
+from actions.signalling import signal_action
 from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explain
 from cluster.models import Cluster, Node, Profile, Server, Stack
 from cluster.named_records import lock
 from plans.models import ActionPlan
 from plans.proposals import propose
+from plans.schedules.words import why_it_waits
 from watcher_site import plugins
 from watcher_site.calling import CallingContext
 from watcher_site.history import record
@@ -37,6 +39,8 @@ class Asked:
 
     caller: CallingContext | None = None
     plan_only: bool = False
+    may_cancel: bool = False
+    """Whether the person may cancel what other operations do, where this one forces its way."""
 
 
 AT_ONCE = Asked()
@@ -51,11 +55,14 @@ class Operation:
     target: UUID
 
 
-def hold(action_type: str, thing: Any, asked: Asked, *, beside: Iterable[Node] = ()) -> Any:
+def hold(
+    action_type: str, thing: Any, asked: Asked, *, beside: Iterable[Node] = (), cancels_others: bool = False
+) -> Any:
     """Return a cluster or a node as it is now, locked until the transaction ends.
 
     Args:
         beside: nodes outside of the cluster that the operation is about, too.
+        cancels_others: whether other operations are cancelled, if the person may do so. This one waits for their end.
 
     Raises:
         NotFound: it was deleted meanwhile.
@@ -69,8 +76,11 @@ def hold(action_type: str, thing: Any, asked: Asked, *, beside: Iterable[Node] =
     if isinstance(thing, Node) and standing.cluster_id != thing.cluster_id:
         raise Conflict(f"Node {thing.uuid} has just joined or left a cluster.")
     nodes = locked(Node, [node.pk for node in beside])
-    if not asked.plan_only:
-        require_free(action_type, standing, [*bound_with(standing), *(node.uuid for node in nodes)])
+    if asked.plan_only:
+        return standing
+    others = [*bound_with(standing), *(node.uuid for node in nodes)]
+    if not (cancels_others and asked.may_cancel and cancel_others(action_type, standing, others, asked)):
+        require_free(action_type, standing, others)
     return standing
 
 
@@ -89,11 +99,33 @@ def bound_with(thing: Any) -> list[UUID]:
 def require_free(action_type: str, thing: Target, others: Iterable[UUID] = ()) -> None:
     """Raise `Conflict`, naming the actions, where something that was asked for is still to be done, or being done."""
     found = asked_for([thing.uuid, *others]).order_by("pk")
-    if in_the_way := [str(uuid) for uuid in found.values_list("uuid", flat=True)[:SHOWN]]:
+    if in_the_way := list(found.select_related("action_plan")[:SHOWN]):
+        plans = {action.action_plan_id: action.action_plan for action in in_the_way}
         raise Conflict(
             f"The {action_type} action for target {thing.uuid} conflicts with the following action(s): "
-            f"{', '.join(in_the_way)}"
+            f"{', '.join(str(action.uuid) for action in in_the_way)}. "
+            f"{' '.join(way_out(plan) for plan in plans.values())}"
         )
+
+
+def way_out(plan: ActionPlan) -> str:
+    """Say what has to become of a plan before anything else can be done to what it is at work on."""
+    return f"Wait for action plan {plan.uuid} to end, or cancel it. {why_it_waits(plan)}".rstrip()
+
+
+def cancel_others(action_type: str, thing: Target, others: Iterable[UUID], asked: Asked) -> bool:
+    """Cancel what is being done, or to be done, to a record and to others, and return whether that was possible.
+
+    It is not where the same is being done already: to ask for it again must not start it again. The caller holds the
+    rows.
+    """
+    found = list(asked_for([thing.uuid, *others]).order_by("pk"))
+    if any(one.action_type == action_type and one.target == str(thing.uuid) for one in found):
+        return False
+    by = str(asked.caller["user"]) if asked.caller else "the site"
+    for one in found:
+        signal_action(one.uuid, Action.Signal.CANCEL, by)
+    return True
 
 
 def asked_for(things: Iterable[UUID]) -> QuerySet[Action]:
@@ -102,6 +134,11 @@ def asked_for(things: Iterable[UUID]) -> QuerySet[Action]:
     # Of what another action derived, that one tells.
     actions: QuerySet[Action] = Action.objects.unfinished().filter(action_plan__in=under_way, derived_from=None)
     return actions.filter(target__in=[str(uuid) for uuid in things])
+
+
+def is_operated_on(cluster: Cluster) -> bool:
+    """Return whether something is being done, or to be done, to a cluster or to one of its nodes."""
+    return asked_for([cluster.uuid, *bound_with(cluster)]).exists()
 
 
 def parameters_of(action_type: str, thing: Target, inputs: Mapping[str, Any]) -> dict[str, Any]:

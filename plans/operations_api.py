@@ -44,7 +44,7 @@ class Operating:
         """Return how an operation was asked for: whoever has it done at once starts a plan."""
         if not plan_only:
             self.require(request, "plans.start_actionplan")
-        return Asked(caller_of(request), plan_only)
+        return Asked(caller_of(request), plan_only, may_cancel=request.user.has_perm("actions.signal_action"))
 
     def accepted(self: Any, operation: Operation) -> Response:
         answer = {

@@ -44,7 +44,9 @@ OPERATIONS: dict[str, Callable[..., Operation]] = {
     "check": check_cluster,
     "recover": recover_cluster,
 }
-FORCE = OpenApiParameter("force", bool, description="whether the nodes that it has are deleted with it")
+FORCE = OpenApiParameter(
+    "force", bool, description="whether its nodes are deleted with it, and what is being done to it is cancelled first"
+)
 
 
 class ClusterView(Operating, ClusterReading):
@@ -90,7 +92,7 @@ class ClusterView(Operating, ClusterReading):
         return self.accepted(update_cluster(cluster, changes, asked=asked))
 
     def destroy(self, request: Request, identifier: str) -> Response:
-        """Have a cluster deleted by an action; with its nodes, if that is forced."""
+        """Have a cluster deleted by an action; forced, with its nodes, after what is done to it was cancelled."""
         cluster = self.get_object(request, identifier)
         refuse_unknown(request.query_params, {"force", "plan_only"})
         force, asked = read_flag(request, "force"), self.asked(request, read_flag(request, "plan_only"))

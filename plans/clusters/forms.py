@@ -9,6 +9,7 @@ from cluster.models.clusters import UNLIMITED
 from cluster.models.policies import LAST_PRIORITY
 from cluster.models.profiles import NAME_LENGTH
 from cluster.sizes import MOST_NODES, AdjustmentType
+from plans.operations import is_operated_on
 
 RECOVERY_WORDS = {
     "": "as the health policy says, else replace the server",
@@ -146,13 +147,17 @@ class RecoverClusterForm(RecoverForm):
 
 
 class DeleteForm(OperationForm):
-    """A cluster that has nodes is deleted with them, if that is ticked."""
+    """A cluster that has nodes, or that something is done to, is deleted if that is ticked."""
 
     force = forms.BooleanField(label="Delete its nodes and their servers with it")
 
     def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
         super().__init__(record, *arguments, **options)
-        if not record.members().exists():
+        if is_operated_on(record):
+            self.fields[
+                "force"
+            ].label = "Cancel what is being done to it, then delete it with its nodes and their servers"
+        elif not record.members().exists():
             del self.fields["force"]
 
 

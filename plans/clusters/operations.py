@@ -66,11 +66,12 @@ def delete_cluster(cluster: Cluster, *, force: bool = False, asked: Asked = AT_O
     """Have a cluster deleted.
 
     Args:
-        force: with the nodes that it has. Without that, one that has any stays.
+        force: with the nodes that it has, and after what is being done to it was cancelled. Without that, one that has
+            any stays.
 
     Raises: as `operate`.
     """
-    standing = hold("CLUSTER_DELETE", cluster, asked)
+    standing = hold("CLUSTER_DELETE", cluster, asked, cancels_others=force)
     if (number := standing.members().count()) and not force:
         raise Conflict(
             f"Cluster {cluster.uuid} has {number} node{pluralize(number)}: they are deleted with it if that is forced."

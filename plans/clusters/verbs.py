@@ -65,7 +65,8 @@ class OperationVerb(KeepsForm, Verb):
 
     def perform(self, record: Any) -> str:
         form = self.asked_for
-        asked = Asked(caller_of(self.request), form.cleaned_data["plan_only"])
+        may_cancel = self.request.user.has_perm("actions.signal_action")
+        asked = Asked(caller_of(self.request), form.cleaned_data["plan_only"], may_cancel)
         self.operation = self.plan(record, form.inputs, asked)
         if asked.plan_only:
             return "This is what would be done. Look at it, skip what must not happen, and start it."

@@ -26,3 +26,14 @@ def waiting_in_words(plan: ActionPlan) -> SafeString | str:
 
 def started_in_words(plan: ActionPlan) -> str:
     return f"Started. An applier takes it {'when its time comes' if plan.next_opening else 'from here'}."
+
+
+def why_it_waits(plan: ActionPlan) -> str:
+    """Return why nothing more of a plan begins for now; nothing, if it may."""
+    if plan.is_suspended:
+        return f"Suspended by {plan.suspended_by}: nothing more of it begins until somebody resumes it."
+    if plan.next_opening:
+        return f"Nothing more of it begins before {plan.next_opening:%Y-%m-%d %H:%M:%S} UTC."
+    if plan.state in ActionPlan.SCHEDULABLE and plan.hours is None:
+        return "Its maintenance window is over: nothing more of it begins until it has another one."
+    return ""

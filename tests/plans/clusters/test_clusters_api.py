@@ -146,7 +146,8 @@ def test_an_operation_is_refused_while_another_waits_or_runs(api: Caller) -> Non
     first = action_of(api.post("/clusters", WEB))
     answer = api.post("/clusters/web/scale_out")
     words = (
-        f"The CLUSTER_SCALE_OUT action for target {first.target} conflicts with the following action(s): {first.uuid}"
+        f"The CLUSTER_SCALE_OUT action for target {first.target} conflicts with the following action(s): "
+        f"{first.uuid}. Wait for action plan {first.action_plan.uuid} to end, or cancel it."
     )
     assert (answer.status_code, fault(answer)) == (409, words)
 

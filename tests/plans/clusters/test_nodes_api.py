@@ -174,7 +174,10 @@ def test_a_node_that_is_not_there_is_404(api: Caller, method: str, path: str) ->
 def test_an_operation_is_refused_while_another_waits_or_runs(api: Caller) -> None:
     first = action_of(api.post("/nodes", WEB))
     answer = api.delete(f"/nodes/{first.target}")
-    words = f"The NODE_DELETE action for target {first.target} conflicts with the following action(s): {first.uuid}"
+    words = (
+        f"The NODE_DELETE action for target {first.target} conflicts with the following action(s): {first.uuid}. "
+        f"Wait for action plan {first.action_plan.uuid} to end, or cancel it."
+    )
     assert (answer.status_code, fault(answer)) == (409, words)
     assert Action.objects.count() == 1
 
