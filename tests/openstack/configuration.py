@@ -18,6 +18,8 @@ AUTH_URL = f"{URLS['keystone']}/v3"
 DATABASES = ("keystone", "placement", "glance", "nova", "nova_api", "nova_cell0")
 # By the name of a compute node: its availability zone, if it is in one of its own.
 COMPUTE_NODES = {"cmp1": None, "cmp2": None, "cmp3": "az2"}
+# How many items Nova puts into one page of a list.
+PAGE = 3
 VCPUS, MEMORY, DISK = 16, 32768, 1000
 
 Sections = Mapping[str, Mapping[str, object]]
@@ -98,7 +100,7 @@ def nova(folder: Path) -> Sections:
         "oslo_messaging_rabbit": {"amqp_auto_delete": True},
         "database": database("nova"),
         "api_database": database("nova_api"),
-        "api": {"auth_strategy": "keystone"},
+        "api": {"auth_strategy": "keystone", "max_limit": PAGE},
         "conductor": {"workers": 1},
         "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 5},
         "filter_scheduler": {"track_instance_changes": False},

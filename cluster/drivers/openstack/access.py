@@ -1,9 +1,10 @@
 """How the cloud is reached: one connection a process, and every failure of it in words for people."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import openstack
@@ -24,10 +25,18 @@ from cluster.drivers.base import (
 )
 
 T = TypeVar("T")
+
+
+class ListChanged(CloudUnavailable):
+    """A list has to be read again from its beginning: what its next page begins after is gone."""
+
+
 Question = Callable[[Connection], T]
 
 # With these a proxy says that it got no answer from the service behind it.
 PROXY_FAILURES = {502, 504}
+# What Nova says of a page that is to begin after something that was deleted meanwhile.
+MARKER_GONE = re.compile(r"marker \[.*\] not found", re.IGNORECASE)
 # Since then hypervisors and services have UUIDs, and a cold migration may name its destination.
 OLDEST_COMPUTE = "2.56"
 
@@ -90,9 +99,17 @@ def make_connection() -> Connection:
     )
     if connection.endpoint_for("compute") is None:
         raise CloudMisconfigured("The cloud has no Nova: its catalog has no endpoint of type compute")
-    if not supports_microversion(connection.compute, OLDEST_COMPUTE):
+    if not supports_microversion(connection.compute, OLDEST_COMPUTE) and not is_recent(connection.compute):
         raise CloudMisconfigured(f"Nova must speak microversion {OLDEST_COMPUTE} or later")
     return connection
+
+
+def is_recent(compute: Any) -> bool:
+    """Ask Nova for its newest microversion: openstacksdk takes one that does not answer for an old one."""
+    answer = compute.get("/")
+    sdk.raise_from_response(answer)
+    newest = str(answer.json()["version"].get("version") or "2.0")
+    return [int(part) for part in newest.split(".")] >= [int(part) for part in OLDEST_COMPUTE.split(".")]
 
 
 @contextmanager
@@ -131,6 +148,8 @@ def judge(problem: sdk.HttpException) -> CloudError:
         place = urlsplit(str(problem.url or "")).netloc
         kind = AnswerLost if status in PROXY_FAILURES else CloudUnavailable
         return kind(f"The cloud answered with status {status} at {place}: {reason}")
+    if status == 400 and MARKER_GONE.match(reason):
+        return ListChanged(f"A list of the cloud changed while it was read: {reason}")
     if status == 409:
         return CloudBusy(f"The cloud refused it: {reason}")
     return OperationRefused(f"The cloud refused it: {reason}")

@@ -9,7 +9,7 @@ from openstack.compute.v2.hypervisor import Hypervisor
 from cluster.contents import CloudContents, Item, StorageContents
 from cluster.drivers.base import Checkpoint, NodeNotFound
 from cluster.drivers.openstack import storage_items
-from cluster.drivers.openstack.access import Access, Question
+from cluster.drivers.openstack.access import Access, ListChanged, Question
 from cluster.drivers.openstack.items import aggregate_item, flavor_item, has_no_host, host_of, node_item, server_item
 from cluster.drivers.openstack.power import POWER_STATES, machine_of
 from cluster.models import Server
@@ -45,7 +45,10 @@ class Reader:
         )
 
     def read_list(self, question: Question[Any]) -> list[Any]:
-        """Read a list to its end; all of it again, where one of its pages does not come."""
+        """Read a list to its end; all of it again, where one of its pages does not come.
+
+        Cinder answers 404 to a marker that is gone. So after `settings.OPENSTACK_ATTEMPTS` the reading fails.
+        """
 
         def collect(cloud: Any) -> list[Any]:
             found = []
@@ -55,7 +58,7 @@ class Reader:
                 self.checkpoint()
             return found
 
-        return self.access.read(collect)
+        return self.access.read(collect, ListChanged("A list of the cloud changed while it was read"))
 
     def read_nodes(self) -> list[Item]:
         services = self.read_list(lambda cloud: cloud.compute.services(binary="nova-compute"))
@@ -84,7 +87,13 @@ class Reader:
             if hypervisor.id not in providers:
                 self.remarks.append(f"Placement has no resource provider of {host_of(hypervisor)}.")
                 return {}
-            inventories = self.read_list(lambda cloud: cloud.placement.resource_provider_inventories(hypervisor.id))
+            try:
+                inventories = self.read_list(
+                    lambda cloud: cloud.placement.resource_provider_inventories(hypervisor.id)
+                )
+            except ListChanged:
+                self.remarks.append(f"Placement has no resource provider of {host_of(hypervisor)}.")
+                return {}
             return {found.resource_class: found for found in inventories}
 
         return read

@@ -39,11 +39,14 @@ SERVICES = {
 }
 
 
+CONTINUE = 100
+
+
 @dataclass
 class Fault:
     """What strikes requests whose ``METHOD /path`` the pattern finds.
 
-    ``status`` 0 drops the connection, and 200 answers with what is no JSON.
+    ``status`` 0 drops the connection, 200 answers with what is no JSON, and 100 does no more than call ``on_strike``.
 
     With ``after`` the request is done first, and only its answer is lost.
     """
@@ -54,7 +57,7 @@ class Fault:
     seconds: float = 0
     message: str = "It was ordered to fail."
     after: bool = False
-    on_strike: Callable[[], None] | None = None
+    on_strike: Callable[[], object] | None = None
 
 
 class Dropped(Exception):
@@ -137,11 +140,11 @@ class Emulator:
             fault = next((fault for fault in self.faults if fault.times > 0 and re.search(fault.pattern, line)), None)
             if fault:
                 fault.times -= 1
-        if fault and not fault.after:
-            return strike(fault)
+        if fault and not fault.after and (struck := strike(fault)):
+            return struck
         with self.lock:
             response = self.dispatch(request)
-        return strike(fault) if fault else response
+        return (strike(fault) if fault and fault.after else None) or response
 
     def dispatch(self, request: Request) -> Response:
         try:
@@ -213,10 +216,12 @@ class Emulator:
         return {"id": uuid4().hex, "url": f"{self.url}{path}", **where}
 
 
-def strike(fault: Fault) -> Response:
+def strike(fault: Fault) -> Response | None:
     time.sleep(fault.seconds)
     if fault.on_strike:
         fault.on_strike()
+    if fault.status == CONTINUE:
+        return None
     if not fault.status:
         raise Dropped
     if fault.status == 200:

@@ -15,7 +15,7 @@ from pytest_django import Settings
 from cluster.drivers.base import cloud
 from cluster.mirroring import mirror
 from cluster.models import ComputeNode, Server, Synchronization
-from tests.cluster.emulator.server import Emulator
+from tests.cluster.emulator.server import CONTINUE, Emulator
 
 pytestmark = pytest.mark.django_db
 SYNTAX, OUT_OF_ORDER = 2, 1
@@ -113,6 +113,34 @@ def test_a_cloud_without_nova(emulator: Emulator) -> None:
 def test_a_nova_that_is_too_old(emulator: Emulator) -> None:
     emulator.nova.newest = "2.30"
     assert refusal() == (SYNTAX, "Nova must speak microversion 2.56 or later")
+
+
+@pytest.mark.parametrize("status", [0, 503])
+def test_a_nova_that_does_not_answer_is_not_taken_for_an_old_one(emulator: Emulator, status: int) -> None:
+    emulator.fail("/compute/v2.1", status, times=99)
+    code, message = refusal()
+    assert (code, message.startswith("The cloud ")) == (OUT_OF_ORDER, True)
+    assert "microversion" not in message
+
+
+def test_a_list_that_loses_a_server_between_two_pages_is_read_again(emulator: Emulator) -> None:
+    emulator.page_size = 2
+    for number in range(6):
+        emulator.nova.add_server(f"web-{number}", "compute1")
+    last = list(emulator.nova.servers)[1]
+    emulator.fail("servers/detail", CONTINUE, after=True, on_strike=lambda: emulator.nova.servers.pop(last))
+    assert "0 gone" in sync()
+    assert Server.objects.present().count() == 5
+
+
+def test_a_list_that_never_stays_the_same_fails_the_reading(emulator: Emulator) -> None:
+    emulator.page_size = 1
+    for number in range(3):
+        emulator.nova.add_server(f"web-{number}", "compute1")
+    emulator.fail("servers/detail", 400, times=99, message="marker [x] not found")
+    code, message = refusal()
+    assert (code, message) == (OUT_OF_ORDER, "A list of the cloud changed while it was read: marker [x] not found")
+    assert emulator.count("servers/detail") == 3
 
 
 def test_an_answer_that_is_no_json(emulator: Emulator) -> None:

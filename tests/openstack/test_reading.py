@@ -1,0 +1,44 @@
+"""Reading a cloud that changes or fails meanwhile."""
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+from cluster.drivers.base import load_driver
+from cluster.drivers.openstack.reading import Reader
+from tests.openstack.configuration import PAGE
+from tests.openstack.conftest import PATIENCE, Nova
+from tests.openstack.control_plane import ControlPlane
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.openstack
+
+
+def test_a_list_that_loses_a_server_between_two_pages_is_read_again(nova: Nova) -> None:
+    for number in range(PAGE + 1):
+        nova.boot(f"web-{number}", "cmp1")
+    # Nova lists the newest first.
+    last = nova.servers()[PAGE - 1].id
+    calls = 0
+
+    def delete_the_last_of_the_first_page() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == PAGE + 1:
+            nova.compute.delete_server(last)
+            wait_for(lambda: last not in {server.id for server in nova.servers()}, PATIENCE)
+
+    reader = Reader(load_driver().access, delete_the_last_of_the_first_page)
+    found = reader.read_list(lambda connection: connection.compute.servers(all_projects=True))
+    assert len(found) == PAGE
+    assert last not in {server.id for server in found}
+
+
+def test_a_nova_that_is_down_is_told_as_such(nova: Nova, control_plane: ControlPlane, settings: Settings) -> None:
+    control_plane.stop("nova-api")
+    # A new process has no connection yet.
+    load_driver().access.connection = None
+    settings.OPENSTACK_WAIT = 0
+    with pytest.raises(CommandError) as caught:
+        call_command("sync_cluster")
+    assert (caught.value.returncode, str(caught.value)[:27]) == (1, "The cloud does not answer: ")
