@@ -96,9 +96,17 @@ def bound_with(thing: Any) -> list[UUID]:
     return list(found.values_list("uuid", flat=True))
 
 
-def require_free(action_type: str, thing: Target, others: Iterable[UUID] = ()) -> None:
-    """Raise `Conflict`, naming the actions, where something that was asked for is still to be done, or being done."""
+def require_free(
+    action_type: str, thing: Target, others: Iterable[UUID] = (), *, after_cancelled: bool = False
+) -> None:
+    """Raise `Conflict`, naming the actions, where something that was asked for is still to be done, or being done.
+
+    Args:
+        after_cancelled: whether actions that are being cancelled, which still hold the lock, are not in the way.
+    """
     found = asked_for([thing.uuid, *others]).order_by("pk")
+    if after_cancelled:
+        found = found.exclude(state=Action.State.CANCELLING)
     if in_the_way := list(found.select_related("action_plan")[:SHOWN]):
         plans = {action.action_plan_id: action.action_plan for action in in_the_way}
         raise Conflict(

@@ -6,7 +6,7 @@ waits for an operation to end: the lock that an action holds is a refusal.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import transaction
 from django.db.models import Q
@@ -17,6 +17,7 @@ from cluster.marks import Mark, Markable, find_holder, find_mark
 from cluster.models import Cluster, Lock, Node, Server, Stack, StackResource
 from cluster.models.stacks import DELETING, MARKED, Verb
 from plans.operations import locked
+from plans.stacks.progress import VERBS, starting_operations
 from watcher_site import history
 from watcher_site.calling import CallingContext
 from watcher_site.messages import STATUS_MESSAGE_LENGTH
@@ -24,8 +25,6 @@ from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.storable import require_storable
 
 REASON = "resource_status_reason"
-# What an operation on a stack does; one on a single resource brings it up to date.
-VERBS = {"create_stack": Verb.CREATE, "delete_stack": Verb.DELETE}
 
 
 class ActionInProgress(Conflict):
@@ -92,10 +91,17 @@ def mark_resource(resource: StackResource, unhealthy: bool, reason: str, caller:
 
 
 def hold_root(stack: Stack) -> Stack:
-    """Return the root of a tree, locked: so do those who take its lock, or that of a resource in it."""
+    """Return the root of a tree, locked: so do those who take its lock, or that of a resource in it.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+        ActionInProgress: an operation on it was accepted, and is about to begin.
+    """
     root: Stack | None = next(iter(locked(Stack, [stack.root_key])), None)
     if root is None:
         raise NotFound(f"The Stack ({stack.name}) could not be found.")
+    if verb := starting_operations([root.uuid]).get(str(root.uuid)):
+        refuse_in_progress(stack, verb)
     return root
 
 
@@ -112,8 +118,11 @@ def require_free(locks: Any, stack: Stack) -> None:
     """Raise `ActionInProgress`, in Heat's words, where an action that has not ended holds one of these locks."""
     holders = Action.objects.unfinished().filter(uuid__in=locks.values("action"))
     if holder := holders.order_by("pk").first():
-        verb = VERBS.get(holder.action_type, Verb.UPDATE)
-        raise ActionInProgress(f"Stack {stack.name} already has an action ({verb}) in progress.")
+        refuse_in_progress(stack, VERBS.get(holder.action_type, Verb.UPDATE))
+
+
+def refuse_in_progress(stack: Stack, verb: Verb) -> NoReturn:
+    raise ActionInProgress(f"Stack {stack.name} already has an action ({verb}) in progress.")
 
 
 def change(

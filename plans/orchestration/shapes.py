@@ -26,16 +26,16 @@ class Shapes:
         path = f"{self.root}/stacks/{quote(stack.name, safe='')}/{stack.uuid}"
         return path if resource is None else f"{path}/resources/{quote(resource.name, safe='')}"
 
-    def stack(self, stack: Stack) -> Shape:
-        """Return a stack as it stands in a list. Its ``parent_resource`` was read with it."""
+    def stack(self, stack: Any) -> Shape:
+        """Return a stack as it stands in a list. Its ``parent_resource`` was read with it, and `with_progress`."""
         above = stack.parent_resource.stack if stack.parent_resource else None
         return {
             "id": stack.uuid,
             "links": [{"href": self.url(stack), "rel": "self"}],
             "stack_name": stack.name,
             "description": stack.template.get("description", ""),
-            "stack_status": stack.status,
-            "stack_status_reason": stack.status_reason,
+            "stack_status": stack.shown_status,
+            "stack_status_reason": stack.shown_reason,
             "creation_time": when(stack.created_at),
             "updated_time": when(stack.updated_at),
             "deletion_time": when(stack.deleted_at),

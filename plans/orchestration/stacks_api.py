@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from cluster.models import Stack
 from plans.orchestration.shapes import statuses_having
 from plans.orchestration.views import OrchestrationView
+from plans.stacks.progress import having_status, with_progress
 from watcher_site.api.paging import Page, SortKey, read_limit, sort_values
 from watcher_site.refusals import Invalid
 
@@ -54,15 +55,15 @@ class StackList(OrchestrationView):
             found = found.filter(self.own)
         elif not self.sees_all:
             found = found.filter(project_id__in=self.projects)
-        return found.select_related("parent_resource__stack")
+        return with_progress(found.select_related("parent_resource__stack"))
 
     def filtered(self, stacks: QuerySet[Any]) -> QuerySet[Any]:
         conditions = {
             "id": lambda values: Q(uuid__in=[uuid for uuid in map(read_uuid, values) if uuid]),
             "name": lambda values: Q(name__in=values),
             "stack_name": lambda values: Q(name__in=values),
-            "action": lambda values: Q(status__in=statuses_having(0, values)),
-            "status": lambda values: Q(status__in=statuses_having(1, values)),
+            "action": lambda values: having_status(statuses_having(0, values)),
+            "status": lambda values: having_status(statuses_having(1, values)),
             "tenant": lambda values: Q(project_id__in=values),
             "username": lambda values: Q(user_id__in=values),
             "owner_id": lambda values: Q(

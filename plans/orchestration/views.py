@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from cluster.models import Stack
 from cluster.stacks.lookup import find_stack
 from plans.orchestration.shapes import Shapes
+from plans.stacks.progress import with_progress
 from watcher_site.api.mounts.views import MountedView
 from watcher_site.api.views import note_refused_reading
 from watcher_site.projects import projects_of
@@ -81,7 +82,7 @@ class OrchestrationView(MountedView):
         return Q(project_id__in=[self.project, *([""] if self.may_with_all else [])])
 
     def stacks(self) -> QuerySet[Any]:
-        return Stack.objects.present().filter(self.own).select_related("parent_resource__stack")
+        return with_progress(Stack.objects.present().filter(self.own).select_related("parent_resource__stack"))
 
     def find_stack(self, identifier: str, name: str | None = None) -> Stack:
         """Raises: `NotFound`."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
@@ -9,13 +10,15 @@ from rest_framework.response import Response
 
 from cluster.models import Stack
 from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
-from cluster.stacks_api import StackReading, StackResourceReading, StackSerializer
+from cluster.stacks_api import StackReading, StackResourceReading, StackSerializer, known_statuses
 from plans.marks.api import Marking, ResourceMarking
 from plans.operations import Asked
 from plans.operations_api import PLAN_ONLY_PARAMETER, Operating, OperationSerializer, OptionsSerializer
 from plans.stacks.operations import create_stack, delete_stack, update_stack
+from plans.stacks.progress import having_status, shown, starting_operations
 from watcher_site.api.bodies import WholeField, read_body
 from watcher_site.api.paging import read_flag, refuse_unknown
+from watcher_site.api.serializers import Row
 from watcher_site.calling import caller_of
 
 MARK_STACK = "cluster.mark_stack"
@@ -65,6 +68,18 @@ class StackView(Marking, Operating, StackReading):
     }
     actions_since = Marking.mark_versions
     permissions_required = {**StackReading.permissions_required, "mark": MARK_STACK}
+
+    def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
+        """Return the rows of stacks: one on which an operation was accepted reads as at work from then on."""
+        rows = super().read(queryset, detailed)
+        starting = starting_operations([row["id"] for row in rows]) if rows else {}
+        for row in rows:
+            told = row["stack_status"], row["stack_status_reason"]
+            row["stack_status"], row["stack_status_reason"] = shown(*told, starting.get(str(row["id"])))
+        return rows
+
+    def filter_status(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
+        return queryset.filter(having_status(known_statuses("status", value)))
 
     def create(self, request: Request) -> Response:
         """Make a stack, and have its resources created by an action."""

@@ -1,9 +1,14 @@
 """What people have done to stacks: each operation is a plan of one action, whose actions on resources do it."""
 
+from contextlib import suppress
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from actions.exclusions.planning import require_none_excluded
+from actions.models import Action
+from actions.proposals import ProposedAction
+from actions.signalling import signal_action
 from actions.types.stacks.abandoned import settle_abandoned
 from cluster.models import Lock, Stack, StackResource
 from cluster.models.stacks import LONGEST_TIMEOUT
@@ -12,7 +17,17 @@ from cluster.stacks.schemas import STACK_NAME, STACK_NAMES
 from cluster.stacks.templates import checked_template
 from cluster.tenancy import require_creatable
 from plans.marks import marking
-from plans.operations import AT_ONCE, Asked, Operation, locked, plan_action, require_free
+from plans.models import ActionPlan
+from plans.operations import (
+    AT_ONCE,
+    Asked,
+    Operation,
+    asked_for,
+    locked,
+    parameters_of,
+    plan_action,
+    require_free,
+)
 from watcher_site.projects import PROJECT_LENGTH
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.storable import require_storable
@@ -75,11 +90,29 @@ def update_stack(
     return operate(UPDATE, standing, asked, allowed, template=wanted, timeout_mins=minutes)
 
 
-@transaction.atomic
 def delete_stack(stack: Stack, *, asked: Asked = AT_ONCE) -> Operation:
-    """Have a stack deleted, with all that is in it. Raises: as `update_stack`."""
-    standing = hold(DELETE, stack, asked)
-    return operate(DELETE, standing, asked, standing.timeout_mins)
+    """Have a stack deleted, with all that is in it. Raises: as `update_stack`.
+
+    An operation that only waits for capacity is cancelled before, in a transaction of its own: that locks its plan,
+    and whoever holds a stack locks no plan.
+    """
+    if not asked.plan_only:
+        require_none_excluded([ProposedAction(DELETE, parameters_of(DELETE, stack, {}))])
+        cancel_waiting(stack, str(asked.caller.get("user", "")) if asked.caller else "")
+    with transaction.atomic():
+        standing = hold(DELETE, stack, asked)
+        return operate(DELETE, standing, asked, standing.timeout_mins)
+
+
+def cancel_waiting(stack: Stack, by: str) -> None:
+    """Cancel the operations on a stack and on its resources that wait for capacity, where nothing else is at work."""
+    ongoing = ActionPlan.objects.present().filter(state=ActionPlan.State.ONGOING)
+    waiting = ongoing.exclude(pk__in=ActionPlan.objects.moving().values("pk"))
+    resources = StackResource.objects.present().tree(stack).values_list("uuid", flat=True)
+    for action in asked_for([stack.uuid, *resources]).filter(action_plan__in=waiting).order_by("pk"):
+        # It has ended meanwhile, or goes on: then the deletion is refused.
+        with suppress(NotFound, Conflict):
+            signal_action(action.uuid, Action.Signal.CANCEL, by or "the deletion of its stack")
 
 
 def operate(action_type: str, stack: Stack, asked: Asked, minutes: int | None, **inputs: Any) -> Operation:
@@ -101,7 +134,8 @@ def hold(action_type: str, stack: Stack, asked: Asked) -> Stack:
         marking.require_free(Lock.objects.filter(stack=standing), standing)
     else:
         resources = StackResource.objects.present().tree(standing)
-        require_free(action_type, standing, resources.values_list("uuid", flat=True))
+        parts = resources.values_list("uuid", flat=True)
+        require_free(action_type, standing, parts, after_cancelled=action_type == DELETE)
     settle_abandoned(standing)
     return standing
 

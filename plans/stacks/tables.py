@@ -12,11 +12,11 @@ from watcher_site.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, 
 
 class StackTable(tables.Table):
     name = tables.Column(linkify=("stacks:detail", {"uuid": tables.A("uuid")}))
-    status = StateColumn()
+    status = StateColumn(accessor="shown_status", order_by=("status", "pk"))
     health = tables.Column(empty_values=(), orderable=False)
     resource_count = NumberColumn(verbose_name="resources", orderable=False)
     project_id = tables.Column(verbose_name="project", default="—")
-    status_reason = MessageColumn(verbose_name="reason")
+    status_reason = MessageColumn(accessor="shown_reason", verbose_name="reason")
     created_at = TimeColumn(accessor="created_at", verbose_name="made")
 
     class Meta:

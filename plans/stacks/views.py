@@ -12,9 +12,10 @@ from actions.models import Action
 from actions.tables import ActionTable
 from cluster.filters import StackFilters
 from cluster.models import Stack, StackResource
-from cluster.models.stacks import FAILED
+from cluster.models.stacks import FAILED, IN_PROGRESS
 from cluster.stacks.trees import grow
 from plans.clusters.pages import RECENT, is_coming, unfinished_holders
+from plans.stacks.progress import with_progress
 from plans.stacks.tables import StackTable
 from watcher_site.pages import ByUUID, ListPage, Page, RecordPage
 
@@ -31,7 +32,7 @@ class StackList(ListPage):
     )
 
     def get_queryset(self) -> QuerySet[Stack]:
-        return with_health(Stack.objects.present().roots()).order_by("name", "pk")
+        return with_progress(with_health(Stack.objects.present().roots())).order_by("name", "pk")
 
 
 def with_health(stacks: QuerySet[Any]) -> QuerySet[Any]:
@@ -52,7 +53,7 @@ class StackPage(RecordPage):
         return ["stacks/_stack.html" if getattr(self.request, "htmx", False) else "stacks/stack_detail.html"]
 
     def get_queryset(self) -> QuerySet[Stack]:
-        return Stack.objects.present().roots()
+        return with_progress(Stack.objects.present().roots())
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         tree = grow(self.object)
@@ -65,6 +66,7 @@ class StackPage(RecordPage):
             recent=ActionTable(recent, orderable=False),
             holders=holders,
             moving=bool(holders) or any(map(is_coming, recent)),
+            in_progress=self.object.shown_status in IN_PROGRESS,
             **context,
         )
 

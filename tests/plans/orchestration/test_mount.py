@@ -9,9 +9,11 @@ from rest_framework.test import APIClient
 
 from actions.locking import take_lock
 from cluster.models import Stack, StackResource
+from plans.stacks.operations import update_stack
 from tests.builders import make_resource
 from tests.plans.marks.test_marking import make_action, make_group, state
 from tests.plans.marks.test_marks_api import BAD_BODIES
+from tests.plans.stacks.builders import template
 from watcher_site.models import HistoryEntry, ProjectMember
 
 pytestmark = pytest.mark.django_db
@@ -158,11 +160,20 @@ def test_a_list_takes_so_many_queries_whatever_there_is(
 ) -> None:
     for name in range(number):
         make_group(stack, f"group-{name}")
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         found = heat.get(path(stack, "/resources?nested_depth=3")).json()["resources"]
     assert len(found) == 2 * number
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         assert len(heat.get("/orchestration/v1/sales/stacks?show_nested=true").json()["stacks"]) == number + 1
+
+
+def test_a_stack_reads_as_at_work_from_the_moment_when_an_operation_is_accepted(heat: APIClient, stack: Stack) -> None:
+    Stack.objects.update(template=template())
+    update_stack(stack)
+    shown = heat.get(path(stack)).json()["stack"]
+    assert (shown["stack_status"], shown["stack_status_reason"]) == ("UPDATE_IN_PROGRESS", "UPDATE started")
+    for query, found in (("status=IN_PROGRESS", 1), ("action=UPDATE", 1), ("status=COMPLETE", 0)):
+        assert len(heat.get(f"/orchestration/v1/sales/stacks?{query}").json()["stacks"]) == found
 
 
 def test_members_have_their_project_and_others_are_kept_out(reader: User, stranger: User, web: StackResource) -> None:

@@ -10,6 +10,8 @@ from cluster.models import Stack
 from cluster.stacks.templates import normalise
 from cluster.stacks.writing import written_out
 from plans.models import ActionPlan
+from plans.operations import Asked
+from plans.stacks.operations import update_stack
 from tests.builders import make_flavor, make_resource, make_stack
 
 pytestmark = pytest.mark.django_db
@@ -103,6 +105,19 @@ def test_a_stack_is_deleted_by_a_plan_which_may_be_looked_at_first(browser: Clie
     answer = browser.post(at("delete", stack), {"plan_only": "on"})
     plan = ActionPlan.objects.get()
     assert (plan.state, answer["Location"]) == ("RECOMMENDED", reverse("plans:detail", args=[plan.uuid]))
+
+
+@pytest.mark.parametrize("plan_only", [True, False])
+def test_no_verb_is_offered_that_an_operation_in_progress_would_refuse(
+    browser: Client, stack: Stack, plan_only: bool
+) -> None:
+    make_resource(stack, "web")
+    update_stack(stack, asked=Asked(plan_only=plan_only))
+    page = browser.get(at("detail", stack)).content.decode()
+    verbs = [at("update", stack), at("delete", stack), "/mark/"]
+    assert [verb in page for verb in verbs] == [plan_only] * 3
+    assert ("state-update_in_progress" in page) is not plan_only
+    assert ("state-update_in_progress" in browser.get(reverse("stacks:list")).content.decode()) is not plan_only
 
 
 def test_a_stack_within_another_has_no_forms(browser: Client, stack: Stack) -> None:

@@ -13,10 +13,16 @@ from cluster.drivers.base import cloud
 from cluster.models import ComputeNode, Server, Stack, StackResource
 from cluster.servers import forget_unplaced
 from plans.models import ActionPlan
+from plans.stacks.operations import delete_stack
+from tests.api import Caller
 from tests.builders import make_flavor, make_node
+from tests.conftest import person
+from tests.exclusions import make_exclusion
 from tests.plans.clusters.test_cluster_updates import run_what_can_begin
 from tests.plans.inline import run_waiting
 from tests.plans.stacks.builders import again, create, mark, part, proposed, server, template
+from watcher_site.projects import add_member
+from watcher_site.refusals import Conflict
 
 pytestmark = pytest.mark.django_db
 
@@ -128,6 +134,55 @@ def test_a_creation_that_is_cancelled_while_its_server_waits_says_so_and_nothing
         "CREATE_FAILED",
     )
     assert not Server.objects.present().exists()
+
+
+def member_of_acme() -> Caller:
+    user = person("mia")
+    add_member("mia", "acme")
+    return Caller(user, "1.11")
+
+
+def test_its_owner_deletes_a_stack_that_waits_and_what_waited_is_cancelled_first() -> None:
+    member = member_of_acme()
+    created = member.post("/stacks", {"name": "shop", "template": template(web=server("huge"), other=server())})
+    run_what_can_begin()
+    stack = Stack.objects.get(uuid=created.json()["stack"])
+    assert Server.objects.waiting().exists()
+    answer = member.delete(f"/stacks/shop/{stack.uuid}")
+    assert answer.status_code == 202, answer.content
+    run_what_can_begin()
+    look_again()
+    assert (again(stack).status, Server.objects.present().exists()) == ("DELETE_COMPLETE", False)
+    states = dict(Action.objects.filter(derived_from=None).values_list("action_type", "state"))
+    assert states == {"create_stack": "CANCELLED", "delete_stack": "SUCCEEDED"}
+
+
+def test_a_stack_is_deleted_while_the_replacement_of_one_of_its_resources_alone_waits() -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+    ComputeNode.objects.update(status="disabled")
+    plan = proposed("replace_resource", part(stack, "web"))
+    run_what_can_begin()
+    assert Server.objects.waiting().exists()
+    delete_stack(stack)
+    run_what_can_begin()
+    look_again()
+    assert (again(plan).state, again(stack).status) == ("CANCELLED", "DELETE_COMPLETE")
+    assert not Server.objects.present().exists()
+
+
+def test_a_stack_on_which_something_is_at_work_is_not_deleted(stack: Stack) -> None:
+    Action.objects.filter(action_type="create_resource").update(state="ONGOING")
+    with pytest.raises(Conflict, match="conflicts with the following action"):
+        delete_stack(stack)
+    assert Action.objects.get(action_type="create_stack").control is None
+
+
+def test_an_operation_that_waits_goes_on_where_a_rule_keeps_its_stack_from_being_deleted(stack: Stack) -> None:
+    make_exclusion(action_types=["delete_stack"])
+    with pytest.raises(Conflict):
+        delete_stack(stack)
+    assert Action.objects.get(action_type="create_stack").state == "PENDING"
 
 
 def test_a_replacement_that_waits_for_room_leaves_the_former_server_where_it_is() -> None:

@@ -103,6 +103,59 @@ def test_a_stack_is_created_updated_and_deleted_by_actions_that_start_at_once(ap
     ]
 
 
+def status(api: Caller, stack: str) -> tuple[str, str]:
+    shown = api.get(f"/stacks/{stack}").json()
+    return shown["stack_status"], shown["stack_status_reason"]
+
+
+def listed(api: Caller, wanted: str) -> list[str]:
+    return names(api.get(f"/stacks?status={wanted}"), "stack_name", "stacks")
+
+
+def test_a_stack_reads_as_at_work_from_the_moment_when_an_operation_is_accepted(api: Caller) -> None:
+    api.post("/stacks", WEB)
+    assert status(api, "shop") == ("CREATE_IN_PROGRESS", "CREATE started")
+    run_waiting()
+    stack = Stack.objects.get()
+    api.put(path(stack), {"template": template(web=server())})
+    assert status(api, "shop") == ("UPDATE_IN_PROGRESS", "UPDATE started")
+    assert (listed(api, "UPDATE_IN_PROGRESS"), listed(api, "CREATE_COMPLETE")) == (["shop"], [])
+    run_waiting()
+    assert status(api, "shop")[0] == "UPDATE_COMPLETE"
+    api.delete(path(stack))
+    assert status(api, "shop") == ("DELETE_IN_PROGRESS", "DELETE started")
+
+
+def test_a_stack_reads_as_before_when_an_operation_is_cancelled_before_it_begins(api: Caller) -> None:
+    stack = done(api.post("/stacks", WEB))
+    plan = action_of(api.put(path(stack), {})).action_plan
+    plan.abandon("rosa")
+    assert status(api, "shop")[0] == "CREATE_COMPLETE"
+
+
+@pytest.mark.parametrize("columns", [{"opens_at": "2999-01-01T00:00:00Z"}, {"suspended_by": "rosa"}])
+def test_a_stack_reads_as_before_while_its_operation_waits_for_its_hours_or_is_suspended(
+    api: Caller, columns: dict[str, str]
+) -> None:
+    stack = done(api.post("/stacks", WEB))
+    plan = action_of(api.put(path(stack), {})).action_plan
+    ActionPlan.objects.filter(pk=plan.pk).update(**columns)
+    assert status(api, "shop")[0] == "CREATE_COMPLETE"
+
+
+@pytest.mark.parametrize("verb", ["UPDATE", "DELETE"])
+@pytest.mark.parametrize("marked", ["resources/web", "health"])
+def test_nothing_is_marked_between_the_acceptance_of_an_operation_and_its_beginning(
+    api: Caller, verb: str, marked: str
+) -> None:
+    stack = done(api.post("/stacks", WEB))
+    asked = api.put(path(stack), {}) if verb == "UPDATE" else api.delete(path(stack))
+    assert asked.status_code == 202
+    answer = api.patch(f"{path(stack)}/{marked}", {"mark_unhealthy": True})
+    words = f"Stack shop already has an action ({verb}) in progress."
+    assert (answer.status_code, fault(answer)) == (409, words)
+
+
 def test_a_plan_to_look_at_waits_with_all_that_would_be_done(api: Caller) -> None:
     wanted = template(pool=group(2), inner=within(web=server()))
     plan = action_of(api.post("/stacks", {"name": "shop", "template": wanted, "plan_only": True})).action_plan

@@ -1,0 +1,76 @@
+"""The status that people read of a stack while an operation on it was accepted and has not begun.
+
+The row of the stack changes when the action begins, under its lock. Until then the tables of plans and actions tell
+that it is about to: nothing has to be put back where the plan is cancelled or its action is skipped.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Case, F, Q, QuerySet, TextField, Value, When
+
+from actions.models import Action
+from cluster.models.stacks import IN_PROGRESS, Verb
+from plans.models import ActionPlan
+
+VERBS = {"create_stack": Verb.CREATE, "update_stack": Verb.UPDATE, "delete_stack": Verb.DELETE}
+
+
+def starting_operations(stacks: Iterable[UUID | str] | None = None) -> dict[str, Verb]:
+    """Return by a root stack's UUID what an action is about to do to it: one query.
+
+    A plan that waits for its hours, or is suspended, is not about to begin.
+
+    Args:
+        stacks: their UUIDs; None: all stacks.
+    """
+    accepted = [ActionPlan.State.PENDING, ActionPlan.State.ONGOING]
+    plans = ActionPlan.objects.present().open().filter(state__in=accepted)
+    actions = Action.objects.unfinished().filter(action_type__in=VERBS, derived_from=None, action_plan__in=plans)
+    if stacks is not None:
+        actions = actions.filter(target__in=[str(stack) for stack in stacks])
+    unbegun = actions.exclude(data__has_key="begun").order_by("-pk")
+    return {target: VERBS[kind] for target, kind in unbegun.values_list("target", "action_type")}
+
+
+def shown(status: str, reason: str, verb: Verb | None) -> tuple[str, str]:
+    """Return the status and the reason that people read of a stack, given what is about to be done to it."""
+    if verb is None or status in IN_PROGRESS:
+        return status, reason
+    return f"{verb}_IN_PROGRESS", f"{verb} started"
+
+
+def with_progress(stacks: QuerySet[Any]) -> QuerySet[Any]:
+    """Add ``shown_status`` and ``shown_reason``: one query, and one more when the stacks are read."""
+    starting = by_verb()
+    return stacks.annotate(
+        shown_status=Case(*whens(starting, "{}_IN_PROGRESS"), default=F("status"), output_field=TextField()),
+        shown_reason=Case(*whens(starting, "{} started"), default=F("status_reason"), output_field=TextField()),
+    )
+
+
+def whens(starting: dict[Verb, list[str]], words: str) -> list[When]:
+    return [When(is_starting(stacks), then=Value(words.format(verb))) for verb, stacks in starting.items()]
+
+
+def having_status(wanted: Iterable[str]) -> Q:
+    """Return the condition of stacks of which people read one of these statuses: one query."""
+    wanted, starting = set(wanted), by_verb()
+    found = Q(status__in=wanted)
+    for verb, stacks in starting.items():
+        is_wanted = f"{verb}_IN_PROGRESS" in wanted
+        found = found | is_starting(stacks) if is_wanted else found & ~is_starting(stacks)
+    return found
+
+
+def is_starting(stacks: list[str]) -> Q:
+    return Q(uuid__in=stacks) & ~Q(status__in=IN_PROGRESS)
+
+
+def by_verb() -> dict[Verb, list[str]]:
+    found: dict[Verb, list[str]] = defaultdict(list)
+    for stack, verb in starting_operations().items():
+        found[verb].append(stack)
+    return found
