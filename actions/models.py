@@ -265,6 +265,14 @@ class Action(StatefulModel):
         self.skipped_by = by
         self.comment(reason)
 
+    @transition(field=state, source=State.PENDING, target=State.SKIPPED)
+    def skip_as_earlier(self, by: str, reason: str) -> None:
+        """A person skipped the same action in an earlier plan of its audit, which its own plan replaces."""
+        self.skipped_by, self.reason = by, reason
+        self.status_message = cut(
+            f"{SKIPPED_BY_USER} Skipped by {by} in an earlier plan{f': {reason}' if reason else '.'}"
+        )
+
     @property
     def is_restorable(self) -> bool:
         """Whether a person or a rule skipped it, and not the one that is to derive it; nothing of its plan began."""

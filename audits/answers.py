@@ -25,6 +25,7 @@ from cluster.health_snapshot import load_health
 from cluster.member_snapshot import load_clusters
 from cluster.snapshot import ClusterSnapshot
 from cluster.synchronizing import synchronize
+from plans.earlier_skips import carry_skips
 from plans.models import ActionPlan, EfficacyIndicator
 from plans.proposals import propose
 from watcher_site.calling import CallingContext
@@ -186,7 +187,8 @@ def end_older_plans(plan: ActionPlan, audit: Audit, strategy: Strategy, paramete
     """End the recommended plans that a new plan replaces.
 
     These are the plans of the audit's earlier runs, which are CANCELLED where the audit is CONTINUOUS, and the plans
-    of audits with the same goal, strategy, scope and distinguishing parameters, which are SUPERSEDED.
+    of audits with the same goal, strategy, scope and distinguishing parameters, which are SUPERSEDED. What people
+    skipped in the plan of a CONTINUOUS audit's earlier run is skipped in the new one.
     """
     same = {f"audit__parameters__{name}": parameters[name] for name in strategy.distinguished_by if name in parameters}
     alike = Q(strategy=plan.strategy_id, audit__goal=audit.goal_id, audit__scope=audit.scope, **same)
@@ -195,6 +197,7 @@ def end_older_plans(plan: ActionPlan, audit: Audit, strategy: Strategy, paramete
     older = ActionPlan.objects.filter(pk__in=replaced.lock_in_order(ActionPlan.sources("supersede")))
     cancelled = 0
     if is_continuous(audit):
+        carry_skips(plan, older.filter(audit=audit).values_list("pk", flat=True))
         reason = f"as its audit ran again and made action plan {plan.uuid}."
         cancelled = older.filter(audit=audit).cancel_recommended(
             f"Action plan was cancelled, {reason}", f"Action was cancelled with its action plan, {reason}"
