@@ -78,6 +78,7 @@ class NodeSnapshot:
     capacity_vcpus: float
     capacity_memory: float
     capacity_disk: float
+    allocation_units: Mapping[str, Mapping[str, int]] | None = None
     zone: str = DEFAULT_ZONE
     power_state: str = ComputeNode.PowerState.ON
     aggregates: list[AggregateSnapshot] = field(default_factory=list)

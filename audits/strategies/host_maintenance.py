@@ -5,6 +5,7 @@ from typing import Any
 
 from audits.strategies import steps
 from audits.strategies.base import Solution, Strategy
+from audits.strategies.placement import takes
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from watcher_site.refusals import Invalid
 
@@ -79,7 +80,7 @@ def find_backup(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
 
 def has_room(node: NodeSnapshot, servers: list[ServerSnapshot]) -> bool:
     """Say whether all the servers fit together. Disks are not asked, as upstream."""
-    return (
+    return all(takes(node, server) for server in servers) and (
         sum(server.vcpus for server in servers) <= node.free_vcpus
         and sum(server.memory for server in servers) <= node.free_memory
     )

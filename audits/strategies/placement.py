@@ -6,6 +6,7 @@ Strategies move servers here and ask again, without summing up anything anew.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import UUID
 
+from cluster.allocation_units import UNITS, find_misfit
 from cluster.models import ComputeNode, Server
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 
@@ -58,8 +59,8 @@ class Place:
         )
 
     def admits(self, server: ServerSnapshot) -> bool:
-        """Say whether the server may be in this availability zone."""
-        return server.pinned_az in {"", self.node.zone}
+        """Say whether the server may be in this availability zone, and takes what one server may take here."""
+        return server.pinned_az in {"", self.node.zone} and takes(self.node, server)
 
 
 class Placement:
@@ -85,6 +86,13 @@ class Placement:
         source.take(server, -1)
         destination.servers[server.uuid] = server
         destination.take(server)
+
+
+def takes(node: NodeSnapshot, server: ServerSnapshot) -> bool:
+    """Say whether a node takes a server of this size, if enough is free."""
+    if not node.allocation_units:
+        return True
+    return not find_misfit(node.allocation_units, {name: getattr(server, name) for name in UNITS})
 
 
 def is_on(node: NodeSnapshot) -> bool:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cluster.allocation_units import UNITS, find_misfit
 from cluster.drivers.base import NoValidHost, OperationRefused, ServerNotFound
 from cluster.models import ComputeNode, Flavor, Server
-
-UNITS = {"vcpus": "VCPUs", "memory": "MB of memory", "disk": "GB of disk"}
 
 
 @dataclass(frozen=True)
@@ -24,10 +23,17 @@ class Room:
                 return f"{self.node.hostname} has {free:g} {unit} free of {needed[resource]} needed."
         return None
 
+    def refuse(self, wanted: Mapping[str, int]) -> str | None:
+        """Return why no server of a size may come here, or nothing."""
+        misfit = find_misfit(self.node.allocation_units, wanted)
+        return f"{self.node.hostname} takes {misfit}." if misfit else self.lack(wanted)
+
     def suits(self, server: Server) -> bool:
         """Say whether the scheduler may choose this node, which is enabled, for a server that is elsewhere."""
         return (
-            self.node.state == ComputeNode.State.UP and self.node.pk != server.node_id and not self.lack(size(server))
+            self.node.state == ComputeNode.State.UP
+            and self.node.pk != server.node_id
+            and not self.refuse(size(server))
         )
 
 
@@ -44,6 +50,8 @@ def require_growth(server: Server, flavor: Flavor, hostname: str) -> None:
 def check_growth(server: Server, flavor: Flavor, room: Room) -> None:
     own = size(server)
     growth = {resource: max(wanted - own[resource], 0) for resource, wanted in size(flavor).items()}
+    if misfit := find_misfit(room.node.allocation_units, size(flavor)):
+        raise NoValidHost(f"{room.node.hostname} takes {misfit}.")
     if reason := room.lack(growth):
         raise NoValidHost(reason)
 
@@ -114,7 +122,7 @@ def check_wanted(server: Server, hostname: str, rooms: list[Room]) -> ComputeNod
         raise OperationRefused(f"Destination node {hostname} is down")
     if node.pk == server.node_id:
         raise OperationRefused(f"Instance {server.uuid} is already on {hostname}")
-    if reason := rooms[0].lack(size(server)):
+    if reason := rooms[0].refuse(size(server)):
         raise NoValidHost(reason)
     return node
 

@@ -69,6 +69,9 @@ class ComputeNode(Record):
     disk = models.PositiveIntegerField(help_text="GB")
     disk_gb_reserved = models.PositiveIntegerField(default=0)
     disk_ratio = models.FloatField(default=1.0)
+    allocation_units = models.JSONField(
+        null=True, editable=False, help_text="by resource: min_unit, max_unit and step_size of what one server takes"
+    )
 
     objects = ComputeNodeQuerySet.as_manager()
 

@@ -9,6 +9,7 @@ from django.db.models import OuterRef, Q, Subquery, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 
+from cluster.allocation_units import find_misfit
 from cluster.models import Cluster, ComputeNode, Flavor, Server
 from cluster.models.compute import RESOURCES
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
@@ -123,6 +124,8 @@ def find_needed(cluster: Cluster) -> Mapping[str, int]:
 
 def find_room(node: ComputeNode, used: Mapping[str, int], needed: Mapping[str, int]) -> int:
     """Return how many such nodes a host has room for."""
+    if find_misfit(node.allocation_units, needed):
+        return 0
     rooms = [
         (getattr(node, f"capacity_{resource}") - used.get(resource, 0)) // needed[resource]
         for resource in RESOURCES

@@ -1,13 +1,19 @@
 """Servers for which real Nova found no host."""
 
+from datetime import timedelta
+
 import pytest
 from pytest_django import Settings
 
 from actions.models import Action
+from audits.engine import DecisionEngine
+from audits.models import Audit
+from audits.plugins import synchronize as synchronize_plugins
 from cluster.drivers.base import cloud
-from cluster.models import Server
+from cluster.models import ComputeNode, Server
 from cluster.synchronizing import synchronize
 from tests.builders import make_plan
+from tests.openstack.configuration import COMPUTE_NODES, VCPUS
 from tests.openstack.conftest import Nova
 from tests.plans.inline import run_waiting
 
@@ -53,3 +59,23 @@ def test_a_member_keeps_the_server_that_found_no_host(nova: Nova, lost: str) -> 
     assert (state(own.id), rebuild.state) == ("error", "FAILED")
     assert f"not in project {own.project_id}" in rebuild.status_message
     assert [found.id for found in nova.member.compute.servers()] == [own.id]
+
+
+def test_no_room_is_made_for_a_server_that_placement_refuses_for_its_size(nova: Nova, settings: Settings) -> None:
+    settings.USE_PENDING_STATE, settings.SYNC_INTERVAL = True, timedelta(0)
+    for host in COMPUTE_NODES:
+        nova.boot(f"{host}-vm", host)
+    # The nodes have 16 vCPUs, of which 64 may be allocated, but no more than 16 for one server.
+    nova.flavor("wide", 63, 512, 1)
+    wide = str(nova.ask_for("wide", "wide").id)
+    synchronize()
+    synchronize_plugins()
+    engine = DecisionEngine()
+    while engine.work():
+        pass
+    assert (state(wide), ComputeNode.objects.get(hostname="cmp1").allocation_units["vcpus"]["max_unit"]) == (
+        "pending",
+        VCPUS,
+    )
+    assert Audit.objects.get().state == "SUCCEEDED"
+    assert not Action.objects.filter(action_type="migrate").exists()

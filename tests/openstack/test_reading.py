@@ -14,7 +14,9 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.openstack
 
 
-def test_a_list_that_loses_a_server_between_two_pages_is_read_again(nova: Nova) -> None:
+def test_a_list_that_loses_an_archived_server_between_two_pages_is_read_again(
+    nova: Nova, control_plane: ControlPlane
+) -> None:
     for number in range(PAGE + 1):
         nova.boot(f"web-{number}", "cmp1")
     # Nova lists the newest first.
@@ -27,6 +29,9 @@ def test_a_list_that_loses_a_server_between_two_pages_is_read_again(nova: Nova) 
         if calls == PAGE + 1:
             nova.compute.delete_server(last)
             wait_for(lambda: last not in {server.id for server in nova.servers()}, PATIENCE)
+            # Nova takes a deleted server for a marker until its rows are archived.
+            delete = f"DELETE FROM nova_api.instance_mappings WHERE instance_uuid = '{last}'"  # noqa: S608
+            control_plane.query(delete)
 
     reader = Reader(load_driver().access, delete_the_last_of_the_first_page)
     found = reader.read_list(lambda connection: connection.compute.servers(all_projects=True))

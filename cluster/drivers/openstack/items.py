@@ -41,9 +41,13 @@ def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], pow
         "memory": hypervisor.memory_size or 0,
         "disk": hypervisor.local_disk_size or 0,
     }
+    units: dict[str, dict[str, int]] = {}
     for name, (total, reserved, ratio) in INVENTORIES.items():
         if found := inventories.get(name):
             item |= {total: found.total, reserved: found.reserved, ratio: found.allocation_ratio}
+            units[total] = {rule: getattr(found, rule) for rule in ("min_unit", "max_unit", "step_size")}
+    if units:
+        item["allocation_units"] = units
     return item | ({"power_state": power_state} if power_state else {})
 
 

@@ -31,6 +31,6 @@ class Placement:
         return {"resource_provider_generation": 1, "inventories": self.inventories[provider]}
 
 
-def inventory(total: int, reserved: int = 0, allocation_ratio: float = 1.0) -> dict[str, Any]:
-    units = {"min_unit": 1, "max_unit": total, "step_size": 1}
+def inventory(total: int, reserved: int = 0, allocation_ratio: float = 1.0, **rules: int) -> dict[str, Any]:
+    units = {"min_unit": 1, "max_unit": total, "step_size": 1, **rules}
     return {"total": total, "reserved": reserved, "allocation_ratio": allocation_ratio, **units}

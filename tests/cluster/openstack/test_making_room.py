@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from pytest_django import Settings
 
+from actions.models import Action
 from audits.engine import DecisionEngine
 from cluster.models import Server
 from cluster.synchronizing import synchronize
@@ -16,11 +17,27 @@ from tests.plans.inline import run_waiting
 pytestmark = pytest.mark.django_db
 
 
+def test_no_room_is_made_for_a_server_that_takes_more_than_placement_allows(
+    emulator: Emulator, settings: Settings
+) -> None:
+    settings.USE_PENDING_STATE, settings.SYNC_INTERVAL = True, timedelta(0)
+    emulator.nova.add_flavor("f60", "wide", vcpus=59)
+    emulator.nova.add_server("moves", "compute1")
+    emulator.nova.add_server("stays", "compute2")
+    lost = emulator.nova.add_server("lost", "compute1", flavor="f60")
+    emulator.nova.servers[lost] |= LOST
+    synchronize()
+    engine = DecisionEngine()
+    while engine.work():
+        pass
+    assert not Action.objects.filter(action_type="migrate").exists()
+
+
 def test_a_server_that_nova_left_without_a_host_is_created_again_where_room_was_made(
     emulator: Emulator, settings: Settings
 ) -> None:
     settings.USE_PENDING_STATE, settings.SYNC_INTERVAL = True, timedelta(0)
-    for key, name, memory in (("f16", "middle", 16_000), ("f30", "large", 30_000), ("f45", "huge", 45_000)):
+    for key, name, memory in (("f16", "middle", 16_000), ("f30", "large", 30_000), ("f45", "huge", 32_500)):
         emulator.nova.add_flavor(key, name, ram=memory)
     moves = emulator.nova.add_server("moves", "compute1", flavor="f16")
     emulator.nova.add_server("stays", "compute2", flavor="f30")
