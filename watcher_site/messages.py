@@ -19,7 +19,8 @@ STATUS_MESSAGE_LENGTH = 255
 def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
     """Return the text, cut at a word so that it and its ellipsis fit into ``length`` characters.
 
-    For messages that we make ourselves: what a person wrote is refused when it is too long, never cut.
+    For messages that we make ourselves, and for reasons of marks. What else a person wrote is refused when it is too
+    long, never cut.
     """
     if len(text) <= length:
         return text

@@ -1,7 +1,7 @@
 """`Cloud`: the interface through which everything touches the cloud."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -333,6 +333,14 @@ class Cloud(ABC):
             ServerNotFound, OperationRefused: there is none, or it was never built.
             NoValidHost: its node may not have this image.
             CloudBusy: something else is under way on it.
+        """
+
+    @abstractmethod
+    def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
+        """Set some metadata of a server, and remove the metadata of these names; the rest stays. May be asked twice.
+
+        Raises:
+            ServerNotFound, OperationRefused: there is none, or the cloud allows no change in its state.
         """
 
     @abstractmethod

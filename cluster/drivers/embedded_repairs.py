@@ -1,13 +1,20 @@
 """How servers of the embedded cloud are brought back where they are."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from django.db import transaction
 
 from cluster.drivers.base import Checkpoint, Cloud, proceed
 from cluster.drivers.ownership import OWNER, may_undo
-from cluster.drivers.rules import require_free, require_power, require_reboot, require_rebuild, state_after_rebuild
+from cluster.drivers.rules import (
+    merged,
+    require_free,
+    require_power,
+    require_reboot,
+    require_rebuild,
+    state_after_rebuild,
+)
 from cluster.models import ComputeNode, Server
 
 REBOOTING, REBUILDING = "rebooting", "rebuilding"
@@ -38,6 +45,12 @@ class EmbeddedRepairs(Cloud, ABC):
         self.work(server, checkpoint)
         after = {"state": state_after_rebuild(row), "image": image or row.image, "unhealthy_reason": None}
         self.finish(server, REBUILDING, **after)
+
+    @transaction.atomic
+    def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
+        row = self.lock(server)
+        row.metadata = merged(row.metadata, changed, removed)
+        row.save_changes(["metadata"])
 
     @transaction.atomic
     def begin_repair(self, server: str, task_state: str, require: Callable[[Server], ComputeNode]) -> Server:

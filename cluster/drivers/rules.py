@@ -3,6 +3,8 @@
 The rows may be locked ones of the tables, or stand in memory alone, where a preflight foresees operations.
 """
 
+from collections.abc import Collection, Mapping
+
 from django.template.defaultfilters import pluralize
 
 from cluster.drivers.base import CloudBusy, CloudNode, CloudServer, ComputeService, NewServer, OperationRefused
@@ -135,3 +137,8 @@ def require_idle(node: ComputeNode, running_servers: int) -> None:
 def require_power(node: ComputeNode) -> None:
     if node.power_state == ComputeNode.PowerState.OFF:
         raise OperationRefused(f"Compute node {node.hostname} is switched off")
+
+
+def merged(metadata: Mapping[str, str], changed: Mapping[str, str], removed: Collection[str]) -> dict[str, str]:
+    """Return the metadata of a server with some entries changed and others removed."""
+    return {**{name: value for name, value in metadata.items() if name not in removed}, **changed}

@@ -1,5 +1,6 @@
 """The servers and compute nodes of a cloud in memory."""
 
+from collections.abc import Collection, Mapping
 from typing import Self
 from uuid import UUID
 
@@ -28,6 +29,7 @@ from cluster.drivers.rules import (
     describe_node,
     describe_service,
     make_row,
+    merged,
     require_free,
     require_idle,
     require_movable,
@@ -172,6 +174,10 @@ class ForeseenCloud(ForeseenStorage):
         row = self.free_server(server)
         require_power(require_rebuild(row))
         row.state = state_after_rebuild(row)
+
+    def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
+        row = self.server(server)
+        row.metadata = merged(row.metadata, changed, removed)
 
     def find_flavor(self, flavor: str) -> CloudFlavor:
         row = self.flavor(flavor)

@@ -12,5 +12,6 @@ def parts_differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list
 
 
 def is_changeable(differing: Sequence[str], after: Mapping[str, Any]) -> bool:
-    """Say whether a server can be changed so that it differs no more: by a resize alone, or by a rebuild alone."""
-    return differing in ([], ["flavor"]) or (differing == ["image"] and bool(after["image"]))
+    """Return whether a server can be changed in place: its metadata, and by a resize or a rebuild, but not by both."""
+    rest = [part for part in differing if part != "metadata"]
+    return rest in ([], ["flavor"]) or (rest == ["image"] and bool(after["image"]))

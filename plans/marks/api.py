@@ -28,7 +28,9 @@ class MarkBodySerializer(serializers.Serializer[Any]):
 
     mark_unhealthy = serializers.BooleanField(help_text="false takes back what was said before")
     resource_status_reason = serializers.CharField(
-        max_length=STATUS_MESSAGE_LENGTH, required=False, allow_blank=True, help_text=f'left out: "{MARKED}"'
+        required=False,
+        allow_blank=True,
+        help_text=f'cut at a word to {STATUS_MESSAGE_LENGTH} characters; left out: "{MARKED}"',
     )
 
     argument = "health"

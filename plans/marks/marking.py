@@ -20,7 +20,7 @@ from plans.operations import locked
 from plans.stacks.progress import VERBS, starting_operations
 from watcher_site import history
 from watcher_site.calling import CallingContext
-from watcher_site.messages import STATUS_MESSAGE_LENGTH
+from watcher_site.messages import cut
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.storable import require_storable
 
@@ -57,15 +57,19 @@ def mark(thing: Markable, unhealthy: bool, reason: str = "", caller: CallingCont
 
 
 def checked_reason(reason: Any) -> str:
-    """Return a reason as it is stored; none, where it is left out. Raises: `Invalid`."""
+    """Return a reason as it is stored: cut at a word where it is too long, empty where it is left out.
+
+    OpenStack's orchestration service takes reasons of any length.
+
+    Raises:
+        Invalid: it is no text, or none that the database stores.
+    """
     if reason is None:
         return ""
     if not isinstance(reason, str):
         raise Invalid(f"{REASON}: must be a text.")
     require_storable(REASON, reason)
-    if len(reason) > STATUS_MESSAGE_LENGTH:
-        raise Invalid(f"{REASON}: must not be longer than {STATUS_MESSAGE_LENGTH} characters.")
-    return reason.strip()
+    return cut(reason.strip())
 
 
 # Stacks and their resources

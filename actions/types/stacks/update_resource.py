@@ -19,7 +19,10 @@ OPERATIONS = {"image": "rebuild", "flavor": "resize"}
 
 
 class UpdateResource(ResourceAction):
-    """A server is resized or rebuilt; what is in a stack within is changed, replaced, made and deleted."""
+    """A server is resized or rebuilt, and gets other metadata.
+
+    What is in a stack within is changed, replaced, made and deleted.
+    """
 
     name = "update_resource"
     description = "Updating a resource of a stack"
@@ -64,6 +67,9 @@ class UpdateResource(ResourceAction):
             cloud().rebuild_server(server, wanted["image"], self.context.checkpoint)
         if "flavor" in differing:
             resize(server, wanted["flavor"], self)
+        if "metadata" in differing:
+            removed = set(resource.properties.get("metadata") or {}).difference(wanted["metadata"])
+            cloud().change_metadata(server, wanted["metadata"], sorted(removed))
 
     def abort(self) -> bool:
         """A server that is only being changed stays."""

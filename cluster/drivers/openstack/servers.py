@@ -1,9 +1,11 @@
 """What `OpenStackCloud` does with servers, through Nova."""
 
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
+from openstack.compute.v2.server import Server as ServerResource
 from openstack.connection import Connection
 
 from cluster.drivers.base import (
@@ -98,6 +100,15 @@ class OpenStackServers(Cloud, ABC):
         self.require_status(
             self.carry_out(before, lambda cloud: cloud.compute.start_server(server), what, checkpoint), "ACTIVE"
         )
+
+    def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
+        present = set(self.look(server).metadata or {})
+        if changed:
+            set_entries = partial(set_metadata, server=server, entries=changed)
+            self.access.ask(set_entries, ServerNotFound(server))
+        if names := sorted(present.intersection(removed)):
+            self.access.ask(lambda cloud: cloud.compute.delete_server_metadata(server, names), ServerNotFound(server))
+        self.find_server(server)
 
     def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
         before, wanted = self.find_free(server), self.find_flavor(flavor)
@@ -220,3 +231,8 @@ def is_settled(server: Any) -> bool:
 
 def is_confirmed(server: Any) -> bool:
     return is_settled(server) and server.status != UNCONFIRMED
+
+
+def set_metadata(cloud: Connection, server: str, entries: Mapping[str, str]) -> None:
+    # The method of the proxy takes entries as keywords: one called "server" would be refused.
+    ServerResource.existing(id=server).set_metadata(cloud.compute, metadata=dict(entries))

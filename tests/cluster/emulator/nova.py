@@ -46,6 +46,7 @@ class Nova(Operations):
             Rule(server, methods=["DELETE"], endpoint=self.delete_server),
             Rule(f"{server}/action", methods=["POST"], endpoint=self.act),
             Rule(f"{server}/metadata", methods=["POST"], endpoint=self.set_metadata),
+            Rule(f"{server}/metadata/<key>", methods=["DELETE"], endpoint=self.delete_metadata),
             Rule(f"{server}/migrations", endpoint=self.list_migrations),
             Rule(f"{server}/migrations/<migration>", methods=["DELETE"], endpoint=self.abort_migration),
             Rule(f"{server}/os-instance-actions", endpoint=self.list_actions),

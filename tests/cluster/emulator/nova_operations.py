@@ -146,6 +146,12 @@ class Operations:
         self.find(server)["metadata"] |= request.get_json()["metadata"]
         return {"metadata": self.find(server)["metadata"]}
 
+    def delete_metadata(self, request: Request, server: str, key: str) -> Any:
+        self.require(self.find(server), "delete metadata", "ACTIVE", "PAUSED", "SUSPENDED", "SHUTOFF")
+        if self.find(server)["metadata"].pop(key, None) is None:
+            raise NotFound(f"Metadata item {key} was not found")
+        return Response(status=204)
+
     def require_launched(self, server: dict[str, Any], verb: str) -> None:
         if not server[LAUNCHED]:
             raise Conflict(f"Instance {server['id']} is in an invalid state for '{verb}'")

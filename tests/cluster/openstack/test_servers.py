@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pytest_django import Settings
@@ -307,3 +308,23 @@ def test_a_resize_that_comes_to_nothing_says_why(emulator: Emulator, server: str
 def test_a_flavor_is_found_by_its_id_before_its_name(emulator: Emulator, server: str) -> None:
     emulator.nova.add_flavor("m1.large", "odd")
     assert cloud().find_flavor("m1.large").name == "odd"
+
+
+def test_metadata_is_changed_and_removed_and_the_rest_stays(emulator: Emulator, server: str) -> None:
+    emulator.nova.servers[server]["metadata"] = {"role": "web", "tier": "1", "watcher_token": "t"}
+    for _ in range(2):
+        cloud().change_metadata(server, {"role": "proxy", "server": "yes"}, ["tier", "absent"])
+    changed = {"role": "proxy", "server": "yes", "watcher_token": "t"}
+    assert emulator.nova.servers[server]["metadata"] == changed
+    assert Server.objects.get(uuid=server).metadata == changed
+
+
+def test_metadata_of_a_server_in_error_is_not_changed(emulator: Emulator, server: str) -> None:
+    emulator.nova.servers[server]["status"] = "ERROR"
+    with pytest.raises(CloudError):
+        cloud().change_metadata(server, {"role": "proxy"})
+
+
+def test_metadata_of_a_server_that_is_gone_is_not_changed(emulator: Emulator) -> None:
+    with pytest.raises(ServerNotFound):
+        cloud().change_metadata(str(uuid4()), {"role": "proxy"})

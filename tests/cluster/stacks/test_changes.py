@@ -74,14 +74,17 @@ def test_what_was_never_begun_is_created() -> None:
     ]
 
 
-def test_a_flavor_alone_and_an_image_alone_are_changed_in_place_and_all_else_takes_another_server() -> None:
+def test_metadata_and_either_a_flavor_or_an_image_are_changed_in_place_and_all_else_takes_another_server() -> None:
     found = standing_server("web", server(image="old"))
     for wanted, kind in [
         (server("large", image="old"), "update"),
         (server(image="new"), "update"),
         (server("large", image="new"), "replace"),
         (server(), "replace"),
-        (server(image="old", metadata={"a": "b"}), "replace"),
+        (server(image="old", metadata={"a": "b"}), "update"),
+        (server("large", image="old", metadata={"a": "b"}), "update"),
+        (server(image="new", metadata={"a": "b"}), "update"),
+        (server(metadata={"a": "b"}), "replace"),
         (server(image="old", availability_zone="east"), "replace"),
     ]:
         assert decided(found, web=wanted) == [(kind, "web")]

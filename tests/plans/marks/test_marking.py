@@ -84,9 +84,16 @@ def test_what_is_deleted_is_not_there(web: StackResource) -> None:
         mark(web, True)
 
 
-@pytest.mark.parametrize(
-    ("reason", "rule"), [("x" * 256, "longer than 255"), (7, "must be a text"), ("a\0b", "must not hold NUL")]
-)
+@pytest.mark.parametrize("kind", ["resource", "server", "stack"])
+def test_a_long_reason_is_cut_at_a_word(web: StackResource, kind: str) -> None:
+    things: dict[str, Any] = {"resource": web, "server": make_server(), "stack": web.stack}
+    found = mark(things[kind], True, "it does not answer " * 600)
+    assert found.reason is not None
+    assert 240 < len(found.reason) <= 255
+    assert found.reason.endswith(("it…", "does…", "not…", "answer…"))
+
+
+@pytest.mark.parametrize(("reason", "rule"), [(7, "must be a text"), ("a\0b", "must not hold NUL")])
 def test_a_reason_that_breaks_a_rule_is_refused(web: StackResource, reason: Any, rule: str) -> None:
     with pytest.raises(Invalid, match=f"^resource_status_reason: .*{rule}"):
         mark(web, True, reason)

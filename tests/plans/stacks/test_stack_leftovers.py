@@ -111,7 +111,7 @@ def test_a_new_server_that_nobody_wrote_down_goes_where_none_is_needed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stack = create(web=server())
-    leave_new(stack, monkeypatch, template=template(web=server(metadata={"a": "b"})))
+    leave_new(stack, monkeypatch, template=template(web=server(availability_zone="nova")))
     assert run("update_stack", stack, template=template(web=server())).state == "SUCCEEDED"
     assert len(servers_of(stack)) == 1
 

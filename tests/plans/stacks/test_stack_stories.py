@@ -64,7 +64,7 @@ def test_an_update_makes_changes_replaces_and_deletes_what_differs_and_leaves_th
     wanted = template(
         **{"new": server(depends_on=["text"]), "same": server(), "with": server()},
         size=server("large"),
-        text=server(metadata={"role": "web"}),
+        text=server(availability_zone="nova"),
     )
     plan = run("update_stack", stack, template=wanted)
     assert plan.state == "SUCCEEDED"
@@ -76,6 +76,28 @@ def test_an_update_makes_changes_replaces_and_deletes_what_differs_and_leaves_th
     assert Server.objects.present().get(name="shop-size").flavor == "large"
     assert again(stack).status == "UPDATE_COMPLETE"
     assert types_of(run("update_stack", stack)) == []
+
+
+def test_metadata_of_a_server_changes_in_place_and_what_others_set_stays() -> None:
+    stack = create(web=server(metadata={"role": "web", "tier": "1"}))
+    before = dict(servers())
+    row = Server.objects.present().get()
+    row.metadata = {**row.metadata, "owner": "rosa"}
+    row.save()
+    plan = run("update_stack", stack, template=template(web=server(metadata={"role": "proxy", "new": "yes"})))
+    assert (plan.state, types_of(plan)) == ("SUCCEEDED", ["update web"])
+    assert servers() == before
+    assert Server.objects.present().get().metadata == {"role": "proxy", "new": "yes", "owner": "rosa"}
+
+
+def test_metadata_of_members_changes_in_place() -> None:
+    stack = create(web=group(3, server(metadata={"role": "web"})))
+    before = dict(servers())
+    wanted = template(web=group(3, server("large", metadata={"role": "proxy"})))
+    assert run("update_stack", stack, template=wanted).state == "SUCCEEDED"
+    assert servers() == before
+    found = Server.objects.present().values_list("metadata", "flavor")
+    assert list(found) == [({"role": "proxy"}, "large")] * 3
 
 
 def test_a_marked_resource_is_replaced_under_its_name_and_the_others_stay() -> None:
