@@ -15,7 +15,7 @@ DEFINITIONS = pyproject.toml .ci/constraints.txt
 EXTRA = $(if $(WATCHER_NOTIFICATION_URL)$(findstring openstack,$(WATCHER_CLOUD)),-openstack)
 INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-print-directory
 
-.PHONY: run test lint bench bench-replay bench-decisions chaos openstack clean install install-dev
+.PHONY: run test lint bench bench-replay bench-decisions chaos conformance openstack clean install install-dev
 
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
@@ -61,8 +61,13 @@ openstack: export WATCHER_TEST_OPENSTACK = 1
 openstack: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m pytest tests/openstack
 
+# The test suites of Watcher's clients against the site: all, or SUITES="api client watcherclient".
+conformance: install-dev
+	$(INSTALL) .conformance/installed
+	@$(TOOLS) exec $(ENVIRONMENT) -m tests.conformance $(SUITES)
+
 clean:
-	rm -rf .venv .openstack .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
+	rm -rf .venv .conformance .openstack .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # What is out of date is looked up under the lock: another make may just have brought it up to date.
@@ -92,6 +97,12 @@ install-dev:
 	@echo "Installing the packages that the site and its tests need: some minutes, the first time."
 	@$(PIP) --editable ".[dev]"
 	@touch .venv/installed $@
+
+.conformance/installed: tests/conformance/requirements.txt
+	@echo "Installing the test suites of Watcher's clients in .conformance: a minute or two, the first time."
+	@$(PYTHON) -m venv --clear .conformance
+	@.conformance/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
 
 .data/secret-key:
 	@mkdir -p -m 700 .data

@@ -1,0 +1,77 @@
+"""Run the test suites of Watcher's clients against the site: ``python -m tests.conformance``.
+
+Each suite runs in a process of its own, against a site of its own with an empty database. Prints one line a suite, and
+exits with 1 where an outcome is not the expected one. ``make conformance`` makes the environment of the suites first.
+"""
+
+import argparse
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.conformance import identity, site
+from tests.conformance.suites import SUITES, Result, Suite, run
+from tests.watcher_site.site_process import ROOT
+
+PYTHON = ROOT / ".conformance" / "bin" / "python"
+
+
+def run_one(suite: Suite, folder: Path) -> int:
+    """Run a suite and print what came of it; returns 0 where every outcome was the expected one."""
+    begin = time.monotonic()
+    folder.mkdir(parents=True)
+    with site.started(folder) as (url, account), identity.serving(account, url) as address:
+        result = run(suite, PYTHON, address, account, folder)
+    print(report(result, time.monotonic() - begin, folder), flush=True)  # noqa: T201
+    return 1 if result.problems() else 0
+
+
+def report(result: Result, seconds: float, folder: Path) -> str:
+    """Return the line of a suite and its exceptions; where something was not expected, what the suite printed too."""
+    problems = result.problems()
+    log = [(folder / "tests.log").read_text(errors="replace")] if problems else []
+    return "\n  ".join([*log, f"{result.line()} in {seconds:.0f} s", *result.exceptions(), *problems])
+
+
+def run_several(suites: list[Suite], folder: Path) -> int:
+    """Run suites at the same time; returns 0 where every outcome of each was the expected one."""
+    command = [sys.executable, "-m", "tests.conformance", "--folder"]
+    with ExitStack() as stack:
+        processes = []
+        for suite in suites:
+            process = subprocess.Popen([*command, folder / suite.key, suite.key], cwd=ROOT)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            processes.append(process)
+        return max(abs(process.wait()) for process in processes) and 1
+
+
+def read() -> argparse.Namespace:
+    keys = [suite.key for suite in SUITES]
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"{', '.join(keys)}; all if none is named")
+    parser.add_argument("--folder", type=Path, help="keeps the logs in this folder, which must not exist")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.suites) - set(keys):
+        parser.error(f"SUITE: there is no suite {min(unknown)}; there are {', '.join(keys)}.")
+    return arguments
+
+
+def main() -> int:
+    arguments = read()
+    if not PYTHON.exists():
+        sys.exit(f"There is no environment with the suites at {PYTHON}: make conformance makes it.")
+    # What was started is stopped then, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    chosen = [suite for suite in SUITES if not arguments.suites or suite.key in arguments.suites]
+    with ExitStack() as stack:
+        folder = arguments.folder or Path(stack.enter_context(TemporaryDirectory()), "conformance")
+        return run_one(chosen[0], folder) if len(chosen) == 1 else run_several(chosen, folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
