@@ -42,9 +42,13 @@ def verdict(action: Action, outcome: Outcome) -> Outcome:
 
 def name_decisive(action: Action, state: State, counts: dict[str, int]) -> str:
     first = action.derived.filter(state=state).order_by("pk")[0]
-    total = sum(counts.values())
-    of = "the action" if total == 1 else f"{counts[state]} of the {total} actions"
-    return f"{of} that it derived {WORDS[state]}: {first.name}: {first.status_message}"
+    return describe_decisive(counts[state], sum(counts.values()), state, first.name, first.status_message)
+
+
+def describe_decisive(number: int, total: int, state: State, name: str, message: str | None) -> str:
+    """Return what is said of so many of all derived actions that came to a bad end; of the first its name and why."""
+    of = "the action" if total == 1 else f"{number} of the {total} actions"
+    return f"{of} that it derived {WORDS[state]}: {name}: {message}"
 
 
 def waiting_for(number: int) -> str:

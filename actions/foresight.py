@@ -1,11 +1,14 @@
 """What would become of an action if it were executed now, found out on a model of the cloud by its own code."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import structlog
 
+from actions.derivation import DECISIVE, describe_decisive, finder
 from actions.models import Action
 from actions.outcomes import judge, read
+from actions.proposals import ProposedAction
 from actions.signalled import GAVE_ITSELF_UP
 from actions.types.base import (
     OWN_EXCEPTIONS,
@@ -18,6 +21,7 @@ from actions.types.base import (
     Recovery,
     explain,
     make,
+    nothing_derived,
 )
 from cluster.drivers.base import Cloud, standing_in
 from cluster.drivers.ownership import acting_for
@@ -35,6 +39,8 @@ class Foresight:
 
     state: str | None
     message: str | None = None
+    derived: Sequence[ProposedAction] | None = None
+    """The actions that it would derive; empty where they were planned. Its state follows from theirs by `conclude`."""
 
 
 def foresee(action: Action, model: Cloud) -> Foresight:
@@ -44,12 +50,40 @@ def foresee(action: Action, model: Cloud) -> Foresight:
     """
     try:
         with standing_in(model), acting_for(str(action.uuid), action.attempt):
-            Rehearsal(action).run()
+            rehearsal = Rehearsal(action)
+            rehearsal.run()
     except CannotBeForeseen as reason:
         return Foresight(None, str(reason))
     except Exception as problem:
         log.warning("foresight broke off", action=str(action.uuid), action_type=action.action_type, exc_info=problem)
         return Foresight(None, f"What it would do is not foreseen: that broke off with {type(problem).__name__}.")
+    if rehearsal.derived is not None:
+        return Foresight(None, None, rehearsal.derived)
+    return Foresight(action.state, action.status_message)
+
+
+def conclude(action: Action, ends: Sequence[tuple[str, Foresight]]) -> Foresight:
+    """Return how an action would end, after what it derived: the names of these, and how each of them would end.
+
+    As `actions.derivation.verdict` has it.
+    """
+    for state in DECISIVE:
+        bad = [(name, end.message) for name, end in ends if end.state == state]
+        if bad:
+            return end_badly(action, state, describe_decisive(len(bad), len(ends), state, *bad[0]))
+    unknown = [(name, end.message) for name, end in ends if end.state is None]
+    if unknown:
+        name, why = unknown[0]
+        return Foresight(None, f"{len(unknown)} of the actions that it derives cannot be foreseen: {name}: {why}")
+    return Foresight(State.SUCCEEDED)
+
+
+def end_badly(action: Action, state: State, reason: str) -> Foresight:
+    if state == State.FAILED:
+        action.fail("go_on", reason)
+    else:
+        action.request_abort()
+        action.finish_abort(f"{GAVE_ITSELF_UP} {reason}")
     return Foresight(action.state, action.status_message)
 
 
@@ -61,6 +95,7 @@ class Rehearsal:
 
     def __init__(self, action: Action) -> None:
         self.action = action
+        self.derived: Sequence[ProposedAction] | None = None
 
     def run(self) -> None:
         """Bring the action to its end. Raises: `CannotBeForeseen`."""
@@ -97,10 +132,16 @@ class Rehearsal:
     def end(self, outcome: Outcome) -> None:
         if outcome.answer is Answer.RETRY:
             raise CannotBeForeseen(f"It would be tried again later: {outcome.reason}")
-        if outcome.answer is Answer.WAIT and not outcome.derived:
-            raise CannotBeForeseen("It waits for actions that it derives, and what it does then is not foreseen.")
+        if outcome.answer is Answer.WAIT and not self.action_type.inherits_foresight:
+            does = (
+                "derives actions, and what these do"
+                if outcome.derived
+                else "waits for actions that it derives, and what it does then"
+            )
+            raise CannotBeForeseen(f"It {does} is not foreseen.")
         if outcome.answer is Answer.WAIT:
-            raise CannotBeForeseen("It derives actions, and what these do is not foreseen.")
+            self.derived = outcome.derived
+            return None
         if outcome.answer is Answer.CANCEL:
             self.action.request_abort()
             return self.action.finish_abort(f"{GAVE_ITSELF_UP} {outcome.reason}".strip())
@@ -117,8 +158,14 @@ def load(action: Action) -> ActionType:
         CannotBeForeseen: it does not define so itself.
     """
     is_derived = action.derived_from_id is not None
-    context = ActionContext(str(action.uuid), data=dict(action.data), is_derived=is_derived)
+    context = ActionContext(
+        str(action.uuid),
+        data=dict(action.data),
+        is_derived=is_derived,
+        timeout=action.timeout,
+        find_derived=finder(action) if action.has_planned else nothing_derived,
+    )
     action_type = make(action.action_type, action.input_parameters, context)
-    if "foresee" not in vars(type(action_type)):
+    if "foresee" not in vars(type(action_type)) and not action_type.inherits_foresight:
         raise CannotBeForeseen(f"What actions of type {action.action_type} do is not foreseen.")
     return action_type

@@ -217,6 +217,9 @@ class ActionType(ABC):
     takes_locks: ClassVar[bool] = False
     """Whether others may wait for locks that an action of this type holds, unless another action derived it."""
 
+    inherits_foresight: ClassVar[bool] = False
+    """Whether the ``foresee`` of a base class foresees actions of this type, too."""
+
     validator: ClassVar[Draft202012Validator]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -287,7 +290,11 @@ class ActionType(ABC):
         A preflight asks for it after pre_condition, or after recover where the action is at work, and before
         post_condition; in all of them `cloud()` is the model then. A type that defines it promises that all of these
         touch nothing else, ask no table and do not wait: mostly it returns ``self.execute()``. It is not inherited, as
-        a subclass may do more. Where a type does not define it, none of these is called.
+        a subclass may do more, unless the type sets ``inherits_foresight``. Where a type does not define it, none of
+        these is called.
+
+        What it derives is foreseen too: with WAIT it returns the actions that it would derive, or none where they were
+        planned.
 
         Raises:
             CannotBeForeseen: what would come of it is not known beforehand.

@@ -1,6 +1,7 @@
 """The servers and compute nodes of a cloud in memory."""
 
 from collections.abc import Collection, Mapping
+from itertools import count
 from typing import Self
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from cluster.drivers.base import (
     NodeNotFound,
     OperationRefused,
     ServerNotFound,
+    cloud,
     proceed,
 )
 from cluster.drivers.ownership import may_undo
@@ -44,6 +46,7 @@ from cluster.drivers.rules import (
 )
 from cluster.drivers.scheduler import check_growth, choose_among, size
 from cluster.foresight.balancing import ForeseenBalancer
+from cluster.foresight.members import Members
 from cluster.foresight.rooms import Rooms
 from cluster.foresight.storage import ForeseenStorage
 from cluster.models import ComputeNode, Flavor, Server
@@ -70,6 +73,9 @@ class ForeseenCloud(ForeseenStorage):
         self.servers = {server.uuid: server for server in servers}
         self.flavors = {flavor.name: flavor for flavor in flavors} | {flavor.flavor_id: flavor for flavor in flavors}
         self.rooms = Rooms(present, servers)
+        self.members = Members()
+        # Rows that no table has: each is known by its key among those that it stands with.
+        self.new_keys = count(-1, -1)
 
     @classmethod
     def load(cls) -> Self:
@@ -99,8 +105,7 @@ class ForeseenCloud(ForeseenStorage):
         row = make_row(wanted, self.flavor(wanted.flavor))
         rooms = self.rooms.named(wanted.host) if wanted.host else self.rooms.find_best(row, wanted.zone)
         node = choose_among(rooms, row, wanted.host)
-        # A key that no table has: this row is known by it among those that it stands with.
-        row.pk, row.state = -1 - len(self.servers), Server.State.ACTIVE
+        row.pk, row.state = next(self.new_keys), Server.State.ACTIVE
         self.servers[row.uuid] = row
         self.rooms.move(row, node=node)
         return describe(row)
@@ -255,6 +260,12 @@ class ForeseenCloud(ForeseenStorage):
         if not rooms:
             raise ComputeServiceNotFound(host)
         return rooms[0].node
+
+
+def foreseen_cloud() -> ForeseenCloud | None:
+    """Return the model that stands in for the cloud here and now; None, where it is the cloud itself."""
+    standing_in = cloud()
+    return standing_in if isinstance(standing_in, ForeseenCloud) else None
 
 
 def refuse_foreign(project: str) -> None:

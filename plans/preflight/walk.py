@@ -10,13 +10,18 @@ from uuid import UUID
 from actions.dependents import WITHOUT_SUCCESS, end_with, not_executed
 from actions.exclusions.matching import Match
 from actions.exclusions.planning import excluded_now
-from actions.foresight import Foresight, foresee
+from actions.foresight import Foresight, conclude, foresee
 from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionParent
+from actions.naming import generated_name
+from actions.proposals import ProposedAction
+from actions.types.clusters.nodes import NodeAction
 from cluster.drivers.base import cloud
 from cluster.foresight import ForeseenCloud
 from cluster.models import Synchronization
 from plans.models import ActionPlan
 from plans.settlement import STUCK
+from plans.timeouts import is_of, is_uuid
+from watcher_site import plugins
 from watcher_site.refusals import Conflict
 
 State = Action.State
@@ -86,7 +91,8 @@ class Preflight:
 def preflight(plan: ActionPlan) -> Preflight:
     """Foresee each action of a plan that has not ended, on what those before it would leave behind.
 
-    The number of queries does not grow with the plan, nor with the cloud; nothing is written.
+    The number of queries does not grow with the cloud, nor with the plan but for a few more for each operation on a
+    cluster or a stack, whatever its size; nothing is written.
 
     Raises:
         Conflict: nothing of the plan begins any more.
@@ -97,6 +103,8 @@ def preflight(plan: ActionPlan) -> Preflight:
     ended = {state: count for state, count in plan.actions.all().count_states().items() if state in Action.FINAL}
     walk = Walk(plan, actions, parents_among(plan, actions), excluded_now(to_begin(actions)))
     walk.begin_after(ended_parents(plan))
+    if any(action.has_planned for action in actions.values()):
+        walk.note_derived(ended_derived(plan))
     return Preflight(walk.prospects(), ended, *freshness())
 
 
@@ -134,6 +142,12 @@ def ended_parents(plan: ActionPlan) -> list[tuple[int, int, UUID, str]]:
     return list(in_order_of_end.values_list("child", "parent", "parent__uuid", "parent__state"))
 
 
+def ended_derived(plan: ActionPlan) -> list[tuple[int, str, str, str | None]]:
+    """Return what was planned and ended without success before: the action to derive it, name, state and message."""
+    derived = plan.actions.present().filter(derived_from__isnull=False, state__in=WITHOUT_SUCCESS)
+    return list(derived.order_by("pk").values_list("derived_from", "name", "state", "status_message"))
+
+
 class Walk:
     """Goes through the actions of a plan that have not ended, each after those that it waits for."""
 
@@ -149,6 +163,11 @@ class Walk:
         self.model = ForeseenCloud.load()
         self.ends: dict[int, tuple[int, Foresight]] = {}
         """Of those that end what depends on them: how many did so before, and how it ends."""
+        self.derived: dict[int, list[int]] = defaultdict(list)
+        """By the action that is to derive them the planned ones."""
+        self.derived_ends: dict[int, list[tuple[str, Foresight]]] = defaultdict(list)
+        """By the action that derives them the names of others, and how each ended, or would end."""
+        self.foreseen: dict[int, Foresight] = {}
         self.underived: dict[int, Foresight] = {}
         """Of those that end without having derived what was planned: how that ends."""
 
@@ -158,11 +177,66 @@ class Walk:
             self.ended_parents[child].append(parent)
             self.ends.setdefault(parent, (len(self.ends), Foresight(State(state), not_executed(uuid, state))))
 
+    def note_derived(self, ended: Iterable[tuple[int, str, str, str | None]]) -> None:
+        for origin, name, state, message in ended:
+            self.derived_ends[origin].append((name, Foresight(state, message)))
+
     def prospects(self) -> list[Prospect]:
         order = in_order(self.actions, self.parents)
-        found = [Prospect(self.actions[key], self.look(self.actions[key])) for key in order]
+        for key in order:
+            if origin := self.actions[key].derived_from_id:
+                self.derived[origin].append(key)
+        self.load_nodes()
+        for key in order:
+            self.settle(key)
+        found = [Prospect(self.actions[key], self.foreseen[key]) for key in order]
         stuck = self.actions.keys() - set(order)
         return found + [Prospect(self.actions[key], Foresight(State.CANCELLED, STUCK)) for key in sorted(stuck)]
+
+    def load_nodes(self) -> None:
+        """Read in one query the nodes that the plan's actions act on."""
+        types, members = plugins.load("ACTION_TYPES"), self.model.members
+        members.ended |= {action.uuid for action in self.actions.values()}
+        on_nodes = [action for action in self.actions.values() if is_of(types, action, NodeAction)]
+        members.load(str(action.target) for action in on_nodes if is_uuid(str(action.target)))
+
+    def settle(self, key: int) -> None:
+        """Foresee an action, with the planned ones that it is to derive before all that waits for it."""
+        if key in self.foreseen:
+            return
+        action = self.actions[key]
+        foresight = self.look(action)
+        if foresight.derived is not None:
+            foresight = self.conclude(action, foresight.derived)
+        self.foreseen[key] = foresight
+
+    def conclude(self, action: Action, proposed: Sequence[ProposedAction]) -> Foresight:
+        """Foresee what an action derives, planned or not, and then the action itself."""
+        ends = self.derived_ends[action.pk]
+        for key in self.derived[action.pk]:
+            self.settle(key)
+            ends.append((self.actions[key].name, self.foreseen[key]))
+        ends += self.look_at_new(action, proposed)
+        foresight = conclude(action, ends)
+        self.note(action, foresight)
+        return foresight
+
+    def look_at_new(self, origin: Action, proposed: Sequence[ProposedAction]) -> list[tuple[str, Foresight]]:
+        """Foresee actions that no table has, in the order of their proposal, each after its parents."""
+        new = [unwritten(one, origin) for one in proposed]
+        excluded = excluded_now(new)
+        bad: dict[UUID, Foresight] = {}
+        found = []
+        for one, action in zip(proposed, new, strict=True):
+            inherited = next((bad[parent] for parent in one.parents if parent in bad), None)
+            match = excluded.get(action.uuid)
+            end = inherited or (exclude(action, match) if match else foresee(action, self.model))
+            if end.derived is not None:
+                end = conclude(action, self.look_at_new(action, end.derived))
+            if end.state in WITHOUT_SUCCESS:
+                bad[one.uuid] = inherited or Foresight(*end_with(one.uuid, str(end.state)))
+            found.append((action.name, end))
+        return found
 
     def look(self, action: Action) -> Foresight:
         is_spared = action.has_derived or action.state != State.PENDING
@@ -184,7 +258,7 @@ class Walk:
     def note(self, action: Action, foresight: Foresight) -> None:
         """Remember what an action takes with it if it ends so."""
         if foresight.state is None:
-            return
+            return  # It cannot be foreseen, or follows from what it derives.
         end = Foresight(*end_with(action.uuid, foresight.state))
         if action.is_to_derive:
             self.underived[action.pk] = end
@@ -194,6 +268,19 @@ class Walk:
     def is_binding(self, action: Action) -> bool:
         """Say whether what depends on an action ends with it."""
         return action.derived_from_id is not None or self.plan.on_failure == ActionPlan.OnFailure.STOP
+
+
+def unwritten(proposed: ProposedAction, origin: Action) -> Action:
+    """Return an action that another would derive, which must not be saved."""
+    return Action(
+        uuid=proposed.uuid,
+        name=proposed.name or generated_name(proposed.action_type, proposed.uuid),
+        action_type=proposed.action_type,
+        input_parameters=dict(proposed.input_parameters),
+        data=dict(proposed.data),
+        action_plan_id=origin.action_plan_id,
+        derived_from_id=origin.pk or origin.derived_from_id,
+    )
 
 
 def exclude(action: Action, match: Match) -> Foresight:

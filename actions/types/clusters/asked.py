@@ -12,6 +12,8 @@ from actions.models import Action
 from actions.types.base import DONE, Answer, Outcome
 from actions.types.clusters.health import settle
 from actions.types.clusters.policies import Data, ask_policies
+from actions.types.operations import require_known, require_unlocked
+from cluster.foresight import foreseen_cloud
 from cluster.models import Cluster, Node
 from cluster.policies.base import When
 
@@ -30,6 +32,22 @@ def execute(action: "NodeAction") -> Outcome:
         return in_the_way
     outcome = action.act()
     return finish(action) if outcome.answer is Answer.OK else outcome
+
+
+def foresee(action: "NodeAction") -> Outcome:
+    """Look at the locks, ask the policies that decide, and do it to the model of the cloud. Raises: as `begin`."""
+    node, model = action.node(), foreseen_cloud()
+    cluster = action.find_cluster(node)
+    if model and cluster is not None:
+        require_known(model, cluster)
+    if model and CLUSTER not in action.context.data:
+        locks: list[tuple[Cluster | Node, bool]] = [(cluster, False)] if cluster else []
+        require_unlocked(model, action.context.action_uuid, [*locks, (node, True)])
+        if cluster is not None:
+            data = action.context.data
+            action.context.save_data(ask_policies(action, When.BEFORE, cluster, data, node=node, deciding_only=True))
+            action.require_fit(cluster, node)
+    return action.foresee_act(node)
 
 
 def begin(action: "NodeAction") -> Outcome | None:
@@ -75,7 +93,7 @@ def finish(action: "NodeAction") -> Outcome:
 def settle_cluster(action: "NodeAction") -> None:
     """Have the cluster's row say what came of it, once; nothing, where the action did not begin."""
     data = action.context.data
-    if CLUSTER in data and not data.get(SETTLED):
+    if CLUSTER in data and not data.get(SETTLED) and foreseen_cloud() is None:
         write_end(action, data)
 
 

@@ -3,8 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from actions.types.base import DONE, ActionFailed, Outcome
+from actions.types.base import DONE, ActionFailed, CannotBeForeseen, Outcome
 from actions.types.clusters.clusters import BEGUN, ClusterAction
+from actions.types.operations import require_known, require_unlocked
+from cluster.foresight import foreseen_cloud
 from cluster.models import Cluster, Policy, PolicyBinding
 from cluster.models.policies import LAST_PRIORITY
 from cluster.policies.base import PolicyRefused, PolicyType
@@ -32,6 +34,22 @@ class PolicyAction(ClusterAction, ABC):
     def decision(self, cluster: Cluster) -> dict[str, Any]:
         """No policy is asked about its own being there: also one that can not be asked any more can be detached."""
         return dict(self.context.data)
+
+    def require_possible(self, cluster: Cluster, policy: Policy) -> None:
+        """Look by the tables whether it can be done. Raises: `ActionFailed`."""
+        self.binding(cluster)
+
+    def foresee(self) -> Outcome:
+        cluster, model, policy = self.cluster(), foreseen_cloud(), self.policy()
+        if model is not None:
+            require_known(model, cluster)
+            require_unlocked(model, self.context.action_uuid, self.locks(cluster))
+            model.members.changed.add(cluster.uuid)
+        self.require_possible(cluster, policy)
+        policy_type = plugins.load("POLICY_TYPES").get(policy.type)
+        if policy_type is not None and not policy_type.decides:
+            raise CannotBeForeseen(f"What policy '{policy.name}' does in the cloud is not foreseen.")
+        return DONE
 
     def execute(self) -> Outcome:
         if in_the_way := self.lock(self.cluster()):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from actions.locking import take_all
+from actions.locking import Lockable, take_all
 from actions.proposals import ProposedAction
 from actions.types.base import Outcome
 from actions.types.clusters.clusters import ClusterAction, Data, node_action
@@ -25,6 +25,9 @@ class ClusterAddNodes(ClusterAction):
 
     def lock(self, cluster: Cluster) -> Outcome | None:
         return take_all(self.context.action_uuid, cluster, self.input_parameters["nodes"])
+
+    def locks(self, cluster: Cluster) -> list[tuple[Lockable, bool]]:
+        return [*super().locks(cluster), *((node, True) for node in named_nodes(self))]
 
     def decide(self, cluster: Cluster, data: Data) -> None:
         nodes = [str(node.uuid) for node in named_nodes(self)]

@@ -30,6 +30,11 @@ class ClusterAttachPolicy(PolicyAction):
                 self.context.save_data({**self.context.data, REACHED_OUT: True})
                 policy_type(policy.spec).attach(cluster)
 
+    def require_possible(self, cluster: Cluster, policy: Policy) -> None:
+        policy_type = type_of(policy)
+        if not self.find_binding(cluster):
+            require_single(cluster, policy, policy_type)
+
     @property
     def is_enabled(self) -> bool:
         return bool(self.input_parameters.get("enabled", True))

@@ -15,7 +15,7 @@ from actions.types.clusters.growth import (
 )
 from actions.types.clusters.nodes import schema_of
 from actions.types.clusters.shrinkage import find_done
-from cluster.models import Cluster
+from cluster.models import Cluster, Node
 from cluster.sizes import MOST_NODES
 
 
@@ -33,6 +33,12 @@ class ClusterScaleOut(ClusterAction):
         count = data.get("creation", {}).get("count") or self.input_parameters.get("count", 1)
         require_size(bounds_of(cluster), cluster.members().count() + count)
         decide_growth(data, count)
+
+    def require_fit(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        left_out, nodes = self.left_out, data["creation"]["nodes"]
+        come = Node.objects.filter(uuid__in=nodes).count()
+        coming = len([uuid for uuid in nodes if uuid not in left_out]) - come
+        require_size(bounds_of(cluster), cluster.members().count() + coming)
 
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
         size = cluster.members().count()

@@ -1,6 +1,6 @@
 """Change what is written of a cluster, and have its nodes be as another profile describes them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -69,6 +69,17 @@ class ClusterUpdate(ClusterAction):
             planned += actions
             before = [action.uuid for action in actions] or before
         return planned
+
+    def derive_all(self, cluster: Cluster, data: dict[str, Any], planned: Collection[str]) -> Sequence[ProposedAction]:
+        """Return the actions of all steps, each of which waits for those of the one before."""
+        derived: list[ProposedAction] = []
+        before: list[UUID] = []
+        for step in steps_of(data):
+            if not set(step).intersection(planned):
+                actions = self.updates(step, parents=before)
+                derived += actions
+                before = [action.uuid for action in actions] or before
+        return derived
 
     def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
         """Return the actions of the first step; the others follow as each has ended."""

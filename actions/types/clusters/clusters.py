@@ -11,12 +11,13 @@ from copy import deepcopy
 from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.db import transaction
 
 from actions.exclusions.planning import excluded_now
 from actions.exclusions.standing import standing_rules
-from actions.locking import take_locks
+from actions.locking import Lockable, take_locks
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.base import (
@@ -24,12 +25,17 @@ from actions.types.base import (
     ActionSkipException,
     ActionType,
     Answer,
+    CannotBeForeseen,
     Outcome,
     Recovery,
 )
+from actions.types.clusters.growth import name_of, placements_of
 from actions.types.clusters.health import settle
 from actions.types.clusters.nodes import schema_of
 from actions.types.clusters.policies import Data, ask_policies
+from actions.types.operations import require_known, require_unlocked
+from cluster.foresight import foreseen_cloud
+from cluster.foresight.members import Members
 from cluster.models import Cluster, Node
 from cluster.policies.base import When
 from cluster.policies.checking import DECIDED
@@ -46,6 +52,7 @@ class ClusterAction(ActionType, ABC):
 
     schema = schema_of()
     takes_locks = True
+    inherits_foresight = True
     at_work: ClassVar[Cluster.Status | None] = None
     """What the cluster's status is meanwhile; without it, that stays as it is."""
     decides_once: ClassVar[bool] = False
@@ -162,6 +169,42 @@ class ClusterAction(ActionType, ABC):
         delay = data.get("deletion", {}).get("grace_period", 0)
         return Outcome(Answer.WAIT, derived=derived, delay=delay) if planned or derived else self.go_on()
 
+    def foresee(self) -> Outcome:
+        """Decide as `execute` would, by the tables as they are, and return what would be derived.
+
+        Policies that act on the cloud are not asked. Raises: `ActionFailed`, `CannotBeForeseen`.
+        """
+        cluster, model = self.cluster(), foreseen_cloud()
+        if model is None:
+            raise CannotBeForeseen("There is no model of the cloud.")
+        require_known(model, cluster)
+        require_unlocked(model, self.context.action_uuid, self.locks(cluster))
+        data = self.decision(cluster)
+        planned = self.context.derived
+        if not data.get(BEGUN):
+            self.require_fit(cluster, data)
+            ask_policies(self, When.BEFORE, cluster, data, deciding_only=True, left_out=self.left_out)
+        model.members.changed.add(cluster.uuid)
+        derived = self.derive_all(cluster, data, {str(one.target) for one in planned})
+        foresee_new(model.members, cluster, data)
+        model.members.load(str(one.input_parameters["resource_id"]) for one in derived)
+        return Outcome(Answer.WAIT, derived=derived) if planned or derived else Outcome(Answer.OK)
+
+    def derive_all(self, cluster: Cluster, data: Data, planned: Collection[str]) -> Sequence[ProposedAction]:
+        """Return all actions on nodes that it would derive, unless some stand in the plan already.
+
+        Args:
+            planned: the UUIDs of the nodes of these.
+
+        Raises:
+            CannotBeForeseen: more would follow, which cannot be known now.
+        """
+        return () if planned else self.derive(cluster, data)
+
+    def locks(self, cluster: Cluster) -> list[tuple[Lockable, bool]]:
+        """Return what `lock` locks, and whether for this action alone."""
+        return [(cluster, True)]
+
     def lock(self, cluster: Cluster) -> Outcome | None:
         """Lock the cluster for this action alone; return a RETRY if another action is in the way."""
         return take_locks(self.context.action_uuid, [(cluster, True)])
@@ -254,7 +297,7 @@ class ClusterAction(ActionType, ABC):
 
     def post_condition(self) -> None:
         """A cluster that still reads as at work is left as its nodes are."""
-        if self.context.data.get(BEGUN):
+        if self.context.data.get(BEGUN) and foreseen_cloud() is None:
             self.settle()
 
     def be_given_up(self, reason: str) -> None:
@@ -274,6 +317,17 @@ class ClusterAction(ActionType, ABC):
 def kind_of(deletion: Data) -> str:
     """Return the type of the actions by which the members go that were decided on."""
     return "NODE_DELETE" if deletion["destroy_after_deletion"] else "NODE_LEAVE"
+
+
+def foresee_new(members: Members, cluster: Cluster, data: Data) -> None:
+    """Have the nodes be there, in memory, that an action on a cluster decided on, and would write."""
+    decided = data.get("creation", {}).get("nodes", [])
+    placed = placements_of(decided, data)
+    members.load(decided)
+    for uuid in decided:
+        if members.find(uuid) is None:
+            kept = {"profile": cluster.profile, "cluster": cluster, "data": placed.get(uuid, {})}
+            members.add(Node(uuid=UUID(uuid), name=name_of(cluster, uuid), **kept))
 
 
 def node_action(

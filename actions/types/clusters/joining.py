@@ -3,6 +3,7 @@
 from actions.types.base import ActionFailed
 from actions.types.clusters.growth import bounds_of, require_size
 from actions.types.clusters.nodes import NodeAction
+from cluster.foresight import foreseen_cloud
 from cluster.models import Cluster, Node
 
 
@@ -19,10 +20,21 @@ def find_joined(action: NodeAction, node: Node) -> Cluster | None:
         if str(node.cluster.uuid) != named.lower():
             raise ActionFailed(owned(node))
         return node.cluster
-    found: Cluster | None = Cluster.objects.present().filter(uuid=named).first()
+    found = find_named(named)
     if found is None:
         raise ActionFailed(f"Cluster {named} not found")
     return found
+
+
+def find_named(uuid: str) -> Cluster | None:
+    """Return the cluster of this UUID; a preflight reads each once."""
+
+    def read() -> Cluster | None:
+        found: Cluster | None = Cluster.objects.present().filter(uuid=uuid).first()
+        return found
+
+    model = foreseen_cloud()
+    return model.members.once(("cluster", uuid), read) if model else read()
 
 
 def require_orphan(node: Node) -> None:
@@ -45,12 +57,18 @@ def join_as_asked(cluster: Cluster, node: Node) -> None:
     Raises:
         ActionFailed: it would be one too many.
     """
+    require_joinable(cluster, node)
     if node.cluster_id == cluster.pk:
         node.save_state()
         return
-    require_size(bounds_of(cluster), cluster.members().count() + 1)
     join(cluster, node)
     cluster.desired_capacity = bounds_of(cluster).cut(cluster.desired_capacity + 1)
+
+
+def require_joinable(cluster: Cluster, node: Node) -> None:
+    """Raises: `ActionFailed`, where a node that is to be a member of a cluster would be one too many."""
+    if node.cluster_id != cluster.pk:
+        require_size(bounds_of(cluster), cluster.members().count() + 1)
 
 
 def join(cluster: Cluster, node: Node) -> None:

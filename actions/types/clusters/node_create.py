@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Outcome, Recovery, explain
 from actions.types.clusters.growth import placements_of
-from actions.types.clusters.joining import find_joined, join_as_asked
+from actions.types.clusters.joining import find_joined, join_as_asked, require_joinable
 from actions.types.clusters.nodes import Data, NodeAction, find_server, schema_of, wanted
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
 from cluster.models import Cluster, Node
@@ -32,6 +32,9 @@ class NodeCreate(NodeAction):
     def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
         node.data = {**node.data, **placements_of([str(node.uuid)], data).get(str(node.uuid), {})}
         join_as_asked(cluster, node)
+
+    def require_fit(self, cluster: Cluster, node: Node) -> None:
+        require_joinable(cluster, node)
 
     def act(self) -> Outcome:
         node = self.node()

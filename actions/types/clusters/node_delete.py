@@ -7,6 +7,7 @@ from actions.types.base import DONE, Answer, Outcome, Recovery, explain
 from actions.types.clusters.leaving import reduce_desired_capacity, require_members
 from actions.types.clusters.nodes import Data, NodeAction, delete_server
 from cluster.drivers.base import CloudBusy, CloudError
+from cluster.foresight import foreseen_cloud
 from cluster.models import Cluster, Node
 from watcher_site.state import ConcurrentTransition
 
@@ -30,6 +31,9 @@ class NodeDelete(NodeAction):
         if self.find() is None:
             reduce_desired_capacity(cluster, data)
 
+    def require_fit(self, cluster: Cluster, node: Node) -> None:
+        require_members(cluster, node)
+
     def act(self) -> Outcome:
         node = self.find()
         if node is None:
@@ -47,8 +51,15 @@ class NodeDelete(NodeAction):
             raise
         # Two may delete it at once: it is gone when the first is done.
         with suppress(ConcurrentTransition):
-            node.remove()
+            self.remove(node)
         return DONE
+
+    def remove(self, node: Node) -> None:
+        """Delete the row. Raises: `ConcurrentTransition`, where it is deleted already."""
+        if model := foreseen_cloud():
+            model.members.remove(node)
+        else:
+            node.remove()
 
     @property
     def grace_period(self) -> int:

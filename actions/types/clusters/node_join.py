@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Affected, Outcome, Recovery
-from actions.types.clusters.joining import find_joined, join, join_as_asked, require_orphan
+from actions.types.clusters.joining import find_joined, join, join_as_asked, require_joinable, require_orphan
 from actions.types.clusters.nodes import Data, NodeAction, schema_of
 from cluster.models import Cluster, Node
 from watcher_site.state import ConcurrentTransition
@@ -37,6 +37,13 @@ class NodeJoin(NodeAction):
 
     def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
         join_as_asked(cluster, node)
+
+    def require_fit(self, cluster: Cluster, node: Node) -> None:
+        require_joinable(cluster, node)
+
+    def foresee_act(self, node: Node) -> Outcome:
+        node.cluster = find_joined(self, node)
+        return DONE
 
     def act(self) -> Outcome:
         if not self.has_begun:

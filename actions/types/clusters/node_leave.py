@@ -22,6 +22,13 @@ class NodeLeave(NodeAction):
         self.leave(node)
         reduce_desired_capacity(cluster, data)
 
+    def require_fit(self, cluster: Cluster, node: Node) -> None:
+        require_members(cluster, node)
+
+    def foresee_act(self, node: Node) -> Outcome:
+        node.cluster = None
+        return DONE
+
     def act(self) -> Outcome:
         if not self.has_begun:
             node = self.node()

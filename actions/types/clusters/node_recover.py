@@ -3,11 +3,9 @@
 from contextlib import suppress
 from typing import Any
 
-from django.db import transaction
-
 from actions.types.base import DONE, ActionFailed, Outcome, Recovery, explain
 from actions.types.clusters.node_check import find_problem
-from actions.types.clusters.nodes import NodeAction, find_server, schema_of
+from actions.types.clusters.nodes import NodeAction, find_server, schema_of, written_together
 from actions.types.clusters.recovery import OPERATION, Operation
 from actions.types.clusters.replacement import replace_server
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
@@ -70,12 +68,12 @@ class NodeRecover(NodeAction):
     def is_done(self, node: Node) -> bool:
         return self.is_begun and node.status == Status.ACTIVE
 
-    @transaction.atomic
     def begin_recovery(self, node: Node) -> None:
-        self.change(node, node.begin_recovery, operation=OPERATIONS[self.operation], server=node.physical_id)
-        if not self.is_begun:
-            decision = {"operation": self.operation, "generation": node.generation + 1}
-            self.context.save_data({**self.context.data, RECOVERY: decision})
+        with written_together():
+            self.change(node, node.begin_recovery, operation=OPERATIONS[self.operation], server=node.physical_id)
+            if not self.is_begun:
+                decision = {"operation": self.operation, "generation": node.generation + 1}
+                self.context.save_data({**self.context.data, RECOVERY: decision})
 
     def restore(self, node: Node) -> str:
         """Do what was decided, and return the UUID of the server that the node has then."""

@@ -1,14 +1,14 @@
 """Change what is written of a node, and have its server be as another profile describes it."""
 
+from functools import partial
 from typing import Any
-
-from django.db import transaction
 
 from actions.types.base import DONE, UUID_SCHEMA, Outcome, Recovery, explain
 from actions.types.clusters.changing import Way, change_server, find_profile, way_to
 from actions.types.clusters.node_check import find_problem
-from actions.types.clusters.nodes import NodeAction, delete_server, schema_of
+from actions.types.clusters.nodes import NodeAction, delete_server, schema_of, written_together
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
+from cluster.foresight import foreseen_cloud
 from cluster.models import Node, Profile
 
 Status = Node.Status
@@ -59,6 +59,8 @@ class NodeUpdate(NodeAction):
     def new_profile(self) -> Profile | None:
         """Return the new profile, where one is asked for. Raises: `ActionFailed`, if there is none."""
         uuid = self.input_parameters.get("new_profile_id")
+        if uuid and (model := foreseen_cloud()):
+            return model.members.once(("profile", uuid), partial(find_profile, uuid))
         return find_profile(uuid) if uuid else None
 
     def changes_of(self, node: Node) -> dict[str, Any]:
@@ -77,10 +79,10 @@ class NodeUpdate(NodeAction):
             self.begin_update(node, way)
         return way
 
-    @transaction.atomic
     def begin_update(self, node: Node, way: Way) -> None:
-        self.change(node, node.begin_update, operation=OPERATIONS[way], server=node.physical_id)
-        self.context.save_data({**self.context.data, UPDATE: {"way": way, "generation": node.generation + 1}})
+        with written_together():
+            self.change(node, node.begin_update, operation=OPERATIONS[way], server=node.physical_id)
+            self.context.save_data({**self.context.data, UPDATE: {"way": way, "generation": node.generation + 1}})
 
     def carry_out(self, node: Node, profile: Profile, way: Way) -> None:
         try:

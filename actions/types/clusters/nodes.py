@@ -2,13 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
+
+from django.db import transaction
 
 from actions.locking import has_lock
 from actions.types.base import UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome
 from actions.types.clusters import asked
 from cluster.drivers.base import CloudServer, NewServer, ServerNotFound, cloud
+from cluster.foresight import foreseen_cloud
 from cluster.models import Cluster, Node
 from watcher_site.state import ConcurrentTransition, TransitionNotAllowed
 
@@ -34,6 +37,7 @@ class NodeAction(ActionType, ABC):
 
     schema = schema_of()
     takes_locks = True
+    inherits_foresight = True
 
     # What each of them is about.
 
@@ -54,6 +58,13 @@ class NodeAction(ActionType, ABC):
             ActionFailed: the cluster's rules do not allow it.
         """
 
+    def require_fit(self, cluster: Cluster, node: Node) -> None:
+        """Look whether the cluster's rules allow what `begin` writes. Raises: `ActionFailed`."""
+
+    def foresee_act(self, node: Node) -> Outcome:
+        """Do as `act` to the model of the cloud, and to the node in memory."""
+        return self.act()
+
     def end(self, cluster: Cluster, data: Data) -> None:
         """Write into the cluster's row, likewise, what came of it, be it good or bad. Called once."""
 
@@ -61,6 +72,9 @@ class NodeAction(ActionType, ABC):
 
     def execute(self) -> Outcome:
         return self.act() if self.context.is_derived else asked.execute(self)
+
+    def foresee(self) -> Outcome:
+        return self.foresee_act(self.node()) if self.context.is_derived else asked.foresee(self)
 
     def go_on(self) -> Outcome:
         return asked.finish(self)
@@ -87,7 +101,8 @@ class NodeAction(ActionType, ABC):
 
     def find(self) -> Node | None:
         """Return the node as it is now, unless it was deleted: one query each time."""
-        return Node.objects.find(self.uuid)
+        model = foreseen_cloud()
+        return model.members.find(self.uuid) if model else Node.objects.find(self.uuid)
 
     def node(self) -> Node:
         """Return the node as it is now. Raises: `ActionFailed`, where it was deleted."""
@@ -121,7 +136,8 @@ class NodeAction(ActionType, ABC):
         """
         try:
             transition(*arguments)
-            node.save_state(*(self.context.new_operation(str(server), operation) if server else ()))
+            if foreseen_cloud() is None:
+                node.save_state(*(self.context.new_operation(str(server), operation) if server else ()))
         except (TransitionNotAllowed, ConcurrentTransition) as problem:
             standing = self.node()
             raise ActionFailed(f"Node {self.uuid} is {standing.status}: something else is done to it") from problem
@@ -135,6 +151,11 @@ class NodeAction(ActionType, ABC):
     def is_in_charge(self, node: Node) -> bool:
         """Return whether it is at work on the node, and no other action that was faster."""
         return self.context.is_derived or has_lock(node, self.context.action_uuid)
+
+
+def written_together() -> AbstractContextManager[Any]:
+    """Have what is written within be committed together; nothing is written to a model of the cloud."""
+    return transaction.atomic() if foreseen_cloud() is None else nullcontext()
 
 
 def find_server(node: Node) -> CloudServer | None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from actions.types.clusters.nodes import NodeAction, delete_server, wanted
 from cluster.drivers.base import CloudServer, NewServer, cloud
+from cluster.foresight import foreseen_cloud
 from cluster.models import ComputeNode, Node
 
 
@@ -25,6 +26,16 @@ def replace_server(action: NodeAction, node: Node, generation: int) -> CloudServ
 
 def freed(server: NewServer) -> NewServer:
     """Return a server to be without the host that it was to be on, if that takes none: that may be what broke it."""
-    if server.host and not ComputeNode.objects.present().taking_servers().filter(hostname=server.host).exists():
+    if server.host and not takes_servers(server.host):
         return replace(server, host=None)
     return server
+
+
+def takes_servers(host: str) -> bool:
+    if model := foreseen_cloud():
+        return any(is_taking(room.node) for room in model.rooms.named(host))
+    return bool(ComputeNode.objects.present().taking_servers().filter(hostname=host).exists())
+
+
+def is_taking(node: ComputeNode) -> bool:
+    return node.status == node.Status.ENABLED and node.state == node.State.UP

@@ -1,0 +1,227 @@
+"""What a preflight foresees of operations on clusters and nodes is what happens."""
+
+from typing import Any
+
+import pytest
+
+from actions.locking import take_lock
+from actions.models import Action
+from actions.proposals import ProposedAction
+from cluster.models import Cluster, Node, Server
+from plans.clusters import resizing
+from plans.clusters.operations import delete_cluster, recover_cluster, update_cluster
+from plans.models import ActionPlan
+from plans.operations import Asked
+from plans.preflight.walk import Preflight, preflight
+from plans.proposals import propose
+from tests.builders import make_cluster, make_flavor, make_member, make_node, make_plan, make_profile
+from tests.plans.clusters.builders import create_cluster
+from tests.plans.inline import run_waiting
+from tests.plans.test_commits import counted
+
+pytestmark = pytest.mark.django_db
+LOOK = Asked(plan_only=True)
+
+
+@pytest.fixture(autouse=True)
+def profile() -> None:
+    make_flavor("small", vcpus=1, memory=1024, disk=1)
+    make_flavor("large", vcpus=2, memory=1024, disk=1)
+    make_flavor("huge", vcpus=999, memory=1024, disk=1)
+    make_profile("web")
+
+
+def capacity(servers: int) -> None:
+    make_node("compute1", vcpus=servers, memory=1024 * servers, disk=servers)
+
+
+def unplanned(kind: str, record: Cluster | Node, **inputs: Any) -> ActionPlan:
+    return propose([ProposedAction(kind, {"resource_id": str(record.uuid), "resource_name": record.name, **inputs})])
+
+
+def planned(operation: Any) -> ActionPlan:
+    return ActionPlan.objects.get(uuid=operation.action_plan)
+
+
+def outcomes(found: Preflight) -> list[tuple[str, str]]:
+    return sorted((prospect.action.action_type, prospect.outcome) for prospect in found.prospects)
+
+
+def what_happens(plan: ActionPlan) -> list[tuple[str, str]]:
+    """Return what becomes of the actions that the plan holds now."""
+    keys = list(plan.actions.values_list("pk", flat=True))
+    ActionPlan.objects.get(pk=plan.pk).launch()
+    run_waiting()
+    return sorted(Action.objects.filter(pk__in=keys).values_list("action_type", "state"))
+
+
+def agree(plan: ActionPlan) -> list[tuple[str, str]]:
+    before = rows()
+    foreseen = outcomes(preflight(plan))
+    assert rows() == before
+    assert what_happens(plan) == foreseen
+    return foreseen
+
+
+def rows() -> list[Any]:
+    """Return what a preflight must leave as it is."""
+    return [list(model.objects.order_by("pk").values()) for model in (Cluster, Node, Server, Action)]
+
+
+def test_a_scale_out_that_finds_capacity_succeeds() -> None:
+    capacity(3)
+    cluster = make_cluster(size=1)
+    plan = planned(resizing.scale_out(cluster, count=2, asked=LOOK))
+    assert agree(plan) == [("CLUSTER_SCALE_OUT", "SUCCEEDED"), *[("NODE_CREATE", "SUCCEEDED")] * 2]
+
+
+def test_a_planned_scale_out_beyond_the_capacity_fails_with_the_reason() -> None:
+    capacity(1)
+    plan = planned(resizing.scale_out(make_cluster(size=1), count=2, asked=LOOK))
+    [failed] = [one for one in preflight(plan).prospects if one.action.action_type == "CLUSTER_SCALE_OUT"]
+    foretold = str(failed.foresight.message)
+    assert foretold.startswith("Action failed in going on: 1 of the 2 actions that it derived failed: NODE_CREATE_")
+    assert "No valid host was found." in foretold
+    assert agree(plan) == [
+        ("CLUSTER_SCALE_OUT", "FAILED"),
+        ("NODE_CREATE", "FAILED"),
+        ("NODE_CREATE", "SUCCEEDED"),
+    ]
+    assert plan.actions.get(derived_from=None).status_message == foretold
+
+
+def test_a_scale_out_that_was_not_planned_in_full_is_foreseen_too() -> None:
+    capacity(1)
+    plan = unplanned("CLUSTER_SCALE_OUT", make_cluster(size=1), count=2)
+    [failed] = preflight(plan).prospects
+    assert "1 of the 2 actions that it derived failed: NODE_CREATE_" in str(failed.foresight.message)
+    assert agree(plan) == [("CLUSTER_SCALE_OUT", "FAILED")]
+
+
+def test_one_that_its_bounds_do_not_allow_any_more_fails() -> None:
+    capacity(3)
+    cluster = make_cluster(size=1, max_size=2)
+    plan = planned(resizing.scale_out(cluster, count=1, asked=LOOK))
+    make_member("late", status="ACTIVE", cluster=cluster, index=9)
+    assert ("CLUSTER_SCALE_OUT", "FAILED") in agree(plan)
+
+
+def test_a_scale_in_makes_its_capacity_free_for_what_comes_after() -> None:
+    capacity(2)
+    cluster = create_cluster(2)
+    shrink = planned(resizing.scale_in(cluster, count=1, asked=LOOK))
+    assert agree(shrink) == [("CLUSTER_SCALE_IN", "SUCCEEDED"), ("NODE_DELETE", "SUCCEEDED")]
+
+
+@pytest.mark.parametrize("kind", ["CLUSTER_CHECK", "CLUSTER_RECOVER", "CLUSTER_DELETE", "CLUSTER_CREATE"])
+def test_operations_without_inputs_are_foreseen(kind: str) -> None:
+    capacity(4)
+    cluster = create_cluster(2)
+    Server.objects.filter(name__startswith="a cluster").update(state="error")
+    assert agree(unplanned(kind, cluster)) == [(kind, "SUCCEEDED")]
+
+
+def test_a_deletion_that_was_planned_is_foreseen() -> None:
+    capacity(2)
+    plan = planned(delete_cluster(create_cluster(2), force=True, asked=LOOK))
+    assert agree(plan) == [("CLUSTER_DELETE", "SUCCEEDED"), *[("NODE_DELETE", "SUCCEEDED")] * 2]
+
+
+@pytest.mark.parametrize("operation", ["REBOOT", "REBUILD", "RECREATE"])
+def test_a_recovery_is_foreseen(operation: str) -> None:
+    capacity(2)
+    cluster = create_cluster(2)
+    cluster.members().update(status="ERROR")
+    plan = planned(recover_cluster(cluster, operation=operation, asked=LOOK))
+    assert agree(plan) == [("CLUSTER_RECOVER", "SUCCEEDED"), *[("NODE_RECOVER", "SUCCEEDED")] * 2]
+
+
+@pytest.mark.parametrize(("flavor", "state"), [("large", "SUCCEEDED"), ("huge", "FAILED")])
+def test_another_profile_is_foreseen(flavor: str, state: str) -> None:
+    capacity(4)
+    cluster = create_cluster(2)
+    profile = make_profile("other", flavor=flavor)
+    plan = planned(update_cluster(cluster, {"profile": str(profile.uuid)}, asked=LOOK))
+    assert agree(plan) == [("CLUSTER_UPDATE", state), *[("NODE_UPDATE", state)] * 2]
+
+
+def test_a_cluster_that_is_gone_is_skipped() -> None:
+    cluster = make_cluster()
+    plan = unplanned("CLUSTER_CHECK", cluster)
+    Cluster.objects.filter(pk=cluster.pk).soft_delete()
+    assert agree(plan) == [("CLUSTER_CHECK", "SKIPPED")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "state"),
+    [
+        ("NODE_CREATE", "INIT", "SUCCEEDED"),
+        ("NODE_CHECK", "INIT", "SKIPPED"),
+        ("NODE_CHECK", "ERROR", "SUCCEEDED"),
+        ("NODE_DELETE", "ACTIVE", "SUCCEEDED"),
+        ("NODE_RECOVER", "ERROR", "SUCCEEDED"),
+        ("NODE_UPDATE", "ACTIVE", "SUCCEEDED"),
+        ("NODE_LEAVE", "ACTIVE", "SKIPPED"),
+    ],
+)
+def test_actions_on_a_node_that_stands_alone_are_foreseen(kind: str, status: str, state: str) -> None:
+    capacity(1)
+    assert agree(unplanned(kind, make_member(status=status))) == [(kind, state)]
+
+
+def test_a_node_whose_server_finds_no_host_fails_with_the_reason() -> None:
+    capacity(0)
+    plan = unplanned("NODE_CREATE", make_member())
+    [failed] = preflight(plan).prospects
+    assert failed.foresight.message == (
+        "Action failed in execute: No valid host was found. There are not enough hosts available."
+    )
+    assert agree(plan) == [("NODE_CREATE", "FAILED")]
+
+
+def test_a_member_that_its_cluster_needs_is_not_deleted() -> None:
+    cluster = make_cluster(size=1, min_size=1)
+    assert agree(unplanned("NODE_DELETE", cluster.members()[0])) == [("NODE_DELETE", "FAILED")]
+
+
+def test_a_node_joins_a_cluster_that_has_a_place_for_it() -> None:
+    cluster = make_cluster(size=1, max_size=1)
+    plan = unplanned("NODE_JOIN", make_member(status="ACTIVE"), cluster_id=str(cluster.uuid))
+    assert agree(plan) == [("NODE_JOIN", "FAILED")]
+
+
+@pytest.mark.parametrize("kind", ["CLUSTER_CHECK", "NODE_CHECK"])
+def test_what_would_wait_for_a_lock_is_not_foreseen_and_the_holder_is_named(kind: str) -> None:
+    cluster = make_cluster(size=1)
+    holder = make_plan({"holder": []}).actions.get()
+    take_lock(cluster, str(holder.uuid))
+    [found] = preflight(unplanned(kind, cluster if kind == "CLUSTER_CHECK" else cluster.members()[0])).prospects
+    words = f"Failed in locking cluster {cluster.uuid}: action {holder.uuid} is at work on it"
+    assert (found.outcome, found.foresight.message) == ("UNKNOWN", f"It would wait: {words}")
+
+
+def test_a_second_operation_on_a_cluster_that_the_first_one_changes_is_not_foreseen() -> None:
+    capacity(9)
+    cluster = make_cluster(size=1)
+    named = {"resource_id": str(cluster.uuid), "resource_name": cluster.name}
+    plan = propose([ProposedAction("CLUSTER_SCALE_OUT", named), ProposedAction("CLUSTER_SCALE_OUT", named)])
+    first, second = preflight(plan).prospects
+    assert (first.outcome, second.outcome) == ("SUCCEEDED", "UNKNOWN")
+    assert second.foresight.message == f"Another action of the plan changes cluster {cluster.uuid} before."
+
+
+def test_the_number_of_queries_does_not_grow_with_the_cluster() -> None:
+    capacity(100)
+    costs = []
+    for size in (2, 20):
+        cluster = make_cluster(f"cluster-{size}", size=1)
+        plans = [
+            planned(resizing.scale_out(cluster, count=size, asked=LOOK)),
+            unplanned("CLUSTER_SCALE_OUT", cluster, count=size),
+            unplanned("CLUSTER_CHECK", make_cluster(f"checked-{size}", size=size)),
+        ]
+        with counted() as statements:
+            for plan in plans:
+                preflight(plan)
+        costs.append(len(statements))
+    assert costs[0] == costs[1]
