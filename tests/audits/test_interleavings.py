@@ -11,7 +11,8 @@ from audits.plugins import synchronize
 from audits.querysets import AuditQuerySet
 from audits.strategies.dummy import Dummy
 from plans.models import ActionPlan
-from tests.builders import make_node
+from plans.querysets import ActionPlanQuerySet
+from tests.builders import make_node, make_plan
 from tests.interleaving import Rival, interrupt_after, interrupt_before
 from watcher_site.refusals import Refused
 from watcher_site.state import ConcurrentTransition
@@ -115,3 +116,15 @@ def test_a_person_who_saw_the_audit_before_it_was_answered_cannot_cancel_it() ->
     with pytest.raises(ConcurrentTransition):
         seen.abandon()
     assert Audit.objects.get().state == "SUCCEEDED"
+
+
+def test_the_end_of_older_plans_and_their_expiry_do_not_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    other, series = dummy(), dummy(**SERIES)
+    Audit.objects.filter(pk=other.pk).update(state=Audit.State.SUCCEEDED)
+    # The plan that is cancelled first has the greater key; an expiry locks plans in the order of their keys.
+    others, own = (make_plan({"a": []}, audit=audit, strategy=audit.strategy) for audit in (other, series))
+    expiry = Rival(lambda: ActionPlan.objects.filter(pk__in=[others.pk, own.pk]).supersede("Too old.", "Too old."))
+    interrupt_after(monkeypatch, ActionPlanQuerySet, "cancel_recommended", expiry)
+    answer(claim(DecisionEngine()))
+    states = [ActionPlan.objects.get(pk=plan.pk).state for plan in (others, own)]
+    assert (expiry.result(), states) == (0, ["SUPERSEDED", "CANCELLED"])

@@ -70,7 +70,10 @@ def main() -> int:
     chosen = [suite for suite in SUITES if not arguments.suites or suite.key in arguments.suites]
     with ExitStack() as stack:
         folder = arguments.folder or Path(stack.enter_context(TemporaryDirectory()), "conformance")
-        return run_one(chosen[0], folder) if len(chosen) == 1 else run_several(chosen, folder)
+        try:
+            return run_one(chosen[0], folder) if len(chosen) == 1 else run_several(chosen, folder)
+        except site.NotStarted as problem:
+            sys.exit(str(problem))
 
 
 if __name__ == "__main__":
