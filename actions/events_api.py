@@ -18,6 +18,7 @@ from watcher_site.refusals import Invalid
 
 TIME = "in UTC, like 2026-11-20T22:55:41.000000"
 DIGITS = 18
+SIGNAL = "signal_"
 PARAMETERS = [
     OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many at most"),
     OpenApiParameter("marker", int, description="the id of the last event of the page before"),
@@ -33,7 +34,9 @@ class ActionEventSerializer(serializers.Serializer[Any]):
     result = serializers.ChoiceField(ActionEvent.Result.choices, allow_null=True, help_text="null while it runs")
     host = serializers.CharField(required=False, allow_null=True, help_text="for those who see all actions")
     details = serializers.CharField(
-        required=False, allow_null=True, help_text="why it failed, for those who have the right to be told"
+        required=False,
+        allow_null=True,
+        help_text="why it failed, or who gave the signal, for those who have the right to be told",
     )
 
     since = {"details": DETAILS}
@@ -83,5 +86,6 @@ def show(event: Any, host: bool, details: bool) -> Row:
     if host:
         shown["host"] = told["host"] or None
     if details:
-        shown["details"] = told["details"]
+        # A signal's says who gave it.
+        shown["details"] = event["details"] if told["event"].startswith(SIGNAL) else told["details"]
     return shown

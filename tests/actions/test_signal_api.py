@@ -204,3 +204,15 @@ def test_from_1_12_it_is_sorted_and_found_as_what_it_is(newest: Caller) -> None:
 def test_before_1_12_the_document_knows_no_such_state(newest: Caller) -> None:
     assert "SUSPENDED" in str(newest.get("/openapi.json?version=1.12").json()["components"]["schemas"]["Action"])
     assert "SUSPENDED" not in str(newest.get("/openapi.json?version=1.11").json()["components"]["schemas"]["Action"])
+
+
+def test_the_event_of_a_signal_names_the_person_to_those_who_see_details(
+    newest: Caller, reader: User, cloud_admin: User
+) -> None:
+    one = make_action()
+    newest.post(f"/actions/{one.uuid}/signal", {"signal": "SUSPEND"})
+    for caller in (newest, Caller(reader, "1.9")):
+        [event] = caller.get(f"/actions/{one.uuid}/events").json()["events"]
+        assert (event["event"], event["details"]) == ("signal_suspend", "Asked for by alice.")
+    [event] = Caller(cloud_admin, "1.8").get(f"/actions/{one.uuid}/events").json()["events"]
+    assert "details" not in event

@@ -12,6 +12,10 @@ TEXT_LENGTH = 255
 DEED_LENGTH = 63
 
 
+# What people do to a whole plan reaches each of its actions.
+DEEDS_ON_ALL_ACTIONS = ("action_plan.signal", "action_plan.cancel")
+
+
 class HistoryQuerySet(models.QuerySet[Any]):
     def present(self) -> Self:
         """Leave all: what was done is never taken back."""
@@ -26,6 +30,12 @@ class HistoryQuerySet(models.QuerySet[Any]):
     def about(self, thing: UUID) -> Self:
         """Leave what was done to a thing, and to what it holds, as a plan holds actions."""
         return self.filter(Q(object_uuid=thing) | Q(within=thing))
+
+    def about_action(self, action: UUID, plan: UUID) -> Self:
+        """Leave what was done to an action, also by signals to its plan, and by the plan's cancel."""
+        return self.filter(
+            Q(object_uuid=action) | Q(within=action) | Q(object_uuid=plan, deed__in=DEEDS_ON_ALL_ACTIONS)
+        )
 
 
 class HistoryEntry(models.Model):

@@ -14,8 +14,14 @@ register.filter(deed_in_words)
 
 
 @register.inclusion_tag("history/_box.html", takes_context=True)
-def history_box(context: Any, thing: Any) -> dict[str, Any]:
-    """Show the latest of what people did to a thing and to what it holds, to those who may see history."""
-    may_see = context["request"].user.has_perm("watcher_site.view_historyentry")
-    found = HistoryEntry.objects.about(thing.uuid).order_by("-pk")[:SHOWN] if may_see else None
-    return {"thing": thing, "entries": found}
+def history_box(context: Any, thing: Any, plan: Any = None) -> dict[str, Any]:
+    """Show the latest of what people did to a thing and to what it holds, to those who may see history.
+
+    Args:
+        plan: of an action, whose signals reach it.
+    """
+    if not context["request"].user.has_perm("watcher_site.view_historyentry"):
+        return {"thing": thing, "entries": None}
+    entries = HistoryEntry.objects
+    found = entries.about_action(thing.uuid, plan.uuid) if plan else entries.about(thing.uuid)
+    return {"thing": thing, "entries": found.order_by("-pk")[:SHOWN]}
