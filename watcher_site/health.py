@@ -4,16 +4,21 @@ from functools import cache
 from math import inf
 from threading import Lock
 from time import monotonic
+from typing import Any
 
 import structlog
+from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from rest_framework.exceptions import APIException
+from rest_framework.views import APIView
 
 from watcher_site.broker import BrokerLost, require_broker
 from watcher_site.database_outages import drop_lost_connection
+from watcher_site.silence import service_health
 
 log = structlog.get_logger(__name__)
 
@@ -91,4 +96,22 @@ def readyz(request: HttpRequest) -> HttpResponse:
         broker_watch.require()
     except NotReady as problem:
         return JsonResponse({"status": "unavailable", "reason": str(problem)}, status=503)
-    return JsonResponse({"status": "ok"})
+    return JsonResponse({"status": "ok", **details_for(request)})
+
+
+def details_for(request: HttpRequest) -> dict[str, Any]:
+    """Return how the other processes of the site fare, for those who may see services; nothing for anybody else.
+
+    That one is silent does not make this process unready: it answers all the same, and the status stays 200.
+    """
+    if "Authorization" not in request.headers and settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        return {}
+    try:
+        user = APIView().initialize_request(request).user
+    except APIException:
+        return {}
+    if not user.has_perm("watcher_site.view_service"):
+        return {}
+    found = service_health()
+    problems = [service.problem for service in found if service.problem]
+    return {"services": [service._asdict() for service in found], "problems": problems}

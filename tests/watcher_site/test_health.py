@@ -1,17 +1,23 @@
 """Probes learn whether the site lives and can serve, and nothing else."""
 
 from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
+from django.utils import timezone
 from pytest_django import Settings
 
 from tests.broker import BROKER_URL, NO_BROKER_URL
 from watcher_site import health
 from watcher_site.broker import BrokerLost
+from watcher_site.models import Service
+from watcher_site.notifications.listeners import listeners
 
 
 def forget() -> None:
@@ -139,3 +145,40 @@ def test_the_api_answers_while_the_broker_is_away(client: Client, db: None, sett
     settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", NO_BROKER_URL
     assert client.get("/healthz").status_code == 200
     assert client.get("/").status_code < 500
+
+
+# What who may see services reads beside.
+
+
+def details(user: User | None, client: Client) -> dict[str, Any]:
+    if user is not None:
+        client.force_login(user)
+    answer = client.get("/readyz")
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_who_may_see_services_reads_which_give_no_sign_of_life(client: Client, reader: User) -> None:
+    Service.register(Service.APPLIER, "ctrl-1")
+    silent = Service.register(Service.DECISION_ENGINE, "ctrl-1")
+    Service.objects.filter(pk=silent.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
+    found = details(reader, client)
+    assert found["problems"] == ["No watcher-decision-engine is active: audits wait."]
+    told = {one["name"]: (one["active"], one["failed"]) for one in found["services"]}
+    assert told == {"watcher-applier": (1, 0), "watcher-decision-engine": (0, 1)}
+
+
+def test_a_silent_relay_is_a_problem_where_somebody_listens(
+    client: Client, cloud_admin: User, settings: Settings
+) -> None:
+    settings.NOTIFICATION_URL = "fake://"
+    listeners.forget()
+    found = details(cloud_admin, client)
+    assert "No watcher-relay is active: notifications wait." in found["problems"]
+
+
+def test_anybody_else_reads_whether_the_site_is_ready_and_nothing_more(client: Client, stranger: User) -> None:
+    assert details(None, client) == {"status": "ok"}
+    assert client.get("/readyz", headers={"Authorization": "Token wrong"}).json() == {"status": "ok"}
+    assert details(stranger, client) == {"status": "ok"}

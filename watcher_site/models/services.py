@@ -4,11 +4,15 @@ from datetime import datetime, timedelta
 from typing import Self
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from watcher_site.records import NullsFirst, RecordQuerySet
+
+ACTIVE, FAILED = "ACTIVE", "FAILED"
+REPLACED = "REPLACED"
+"""The `Service.told_status` of one that was told to be FAILED, where a successor is told of from then on."""
 
 
 class ServiceQuerySet(RecordQuerySet):
@@ -87,7 +91,7 @@ class Service(models.Model):
     @property
     def status(self) -> str:
         seen = self.last_seen_up or self.updated_at or self.created_at
-        return "ACTIVE" if seen >= self.horizon() else "FAILED"
+        return ACTIVE if seen >= self.horizon() else FAILED
 
     @classmethod
     def register(cls, name: str, host: str) -> "Service":
@@ -96,8 +100,10 @@ class Service(models.Model):
         Always a new one: a process that only slept may wake up at any moment, and whatever it then writes is
         guarded by its own row alone. The rows of gone processes of the same name and host are retired.
         """
+        service = cls.objects.create(name=name, host=host, last_seen_up=timezone.now())
+        service.succeed_failed()
         cls.objects.of(name, host).retire_gone()
-        return cls.objects.create(name=name, host=host, last_seen_up=timezone.now())
+        return service
 
     def beat(self) -> bool:
         """Give a sign of life, and say whether the row still stands.
@@ -107,8 +113,20 @@ class Service(models.Model):
         now = timezone.now()
         if not type(self).objects.present().filter(pk=self.pk).update(last_seen_up=now, updated_at=now):
             return False
+        self.succeed_failed()
         type(self).objects.of(self.name, self.host).retire_gone()
         return True
+
+    @transaction.atomic
+    def succeed_failed(self) -> None:
+        """Take over that processes before this one, of the same name and host, were told to be FAILED.
+
+        Receivers of notifications know a service by these two: they are told next that it is ACTIVE. Of several
+        successors one does so, which is the first to write.
+        """
+        before = type(self).objects.of(self.name, self.host).filter(pk__lt=self.pk, told_status=FAILED).missing()
+        if before.update(told_status=REPLACED):
+            type(self).objects.filter(pk=self.pk).update(told_status=FAILED)
 
     def retire(self) -> None:
         """Leave cleanly: whatever still points at this row is without an owner from now on."""

@@ -1,4 +1,4 @@
-"""What notifications tell of the site's own processes: that one is FAILED, or ACTIVE again."""
+"""What notifications tell of the site's own processes: that one is FAILED, and that it or its successor is ACTIVE."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,6 +8,7 @@ from django.db.models import CharField, TextField, UUIDField, Value
 from django.db.models.functions import MD5, Cast, Concat
 
 from watcher_site.models import Service
+from watcher_site.models.services import ACTIVE, FAILED, REPLACED
 from watcher_site.notifications.kinds import INFO, WARNING, Event, Kind
 from watcher_site.notifications.listeners import listeners
 from watcher_site.notifications.outbox import announce
@@ -45,7 +46,8 @@ def tell_of_services() -> None:
     if not listeners.any:
         return
     for service in Service.objects.present():
-        if service.status != service.told_status:
+        is_replaced = service.told_status == REPLACED and service.status == FAILED
+        if service.status != service.told_status and not is_replaced:
             tell_of(service, service.status)
 
 
@@ -54,6 +56,6 @@ def tell_of(service: Service, status: str) -> None:
     told = service.told_status
     if not Service.objects.present().filter(pk=service.pk, told_status=told).update(told_status=status):
         return  # Another relay was first.
-    if told is not None:
-        event = Event("update", INFO if status == "ACTIVE" else WARNING)
+    if told not in (None, REPLACED):
+        event = Event("update", INFO if status == ACTIVE else WARNING)
         announce(ServiceNotifications.name, [event], [service.pk], told)

@@ -10,7 +10,7 @@ from tests.broker import Way
 from tests.waiting import wait_for
 from tests.watcher_site.notifications.listener import TRANSPORT_URL, Endpoint, listening
 from tests.watcher_site.notifications.relaying import notify, relay, waiting
-from watcher_site.models import Notification
+from watcher_site.models import Notification, Service
 from watcher_site.notifications.broker import BrokerReceiver
 from watcher_site.notifications.broker_state import broker_state
 from watcher_site.notifications.receivers import Unreachable
@@ -55,6 +55,7 @@ def test_what_the_broker_does_not_take_waits_for_it(heard: Endpoint, settings: S
         receiver.send(first)
     relay(until_idle=False)
     assert waiting() == [("PENDING", 0)]
+    Service.register(Service.RELAY, "ctrl-1")
     assert broker_state().problem == "The broker does not answer."
     way.restore()
     receiver.send(first)

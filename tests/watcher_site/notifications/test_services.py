@@ -36,3 +36,80 @@ def test_a_service_that_leaves_cleanly_is_not_told_of() -> None:
     service.retire()
     tell_of_services()
     assert told() == []
+
+
+def fail(service: Service) -> None:
+    Service.objects.filter(pk=service.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
+    tell_of_services()
+
+
+def updates() -> list[tuple[str, dict[str, str]]]:
+    """Return what was told: the priorities, and the states before and after."""
+    priorities = Notification.objects.order_by("pk").values_list("priority", flat=True)
+    return list(
+        zip(priorities, [data(one["status_update"]) for one in map(data, payloads("service.update"))], strict=True)
+    )
+
+
+TO_FAILED = ("WARN", {"old_state": "ACTIVE", "state": "FAILED"})
+TO_ACTIVE = ("INFO", {"old_state": "FAILED", "state": "ACTIVE"})
+
+
+def test_a_successor_of_a_service_that_failed_is_told_of_once() -> None:
+    listen()
+    dead = Service.register(Service.APPLIER, "ctrl-1")
+    tell_of_services()
+    fail(dead)
+    successor = Service.register(Service.APPLIER, "ctrl-1")
+    for _ in range(2):
+        successor.beat()
+        tell_of_services()
+    assert updates() == [TO_FAILED, TO_ACTIVE]
+
+
+def test_a_successor_that_started_before_the_failure_was_told_of_is_told_of_then() -> None:
+    listen()
+    dead = Service.register(Service.APPLIER, "ctrl-1")
+    successor = Service.register(Service.APPLIER, "ctrl-1")
+    tell_of_services()
+    fail(dead)
+    for _ in range(2):
+        successor.beat()
+        tell_of_services()
+    assert updates() == [TO_FAILED, TO_ACTIVE]
+
+
+def test_of_two_successors_one_is_told_of() -> None:
+    listen()
+    dead = Service.register(Service.APPLIER, "ctrl-1")
+    tell_of_services()
+    fail(dead)
+    for _ in range(2):
+        Service.register(Service.APPLIER, "ctrl-1")
+    tell_of_services()
+    assert updates() == [TO_FAILED, TO_ACTIVE]
+
+
+def test_a_service_of_another_host_or_name_and_an_older_one_are_no_successors() -> None:
+    listen()
+    older = Service.register(Service.APPLIER, "ctrl-1")
+    dead = Service.register(Service.APPLIER, "ctrl-1")
+    tell_of_services()
+    fail(dead)
+    Service.register(Service.APPLIER, "ctrl-2")
+    Service.register(Service.DECISION_ENGINE, "ctrl-1")
+    older.succeed_failed()
+    tell_of_services()
+    assert updates() == [TO_FAILED]
+
+
+def test_a_replaced_service_that_wakes_up_is_not_told_of_again() -> None:
+    listen()
+    slept = Service.register(Service.APPLIER, "ctrl-1")
+    tell_of_services()
+    fail(slept)
+    Service.objects.create(name=slept.name, host=slept.host, last_seen_up=timezone.now()).succeed_failed()
+    tell_of_services()
+    Service.objects.update(last_seen_up=timezone.now())
+    tell_of_services()
+    assert updates() == [TO_FAILED, TO_ACTIVE]
