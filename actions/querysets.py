@@ -18,6 +18,7 @@ from django.db.models import (
     OuterRef,
     Prefetch,
     Q,
+    QuerySet,
     Subquery,
     Value,
 )
@@ -238,6 +239,18 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
         """Have those that have not begun end in a state, in one statement, and return how many that were."""
         failed = {"outputs": {"error": message}} if state == self.model.State.FAILED else {}
         return self.update(state=state, status_message=cut(message), control=None, updated_at=timezone.now(), **failed)
+
+    def end_silently(self, message: str) -> None:
+        """End those of these that have not ended, whatever their rows hold, without notifications.
+
+        Those that had begun are FAILED, the others CANCELLED.
+        """
+        states = self.model.State
+        ends = ((states.FAILED, self.model.BEGUN), (states.CANCELLED, self.model.sources("cancel")))
+        for state, sources in ends:
+            rows = self.present().filter(state__in=sources)
+            columns = {"state": state, "status_message": cut(message), "control": None, "updated_at": timezone.now()}
+            QuerySet.update(rows, **columns)
 
     def restore(self) -> int:
         """Have those that were skipped be executed after all, in one statement, and return how many that were."""

@@ -1,10 +1,14 @@
 """The applier: claims plans that wait, takes over those whose applier is gone, and runs both to their end."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from actions import execution
 from actions.abandonment import settle_cancelled
@@ -12,7 +16,8 @@ from actions.dependents import end_all_dependents
 from actions.models import Action
 from actions.signalled import CANCELLED
 from actions.surrender import give_up
-from plans.executors import Beginning, Executor, Report
+from plans.executors import Beginning, Executor, Report, WorkerTrouble
+from plans.faults import NOT_OF_ONE_PLAN, message_of, set_aside
 from plans.lateness import end_late
 from plans.models import ActionPlan
 from plans.notifications import CANCEL_START
@@ -22,7 +27,7 @@ from plans.settlement import STUCK, settle
 from watcher_site.models import Service
 from watcher_site.notifications.outbox import announce
 from watcher_site.state import ConcurrentTransition
-from watcher_site.worker import LOST_DATABASE, Worker
+from watcher_site.worker import Worker
 
 
 class Applier(Worker):
@@ -37,6 +42,8 @@ class Applier(Worker):
         self.executor = executor
         self.plans = ActionPlan.objects.all()
         self.runs: dict[int, PlanRun] = {}
+        # The messages with which plans are to end that this applier failed on, by their keys; empty, if that failed.
+        self.faulty: dict[int, str] = {}
         self.jobs = 0
         self.next_look = 0.0
         self.looked = False
@@ -72,9 +79,10 @@ class Applier(Worker):
         self.next_look = time.monotonic() + settings.POLL_INTERVAL
         if self.heartbeat.lost:
             self.renew()
-        open_again(self.plans)
+        # What another applier runs is that one's to open.
+        open_again(self.plans.filter(Q(applier=None) | Q(applier=self.service)), self.guarding)
         if self.runs:
-            end_late(self.service)
+            end_late(self.service, self.guarding)
         self.watch()
         if self.heartbeat.holds:
             self.adopt()
@@ -98,15 +106,21 @@ class Applier(Worker):
         found = ActionPlan.objects.running().filter(pk__in=self.runs).values_list(*columns)
         standing = {pk: row for pk, *row in found}
         for run in self.runs.values():
-            state, owner, suspended_by, signals, *hours = standing.get(run.plan_pk, [None] * 6)
-            run.hours = (hours[0], hours[1])
-            if owner != run.applier.pk:
-                self.lose(run)
-            elif state == ActionPlan.State.CANCELLING and not run.cancelling:
-                self.cancel(run)
-            elif signals != run.signals:
-                run.heed(suspended_by is not None, signals)
+            with self.guarding(run.plan_pk):
+                self.note(run, *standing.get(run.plan_pk, [None] * 6))
         self.note_suspended()
+
+    def note(self, run: PlanRun, state: Any, owner: Any, suspended_by: Any, signals: Any, *hours: Any) -> None:
+        """Notice what has changed in the row of a plan."""
+        run.hours = (hours[0], hours[1])
+        if owner != run.applier.pk:
+            self.lose(run)
+        elif run.plan_pk in self.faulty:
+            return
+        elif state == ActionPlan.State.CANCELLING and not run.cancelling:
+            self.cancel(run)
+        elif signals != run.signals:
+            run.heed(suspended_by is not None, signals)
 
     def note_suspended(self) -> None:
         """Notice which actions wait in the midst of their work: where all that is at work does, others have the place.
@@ -150,10 +164,11 @@ class Applier(Worker):
 
     def adopt(self) -> None:
         """Take over plans whose applier is gone, and first recover what it left behind."""
-        free = self.plans.free_for(self.service).exclude(pk__in=self.runs)
+        free = self.plans.free_for(self.service).exclude(pk__in=[*self.runs, *self.faulty])
         for pk, owner in free.order_by("pk").values_list("pk", "applier")[: self.free_plans]:
             if ActionPlan.objects.filter(pk=pk, applier=owner).adopt(self.service):
-                self.take_over(ActionPlan.objects.get(pk=pk), owner)
+                with self.guarding(pk):
+                    self.take_over(ActionPlan.objects.get(pk=pk), owner)
 
     def take_over(self, plan: ActionPlan, owner: int | None) -> None:
         run = self.runs[plan.pk] = PlanRun(plan, self.service, self.executor)
@@ -175,13 +190,14 @@ class Applier(Worker):
 
     def claim(self) -> None:
         """Begin plans that wait, oldest first, as many as may be under way at once."""
-        for plan in self.plans.waiting().open()[: self.free_plans]:
-            try:
+        waiting = self.plans.waiting().open().exclude(pk__in=self.faulty)
+        for pk in list(waiting.values_list("pk", flat=True)[: self.free_plans]):
+            # Another applier, a cancel, another schedule or another choice may be first.
+            with self.guarding(pk):
+                plan = ActionPlan.objects.get(pk=pk)
                 self.begin(plan)
-            except ConcurrentTransition:
-                continue  # Another applier, a cancel, another schedule or another choice was first.
-            self.runs[plan.pk] = PlanRun(plan, self.service, self.executor)
-            self.log.info("plan claimed", plan=str(plan.uuid))
+                self.runs[pk] = PlanRun(plan, self.service, self.executor)
+                self.log.info("plan claimed", plan=str(plan.uuid))
 
     @transaction.atomic
     def begin(self, plan: ActionPlan) -> None:
@@ -198,7 +214,9 @@ class Applier(Worker):
         candidates = list(self.runs.values())
         while candidates and not self.executor.is_full:
             run = min(candidates, key=lambda candidate: len(candidate.at_work))
-            job = run.next_job()
+            job = None
+            with self.guarding(run.plan_pk):
+                job = run.next_job()
             if job is None:
                 candidates.remove(run)
                 continue
@@ -209,14 +227,16 @@ class Applier(Worker):
         """Where seats are free, find out what the ends of those that are at work release: it is then begun at once."""
         if not self.executor.is_full:
             for run in self.runs.values():
-                run.look_ahead()
+                with self.guarding(run.plan_pk):
+                    run.look_ahead()
 
     def collect(self, timeout: float) -> None:
         """Wait so many seconds for actions to end: the end of one starts the next at once."""
         for report in self.executor.finished(timeout):
             if isinstance(report, Beginning):
-                self.runs[report.job.lease.plan].follow(report.job.action)
                 self.jobs += 1
+                with self.guarding(report.job.lease.plan):
+                    self.runs[report.job.lease.plan].follow(report.job.action)
             else:
                 self.jobs -= 1
                 self.take(report)
@@ -231,14 +251,23 @@ class Applier(Worker):
                 action = give_up(job.action, job.lease, attempt=overdue.attempt, has_begun=overdue.has_begun)
                 done = action is not None and action.state not in Action.UNDER_WAY
                 self.take(Report(replace(job, action=action or job.action), done))
-            except LOST_DATABASE as problem:
+            except Exception as problem:
                 self.take(Report(job, done=False, error=problem))
 
     def take(self, report: Report) -> None:
         action = report.job.action
         run = self.runs[action.action_plan_id]
-        run.end(action, report.done)
-        if report.error:
+        with self.guarding(run.plan_pk):
+            run.end(action, report.done)
+            if run.plan_pk not in self.faulty:
+                self.judge(run, report)
+
+    def judge(self, run: PlanRun, report: Report) -> None:
+        """Decide what follows for a plan from what became of one of its jobs."""
+        action = report.job.action
+        if isinstance(report.error, Exception) and not isinstance(report.error, (*NOT_OF_ONE_PLAN, WorkerTrouble)):
+            self.set_aside(run.plan_pk, report.error)
+        elif report.error:
             # The action stays as it is in the table; when its plan is looked at anew, it is recovered.
             self.log.error("action interrupted", action=str(action.uuid), exc_info=report.error)
             run.pause(settings.POLL_INTERVAL)
@@ -253,9 +282,11 @@ class Applier(Worker):
     # The end.
 
     def settle(self) -> None:
-        for run in [run for run in self.runs.values() if run.is_quiet]:
-            if run.lost or not self.continues(run):
-                self.conclude(run)
+        for run in [run for run in self.runs.values() if run.is_quiet and run.plan_pk not in self.faulty]:
+            with self.guarding(run.plan_pk):
+                if run.lost or not self.continues(run):
+                    self.conclude(run)
+        self.end_faulty()
 
     def continues(self, run: PlanRun) -> bool:
         """Say whether a plan that has come to rest has more to do after all, and prepare it."""
@@ -297,6 +328,47 @@ class Applier(Worker):
         self.drop(run)
         return self.look_soon()
 
+    # Plans that this applier fails on.
+
+    @contextmanager
+    def guarding(self, plan: int) -> Iterator[None]:
+        """Set a plan aside that cannot be worked at, so that the other plans go on."""
+        try:
+            yield
+        except ConcurrentTransition:
+            pass  # Somebody else was first: the next look finds out.
+        except NOT_OF_ONE_PLAN:
+            raise
+        except Exception as problem:
+            self.set_aside(plan, problem)
+
+    def set_aside(self, plan: int, problem: BaseException) -> None:
+        """Begin nothing more of a plan; it ends as soon as nothing of it is at work."""
+        uuid = ActionPlan.objects.filter(pk=plan).values_list("uuid", flat=True).first()
+        self.log.error("plan set aside", plan=str(uuid), exc_info=problem)
+        self.faulty.setdefault(plan, message_of(problem, self.host))
+        if plan in self.runs:
+            self.lose(self.runs[plan])
+
+    def end_faulty(self) -> None:
+        """End the plans that were set aside and of which nothing is at work any more."""
+        for plan, message in list(self.faulty.items()):
+            run = self.runs.get(plan)
+            if not message or (run and run.at_work):
+                continue
+            try:
+                if not set_aside(plan, self.service, message):
+                    continue
+                del self.faulty[plan]
+            except NOT_OF_ONE_PLAN:
+                raise
+            except Exception as problem:
+                # It stays this applier's, which leaves it alone from now on: another would fail on it as well.
+                self.log.error("plan could not be ended", key=plan, exc_info=problem)
+                self.faulty[plan] = ""
+            self.runs.pop(plan, None)
+            self.look_soon()
+
     def drop(self, run: PlanRun) -> None:
         ActionPlan.objects.filter(pk=run.plan_pk).release(run.applier)
         self.executor.forget(run.plan_pk)
@@ -311,7 +383,9 @@ class Applier(Worker):
                 self.give_up()
                 self.collect(settings.POLL_INTERVAL)
             for run in list(self.runs.values()):
-                self.leave(run)
+                with self.guarding(run.plan_pk):
+                    self.leave(run)
+            self.end_faulty()
         finally:
             self.executor.stop()
             super().stop()

@@ -1,5 +1,9 @@
 """An applier looks which of its actions wait for longer than they may for what they derived."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any
+
 from actions.lateness import time_out
 from actions.models import Action
 from plans.leases import PlanLease
@@ -7,18 +11,22 @@ from plans.models import ActionPlan
 from watcher_site.models import Service
 from watcher_site.state import ConcurrentTransition
 
+Guard = Callable[[int], AbstractContextManager[Any]]
 
-def end_late(applier: Service) -> int:
+
+def end_late(applier: Service, guarding: Guard = nullcontext) -> int:
     """Have those end, in the plans of an applier of which anything may begin now, and return how many they are.
 
     One query finds them all. While a plan is suspended or its window closed, nothing of it is late.
+
+    Args:
+        guarding: what the work at each plan, given by its key, is done in.
     """
     plans = ActionPlan.objects.filter(state=ActionPlan.State.ONGOING, applier=applier).open()
     number = 0
     for action in Action.objects.overdue().filter(action_plan__in=plans).select_related("action_plan"):
-        try:
+        # It may go on, be cancelled or given more time at this moment, or another applier may have its plan.
+        with guarding(action.action_plan_id), suppress(ConcurrentTransition):
             time_out(action, PlanLease.of(action.action_plan, applier))
-        except ConcurrentTransition:
-            continue  # It goes on, or was cancelled or given more time, or another applier has its plan.
-        number += 1
+            number += 1
     return number

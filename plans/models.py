@@ -197,8 +197,9 @@ class ActionPlan(StatefulModel):
         """
         self.let_go(message)
 
-    @transition(field=state, source=[State.ONGOING, State.CANCELLING], target=State.FAILED)
+    @transition(field=state, source=[State.PENDING, State.ONGOING, State.CANCELLING], target=State.FAILED)
     def fail(self, message: str | None = None) -> None:
+        """An action of it failed, or an applier could not work at it."""
         self.let_go(message)
 
     @transition(field=state, source=[State.RECOMMENDED, State.PENDING], target=State.CANCELLED)

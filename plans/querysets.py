@@ -5,7 +5,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, Count, Exists, OuterRef, Q, Subquery, TextField, Value, When
+from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce, Concat, Now, Trim
 from django.utils import timezone
@@ -102,6 +102,22 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
     def release(self, applier: Service) -> int:
         """Let go of those of these that the applier still runs, so that another adopts them at once."""
         return self.running().filter(applier=applier).update(applier=None)
+
+    def held_by(self, applier: Service) -> Self:
+        """Leave those that wait or run, and that no other applier holds."""
+        is_free = Q(applier=None) | Q(applier=applier)
+        return self.present().filter(is_free, state__in=[self.model.State.PENDING, *self.model.RUNNING])
+
+    def fail_silently(self, message: str) -> int:
+        """End these as FAILED whatever their rows hold, without notifications."""
+        return QuerySet.update(
+            self,
+            state=self.model.State.FAILED,
+            status_message=cut(message),
+            applier=None,
+            context=None,
+            updated_at=timezone.now(),
+        )
 
     def older_than(self, age: timedelta) -> Self:
         return self.filter(created_at__lt=timezone.now() - age)

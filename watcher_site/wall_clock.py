@@ -135,8 +135,12 @@ def in_words(document: Mapping[str, Any] | None, zone: str) -> str:
     return f"{hours_in_words(document)} ({zone})" if document else ""
 
 
-def hours_in_words(document: Mapping[str, Any]) -> str:
-    """Return a window, as it is stored, by its hours and its days."""
+def hours_in_words(stored: Any) -> str:
+    """Return a window, as it is stored, by its hours and its days; as it is, where it makes no sense."""
+    try:
+        document = written(read_window(stored, ZoneInfo("UTC"))) or {}
+    except Invalid:
+        return f"not understood: {stored}"
     days = document["weekdays"]
     parts = [f"{document['opens']}–{document['closes']}"]  # noqa: RUF001 (a dash between times)
     parts += [day.title() for day in days] if len(days) < len(WEEKDAYS) else ["every day"]

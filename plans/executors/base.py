@@ -53,6 +53,10 @@ class Report:
     """Its worker is gone: the action is to be recovered."""
 
 
+class WorkerTrouble(Exception):
+    """A worker could not do a job for a reason that has nothing to do with it; the message names it."""
+
+
 @dataclass(frozen=True)
 class Beginning:
     """A worker that did one job goes on by itself with this one, for which the first made the way free."""

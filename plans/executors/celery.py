@@ -22,7 +22,7 @@ from kombu import Connection
 from actions import execution
 from actions.models import Action
 from actions.queues import queue_of
-from plans.executors.base import Beginning, Job, Overdue, Report
+from plans.executors.base import Beginning, Job, Overdue, Report, WorkerTrouble
 from plans.executors.post import CONFIRMATION, Inbox, Outbox
 from plans.executors.unread import UnreadQueues
 from plans.leases import PlanLease
@@ -33,10 +33,6 @@ from watcher_site.models import Service
 from watcher_site.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
-
-
-class WorkerTrouble(Exception):
-    """A worker could not do a job for a reason that has nothing to do with it; the message names it."""
 
 
 @dataclass(eq=False)

@@ -1,12 +1,14 @@
 """A person says when a plan is to begin: at a time, within a maintenance window, or both."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
+from plans.lateness import Guard
 from plans.models import ActionPlan
 from plans.querysets import ActionPlanQuerySet
 from plans.schedules.hours import Schedule
@@ -95,13 +97,18 @@ def inherited(plan: ActionPlan) -> dict[str, Any]:
     }
 
 
-def open_again(plans: ActionPlanQuerySet) -> int:
-    """Give those of these plans whose hours are over their next ones, and return how many have any."""
+def open_again(plans: ActionPlanQuerySet, guarding: Guard = nullcontext) -> int:
+    """Give those of these plans whose hours are over their next ones, and return how many have any.
+
+    Args:
+        guarding: what the work at each plan, given by its key, is done in.
+    """
     number = 0
     for plan in plans.closed():
-        hours = next_hours(plan)
-        if hours:
-            number += give(plan, *hours)
+        with guarding(plan.pk):
+            hours = next_hours(plan)
+            if hours:
+                number += give(plan, *hours)
     return number
 
 
@@ -116,7 +123,13 @@ def give(plan: ActionPlan, opens_at: datetime | None, closes_at: datetime | None
 
 
 def next_hours(plan: ActionPlan) -> tuple[Any, Any] | None:
+    """Return the next hours of a plan; None, where its window is over or its time zone is not known here.
+
+    Raises:
+        Invalid: its window makes no sense.
+    """
     try:
-        return plan.schedule.hours(timezone.now())
+        zone = read_zone(plan.zone)
     except Invalid:
-        return None  # No zone of this name is known here; perhaps it is to another applier.
+        return None  # Perhaps it is known to another applier.
+    return Schedule(plan.start_at, read_window(plan.window, zone)).hours(timezone.now())

@@ -2,8 +2,6 @@
 
 from collections.abc import Set
 
-from django.db import OperationalError
-
 from actions.models import Action
 from plans.applier import Applier
 from plans.executors import Job, Overdue, Report
@@ -30,7 +28,7 @@ class InlineExecutor:
     def submit(self, job: Job) -> None:
         try:
             self.reports.append(Report(job, done=job.work(job.action, job.lease)))
-        except OperationalError as problem:
+        except Exception as problem:
             self.reports.append(Report(job, done=False, error=problem))
 
     def follow(self, job: Job) -> bool:
@@ -53,9 +51,9 @@ class InlineExecutor:
         pass
 
 
-def run_waiting() -> None:
+def run_waiting(seats: int = 1) -> None:
     """Run every plan that waits or lost its applier, step by step, without threads."""
-    applier = Applier(InlineExecutor())
+    applier = Applier(InlineExecutor(seats))
     while True:
         applier.advance()
         if applier.is_idle:
