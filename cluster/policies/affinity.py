@@ -42,6 +42,7 @@ class Affinity(PolicyType):
     name = "senlin.policy.affinity-1.0"
     description = "How the nodes of a cluster are spread over hosts."
     priority = 310
+    reads = frozenset({"senlin.policy.scaling-1.0"})
     targets = {When.BEFORE: frozenset({"CLUSTER_SCALE_OUT", "CLUSTER_RESIZE", "CLUSTER_RECOVER", "NODE_CREATE"})}
     schema = {
         "type": "object",

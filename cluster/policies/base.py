@@ -70,6 +70,9 @@ class PolicyType(ABC):
     is_single: ClassVar[bool] = True
     """Whether a cluster can have but one of the type."""
 
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """The types whose decisions it needs: their policies must be asked before."""
+
     validator: ClassVar[Draft202012Validator]
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -10,6 +10,7 @@ class Deletion(PolicyType):
     name = "senlin.policy.deletion-1.1"
     description = "Which nodes go when a cluster shrinks, and how."
     priority = 400
+    reads = frozenset({"senlin.policy.scaling-1.0", "senlin.policy.zone_placement-1.0"})
     targets = {
         When.BEFORE: frozenset({"CLUSTER_SCALE_IN", "CLUSTER_DEL_NODES", "CLUSTER_RESIZE", "NODE_DELETE"}),
     }

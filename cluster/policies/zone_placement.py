@@ -21,6 +21,7 @@ class ZonePlacement(PolicyType):
     name = "senlin.policy.zone_placement-1.0"
     description = "In which availability zones the nodes of a cluster are."
     priority = 300
+    reads = frozenset({"senlin.policy.scaling-1.0"})
     targets = {When.BEFORE: SIZED}
     schema = {
         "type": "object",

@@ -6,6 +6,7 @@ from django.db import transaction
 
 from cluster.models import Cluster, Policy, PolicyBinding
 from cluster.policies.base import PolicyType
+from cluster.policies.ordering import find_disorder
 from plans.operations import AT_ONCE, Asked, Operation, hold, plan_cluster_action
 from watcher_site import plugins
 from watcher_site.refusals import Conflict, Invalid, NotFound
@@ -29,7 +30,8 @@ def attach_policy(
     Raises:
         Invalid: the message names the field and the rule.
         NotFound: the cluster was deleted meanwhile.
-        Conflict: it has the policy, or another of its type; or another operation waits or runs.
+        Conflict: it has the policy, or another of its type; its priority has it asked before another whose decision it
+            needs; or another operation waits or runs.
     """
     wanted = policy_named(policy)
     standing = hold("CLUSTER_ATTACH_POLICY", cluster, asked)
@@ -38,6 +40,7 @@ def attach_policy(
         raise Conflict(f"policy: policy {wanted.uuid} is attached to cluster {standing.uuid} already.")
     if is_single(wanted) and (other := held.filter(policy__type=wanted.type).first()):
         raise Conflict(f"policy: the cluster has policy {other.policy.uuid} of type {wanted.type} already.")
+    require_order(standing, wanted, priority)
     inputs: dict[str, Any] = {"policy_id": str(wanted.uuid), "priority": priority, "enabled": enabled}
     return plan_cluster_action("CLUSTER_ATTACH_POLICY", standing, asked, **inputs)
 
@@ -56,6 +59,8 @@ def update_policy(
         raise Invalid("enabled: must be there, unless priority is.")
     standing = hold("CLUSTER_UPDATE_POLICY", cluster, asked)
     require_attached(standing, policy)
+    if priority is not None:
+        require_order(standing, policy, priority)
     inputs: dict[str, Any] = {"policy_id": str(policy.uuid), "priority": priority, "enabled": enabled}
     return plan_cluster_action("CLUSTER_UPDATE_POLICY", standing, asked, **inputs)
 
@@ -66,6 +71,13 @@ def detach_policy(cluster: Cluster, policy: Policy, *, asked: Asked = AT_ONCE) -
     standing = hold("CLUSTER_DETACH_POLICY", cluster, asked)
     require_attached(standing, policy)
     return plan_cluster_action("CLUSTER_DETACH_POLICY", standing, asked, policy_id=str(policy.uuid))
+
+
+def require_order(cluster: Cluster, policy: Policy, priority: int | None) -> None:
+    """Raise `Conflict` where a policy would be asked before another whose decision it needs."""
+    held = PolicyBinding.objects.present().filter(cluster=cluster).select_related("policy").order_by("pk")
+    if disorder := find_disorder(policy, priority, held):
+        raise Conflict(disorder)
 
 
 def require_attached(cluster: Cluster, policy: Policy) -> None:
