@@ -89,7 +89,8 @@ class PhaseRecord:
         if isinstance(problem, ActionSkipException):
             return
         unforeseen = None if isinstance(problem, OWN_EXCEPTIONS) else problem
-        self.log.warning("action phase failed", phase=phase.event, problem=explain(problem), exc_info=unforeseen)
+        reason = explain(problem, is_for_log=True)
+        self.log.warning("action phase failed", phase=phase.event, problem=reason, exc_info=unforeseen)
 
     def end(self, *phases: ActionEvent, **how: Any) -> bool:
         """Write the action's end as `write` does, for some seconds even against a database that does not answer."""

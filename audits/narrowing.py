@@ -53,11 +53,13 @@ def includes(rules: Rules) -> Callable[[NodeSnapshot], bool]:
 
 
 def in_aggregates(rules: Rules) -> Callable[[NodeSnapshot], bool]:
-    """Return the question whether a node is in an aggregate that rules name by id or name; ``*`` is any."""
+    """Return the question whether a node is in an aggregate that rules name by id, UUID or name; ``*`` is any."""
     ids, names = values(rules, "host_aggregates", "id"), values(rules, "host_aggregates", "name")
     if ANY in ids | names:
         return lambda node: bool(node.aggregates)
-    return lambda node: any(group.id in ids or group.name in names for group in node.aggregates)
+    return lambda node: any(
+        group.id in ids or str(group.uuid) in ids or group.name in names for group in node.aggregates
+    )
 
 
 def mark(servers: Sequence[ServerSnapshot], excluded: Rules) -> None:

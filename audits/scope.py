@@ -26,7 +26,9 @@ def listed(**properties: Any) -> dict[str, Any]:
 
 
 TEXT = {"type": "string"}
-AGGREGATES = listed(id={"anyOf": [{"type": "integer"}, {"const": "*"}]}, name=TEXT)
+# As Nova shows it: lower case, with dashes.
+UUID_TEXT = {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}
+AGGREGATES = listed(id={"anyOf": [{"type": "integer"}, {"const": "*"}, UUID_TEXT]}, name=TEXT)
 ZONES = listed(name=TEXT)
 METADATA = {"type": "array", "items": {"type": "object"}}
 COMPUTE_RULES = listed(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -131,7 +132,12 @@ def mirror_compute(work: Mirror, contents: CloudContents) -> Mapping[str, Server
         entry.link("node", hosts.get(entry.item["node"] or ""))
     work.write(servers)
     work.write(work.open(FLAVORS, contents.flavors))
-    aggregates = work.open(HOST_AGGREGATES, contents.host_aggregates)
+    # The number identifies an aggregate; rows of it may have a UUID of their own from before it was read.
+    uuids = {item["id"]: UUID(item["uuid"]) for item in contents.host_aggregates if item.get("uuid")}
+    numbered = [{name: value for name, value in item.items() if name != "uuid"} for item in contents.host_aggregates]
+    aggregates = work.open(HOST_AGGREGATES, numbered)
+    for entry in aggregates.entries:
+        entry.set("uuid", uuids.get(entry.item["id"], entry.row.uuid))
     work.write(aggregates)
     members = [
         (entry, [hosts[name] for name in entry.item["compute_nodes"] if name in hosts]) for entry in aggregates.entries

@@ -52,6 +52,7 @@ class AggregateSnapshot:
     id: int
     name: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    uuid: UUID | None = None
 
 
 @dataclass
@@ -164,7 +165,7 @@ def load_nodes() -> dict[str, NodeSnapshot]:
     nodes = {row.pop("pk"): NodeSnapshot(**row, **capacities(row)) for row in rows}
     fill(nodes)
     memberships = HostAggregate.objects.present().order_by("name", "nodes")
-    for node, *aggregate in memberships.values_list("nodes", "id", "name", "metadata"):
+    for node, *aggregate in memberships.values_list("nodes", "id", "name", "metadata", "uuid"):
         if node in nodes:
             nodes[node].aggregates.append(AggregateSnapshot(*aggregate))
     return {node.hostname: node for node in nodes.values()}

@@ -85,14 +85,17 @@ def by_uuid_or_name(model: Any, texts: set[str], name: str = "name", identifier:
 
 
 def find_aggregates(texts: set[str]) -> Found:
-    """Find them by their names, or else by their ids: an aggregate may be called by a number."""
+    """Find them by their names, or else by their ids or UUIDs: an aggregate may be called by a number."""
     numbers = {text for text in texts if text.isascii() and text.isdigit() and len(text) < len(str(2**31))}
-    asked = Q(name__in=texts) | Q(pk__in=set(map(int, numbers)))
-    by_name, by_number = defaultdict(set), {}
-    for key, name in HostAggregate.objects.present().filter(asked).values_list("pk", "name"):
+    uuids = {text: uuid for text in texts if (uuid := read_uuid(text))}
+    asked = Q(name__in=texts) | Q(pk__in=set(map(int, numbers))) | Q(uuid__in=set(uuids.values()))
+    by_name, by_number, by_uuid = defaultdict(set), {}, {}
+    for key, name, uuid in HostAggregate.objects.present().filter(asked).values_list("pk", "name", "uuid"):
         by_name[name].add(str(key))
         by_number[key] = {str(key)}
+        by_uuid[uuid] = {str(key)}
     found = {text: by_number[int(text)] for text in numbers if int(text) in by_number}
+    found |= {text: by_uuid[uuid] for text, uuid in uuids.items() if uuid in by_uuid}
     return found | {name: keys for name, keys in by_name.items() if name in texts}
 
 

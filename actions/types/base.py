@@ -51,17 +51,18 @@ class TimedOut(Interruption):
 OWN_EXCEPTIONS = (ActionFailed, CloudError, Refused)
 
 
-def explain(error: BaseException) -> str:
+def explain(error: BaseException, *, is_for_log: bool = False) -> str:
     """Return what people may be told of an error: the message of one of ours, of any other its class name only.
 
     So it is with one of ours that has no message, or whose message cannot be made. Addresses and files, of which the
-    libraries tell that ours were raised from, are left out (seed 4).
+    libraries tell that ours were raised from, are left out (seed 4) where it is not for the log.
     """
     name = type(error).__name__
     if not isinstance(error, OWN_EXCEPTIONS):
         return name
     try:
-        return without_places(make_storable(str(error))) or name
+        text = make_storable(str(error))
+        return (text if is_for_log else without_places(text)) or name
     except Exception:  # Whatever it is, the fault that is to be told is another.
         return name
 

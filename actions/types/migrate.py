@@ -90,6 +90,10 @@ class Migrate(ActionType):
             raise ActionFailed(f"Destination node {self.destination} not found") from missing
         if service.status != "enabled":
             raise ActionFailed(f"Destination node {self.destination} is not in enabled state")
+        if service.state != "up":
+            raise ActionFailed(f"Destination node {self.destination} is down")
+        if self.destination == self.source:
+            raise ActionFailed(f"Instance {self.server} is already on {self.destination}")
 
     def execute(self) -> Outcome:
         self.move(self.destination)

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from actions.models import Action
 from actions.types.nop import Nop
+from cluster.drivers.base import CloudUnavailable
 from plans.models import ActionPlan
 from tests.builders import make_node, make_plan, make_server
 from tests.plans.inline import run_waiting
@@ -123,6 +124,17 @@ def logged(action_type: str, **input_parameters: object) -> MutableMapping[str, 
         run_action(action_type, **input_parameters)
     (line,) = [line for line in lines if line["event"] == "action phase failed"]
     return line
+
+
+def test_the_log_has_the_addresses_that_people_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = "The cloud does not answer: Unable to establish connection to http://nova.example.org:8774/v2.1"
+
+    def fail(self: Nop) -> None:
+        raise CloudUnavailable(reason)
+
+    monkeypatch.setattr(Nop, "pre_condition", fail)
+    assert logged("nop", message="x")["problem"] == reason
+    assert "nova.example.org" not in str(Action.objects.get().status_message)
 
 
 def test_a_failure_that_was_foreseen_is_logged_without_a_traceback(settings: Settings) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from audits.narrowing import narrow
+from audits.scope import check_scope
 from cluster.snapshot import ClusterSnapshot
 from tests.builders import make_aggregate, make_node, make_pool, make_server, make_volume, make_volume_type
 
@@ -124,3 +125,11 @@ def test_excluded_volumes_still_take_room_in_their_pool() -> None:
     scope = [{"compute": []}, {"storage": [{"exclude": [{"projects": [{"uuid": "blue"}]}]}]}]
     [pool] = narrow(ClusterSnapshot.load(), scope).storage.pools.values()
     assert (pool.volumes, pool.free_capacity_gb) == ([], 60)
+
+
+def test_a_rule_names_an_aggregate_by_its_uuid() -> None:
+    aggregate = make_aggregate(1, SSD, make_node("compute1"))
+    make_node("compute2")
+    scope = [{"compute": [{"host_aggregates": [{"id": str(aggregate.uuid)}]}]}]
+    check_scope(scope)
+    assert list(narrow(ClusterSnapshot.load(), scope).nodes) == ["compute1"]

@@ -139,7 +139,7 @@ def translated(missing: CloudError | None = None) -> Iterator[None]:
 def judge(problem: sdk.HttpException) -> CloudError:
     """Return what an HTTP status means for us."""
     status = problem.status_code or 0
-    reason = str(problem.details or "").strip() or explain(problem)
+    reason = one_line(problem.details or "") or explain(problem)
     if status == 401:
         return CloudMisconfigured(f"The cloud refuses our credentials: {reason}")
     if status == 403:
@@ -155,6 +155,10 @@ def judge(problem: sdk.HttpException) -> CloudError:
     return OperationRefused(f"The cloud refused it: {reason}")
 
 
+def one_line(text: object) -> str:
+    return " ".join(str(text).split())
+
+
 def explain(problem: Exception) -> str:
     """Return the first thing that an error says; what follows is the libraries' own trouble."""
-    return " ".join(str(problem).split()).split(": HTTPConnectionPool")[0].split(" (Request-ID")[0]
+    return one_line(problem).split(": HTTPConnectionPool")[0].split(" (Request-ID")[0]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cluster.drivers.base import CloudError, NoValidHost, OperationFailed
-from cluster.drivers.openstack.access import Access
+from cluster.drivers.openstack.access import Access, one_line
 
 NO_VALID_HOST = "No valid host was found. "
 
@@ -18,7 +18,7 @@ def judge_failure(what: str, reason: str) -> OperationFailed | NoValidHost:
 def find_reason(access: Access, server: str) -> str:
     """Return the cloud's words about the last action on a server, as far as it says any."""
     try:
-        return access.ask(lambda cloud: read_fault(cloud, server) or read_event(cloud, server))
+        return one_line(access.ask(lambda cloud: read_fault(cloud, server) or read_event(cloud, server)))
     except CloudError:
         # What failed is told already; this would only say it better.
         return ""
@@ -26,7 +26,7 @@ def find_reason(access: Access, server: str) -> str:
 
 def read_fault(cloud: Any, server: str) -> str:
     found = cloud.compute.get_server(server)
-    return str((found.fault or {}).get("message") or "") if found.status == "ERROR" else ""
+    return one_line((found.fault or {}).get("message") or "") if found.status == "ERROR" else ""
 
 
 def read_event(cloud: Any, server: str) -> str:

@@ -122,6 +122,7 @@ def flavor_item(flavor: Any) -> Item:
 def aggregate_item(aggregate: Any) -> Item:
     return {
         "id": aggregate.id,
+        "uuid": aggregate.uuid,
         "name": aggregate.name,
         "metadata": aggregate.metadata or {},
         "compute_nodes": aggregate.hosts or [],

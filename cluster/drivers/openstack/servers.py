@@ -1,5 +1,6 @@
 """What `OpenStackCloud` does with servers, through Nova."""
 
+import time
 from abc import ABC
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -15,6 +16,7 @@ from cluster.drivers.base import (
     CloudServer,
     CloudUnavailable,
     OperationFailed,
+    OperationOutstanding,
     OperationRefused,
     ServerNotFound,
     proceed,
@@ -28,6 +30,8 @@ from cluster.models import Server
 from cluster.recording import record_server, record_server_gone
 
 UNCONFIRMED = "VERIFY_RESIZE"
+# Every how many seconds the service that a server is to leave is looked at.
+SERVICE_INTERVAL = 30
 # What a server is here that found no host, and waits for room.
 WAITING = "PENDING"
 # What a server is in that has never run, if it has not.
@@ -80,7 +84,7 @@ class OpenStackServers(Cloud, ABC):
         self, server: str, destination: str | None, begin: Callable[[Connection], Any], checkpoint: Checkpoint
     ) -> None:
         before = self.find_free(server)
-        after = self.carry_out(before, begin, f"Migrating instance {server}", checkpoint)
+        after = self.carry_out(before, begin, f"Migrating instance {server}", checkpoint, self.watch(before))
         if after.host == before.host:
             raise self.failed(f"Instance {server} is still on {after.host} after its migration", server)
         if destination not in {None, after.host}:
@@ -159,12 +163,37 @@ class OpenStackServers(Cloud, ABC):
         return found
 
     def carry_out(
-        self, before: CloudServer, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
+        self,
+        before: CloudServer,
+        begin: Callable[[Connection], Any],
+        what: str,
+        checkpoint: Checkpoint,
+        watch: Checkpoint = proceed,
     ) -> CloudServer:
-        """Begin an operation and wait for its end."""
+        """Begin an operation and wait for its end, for as long as ``watch`` raises nothing."""
         with marked(Server, before.uuid):
             self.begin(before, begin, what, checkpoint)
-            return self.settle(before.uuid, what, checkpoint)
+            return self.settle(before.uuid, what, checkpoint, watch)
+
+    def watch(self, server: CloudServer) -> Checkpoint:
+        """Return what looks now and then whether the nova-compute service that a server is to leave is up.
+
+        It raises `OperationOutstanding` where it is down: Nova goes on with the migration when it is started again.
+        """
+        host, next_look = server.host or "", time.monotonic()
+
+        def look() -> None:
+            nonlocal next_look
+            if time.monotonic() < next_look:
+                return
+            next_look = time.monotonic() + SERVICE_INTERVAL
+            services = self.access.ask(lambda cloud: list(cloud.compute.services(binary="nova-compute", host=host)))
+            if services and services[0].state != "up":
+                raise OperationOutstanding(
+                    f"Migrating instance {server.uuid} is no longer waited for: nova-compute service {host} is down"
+                )
+
+        return look
 
     def begin(
         self, before: CloudServer, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
@@ -180,9 +209,16 @@ class OpenStackServers(Cloud, ABC):
         except CloudUnavailable as problem:
             wait_for_begin(lambda: self.look(before.uuid), has_begun, problem, what, checkpoint)
 
-    def settle(self, server: str, what: str, checkpoint: Checkpoint) -> CloudServer:
+    def settle(self, server: str, what: str, checkpoint: Checkpoint, watch: Checkpoint = proceed) -> CloudServer:
         """Wait until nothing is under way, confirming what has to be confirmed. Raises: `OperationFailed`."""
-        found = wait_until(lambda: self.look(server), is_settled, what, checkpoint)
+
+        def look() -> Any:
+            found = self.look(server)
+            if not is_settled(found):
+                watch()
+            return found
+
+        found = wait_until(look, is_settled, what, checkpoint)
         if found.status == UNCONFIRMED:
             self.confirm(server, what, checkpoint)
             found = wait_until(lambda: self.look(server), is_confirmed, what, checkpoint)

@@ -8,7 +8,7 @@ import pytest
 from actions.exclusions.matching import excluded
 from actions.exclusions.rules import Rule
 from actions.proposals import ProposedAction
-from cluster.models import Server
+from cluster.models import HostAggregate, Server
 from tests.builders import (
     make_aggregate,
     make_cluster,
@@ -157,3 +157,8 @@ def test_the_creation_of_a_node_touches_the_host_that_a_policy_placed_it_on(serv
     action = ProposedAction("NODE_CREATE", {"resource_id": str(node.uuid)})
     assert is_excluded(action, targets={"compute_nodes": ["compute2"]})
     assert not is_excluded(action, targets={"compute_nodes": ["compute1"]})
+
+
+def test_a_rule_names_an_aggregate_by_its_uuid(server: Server) -> None:
+    aggregate = HostAggregate.objects.get(pk=12)
+    assert is_excluded(migration(server), targets={"aggregates": [str(aggregate.uuid)]})

@@ -102,7 +102,8 @@ class Nova(Operations):
         return key
 
     def add_aggregate(self, number: int, name: str, *hosts: str, **metadata: str) -> None:
-        self.aggregates.append({"id": number, "name": name, "hosts": list(hosts), "metadata": metadata})
+        known = {"id": number, "uuid": make_uuid(name), "name": name}
+        self.aggregates.append({**known, "hosts": list(hosts), "metadata": metadata})
 
     def embed(self, flavor: str) -> dict[str, Any]:
         """Return a flavor as servers show theirs, from 2.47 on without its id."""

@@ -9,7 +9,8 @@ from pytest_django import Settings
 
 from cluster.drivers.base import CloudError, OperationFailed, OperationRefused, ServerNotFound, cloud
 from cluster.models import Server
-from tests.cluster.emulator.server import Emulator
+from tests.cluster.emulator.nova import make_uuid
+from tests.cluster.emulator.server import CONTINUE, Emulator
 
 pytestmark = pytest.mark.django_db
 NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
@@ -255,6 +256,36 @@ def test_a_cloud_that_stays_away_is_given_up_in_time(emulator: Emulator, server:
 
     message = refusal(cloud().live_migrate, server, None, go_away)
     assert "is no longer waited for (The cloud answered with status 503 at 127.0.0.1:" in message
+
+
+def test_a_migration_from_a_node_whose_service_is_down_is_not_waited_for(
+    emulator: Emulator, server: str, settings: Settings
+) -> None:
+    settings.OPENSTACK_OPERATION_TIMEOUT = 60
+    emulator.readings = float("inf")
+
+    def go_down() -> None:
+        emulator.nova.services[make_uuid("service of compute1")]["state"] = "down"
+
+    assert refusal(cloud().live_migrate, server, None, go_down) == (
+        f"Migrating instance {server} is no longer waited for: nova-compute service compute1 is down"
+    )
+
+
+def test_a_message_of_nova_in_two_lines_becomes_one(emulator: Emulator, server: str) -> None:
+    emulator.fail("POST .*/action", 400, message="Unexpected API Error.\nPlease report this.")
+    assert refusal(cloud().live_migrate, server) == "The cloud refused it: Unexpected API Error. Please report this."
+
+
+def test_a_fault_of_nova_in_two_lines_becomes_one(emulator: Emulator, server: str) -> None:
+    emulator.nova.failing = "error"
+
+    def break_in_two_lines() -> None:
+        if fault := emulator.nova.servers[server].get("fault"):
+            fault["message"] = "It broke.\nTwice."
+
+    emulator.fail(f"GET .*servers/{server}$", CONTINUE, times=99, on_strike=break_in_two_lines)
+    assert refusal(cloud().live_migrate, server).endswith("after its migration: It broke. Twice.")
 
 
 # Stopping, starting, resizing.

@@ -11,6 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from cluster.models import ComputeNode, Flavor, HostAggregate, Pool, Server, StorageNode, Synchronization, Volume
+from tests.builders import make_aggregate
 from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import Emulator
 
@@ -167,6 +168,16 @@ def test_a_server_that_moved_is_where_it_is_now(emulator: Emulator) -> None:
     emulator.nova.servers[server]["OS-EXT-SRV-ATTR:host"] = "compute2"
     assert sync() == "0 new, 1 changed, 3 as they were, 0 gone\n"
     assert Server.objects.get(uuid=server).node.hostname == "compute2"
+
+
+def test_aggregates_have_the_uuids_of_nova(emulator: Emulator) -> None:
+    """One that was read before has a UUID of its own."""
+    make_aggregate(1, "ssd")
+    emulator.nova.add_aggregate(1, "ssd")
+    emulator.nova.add_aggregate(2, "gpu")
+    sync()
+    uuids = {str(uuid) for uuid in HostAggregate.objects.values_list("uuid", flat=True)}
+    assert uuids == {make_uuid("ssd"), make_uuid("gpu")}
 
 
 def test_two_aggregates_may_change_names(emulator: Emulator) -> None:
