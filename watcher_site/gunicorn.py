@@ -47,9 +47,10 @@ class AccessLogger(Logger):
 
 wsgi_app = "watcher_site.wsgi"
 bind = f"{settings.BIND}:{settings.PORT}"
-worker_class = "gthread"
+worker_class = "watcher_site.web_worker.BufferingWorker"
 workers = settings.WEB_WORKERS
 threads = settings.WEB_THREADS
+worker_connections = settings.WEB_CONNECTIONS + settings.WEB_THREADS
 logger_class = AccessLogger
 logconfig_dict = settings.LOGGING
 control_socket_disable = True

@@ -2,7 +2,7 @@
 
 from django.db import connection
 
-from tests.benchmarks import applier, growth, notifications, requests, rows, web, workers
+from tests.benchmarks import applier, growth, notifications, requests, rows, servers, web, workers
 from tests.benchmarks.table import Line
 
 
@@ -13,5 +13,6 @@ def measure(database: str) -> list[Line]:
         cursor.execute("VACUUM ANALYZE")
     with web.served() as client:
         lines = requests.measure(client, token, database)
+    lines += servers.measure(token)
     lines += applier.measure(database) + growth.measure(database) + workers.measure(database)
     return [*lines, *notifications.measure(database)]

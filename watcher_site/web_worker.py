@@ -1,0 +1,232 @@
+"""The worker class of gunicorn that serves the site: slow clients take none of its threads.
+
+gunicorn's threaded worker gives a connection to a thread before the request has arrived, and a thread waits for the
+rest without a limit of time: as many idle or slow clients as there are threads stop it. Here the main loop of a
+process collects a request; a thread gets it when its head and its body are there, and reads nothing from the
+connection. gunicorn parses it as before: this module only has to know where a request ends.
+
+It builds on internals of gunicorn 27, which pyproject.toml therefore names.
+"""
+
+import errno
+import re
+import selectors
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from math import ceil
+from typing import Any
+
+from django.conf import settings
+from gunicorn.http.unreader import Unreader
+from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker
+
+END_OF_HEAD = re.compile(rb"\n\r?\n")
+LENGTH = re.compile(rb"^content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+CHUNKED = re.compile(rb"^transfer-encoding[ \t]*:", re.IGNORECASE | re.MULTILINE)
+EXPECTS = re.compile(rb"^expect[ \t]*:[ \t]*100-continue", re.IGNORECASE | re.MULTILINE)
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+# More than gunicorn accepts as a head: it refuses what reaches this.
+LONGEST_HEAD = 1024 * 1024
+RECEIVE_BYTES = 64 * 1024
+# What all incomplete requests of a process may take of its memory.
+MOST_INCOMPLETE_BYTES = 64 * 1024 * 1024
+# How long the rest of a refused request is read and dropped, so that the client sees the answer; in seconds.
+LINGER_SECONDS = 2.0
+
+
+def is_complete(received: bytes | bytearray) -> bool:
+    """Say whether there is no need to wait for more of a request before it is parsed.
+
+    A body without a length, and one that is too long, is refused without being read: there its head is enough.
+    """
+    head = END_OF_HEAD.search(received)
+    if head is None:
+        return len(received) > LONGEST_HEAD
+    length = LENGTH.search(received, 0, head.end())
+    if length is None or CHUNKED.search(received, 0, head.end()):
+        return True
+    needed = int(length[1])
+    return needed > settings.DATA_UPLOAD_MAX_MEMORY_SIZE or len(received) >= head.end() + needed
+
+
+class ReceivedUnreader(Unreader):
+    """The received bytes of a connection, for gunicorn's parser: after them there is nothing to wait for."""
+
+    def __init__(self, received: bytes) -> None:
+        super().__init__()
+        self.exhausted = False
+        self.unread(received)
+
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        self.exhausted = True
+        return b""
+
+
+class Connection(TConn):
+    """A connection with what was received on it and not yet parsed."""
+
+    def __init__(self, worker: "BufferingWorker", sock: socket.socket, client: Any, server: Any) -> None:
+        super().__init__(worker.cfg, sock, client, server)
+        self.worker = worker
+        self.received = bytearray()
+        self.is_open, self.continued = True, False
+        # gunicorn's own wait for the first byte is done by the main loop.
+        self.data_ready = True
+        # An answer has to be taken in time, too. A timeout of Python's would take a system call more for each.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", ceil(settings.REQUEST_TIMEOUT), 0))
+
+    def init(self) -> None:
+        """Make the parser, in the thread."""
+        super().init()
+        if self.cfg.is_ssl:
+            return
+        self.parser.unreader = ReceivedUnreader(bytes(self.received))
+        self.received.clear()
+        self.continued = False
+
+    def receive(self) -> bool:
+        """Take what has arrived, and say whether anything has. Called by the main loop alone."""
+        try:
+            self.sock.setblocking(False)
+            data = self.sock.recv(RECEIVE_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError:
+            data = b""
+        self.received += data
+        self.is_open = bool(data)
+        return self.is_open
+
+    def take_rest(self) -> None:
+        """Take back what the parser left: the beginning of the next request."""
+        if self.parser is not None and not self.cfg.is_ssl:
+            self.received += self.parser.unreader.take_buffered()
+
+    def close(self, graceful: bool = False) -> None:
+        if graceful and not self.cfg.is_ssl:
+            self.worker.linger(self)
+        else:
+            super().close(graceful)
+
+
+class BufferingWorker(ThreadWorker):
+    """gunicorn's threaded worker, with the requests collected by the main loop of the process.
+
+    ``pending_conns`` are the connections that it waits for: each with the time at which it is closed.
+    """
+
+    pending_conns: deque[Connection]
+
+    def accept(self, listener: socket.socket) -> None:
+        try:
+            client_socket, client_address = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            # Another process was first, or the client is gone.
+            return
+        except OSError as problem:
+            if problem.errno not in (errno.EMFILE, errno.ENFILE) or not self.pending_conns:
+                raise
+            self.drop_oldest()
+            return
+        self.nr_conns += 1
+        if self.nr_conns >= self.worker_connections:
+            self.drop_oldest()
+        self.enqueue_req(Connection(self, client_socket, client_address, listener.getsockname()))
+
+    def enqueue_req(self, conn: Connection) -> None:
+        """Give a connection to a thread if a request is there, else wait for it."""
+        conn.take_rest()
+        if self.cfg.is_ssl or self.is_ready(conn) or (conn.receive() and self.is_ready(conn)):
+            super().enqueue_req(conn)
+        elif conn.is_open:
+            self.wait_for(conn, self.receive, settings.REQUEST_TIMEOUT)
+            self.send_continue(conn)
+        else:
+            self.nr_conns -= 1
+            conn.close()
+
+    def is_ready(self, conn: Connection) -> bool:
+        return bool(conn.received) and is_complete(conn.received)
+
+    def _keepalive_after(self, conn: Connection, keepalive: bool) -> bool:
+        """Close a connection after a request whose body did not arrive whole: its rest is no request."""
+        kept = super()._keepalive_after(conn, keepalive)
+        return kept and (self.cfg.is_ssl or not conn.parser.unreader.exhausted)
+
+    def wait_for(self, conn: Connection, callback: Callable[[Connection, Any], None], seconds: float) -> None:
+        conn.timeout = time.monotonic() + seconds
+        self.pending_conns.append(conn)
+        self.poller.register(conn.sock, selectors.EVENT_READ, partial(callback, conn))
+
+    def wait_no_more(self, conn: Connection) -> None:
+        self.pending_conns.remove(conn)
+        self.poller.unregister(conn.sock)
+
+    def receive(self, conn: Connection, _: Any) -> None:
+        """Take what has arrived of a request."""
+        if not conn.receive():
+            if not conn.is_open:
+                self.drop(conn)
+        elif self.is_ready(conn):
+            self.wait_no_more(conn)
+            super().enqueue_req(conn)
+        else:
+            self.send_continue(conn)
+            if len(conn.received) > RECEIVE_BYTES and self.incomplete_bytes > MOST_INCOMPLETE_BYTES:
+                self.drop_oldest()
+
+    def send_continue(self, conn: Connection) -> None:
+        """Tell a client that waits for it to send its body."""
+        head = None if conn.continued else END_OF_HEAD.search(conn.received)
+        if head is None or not EXPECTS.search(conn.received, 0, head.end()):
+            return
+        conn.continued = True
+        try:
+            conn.sock.send(CONTINUE)
+        except OSError:
+            self.drop(conn)
+
+    @property
+    def incomplete_bytes(self) -> int:
+        return sum(len(conn.received) for conn in self.pending_conns)
+
+    def linger(self, conn: Connection) -> None:
+        """Close a connection after its answer, once the client has read that."""
+        try:
+            conn.sock.shutdown(socket.SHUT_WR)
+            self.wait_for(conn, self.discard, LINGER_SECONDS)
+            self.nr_conns += 1
+        except (OSError, ValueError, RuntimeError):
+            conn.close()
+
+    def discard(self, conn: Connection, _: Any) -> None:
+        conn.receive()
+        conn.received.clear()
+        if not conn.is_open:
+            self.drop(conn)
+
+    def drop(self, conn: Connection) -> None:
+        self.wait_no_more(conn)
+        self.nr_conns -= 1
+        conn.close()
+
+    def drop_oldest(self) -> None:
+        """Make room for another connection: who sends a whole request at once never waits here."""
+        if self.pending_conns:
+            self.drop(self.pending_conns[0])
+
+    def murder_pending(self) -> None:
+        """Close the connections whose time is over."""
+        now = time.monotonic()
+        for conn in [conn for conn in self.pending_conns if conn.timeout <= now]:
+            self.drop(conn)
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        """A process that stops waits for no request that only began to arrive."""
+        super()._cap_keepalive(deadline)
+        for conn in self.pending_conns:
+            conn.timeout = min(conn.timeout, time.monotonic() + STOP_KEEPALIVE_LINGER)
