@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from watcher_site.messages import cut
 from watcher_site.models import Service
+from watcher_site.names import LONGEST_NAME
 from watcher_site.notifications.querysets import NotifiesUpdates
 from watcher_site.records import RecordQuerySet
 from watcher_site.storable import judge_text
@@ -24,7 +25,7 @@ class NamedQuerySet(RecordQuerySet):
 
         Names are found whatever their letter case.
         """
-        if judge_text(identifier):
+        if judge_text(identifier) or len(identifier) > LONGEST_NAME:
             return self.none()
         if identifier.isascii() and identifier.isdigit() and len(identifier) <= LONGEST_KEY:
             return self.filter(pk=int(identifier))

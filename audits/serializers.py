@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from audits.models import NAME_LENGTH, Audit
+from watcher_site.api.bodies import LenientFlagField
 from watcher_site.api.serializers import ResourceSerializer, Row, ZonelessTimeField, links_field, without_zone
 
 
@@ -199,8 +200,8 @@ class NewAuditSerializer(serializers.Serializer[Any]):
     strategy = TextField(required=False, allow_null=True)
     parameters = serializers.DictField(required=False, allow_null=True)
     interval = TextField(required=False, allow_null=True)
-    auto_trigger = serializers.BooleanField(required=False)
-    force = serializers.BooleanField(required=False)
+    auto_trigger = LenientFlagField(until=(1, 8), required=False)
+    force = LenientFlagField(until=(1, 8), required=False)
     start_time = TextField(required=False, allow_null=True, help_text="ISO 8601; UTC where it names no zone")
     end_time = TextField(required=False, allow_null=True, help_text="ISO 8601; UTC where it names no zone")
 

@@ -17,15 +17,16 @@ STATUS_MESSAGE_LENGTH = 255
 
 
 def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
-    """Return the text, cut at a word so that it and its ellipsis fit into ``length`` characters.
+    """Return the text, cut so that it and its ellipsis fit into ``length`` characters: at a word, if one is near.
 
     For messages that we make ourselves, and for reasons of marks. What else a person wrote is refused when it is too
     long, never cut.
     """
     if len(text) <= length:
         return text
-    shortened = textwrap.shorten(text, width=length, placeholder="…")
-    return shortened if len(shortened) > 1 else text[: length - 1] + "…"
+    # Words beyond four times the length cannot be among those that stay.
+    shortened = textwrap.shorten(text[: 4 * length], width=length, placeholder="…")
+    return shortened if len(shortened) > length // 2 else text[: length - 1] + "…"
 
 
 def without_places(text: str) -> str:

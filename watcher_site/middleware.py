@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 from functools import partial
+from time import time
+from typing import Any
 from uuid import uuid4
 
 from csp.constants import HEADER
 from csp.middleware import CSPMiddleware
 from django.conf import settings
+from django.contrib.auth import SESSION_KEY
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.cache import patch_vary_headers
 from structlog.contextvars import bound_contextvars
 
 from watcher_site.calling import caller_of, on_behalf_of
@@ -33,6 +37,49 @@ class ClientAddress:
         elif forwarded:
             values["REMOTE_ADDR"] = client_address(peer, forwarded, trusted)
         return self.get_response(request)
+
+
+class CacheControl:
+    """Tell caches what depends on who asks: nobody is shown what a cache has kept of somebody else's answer."""
+
+    CREDENTIALS = ("X-Auth-Token", "Authorization", "Cookie")
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        patch_vary_headers(response, self.CREDENTIALS)
+        # Browsers go back to a page of the console without asking again, and no cache that others use keeps it.
+        response.setdefault("Cache-Control", "private" if request.path.startswith("/console") else "no-store")
+        return response
+
+
+class SlidingSession:
+    """Let the session of a person end `settings.SESSION_COOKIE_AGE` seconds after their last request.
+
+    It is stored anew at most once in a hundredth of that time: a request costs no more queries for it.
+    """
+
+    KEY = "seen_at"
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        session = request.session
+        if session.accessed and SESSION_KEY in session and self.is_due(session):
+            self.note(session)
+        return response
+
+    def is_due(self, session: Any) -> bool:
+        return bool(time() - session.get(self.KEY, 0) >= settings.SESSION_COOKIE_AGE / 100)
+
+    @classmethod
+    def note(cls, session: Any) -> None:
+        """Note a request of a person in their session."""
+        session[cls.KEY] = int(time())
 
 
 class RequestId:

@@ -12,10 +12,13 @@ from watcher_site.storable import judge_text
 # Control characters, format characters such as those that turn the direction of writing round, and breaks of lines.
 UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
 
+# No column of names is longer; SQLite refuses to look for texts that are much longer.
+LONGEST_NAME = 255
+
 
 def find_named(records: Any, identifier: str) -> Any:
     """Leave of a queryset the one with this UUID, or those with this name, whatever the letter case."""
-    if judge_text(identifier):
+    if judge_text(identifier) or len(identifier) > LONGEST_NAME:
         return records.none()
     try:
         return records.filter(uuid=UUID(identifier))

@@ -1,5 +1,10 @@
 """Why an operation was not done: one exception for the API, the console and the commands to put into their words."""
 
+from watcher_site.messages import cut
+
+# What is quoted of a request may be as long as its body.
+LONGEST_MESSAGE = 2000
+
 
 class Refused(Exception):
     """An operation that was asked for and not done; the message says why, to the person who asked.
@@ -8,6 +13,9 @@ class Refused(Exception):
     """
 
     status = 400
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(cut(str(message), LONGEST_MESSAGE))
 
 
 class Invalid(Refused):

@@ -75,7 +75,10 @@ HTTPS = read_switch("WATCHER_HTTPS", not DEBUG)
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = read_whole("WATCHER_HSTS_SECONDS", 365 * 24 * 3600, least=0) if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+# Browsers keep a list of sites that asked for it, which takes months to leave.
+SECURE_HSTS_PRELOAD = read_switch("WATCHER_HSTS_PRELOAD", False) and HTTPS
+SILENCED_SYSTEM_CHECKS = [] if SECURE_HSTS_PRELOAD else ["security.W021"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 CSRF_TRUSTED_ORIGINS = read_list("WATCHER_TRUSTED_ORIGINS")
@@ -133,10 +136,12 @@ MIDDLEWARE = [
     "watcher_site.database_outages.DatabaseOutages",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "watcher_site.middleware.CacheControl",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "watcher_site.middleware.SlidingSession",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "watcher_site.middleware.ContentSecurityPolicy",
@@ -199,6 +204,8 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 CSRF_FAILURE_VIEW = "watcher_site.kept_forms.expired"
+# A session ends so long after its last request, in seconds.
+SESSION_COOKIE_AGE = read_whole("WATCHER_SESSION_IDLE_TIMEOUT", 8 * 3600, least=60, most=365 * 24 * 3600)
 # How long a verified HTTP Basic credential is remembered by a web process, in seconds.
 CREDENTIAL_MEMORY_SECONDS = read_number("WATCHER_CREDENTIAL_MEMORY_SECONDS", 60, least=0)
 # Failed logins of one address with one account, and with all, after which further ones are refused, and for how long.

@@ -203,3 +203,24 @@ def test_audits_are_filtered_by_goal_and_strategy(api: Caller) -> None:
 @pytest.mark.parametrize("argument", ["state=PENDING", "audit_template=x"])
 def test_filters_that_are_none_are_refused(api: Caller, argument: str) -> None:
     assert api.get(f"/audits/?{argument}").status_code == 400
+
+
+@pytest.mark.parametrize(("value", "flag"), [("yes", True), ("No", False), (1, True), (0, False), (True, True)])
+def test_a_switch_of_a_new_audit_may_be_a_text_or_a_number_up_to_1_7(
+    cloud_admin: User, value: object, flag: bool
+) -> None:
+    body = {"audit_type": "ONESHOT", "goal": "dummy", "auto_trigger": value, "force": value}
+    answer = Caller(cloud_admin, "1.7").post("/audits", body)
+    assert (answer.status_code, answer.json()["auto_trigger"], answer.json()["force"]) == (201, flag, flag)
+
+
+@pytest.mark.parametrize("name", ["auto_trigger", "force"])
+@pytest.mark.parametrize(
+    ("version", "value"), [("1.8", "yes"), ("1.8", 1), ("latest", "true"), ("1.7", "maybe"), ("1.7", 2), ("1.7", [])]
+)
+def test_what_is_no_switch_of_a_new_audit_is_refused(
+    cloud_admin: User, version: str, name: str, value: object
+) -> None:
+    answer = Caller(cloud_admin, version).post("/audits", {"audit_type": "ONESHOT", "goal": "dummy", name: value})
+    assert answer.status_code == 400
+    assert f"{name}. Must be a valid boolean" in fault(answer)

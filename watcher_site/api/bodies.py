@@ -1,13 +1,13 @@
 """Bodies of POST: which attributes there are, of what type, from which version."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from watcher_site.api.errors import NotAcceptableHere, flat
-from watcher_site.api.versions import used_by
+from watcher_site.api.versions import MAXIMUM, Version, used_by
 from watcher_site.refusals import Invalid
 
 
@@ -20,6 +20,37 @@ class FlagField(serializers.BooleanField):
         if not isinstance(data, bool):
             self.fail("invalid")
         return data
+
+
+class LenientFlagField(FlagField):
+    """A boolean that may be a text or a number in the microversions in which OpenStack's servers take them.
+
+    Args:
+        until: the version from which on it is a boolean of JSON alone.
+    """
+
+    TEXTS: Mapping[str, bool] = {
+        **dict.fromkeys(("1", "t", "true", "on", "y", "yes"), True),
+        **dict.fromkeys(("0", "f", "false", "off", "n", "no"), False),
+    }
+
+    def __init__(self, until: Version, **options: Any) -> None:
+        super().__init__(**options)
+        self.until = until
+
+    def to_internal_value(self, data: Any) -> bool:
+        is_lenient = self.context.get("version", MAXIMUM) < self.until
+        found = self.TEXTS.get(str(data).lower()) if is_lenient and isinstance(data, str | int) else None
+        return super().to_internal_value(data) if found is None else found
+
+
+class IdentifierField(serializers.UUIDField):
+    """A UUID as a text, and nothing else: a number would be read as the UUID of that value."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
+        return super().to_internal_value(data)
 
 
 class WholeField(serializers.IntegerField):
@@ -42,15 +73,17 @@ def read_body(request: Request, serializer_class: Any, read_only: Collection[str
         NotAcceptableHere: an attribute of a later version than the request's.
     """
     refuse_later(request, serializer_class)
-    return read_attributes(request.data, serializer_class, read_only)
+    return read_attributes(request.data, serializer_class, read_only, used_by(request))
 
 
-def read_attributes(document: Any, serializer_class: Any, read_only: Collection[str] = ()) -> dict[str, Any]:
+def read_attributes(
+    document: Any, serializer_class: Any, read_only: Collection[str] = (), version: Version = MAXIMUM
+) -> dict[str, Any]:
     """Return the attributes of an object that is a body, or a part of one, of whatever version. Raises: `Invalid`."""
     if not isinstance(document, dict):
         raise Invalid(f"Invalid input for field/attribute {serializer_class.argument}. An object is expected.")
     refuse_unknown(document, serializer_class, read_only)
-    serializer = serializer_class(data=dict(document))
+    serializer = serializer_class(data=dict(document), context={"version": version})
     if not serializer.is_valid():
         raise Invalid(in_words(serializer.errors, document))
     return dict(serializer.validated_data)

@@ -15,7 +15,8 @@ from rest_framework.views import set_rollback
 
 from watcher_site.api.mounts.faults import find_fault
 from watcher_site.api.versions import Version, text
-from watcher_site.refusals import Refused
+from watcher_site.messages import cut
+from watcher_site.refusals import LONGEST_MESSAGE, Refused
 from watcher_site.worker import LOST_DATABASE
 
 # These come from another layer of existing servers, whose words some clients read.
@@ -70,7 +71,7 @@ def flat(detail: Any, field: str = "") -> str:
 
 def body_for(path: str, code: int, message: str, problem: Exception | None = None) -> dict[str, Any]:
     """Return the error body that those expect who asked for this path."""
-    fault = find_fault(path)
+    message, fault = cut(message, LONGEST_MESSAGE), find_fault(path)
     return fault(code, message, problem) if fault else body(code, message)
 
 

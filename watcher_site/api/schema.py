@@ -3,13 +3,14 @@
 import re
 from typing import Any, Final
 
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 
 from watcher_site.api import versions
+from watcher_site.api.bodies import LenientFlagField
 from watcher_site.api.paging import Offer
 from watcher_site.api.patches import OPERATIONS, PATH
 from watcher_site.api.serializers import ResourceSerializer
@@ -81,6 +82,23 @@ class BasicScheme(OpenApiAuthenticationExtension):
 
     def get_security_definition(self, auto_schema: AutoSchema) -> Description:
         return {"type": "http", "scheme": "basic"}
+
+
+class LenientFlagExtension(OpenApiSerializerFieldExtension):
+    """A boolean as the version of the document has it."""
+
+    target_class = "watcher_site.api.bodies.LenientFlagField"
+
+    def map_serializer_field(self, auto_schema: Any, direction: Any) -> Description:
+        field: LenientFlagField = self.target
+        if auto_schema.version >= field.until:
+            return {"type": "boolean"}
+        # A pattern cannot ignore case by itself.
+        texts = [
+            "".join(f"[{sign}{sign.upper()}]" if sign.isalpha() else sign for sign in text) for text in field.TEXTS
+        ]
+        text = {"type": "string", "pattern": f"^({'|'.join(texts)})$"}
+        return {"oneOf": [{"type": "boolean"}, {"type": "integer", "enum": [0, 1]}, text]}
 
 
 class ResourceSchema(AutoSchema):

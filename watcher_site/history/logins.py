@@ -12,6 +12,7 @@ from django.http import HttpRequest
 
 from watcher_site.history.recording import REFUSED, record
 from watcher_site.history.refusals import BEYOND, Restraint
+from watcher_site.middleware import SlidingSession
 
 restraint = Restraint(60)
 REASON = "Wrong name or password."
@@ -25,6 +26,8 @@ def connect() -> None:
 
 
 def note_login(sender: Any, request: HttpRequest | None, user: Any, **_: Any) -> None:
+    if (session := getattr(request, "session", None)) is not None:
+        SlidingSession.note(session)
     record("user.login", user, details=place_of(request))
 
 

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from watcher_site.api.bodies import FlagField, read_body
+from watcher_site.api.bodies import FlagField, IdentifierField, read_body
 from watcher_site.api.paging import read_uuid, refuse_unknown
 from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
@@ -190,7 +190,7 @@ class UndeliveredSerializer(ResourceSerializer):
 class ResendSerializer(serializers.Serializer[Any]):
     """The body of POST that has several sent again; left out, all are."""
 
-    subscription_uuid = serializers.UUIDField(
+    subscription_uuid = IdentifierField(
         required=False, allow_null=True, help_text="only what was to go to it; null: to the broker"
     )
 

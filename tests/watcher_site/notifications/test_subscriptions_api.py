@@ -204,6 +204,23 @@ def test_a_dead_letter_is_shown_and_sent_again_once(api: Caller) -> None:
     assert api.post("/undelivered/resend").json() == {"resent": 1}
 
 
+@pytest.mark.parametrize("value", [False, True, 0, 5, 1.5, [], {}, "", "pager"])
+def test_a_receiver_that_is_no_uuid_sends_nothing_again(api: Caller, value: object) -> None:
+    make_undelivered()
+    answer = api.post("/undelivered/resend", {"subscription_uuid": value})
+    assert answer.status_code == 400
+    assert "subscription_uuid" in fault(answer)
+    assert Delivery.objects.undelivered().count() == 1
+
+
+@pytest.mark.parametrize("body", [b"null", b"false", b"0", b'""', b"[]"])
+def test_a_body_that_is_no_object_sends_nothing_again(api: Caller, body: bytes) -> None:
+    make_undelivered()
+    answer = api.client.post("/v1/undelivered/resend", body, content_type="application/json", headers=api.headers)
+    assert answer.status_code == 400
+    assert Delivery.objects.undelivered().count() == 1
+
+
 def test_only_what_was_to_go_to_one_receiver_is_sent_again(api: Caller) -> None:
     pager = subscribe_to(PUBLIC)
     to_pager, to_broker = make_undelivered(pager), make_undelivered()
