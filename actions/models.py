@@ -92,10 +92,14 @@ class Action(StatefulModel):
         *("owner", "start_time", "end_time", "retries", "due_time", "has_derived", "control", "losses"),
     ]
 
-    name = FilledCharField("make_name", max_length=255, default="")
+    name = FilledCharField("make_name", max_length=255, default="", db_default="")
     target = FilledCharField("make_target", max_length=255, null=True, help_text="what it acts on, mostly a UUID")
-    outputs = models.JSONField(default=dict, editable=False, help_text="what came of it, and why it failed")
-    data = models.JSONField(default=dict, editable=False, help_text="what its type keeps from one run to the next")
+    outputs = models.JSONField(
+        default=dict, db_default={}, editable=False, help_text="what came of it, and why it failed"
+    )
+    data = models.JSONField(
+        default=dict, db_default={}, editable=False, help_text="what its type keeps from one run to the next"
+    )
     action_plan = models.ForeignKey("plans.ActionPlan", models.CASCADE, related_name="actions")
     action_type = models.CharField(max_length=255)
     input_parameters = models.JSONField(default=dict)
@@ -106,7 +110,7 @@ class Action(StatefulModel):
     )
     skipped_by = models.CharField(max_length=255, null=True, help_text="the user name of who skipped it")
     reason = models.CharField(
-        max_length=REASON_LENGTH, default="", help_text="what a person wrote about its being skipped"
+        max_length=REASON_LENGTH, default="", db_default="", help_text="what a person wrote about its being skipped"
     )
     exclusion = models.ForeignKey(
         Exclusion,
@@ -134,10 +138,12 @@ class Action(StatefulModel):
         help_text="the applier or the worker that executes it",
     )
     timeout = models.PositiveIntegerField(null=True, help_text="in seconds; null or 0: the site's default")
-    interval = models.PositiveIntegerField(default=0, help_text="in seconds; 0: it is not repeated")
+    interval = models.PositiveIntegerField(default=0, db_default=0, help_text="in seconds; 0: it is not repeated")
     start_time = models.DateTimeField(null=True, editable=False, help_text="when its execution last began")
     end_time = models.DateTimeField(null=True, editable=False, help_text="when its execution ended")
-    retries = models.PositiveIntegerField(default=0, editable=False, help_text="how often it was put off")
+    retries = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="how often it was put off"
+    )
     due_time = models.DateTimeField(null=True, editable=False, help_text="before which it does not begin again")
     waits_until = models.DateTimeField(
         null=True, editable=False, help_text="how long it may wait, for what it derived or for what is in its way"
@@ -153,13 +159,19 @@ class Action(StatefulModel):
         help_text="the action that made it while it ran, or will take it up then, and waits for it",
     )
     has_derived = models.BooleanField(
-        default=False, editable=False, help_text="it made others: when they have ended, it goes on"
+        default=False, db_default=False, editable=False, help_text="it made others: when they have ended, it goes on"
     )
     has_planned = models.BooleanField(
-        default=False, editable=False, help_text="others that it is to derive were written into the plan with it"
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="others that it is to derive were written into the plan with it",
     )
     is_planned = models.BooleanField(
-        default=False, editable=False, help_text="it was written into the plan with the one that is to derive it"
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="it was written into the plan with the one that is to derive it",
     )
     initial_data = models.JSONField(null=True, editable=False, help_text="the data that it was proposed with, if any")
     parents = models.ManyToManyField(

@@ -22,6 +22,7 @@ from watcher_site.notifications.outbox import announce
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.storable import require_storable
 from watcher_site.times import read_time
+from watcher_site.uniqueness import is_taken
 
 
 def create_audit(
@@ -169,7 +170,6 @@ def save_named(record: Any, kind: str, deed: str, details: Mapping[str, Any], fi
             if isinstance(record, Audit):
                 announce(Audit.notified_as, [CREATE if fields is None else UPDATE], [record.pk])
     except IntegrityError as error:
-        others = type(record).objects.present().filter(name__iexact=record.name).exclude(pk=record.pk)
-        if not others.exists():
+        if not is_taken(error, type(record), "name"):
             raise
         raise Conflict(f"{kind} with UUID or name {record.name} already exists") from error

@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 
 from watcher_site import history
 from watcher_site.refusals import Conflict, NotFound
+from watcher_site.uniqueness import is_taken
 
 # A policy, a profile, an exclusion.
 Named = TypeVar("Named", bound=Any)
@@ -40,6 +41,8 @@ def save(record: Named, fields: Sequence[str] | None = None, details: Mapping[st
             verb = "create" if fields is None else "update"
             history.record(f"{record._meta.model_name}.{verb}", record, details=details)
     except IntegrityError as error:
+        if not is_taken(error, type(record), "name"):
+            raise
         raise taken(record) from error
 
 

@@ -63,7 +63,9 @@ class ActionPlan(StatefulModel):
     strategy = models.ForeignKey("audits.Strategy", models.SET_NULL, null=True, related_name="action_plans")
     state = FSMField(max_length=20, choices=State, default=State.RECOMMENDED, protected=True, editable=False)
     status_message = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True)
-    on_failure = models.CharField(max_length=20, choices=OnFailure, default=OnFailure.CONTINUE)
+    on_failure = models.CharField(
+        max_length=20, choices=OnFailure, default=OnFailure.CONTINUE, db_default=OnFailure.CONTINUE
+    )
     global_efficacy = models.JSONField(default=list)
     hostname = models.CharField(max_length=255, null=True, help_text="of the applier that runs it, or ran it")
     applier = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="action_plans")
@@ -85,7 +87,7 @@ class ActionPlan(StatefulModel):
     )
 
     start_at = models.DateTimeField(null=True, help_text="before which nothing of it begins")
-    zone = models.CharField(max_length=64, default="UTC", help_text="of the times that people gave")
+    zone = models.CharField(max_length=64, default="UTC", db_default="UTC", help_text="of the times that people gave")
     window = models.JSONField(null=True, help_text="the maintenance window within which it begins, and its actions do")
     # What follows of these: within which hours it, or what is left of it, begins next.
     opens_at = models.DateTimeField(null=True, editable=False)

@@ -13,6 +13,7 @@ from django.utils.crypto import get_random_string
 from watcher_site.history import record
 from watcher_site.projects import add_member, find_user
 from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.uniqueness import is_taken
 
 
 def choose_password() -> str:
@@ -52,6 +53,8 @@ def create_user(name: str, password: str, source: str, group: str, projects: Ite
     try:
         user.save(force_insert=True)
     except IntegrityError as problem:
+        if not is_taken(problem, model, model.USERNAME_FIELD):
+            raise
         raise taken(name) from problem
     user.groups.add(rights)
     for project in projects:

@@ -41,7 +41,7 @@ class Exclusion(Record):
     window = models.JSONField(null=True, help_text="the hours in which it is in force")
     zone = models.CharField(max_length=64, default="UTC", help_text="of the window")
     expires_at = models.DateTimeField(null=True)
-    enabled = models.BooleanField(default=True)
+    enabled = models.BooleanField(default=True, db_default=True)
 
     objects = ExclusionQuerySet.as_manager()
 

@@ -31,6 +31,7 @@ from cluster.drivers.scheduler import choose
 from cluster.models import Flavor, Server, Volume, VolumeAttachment
 from cluster.notifications import tell_wait_ended
 from cluster.quotas import QuotaExceeded, demand_of, require_quota
+from watcher_site.uniqueness import is_taken
 
 SPAWNING, DELETING = "spawning", "deleting"
 # So long at most nobody looks whether there is room by now: what waits is looked at more often, as it is put off.
@@ -135,8 +136,10 @@ class EmbeddedLifecycle(Cloud, ABC):
         try:
             with transaction.atomic():
                 row.save()
-        except IntegrityError as taken:
-            raise CloudBusy(f"An instance for {wanted.token} is just being created") from taken
+        except IntegrityError as error:
+            if not is_taken(error, Server, "token"):
+                raise
+            raise CloudBusy(f"An instance for {wanted.token} is just being created") from error
         if nowhere:
             bury(row, nowhere, Server.State.PENDING)
         return str(row.uuid), nowhere is None

@@ -55,8 +55,10 @@ class ComputeNode(Record):
         OFF = "off"
 
     hostname = models.CharField(max_length=255)
-    zone = models.CharField(max_length=255, default=DEFAULT_ZONE, help_text="the availability zone")
-    power_state = models.CharField(max_length=20, choices=PowerState, default=PowerState.ON)
+    zone = models.CharField(
+        max_length=255, default=DEFAULT_ZONE, db_default=DEFAULT_ZONE, help_text="the availability zone"
+    )
+    power_state = models.CharField(max_length=20, choices=PowerState, default=PowerState.ON, db_default=PowerState.ON)
     status = models.CharField(max_length=20, choices=Status, default=Status.ENABLED)
     disabled_reason = models.CharField(max_length=255, null=True, blank=True)
     state = models.CharField(max_length=20, choices=State, default=State.UP)
@@ -212,15 +214,18 @@ class Server(Record):
     )
     state = models.CharField(max_length=20, choices=State, default=State.ACTIVE)
     task_state = models.CharField(max_length=64, null=True, blank=True)
-    operation_owner = models.CharField(max_length=64, default="", blank=True, editable=False)
+    operation_owner = models.CharField(max_length=64, default="", db_default="", blank=True, editable=False)
     token = models.CharField(
         max_length=64,
         default="",
+        db_default="",
         blank=True,
         editable=False,
         help_text="of whoever had it created: there is one of each",
     )
-    flavor = models.CharField(max_length=255, default="", blank=True, help_text="the name of the flavor it has")
+    flavor = models.CharField(
+        max_length=255, default="", db_default="", blank=True, help_text="the name of the flavor it has"
+    )
     new_flavor = models.ForeignKey(
         Flavor,
         models.PROTECT,
@@ -232,9 +237,13 @@ class Server(Record):
     memory = models.PositiveIntegerField(help_text="MB")
     disk = models.PositiveIntegerField(help_text="GB")
     metadata = models.JSONField(default=dict, blank=True)
-    image = models.CharField(max_length=255, default="", blank=True, help_text="the id of what it was built from")
+    image = models.CharField(
+        max_length=255, default="", db_default="", blank=True, help_text="the id of what it was built from"
+    )
     project_id = models.CharField(max_length=255, default="", blank=True)
-    user_id = models.CharField(max_length=255, default="", blank=True, help_text="of whoever asked for it")
+    user_id = models.CharField(
+        max_length=255, default="", db_default="", blank=True, help_text="of whoever asked for it"
+    )
     launched_at = models.DateTimeField(null=True, editable=False, help_text="when it first ran, where that is known")
     fault = models.JSONField(null=True, editable=False, help_text="why it is in ERROR or PENDING, as Nova tells it")
     given_up_at = models.DateTimeField(

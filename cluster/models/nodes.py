@@ -68,11 +68,15 @@ class Node(StatefulModel):
     cluster = models.ForeignKey(
         Cluster, models.PROTECT, null=True, editable=False, related_name="nodes", help_text="the one it is a member of"
     )
-    index = models.IntegerField(default=ALONE, editable=False, help_text="in the order of joining its cluster")
+    index = models.IntegerField(
+        default=ALONE, db_default=ALONE, editable=False, help_text="in the order of joining its cluster"
+    )
     role = models.CharField(max_length=255, default="", blank=True, help_text="what it is for, in a word of its owner")
     metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the node itself")
-    tainted = models.BooleanField(default=False, help_text="it is the first to go when its cluster shrinks")
-    data = models.JSONField(default=dict, editable=False, help_text="what policies decided about it")
+    tainted = models.BooleanField(
+        default=False, db_default=False, help_text="it is the first to go when its cluster shrinks"
+    )
+    data = models.JSONField(default=dict, db_default={}, editable=False, help_text="what policies decided about it")
     status = FSMField(max_length=20, choices=Status, default=Status.INIT, protected=True, editable=False)
     status_reason = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False)
     unhealthy_reason = models.CharField(
@@ -84,7 +88,9 @@ class Node(StatefulModel):
     init_at = models.DateTimeField(null=True, editable=False, help_text="when its creation first began")
     # Of a server that may be in no table of ours yet, or no more.
     physical_id = models.UUIDField(null=True, editable=False, help_text="the UUID of its server")
-    generation = models.PositiveIntegerField(default=0, editable=False, help_text="how often its server was replaced")
+    generation = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="how often its server was replaced"
+    )
 
     objects = NodeQuerySet.as_manager()
 

@@ -145,7 +145,7 @@ class Volume(Record):
         help_text="where it is being moved to; it takes room in both pools until then",
     )
     migration_status = models.CharField(max_length=64, null=True, blank=True)
-    operation_owner = models.CharField(max_length=64, default="", blank=True, editable=False)
+    operation_owner = models.CharField(max_length=64, default="", db_default="", blank=True, editable=False)
     volume_type = models.ForeignKey(VolumeType, models.PROTECT, null=True, related_name="volumes")
     multiattach = models.BooleanField(default=False)
     bootable = models.BooleanField(default=False)

@@ -31,6 +31,7 @@ from plans.operations import (
 from watcher_site.projects import PROJECT_LENGTH
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.storable import require_storable
+from watcher_site.uniqueness import is_taken
 
 CREATE, UPDATE, DELETE = "create_stack", "update_stack", "delete_stack"
 
@@ -146,6 +147,8 @@ def insert(stack: Stack) -> None:
         with transaction.atomic():
             stack.save()
     except IntegrityError as error:
+        if not is_taken(error, Stack, "name"):
+            raise
         raise Conflict(f"name: another stack of the project is called {stack.name}.") from error
 
 

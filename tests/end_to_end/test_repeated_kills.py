@@ -9,7 +9,7 @@ from actions.models import Action
 from cluster.models import Server
 from tests.builders import make_node, make_plan, make_server
 from tests.chaos.fleet import Fleet
-from tests.end_to_end.test_applier_processes import database_url
+from tests.database import database_url
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]

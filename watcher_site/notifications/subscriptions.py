@@ -17,6 +17,7 @@ from watcher_site.notifications.listeners import listeners
 from watcher_site.notifications.webhooks import checked_secret, make_secret, seal_secret
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.storable import require_storable
+from watcher_site.uniqueness import is_taken
 
 CHANGE = "watcher_site.change_subscription"
 # The broker goes by this name where receivers are told apart.
@@ -131,6 +132,8 @@ def save(subscription: Subscription, fields: list[str] | None = None) -> None:
         with transaction.atomic():
             subscription.save() if fields is None else subscription.save_changes(fields)
     except IntegrityError as error:
+        if not is_taken(error, Subscription, "name"):
+            raise
         raise Conflict(f"name: another subscription is called {subscription.name}.") from error
 
 

@@ -1,0 +1,59 @@
+"""Which unique constraint a database error is about."""
+
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.models import Expression, F, Model, UniqueConstraint
+
+UNIQUE_VIOLATION = "23505"
+SQLITE = "UNIQUE constraint failed: "
+
+
+def is_taken(error: IntegrityError, model: type[Model], field: str) -> bool:
+    """Return whether an error says that another row of the model has the value of a field.
+
+    That is a violation of any unique constraint that the field is part of. All others are faults of our own, and must
+    not be told to people as a name that is taken.
+    """
+    violated = violated_constraint(error)
+    return violated is not None and violated in constraints_with(model, field)
+
+
+def violated_constraint(error: IntegrityError) -> str | None:
+    """Return what the database calls the unique constraint that was violated; None where it is another error.
+
+    On PostgreSQL that is its name; on SQLite it is that or, where it has no expressions, the names of its columns.
+    """
+    cause = error.__cause__
+    diagnosis: Any = getattr(cause, "diag", None)
+    if diagnosis is not None:
+        return diagnosis.constraint_name if diagnosis.sqlstate == UNIQUE_VIOLATION else None
+    text = str(cause or error)
+    return text.removeprefix(SQLITE) if text.startswith(SQLITE) else None
+
+
+def constraints_with(model: type[Model], field: str) -> set[str]:
+    """Return all that the databases call the unique constraints that a field is part of."""
+    names = set()
+    for constraint in model._meta.constraints:
+        if isinstance(constraint, UniqueConstraint) and field in (parts := fields_of(constraint)):
+            columns = ", ".join(qualified(model, part) for part in parts)
+            names |= {constraint.name, f"index '{constraint.name}'", columns}
+    column: Any = model._meta.get_field(field)
+    if column.unique:
+        names |= {f"{model._meta.db_table}_{column.column}_key", qualified(model, field)}
+    return names
+
+
+def fields_of(constraint: UniqueConstraint) -> list[str]:
+    """Return the fields of a constraint in their order, also those within expressions."""
+    parts: list[Any] = []
+    for expression in constraint.expressions:
+        parts += expression.flatten() if isinstance(expression, Expression) else [expression]
+    references: list[Any] = [part for part in parts if isinstance(part, F)]
+    return [*constraint.fields, *(reference.name for reference in references)]
+
+
+def qualified(model: type[Model], field: str) -> str:
+    column: Any = model._meta.get_field(field)
+    return f"{model._meta.db_table}.{column.column}"
