@@ -12,7 +12,7 @@ from plans.orchestration.shapes import statuses_having
 from plans.orchestration.views import OrchestrationView
 from plans.stacks.progress import having_status, with_progress
 from watcher_site.api.paging import Page, SortKey, read_limit, sort_values
-from watcher_site.refusals import Invalid
+from watcher_site.refusals import Invalid, NotFound
 
 SORT_KEYS = {
     "stack_name": "name",
@@ -96,6 +96,14 @@ class StackItem(OrchestrationView):
 class StackTemplate(OrchestrationView):
     def get(self, request: Request, project: str, name: str, identifier: str) -> Response:
         return Response(self.find_stack(identifier, name).template)
+
+
+class NotOffered(OrchestrationView):
+    """What Heat has below a stack, and this site has not: clients would take the word for the name of a stack."""
+
+    def get(self, request: Request, project: str, name: str, part: str) -> Response:
+        stack = self.find_stack(name)
+        raise NotFound(f"Stack {stack.name}: {part} of stacks are not offered here.")
 
 
 def read_page(query: Any) -> Page:

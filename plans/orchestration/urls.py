@@ -3,17 +3,21 @@
 from django.urls import re_path
 
 from plans.orchestration.resources_api import ResourceItem, ResourceList
-from plans.orchestration.stacks_api import StackItem, StackList, StackLookup, StackTemplate
+from plans.orchestration.stacks_api import NotOffered, StackItem, StackList, StackLookup, StackTemplate
 from plans.orchestration.views import Versions
 
 STACKS = r"^v1/(?P<project>[^/]+)/stacks"
 NAME = r"/(?P<name>[^/]+)"
 STACK = rf"{STACKS}{NAME}/(?P<identifier>[^/]+)"
 
+# What Heat has below a stack, with its id or without, and this site has not.
+NOT_OFFERED = r"(?P<part>actions|environment|events|export|files|outputs|snapshots)"
+
 urlpatterns = [
     re_path(r"^(?:v1/?)?$", Versions.as_view()),
     re_path(rf"{STACKS}(?:/detail)?/?$", StackList.as_view()),
     re_path(rf"{STACKS}{NAME}(?P<rest>/(?:resources|template))?/?$", StackLookup.as_view()),
+    re_path(rf"{STACKS}{NAME}(?:/[^/]+)?/{NOT_OFFERED}(?:/.*)?$", NotOffered.as_view()),
     re_path(rf"{STACK}/?$", StackItem.as_view()),
     re_path(rf"{STACK}/template/?$", StackTemplate.as_view()),
     re_path(rf"{STACK}/resources/?$", ResourceList.as_view()),

@@ -45,10 +45,10 @@ class CreateResource(ResourceAction):
             return self.finish(resource, self.operation("create", server))
         return self.finish(resource)
 
-    def make_server(self, resource: StackResource) -> str:
+    def make_server(self, resource: StackResource, *, may_wait: bool = True) -> str:
         """As others do, but the resource names its server also while that waits for room: there is no other."""
         try:
-            return super().make_server(resource)
+            return super().make_server(resource, may_wait=may_wait)
         except WaitingForRoom as waiting:
             if resource.physical_id != waiting.server:
                 resource.receive(waiting.server, self.change.generation)

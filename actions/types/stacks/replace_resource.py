@@ -1,5 +1,7 @@
 """Have something new take the place of what there is for a resource of a stack."""
 
+from contextlib import suppress
+
 from django.db import transaction
 
 from actions.types.base import ActionFailed, ActionSkipException, Outcome
@@ -7,13 +9,20 @@ from actions.types.clusters.nodes import schema_of
 from actions.types.stacks import alone
 from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction
-from actions.types.stacks.servers import delete_made, delete_server
+from actions.types.stacks.servers import change_metadata, delete_made, delete_server
 from actions.types.stacks.stepping import CHANGE
+from cluster.drivers.base import NoValidHost, ServerNotFound, cloud
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
+from cluster.stacks.servers import is_changeable, parts_differing
 
 CLEARED = "cleared"
 """The key in an action's data that says that no server of an earlier replacement, which failed, is left."""
+IN_PLACE = "in_place"
+"""The key in an action's data, and in its outputs, that says that the server is rebuilt where it is."""
+
+# In which statuses both clouds rebuild a server.
+REBUILDABLE = ("ACTIVE", "SHUTOFF", "ERROR")
 
 
 class ReplaceResource(ResourceAction):
@@ -21,6 +30,9 @@ class ReplaceResource(ResourceAction):
 
     It keeps its name and its row. A marked resource whose replacement fails stays marked. Where no action on the
     stack derived it, it takes locks, and decides by itself: `alone` has the order.
+
+    Where no host has capacity for a new server, but the former one has the same flavor and zone, that is rebuilt on
+    its host: it needs no capacity beside its own, and stays where it is if that fails.
     """
 
     name = "replace_resource"
@@ -78,13 +90,49 @@ class ReplaceResource(ResourceAction):
             end_stack(change.nested, self.left_out)
             made = change.nested
         else:
-            made = self.make_server(resource)
-        records = [] if change.nested else self.operation("create", made)
-        if not resource.is_nesting:
+            made = self.make_or_rebuild(resource)
+        records = [] if change.nested else self.operation("rebuild" if self.is_in_place else "create", made)
+        if not resource.is_nesting and not self.is_in_place:
             records += self.operation("delete", resource.physical_id)
         resource.receive(made, change.generation)
         resource.type = self.wanted(resource)["type"]
         resource.save_state(*records)
+
+    @property
+    def is_in_place(self) -> bool:
+        return bool(self.context.data.get(IN_PLACE))
+
+    def make_or_rebuild(self, resource: StackResource) -> str:
+        """Have a new server be there, or the former one be as a new one, and return its UUID. Raises: `CloudError`."""
+        if not self.is_in_place:
+            can_rebuild = self.can_rebuild(resource)
+            try:
+                return self.make_server(resource, may_wait=not can_rebuild)
+            except NoValidHost:
+                if not can_rebuild:
+                    raise
+            # Kept before the first step: from then on there is no way back to another server.
+            self.context.save_data({**self.context.data, IN_PLACE: True})
+        server, wanted = str(resource.physical_id), self.wanted(resource)["properties"]
+        cloud().rebuild_server(server, wanted["image"], self.context.checkpoint)
+        change_metadata(server, resource.properties, wanted)
+        self.context.outputs[IN_PLACE] = True
+        return server
+
+    def can_rebuild(self, resource: StackResource) -> bool:
+        """Return whether the former server can be made as a new one would be, where it is."""
+        wanted = self.wanted(resource)
+        if resource.is_nesting or wanted["type"] != resource.type or resource.physical_id is None:
+            return False
+        differing = parts_differing(resource.properties, wanted["properties"])
+        if {"flavor", "availability_zone"}.intersection(differing) or not is_changeable(
+            differing, wanted["properties"]
+        ):
+            return False
+        with suppress(ServerNotFound):
+            found = cloud().find_server(resource.physical_id)
+            return found.has_run and found.task_state is None and found.status in REBUILDABLE
+        return False
 
     def clear_before(self, resource: StackResource) -> None:
         """Delete what earlier work left that failed, before nobody knows of it any more."""
@@ -121,6 +169,8 @@ class ReplaceResource(ResourceAction):
         if not self.change.nested and resource.generation >= self.change.generation:
             self.act(resource)
             return False
-        if not self.change.nested:
+        if self.is_in_place:
+            cloud().reconcile(str(resource.physical_id))
+        elif not self.change.nested:
             delete_made(resource, self.change.generation)
         return super().abort()

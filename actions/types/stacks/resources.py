@@ -130,8 +130,11 @@ class ResourceAction(Stepping, ABC):
             self.fail(explain(problem))
             raise
 
-    def make_server(self, resource: StackResource) -> str:
+    def make_server(self, resource: StackResource, *, may_wait: bool = True) -> str:
         """Have the new server of a resource be there, and return its UUID.
+
+        Args:
+            may_wait: as `servers.make_server`.
 
         Raises:
             CloudError: the cloud did not do it; or, as WaitingForRoom, not yet.
@@ -141,7 +144,8 @@ class ResourceAction(Stepping, ABC):
         if waits_for and not Server.objects.present().filter(uuid=waits_for).exists():
             raise ActionFailed(f"Instance {waits_for} no longer exists: it was deleted while it waited for room")
         try:
-            return make_server(resource, self.wanted(resource), self.change.generation, self.context.checkpoint)
+            wanted, generation = self.wanted(resource), self.change.generation
+            return make_server(resource, wanted, generation, self.context.checkpoint, may_wait=may_wait)
         except WaitingForRoom as waiting:
             self.context.save_data({**self.context.data, WAITS_FOR: waiting.server})
             raise

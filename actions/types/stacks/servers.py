@@ -11,8 +11,18 @@ from cluster.stacks.names import server_name
 from watcher_site.refusals import NotFound
 
 
-def make_server(resource: StackResource, wanted: Mapping[str, Any], generation: int, checkpoint: Checkpoint) -> str:
+def make_server(
+    resource: StackResource,
+    wanted: Mapping[str, Any],
+    generation: int,
+    checkpoint: Checkpoint,
+    *,
+    may_wait: bool = True,
+) -> str:
     """Have the server of a generation be there, and return its UUID: there is one, however often this is asked for.
+
+    Args:
+        may_wait: whether it is PENDING where no host has capacity, and the site has servers wait.
 
     Raises:
         CloudError: the cloud did not do it.
@@ -28,9 +38,16 @@ def make_server(resource: StackResource, wanted: Mapping[str, Any], generation: 
         zone=properties["availability_zone"],
         project=resource.stack.project_id,
         user=resource.stack.user_id,
-        may_wait=True,
+        may_wait=may_wait,
     )
     return cloud().create_server(server, checkpoint).uuid
+
+
+def change_metadata(server: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Set the metadata of a server that its properties differ in. Raises: `CloudError`."""
+    former = before.get("metadata") or {}
+    if former != after["metadata"]:
+        cloud().change_metadata(server, after["metadata"], sorted(set(former).difference(after["metadata"])))
 
 
 def delete_server(server: str | None) -> None:

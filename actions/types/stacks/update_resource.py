@@ -8,7 +8,7 @@ from actions.types.base import Outcome
 from actions.types.clusters.changing import resize
 from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction
-from actions.types.stacks.servers import delete_made, delete_server
+from actions.types.stacks.servers import change_metadata, delete_made, delete_server
 from cluster.drivers.base import cloud
 from cluster.models import StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb
@@ -68,8 +68,7 @@ class UpdateResource(ResourceAction):
         if "flavor" in differing:
             resize(server, wanted["flavor"], self)
         if "metadata" in differing:
-            removed = set(resource.properties.get("metadata") or {}).difference(wanted["metadata"])
-            cloud().change_metadata(server, wanted["metadata"], sorted(removed))
+            change_metadata(server, resource.properties, wanted)
 
     def abort(self) -> bool:
         """A server that is only being changed stays."""

@@ -112,6 +112,13 @@ def test_what_is_not_there_is_told(heat: APIClient, web: StackResource, stack: S
     refused(answer, 404, "EntityNotFound", "Not Found")
 
 
+@pytest.mark.parametrize("part", ["events", "environment", "outputs/one", "snapshots", "files", "export"])
+def test_what_is_not_offered_is_told_by_its_name(heat: APIClient, web: StackResource, stack: Stack, part: str) -> None:
+    words = f"Stack shop: {part.partition('/')[0]} of stacks are not offered here."
+    for address in (f"/orchestration/v1/sales/stacks/shop/{part}", f"{path(stack)}/{part}"):
+        assert refused(heat.get(address), 404, "EntityNotFound", "Not Found") == words
+
+
 def test_several_of_one_physical_id_are_refused(heat: APIClient, stack: Stack) -> None:
     for name in ("a", "b"):
         make_resource(stack, name, physical_id="same")

@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 
+from actions.instance_actions import InstanceAction
 from actions.locking import take_lock, take_locks
 from actions.models import Action
 from actions.types.stacks import alone
-from cluster.models import Server, Stack, StackResource
+from cluster.drivers.base import CloudBusy
+from cluster.drivers.embedded import EmbeddedCloud
+from cluster.models import ComputeNode, Server, Stack, StackResource
 from cluster.models.stacks import Verb
 from plans.applier import Applier
 from plans.continuing import continue_plan
@@ -201,3 +204,94 @@ def test_a_plan_that_started_at_once_is_continued_by_what_is_still_to_be_done() 
     assert again(continued).state == "SUCCEEDED"
     assert servers().items() > before.items()
     assert again(stack).status == "CREATE_COMPLETE"
+
+
+# Where no host has capacity for a new server
+
+
+def full(stack: Stack) -> dict[str, str]:
+    """Have no host take another server, and return the servers that there are."""
+    ComputeNode.objects.update(status="disabled")
+    return dict(servers())
+
+
+def test_on_a_full_cloud_a_marked_server_is_rebuilt_in_its_place() -> None:
+    stack = create(web=server(image="old"))
+    before = full(stack)
+    mark(part(stack, "web"))
+    plan = run("update_stack", stack, template=template(web=server(image="new", metadata={"a": "b"})))
+    assert plan.state == "SUCCEEDED"
+    resource, row = part(stack, "web"), Server.objects.present().get()
+    assert (servers(), resource.status, resource.generation) == (before, "UPDATE_COMPLETE", 1)
+    assert (row.image, row.metadata, resource.former_physical_id) == ("new", {"a": "b"}, None)
+    done = Action.objects.get(action_type="replace_resource")
+    assert done.outputs["in_place"] is True
+    last = InstanceAction.objects.order_by("pk").last()
+    assert last
+    assert last.verb == "rebuild"
+
+
+def test_on_a_full_cloud_the_marked_members_of_a_group_are_rebuilt_in_their_places() -> None:
+    stack = create(web=group(3))
+    before = full(stack)
+    for member in inside(part(stack, "web")).resources.all():
+        mark(member)
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert servers() == before
+    assert set(inside(part(stack, "web")).resources.values_list("generation", flat=True)) == {1}
+
+
+def test_what_was_rebuilt_in_its_place_is_replaced_and_deleted_as_others() -> None:
+    stack = create(web=server())
+    before = full(stack)
+    mark(part(stack, "web"))
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    ComputeNode.objects.update(status="enabled")
+    mark(part(stack, "web"))
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert list(servers()) == list(before)
+    assert servers() != before
+    assert run("delete_stack", stack).state == "SUCCEEDED"
+    assert not servers()
+
+
+@pytest.mark.parametrize("wanted", [server("large"), server(availability_zone="nova")])
+def test_on_a_full_cloud_a_server_that_is_to_be_another_is_kept_and_stays_marked(wanted: Any) -> None:
+    make_flavor("large", vcpus=2)
+    stack = create(web=server())
+    before = full(stack)
+    mark(part(stack, "web"))
+    assert run("update_stack", stack, template=template(web=wanted)).state == "FAILED"
+    assert (servers(), part(stack, "web").status) == (before, "CHECK_FAILED")
+
+
+def test_a_server_whose_rebuild_in_its_place_fails_is_kept_and_stays_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    before = full(stack)
+    mark(part(stack, "web"))
+    monkeypatch.setattr(EmbeddedCloud, "rebuild_server", refuse)
+    assert run("update_stack", stack).state == "FAILED"
+    assert (servers(), part(stack, "web").status) == (before, "CHECK_FAILED")
+    monkeypatch.undo()
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert (servers(), part(stack, "web").status) == (before, "UPDATE_COMPLETE")
+
+
+def test_a_rebuild_in_its_place_that_was_interrupted_is_gone_on_with_although_there_is_capacity_by_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stack = create(web=server())
+    before = full(stack)
+    mark(part(stack, "web"))
+    rebuild, calls = EmbeddedCloud.rebuild_server, []
+
+    def rebuild_late(*arguments: Any) -> None:
+        calls.append(arguments)
+        if len(calls) == 1:
+            ComputeNode.objects.update(status="enabled")
+            raise CloudBusy("It is busy")
+        rebuild(*arguments)
+
+    monkeypatch.setattr(EmbeddedCloud, "rebuild_server", rebuild_late)
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert (servers(), len(calls)) == (before, 2)

@@ -159,10 +159,7 @@ def test_its_owner_deletes_a_stack_that_waits_and_what_waited_is_cancelled_first
 
 def test_a_stack_is_deleted_while_the_replacement_of_one_of_its_resources_alone_waits() -> None:
     stack = create(web=server())
-    mark(part(stack, "web"))
-    ComputeNode.objects.update(status="disabled")
-    plan = proposed("replace_resource", part(stack, "web"))
-    run_what_can_begin()
+    plan = waiting_replacement(stack)
     assert Server.objects.waiting().exists()
     delete_stack(stack)
     run_what_can_begin()
@@ -199,6 +196,26 @@ def test_a_replacement_that_waits_for_room_leaves_the_former_server_where_it_is(
     assert [str(one.uuid) for one in Server.objects.present()] == [waited]
 
 
+def waiting_replacement(stack: Stack) -> ActionPlan:
+    """Return the plan of a replacement alone whose new server, which is larger, waits."""
+    Stack.objects.filter(pk=stack.pk).update(template=template(web=server("huge")))
+    mark(part(stack, "web"))
+    plan = proposed("replace_resource", part(stack, "web"))
+    run_what_can_begin()
+    return plan
+
+
+def test_a_replacement_does_not_wait_where_the_former_server_can_be_rebuilt_in_its_place() -> None:
+    stack = create(web=server())
+    former = part(stack, "web").physical_id
+    mark(part(stack, "web"))
+    ComputeNode.objects.update(status="disabled")
+    proposed("update_stack", stack)
+    run_what_can_begin()
+    assert (part(stack, "web").status, part(stack, "web").physical_id) == ("UPDATE_COMPLETE", former)
+    assert not Server.objects.waiting().exists()
+
+
 def cancel_action(plan: ActionPlan) -> None:
     signal_action(plan.actions.get().uuid, Action.Signal.CANCEL, "rosa")
 
@@ -212,10 +229,7 @@ def test_a_replacement_alone_that_is_cancelled_while_it_waits_leaves_the_mark_an
     cancel: Callable[[ActionPlan], None],
 ) -> None:
     stack = create(web=server())
-    mark(part(stack, "web"))
-    ComputeNode.objects.update(status="disabled")
-    plan = proposed("replace_resource", part(stack, "web"))
-    run_what_can_begin()
+    plan = waiting_replacement(stack)
     assert (part(stack, "web").status, Server.objects.waiting().count()) == ("UPDATE_IN_PROGRESS", 1)
     cancel(plan)
     run_what_can_begin()
