@@ -9,7 +9,8 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from audits.engine import DecisionEngine
-from cluster.models import Server
+from audits.room import ask_for_room
+from cluster.models import Server, ServerWait
 from plans.models import ActionPlan
 from tests.builders import make_node, make_server
 
@@ -41,6 +42,8 @@ def test_a_server_leads_to_the_plan_that_makes_room_for_it(browser: Client, sett
     make_node(vcpus=4)
     make_server("fits", state="pending")
     make_server("huge", state="pending", vcpus=64)
+    ask_for_room()
+    ServerWait.objects.update(since="2000-01-01T00:00:00Z")
     engine = DecisionEngine()
     while engine.work():
         pass
