@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 
 import structlog
@@ -21,7 +22,7 @@ from watcher_site.login_limits import record_summaries
 from watcher_site.models import Service
 from watcher_site.refusals import Refused
 from watcher_site.state import ConcurrentTransition
-from watcher_site.worker import LOST_DATABASE, Worker
+from watcher_site.worker import LOST_DATABASE, NOT_OF_ONE_RECORD, Worker
 
 log = structlog.get_logger(__name__)
 
@@ -72,15 +73,28 @@ class DecisionEngine(Worker):
         """Answer one audit, and say whether there was one."""
         if self.heartbeat.lost:
             self.renew()
-        self.expire()
-        self.synchronize()
-        self.look_for_waiting_servers()
-        self.record_failed_logins()
-        Audit.objects.end_series(timezone.now())
+        self.attempt(self.expire)
+        self.attempt(self.synchronize)
+        self.attempt(self.look_for_waiting_servers)
+        self.attempt(self.record_failed_logins)
+        self.attempt(self.end_series)
         audit = self.take()
         if audit:
             self.answer(audit)
         return audit is not None
+
+    def attempt(self, task: Callable[[], None]) -> None:
+        """Do what is to be done from time to time; what goes wrong there keeps no audit from being answered."""
+        try:
+            task()
+        except NOT_OF_ONE_RECORD:
+            raise
+        except Exception:
+            log.exception("task of the decision engine failed", task=task.__name__)
+
+    def end_series(self) -> None:
+        """End the continuous audits whose time is over."""
+        Audit.objects.end_series(timezone.now())
 
     def expire(self) -> None:
         """Supersede the plans that nobody started in time."""
@@ -167,5 +181,10 @@ class DecisionEngine(Worker):
             fail(audit, reason)
         except ConcurrentTransition:
             log.info("audit was cancelled or taken over")
+        except NOT_OF_ONE_RECORD:
+            raise
+        except Exception:
+            log.exception("audit failed without notifications", reason=reason)
+            Audit.objects.running_under(self.service).filter(pk=audit.pk).fail_silently(reason)
         else:
             log.warning("audit failed", reason=reason)

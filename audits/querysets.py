@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Self
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -82,6 +82,17 @@ class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
         ended = self.free().filter(self.over(now), state__in=[states.PENDING, states.ONGOING])
         return ended.update(
             state=states.SUCCEEDED, decision_engine=None, next_run_time=None, updated_at=timezone.now()
+        )
+
+    def fail_silently(self, reason: str) -> int:
+        """End these as FAILED whatever their rows hold, without notifications."""
+        return QuerySet.update(
+            self,
+            state=self.model.State.FAILED,
+            status_message=cut(reason),
+            decision_engine=None,
+            next_run_time=None,
+            updated_at=timezone.now(),
         )
 
     def cancel_unfinished(self, message: str) -> int:

@@ -17,7 +17,7 @@ from actions.models import Action
 from actions.signalled import CANCELLED
 from actions.surrender import give_up
 from plans.executors import Beginning, Executor, Report, WorkerTrouble
-from plans.faults import NOT_OF_ONE_PLAN, message_of, set_aside
+from plans.faults import message_of, set_aside
 from plans.lateness import end_late
 from plans.models import ActionPlan
 from plans.notifications import CANCEL_START
@@ -27,7 +27,7 @@ from plans.settlement import STUCK, settle
 from watcher_site.models import Service
 from watcher_site.notifications.outbox import announce
 from watcher_site.state import ConcurrentTransition
-from watcher_site.worker import Worker
+from watcher_site.worker import NOT_OF_ONE_RECORD, Worker
 
 
 class Applier(Worker):
@@ -265,7 +265,7 @@ class Applier(Worker):
     def judge(self, run: PlanRun, report: Report) -> None:
         """Decide what follows for a plan from what became of one of its jobs."""
         action = report.job.action
-        if isinstance(report.error, Exception) and not isinstance(report.error, (*NOT_OF_ONE_PLAN, WorkerTrouble)):
+        if isinstance(report.error, Exception) and not isinstance(report.error, (*NOT_OF_ONE_RECORD, WorkerTrouble)):
             self.set_aside(run.plan_pk, report.error)
         elif report.error:
             # The action stays as it is in the table; when its plan is looked at anew, it is recovered.
@@ -337,7 +337,7 @@ class Applier(Worker):
             yield
         except ConcurrentTransition:
             pass  # Somebody else was first: the next look finds out.
-        except NOT_OF_ONE_PLAN:
+        except NOT_OF_ONE_RECORD:
             raise
         except Exception as problem:
             self.set_aside(plan, problem)
@@ -360,7 +360,7 @@ class Applier(Worker):
                 if not set_aside(plan, self.service, message):
                     continue
                 del self.faulty[plan]
-            except NOT_OF_ONE_PLAN:
+            except NOT_OF_ONE_RECORD:
                 raise
             except Exception as problem:
                 # It stays this applier's, which leaves it alone from now on: another would fail on it as well.

@@ -1,7 +1,7 @@
 """Set aside a plan that an applier fails on: it ends FAILED with the reason, and the other plans go on."""
 
 import structlog
-from django.db import ProgrammingError, transaction
+from django.db import transaction
 
 from actions.abandonment import settle
 from actions.models import Action
@@ -11,11 +11,9 @@ from plans.querysets import ActionPlanQuerySet
 from watcher_site.models import Service
 from watcher_site.notifications import faults
 from watcher_site.refusals import Refused
-from watcher_site.worker import LOST_DATABASE
+from watcher_site.worker import NOT_OF_ONE_RECORD
 
 log = structlog.get_logger(__name__)
-# Faults of the database, of its schema or of the machine: they concern every plan, and the work is tried again.
-NOT_OF_ONE_PLAN = (*LOST_DATABASE, ProgrammingError, MemoryError)
 ACTION_MESSAGE = "Action was ended with its action plan, which was set aside."
 
 
@@ -43,7 +41,7 @@ def set_aside(key: int, applier: Service, message: str) -> bool:
     settle_begun(actions)
     try:
         end(plans, actions, message)
-    except NOT_OF_ONE_PLAN:
+    except NOT_OF_ONE_RECORD:
         raise
     except Exception as problem:
         log.error("plan ended without notifications", key=plans.values_list("pk", flat=True).first(), exc_info=problem)
@@ -58,7 +56,7 @@ def settle_begun(actions: ActionQuerySet) -> None:
         try:
             with transaction.atomic():
                 settle(Action.objects.get(pk=key))
-        except NOT_OF_ONE_PLAN:
+        except NOT_OF_ONE_RECORD:
             raise
         except Exception as problem:
             log.error("action not settled", action=str(uuid), exc_info=problem)

@@ -1,14 +1,13 @@
 """Run what the Procfile lists, and a worker if need be, until a signal: ``python -m watcher_site.procfile``.
 
-honcho starts the processes and prints their lines. Beyond that, one that is killed, or ends well without having been
-asked to, is started again; and each has the patience that actions need when all are to end.
+honcho starts the processes and prints their lines. Beyond that, one that crashes, is killed, or ends well without
+having been asked to, is started again; and each has the patience that actions need when all are to end.
 """
 
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -22,19 +21,21 @@ from honcho.printer import Printer
 from honcho.process import Popen, Process
 
 from watcher_site import settings
+from watcher_site.command_line import BAD_INPUT
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 # Whatever it is that kills process after process: it is not started for ever.
 MOST_RESTARTS = 5
+# Without it nobody is served: where it cannot start, the site does not.
+WEB = "web"
 WORKER = "exec python manage.py run_worker"
 # What ran so long, in seconds, has proved that it can.
 PROVEN = 60.0
 
 
-def pauses() -> Iterator[float]:
-    """Yield how long to wait before each restart, as often as one is worth it."""
-    for restart in range(MOST_RESTARTS):
-        yield min(FIRST_PAUSE * 2**restart, LONGEST_PAUSE)
+def pause_before(restart: int) -> float:
+    """Return how many seconds to wait before a restart; the first is number 0."""
+    return min(FIRST_PAUSE * 2 ** min(restart, 10), LONGEST_PAUSE)
 
 
 class RestartedProcess(Process):
@@ -49,22 +50,31 @@ class RestartedProcess(Process):
     def run(self, events: Any = None, ignore_signals: bool = False) -> None:
         # Held by the manager alone, the other end is closed even by a manager that is killed.
         self.manager_end.close()
-        left = pauses()
+        restarts = 0
         while True:
             began = time.monotonic()
             super().run(events, ignore_signals)
             if time.monotonic() - began > PROVEN:
-                left = pauses()
-            pause = next(left, None)
-            if self.stopping.poll() or self.returncode > 0 or pause is None:
+                restarts = 0
+            if self.stopping.poll() or self.is_end_of_all(restarts):
                 break
+            pause = pause_before(restarts)
             self.say(f"{self.name} {self.end}, and is started again in {pause:g} s\n")
             if self.stopping.poll(pause):
                 break
+            restarts += 1
         super()._send_message({"returncode": self.returncode}, type="stop")
+
+    def is_end_of_all(self, restarts: int) -> bool:
+        """Return whether the end of the process ends the site: what crashes does not, as the others can go on."""
+        if self.returncode > 0:
+            return self.returncode == BAD_INPUT or self.name == WEB
+        return restarts >= MOST_RESTARTS
 
     @property
     def end(self) -> str:
+        if self.returncode > 0:
+            return f"crashed with exit status {self.returncode}"
         return f"was killed by {signal.Signals(-self.returncode).name}" if self.returncode else "ended unasked"
 
     def say(self, line: str) -> None:

@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError, ProgrammingError, connection
 
 from watcher_site.heartbeat import Heartbeat
 from watcher_site.models import Service
 
 # What is raised while the database does not answer: nobody's failure, and over some time.
 LOST_DATABASE = (InterfaceError, OperationalError)
+# Faults of the database, of its schema or of the machine: they concern everything, and not the record at hand.
+NOT_OF_ONE_RECORD = (*LOST_DATABASE, ProgrammingError, MemoryError)
 
 
 class Worker(ABC):

@@ -403,3 +403,34 @@ def test_an_audit_that_breaks_the_database_again_and_again_is_given_up(engine: D
     assert failed.state == Audit.State.FAILED
     assert failed.status_message == f"The database broke it off {MOST_INTERRUPTIONS} times."
     assert not engine.work()
+
+
+def test_an_audit_that_cannot_be_failed_as_usual_is_failed_all_the_same(
+    engine: DecisionEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, sound = dummy(name="broken"), dummy(name="sound")
+    original = answers.hold
+
+    def hold(audit: Audit) -> Audit:
+        if audit.pk == broken.pk:
+            raise ZeroDivisionError
+        return original(audit)
+
+    monkeypatch.setattr(answers, "hold", hold)
+    assert answered(engine, sound).state == "SUCCEEDED"
+    failed = Audit.objects.get(pk=broken.pk)
+    assert (failed.state, failed.status_message) == ("FAILED", "ZeroDivisionError")
+
+
+@pytest.mark.parametrize("task", ["expire", "synchronize", "look_for_waiting_servers", "end_series"])
+def test_what_goes_wrong_beside_the_audits_keeps_none_from_being_answered(
+    engine: DecisionEngine, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    audit = dummy()
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    fail.__name__ = task
+    monkeypatch.setattr(engine, task, fail)
+    assert answered(engine, audit).state == "SUCCEEDED"

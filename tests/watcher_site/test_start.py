@@ -110,6 +110,30 @@ def test_a_stop_before_a_process_was_started_again_leaves_none(
 
 
 @pytest.mark.slow
+def test_a_process_that_crashes_is_started_again_however_often_and_the_others_go_on(tmp_path: Path) -> None:
+    (tmp_path / "Procfile").write_text(PROCFILE + "engine: echo >> starts; exit 1")
+    run = "import sys; from watcher_site import procfile; procfile.FIRST_PAUSE = 0.001; sys.exit(procfile.run())"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-c", run], cwd=tmp_path, env=environment, start_new_session=True)
+    try:
+        wait_for(lambda: len(pids(tmp_path)) == 2)
+        before, starts = pids(tmp_path), tmp_path / "starts"
+        wait_for(lambda: starts.exists() and starts.read_text().count("\n") > 2 + MOST_RESTARTS)
+        assert pids(tmp_path) == before
+        assert all(map(runs, before))
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+@pytest.mark.slow
+def test_a_web_process_that_cannot_start_is_the_end_of_all(tmp_path: Path) -> None:
+    process = start(tmp_path, "web: exit 1\n" + PROCFILE.replace("web:", "engine:"))
+    assert process.wait(PATIENCE) == 1
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
 def test_a_process_that_is_killed_again_and_again_is_the_end_of_all(tmp_path: Path) -> None:
     """With short pauses, which change nothing but the time that this takes."""
     (tmp_path / "Procfile").write_text(PROCFILE + "engine: echo >> starts; kill -9 $$")
