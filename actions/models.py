@@ -15,7 +15,7 @@ from actions.fields import FilledCharField
 from actions.instance_actions import InstanceAction
 from actions.naming import generated_name, resource, target
 from actions.querysets import ActionQuerySet
-from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut, without_controls
 from watcher_site.models import Service
 from watcher_site.records import NullsFirst
 from watcher_site.state import StatefulModel
@@ -403,7 +403,7 @@ class Action(StatefulModel):
     def fail(self, phase: str, reason: str) -> None:
         self.let_go()
         self.status_message = cut(f"{FAILED_IN} {PHASE_WORDS.get(phase, phase)}: {reason}")
-        self.outputs = {**self.outputs, "error": make_storable(reason)}
+        self.outputs = {**self.outputs, "error": without_controls(make_storable(reason))}
 
     @transition(field=state, source=[State.PENDING], target=State.CANCELLED)
     def cancel(self, reason: str) -> None:
@@ -447,7 +447,7 @@ class Action(StatefulModel):
         """It could not be aborted; or, with another phase, it was aborted since that had failed."""
         self.let_go()
         self.status_message = cut(f"{FAILED_IN} {PHASE_WORDS.get(phase, phase)}: {reason}")
-        self.outputs = {**self.outputs, "error": make_storable(reason)}
+        self.outputs = {**self.outputs, "error": without_controls(make_storable(reason))}
 
 
 class ActionParent(models.Model):

@@ -15,7 +15,7 @@ from actions.exclusions.lifting import require_lifted
 from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action, may_be_restored
 from actions.planned import check_origins, restore_planned, skip_planned
 from watcher_site.history import entries_of, record_many
-from watcher_site.messages import STATUS_MESSAGE_LENGTH
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, without_controls
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.state import ConcurrentTransition
 from watcher_site.statements import Placeholder, Query
@@ -216,7 +216,7 @@ def words(action: Action, reason: str | None) -> str:
     Raises:
         Invalid: it would not fit into the message. A person's words are never cut.
     """
-    text = (reason or "").translate(ONE_LINE).strip()
+    text = without_controls((reason or "").translate(ONE_LINE)).strip()
     for own in (f"{SKIPPED_BY_USER}{REASON}", SKIPPED_BY_USER, f"{action.finding}{NOTE}", action.finding):
         text = text.removeprefix(own.strip()).strip()
     if len(text) > REASON_LENGTH:

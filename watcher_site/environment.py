@@ -148,6 +148,16 @@ def read_numbers(name: str, default: dict[str, int]) -> dict[str, int]:
     return numbers
 
 
+def find_shared(numbers: Mapping[str, int]) -> str:
+    """Return the first two names in a table that have the same number, such as "migrate and stop"; else nothing."""
+    owners: dict[int, str] = {}
+    for name, number in numbers.items():
+        if number in owners:
+            return f"{owners[number]} and {name}"
+        owners[number] = name
+    return ""
+
+
 def read_database(name: str, default_file: Path) -> dict[str, Any]:
     """Read the URL of a PostgreSQL database, or of an SQLite one in a folder that this user may write to.
 

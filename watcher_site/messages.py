@@ -13,6 +13,8 @@ ENDPOINT = re.compile(
     r"|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?![\w.]*\w)"
 )
 FILE = re.compile(r"(?<![\w./:~-])~?(?:/[\w.@+~-]+){2,}")
+# What a terminal or a browser obeys: control characters, and those that change the direction of text.
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 STATUS_MESSAGE_LENGTH = 255
 
 
@@ -22,11 +24,17 @@ def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
     For messages that we make ourselves, and for reasons of marks. What else a person wrote is refused when it is too
     long, never cut.
     """
+    text = without_controls(text)
     if len(text) <= length:
         return text
     # Words beyond four times the length cannot be among those that stay.
     shortened = textwrap.shorten(text[: 4 * length], width=length, placeholder="…")
     return shortened if len(shortened) > length // 2 else text[: length - 1] + "…"
+
+
+def without_controls(text: str) -> str:
+    """Return a text without the characters that a terminal or a browser obeys; tabs and line ends stay."""
+    return CONTROLS.sub("", text)
 
 
 def without_places(text: str) -> str:

@@ -14,7 +14,7 @@ from actions.proposals import ProposedAction
 from cluster.drivers.base import CloudError, proceed
 from watcher_site import plugins
 from watcher_site.calling import CallingContext
-from watcher_site.messages import without_places
+from watcher_site.messages import without_controls, without_places
 from watcher_site.refusals import Refused
 from watcher_site.schemas import Draft202012Validator, find_violation, with_defaults
 from watcher_site.storable import make_storable
@@ -61,7 +61,7 @@ def explain(error: BaseException, *, is_for_log: bool = False) -> str:
     if not isinstance(error, OWN_EXCEPTIONS):
         return name
     try:
-        text = make_storable(str(error))
+        text = without_controls(make_storable(str(error)))
         return (text if is_for_log else without_places(text)) or name
     except Exception:  # Whatever it is, the fault that is to be told is another.
         return name

@@ -6,13 +6,15 @@ from urllib.parse import urlsplit
 
 import orjson
 import requests
+import structlog
 from django.conf import settings
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 from urllib3.exceptions import HTTPError
 
 from cluster.datasources.base import DatasourceError
-from watcher_site.messages import cut
+from watcher_site.messages import cut, without_places
 
+log = structlog.get_logger(__name__)
 TOO_MANY_REQUESTS = 429
 CHUNK = 64 * 1024
 # More than the answer for a hundred thousand servers, in bytes.
@@ -38,13 +40,14 @@ def query(expression: str) -> list[dict[str, Any]]:
     try:
         return vector_of(*retrying(ask, expression))
     except Unavailable as problem:
-        raise DatasourceError(f"The data source {place()} is not available: {problem}") from problem
+        log.warning("the data source is not available", place=place(), problem=str(problem))
+        raise DatasourceError(f"The data source prometheus is not available: {problem}") from problem
 
 
 def place() -> str:
-    """Name the server without what may be secret in its URL."""
+    """Return where the server is, for the log, without what may be secret in its URL."""
     parts = urlsplit(settings.PROMETHEUS_URL)
-    return f"prometheus at {parts.hostname}:{parts.port}" if parts.port else f"prometheus at {parts.hostname}"
+    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
 
 def ask(expression: str) -> tuple[int, bytes]:
@@ -70,11 +73,12 @@ def ask(expression: str) -> tuple[int, bytes]:
                 raise Unavailable(f"status {answer.status_code}")
             return answer.status_code, body_of(answer, deadline)
     except requests.exceptions.SSLError as problem:
-        raise DatasourceError(cut(f"The data source {place()} is not trusted: {reason_of(problem)}")) from problem
+        reason = without_places(str(reason_of(problem)))
+        raise DatasourceError(cut(f"The data source prometheus is not trusted: {reason}")) from problem
     except (requests.RequestException, HTTPError) as problem:
         raise Unavailable(type(problem).__name__) from problem
     except OSError as problem:
-        raise DatasourceError(f"The data source {place()} can not be asked: {problem}") from problem
+        raise DatasourceError(f"The data source prometheus can not be asked: {problem}") from problem
 
 
 def credentials() -> dict[str, Any]:
@@ -95,7 +99,7 @@ def body_of(answer: requests.Response, deadline: float) -> bytes:
         if time.monotonic() > deadline:
             raise Unavailable(f"no whole answer within {settings.DATASOURCE_TIMEOUT:g} seconds")
         if len(body) > LARGEST:
-            raise DatasourceError(f"The answer of the data source {place()} is larger than {LARGEST} bytes.")
+            raise DatasourceError(f"The answer of the data source prometheus is larger than {LARGEST} bytes.")
     return bytes(body)
 
 
@@ -123,4 +127,4 @@ def vector_of(status: int, body: bytes) -> list[dict[str, Any]]:
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         reason = ", and not as Prometheus does." if status < 300 else "."
     verb = "answered" if status < 300 else "refused the query"
-    raise DatasourceError(cut(f"The data source {place()} {verb} with status {status}{reason}"))
+    raise DatasourceError(cut(without_places(f"The data source prometheus {verb} with status {status}{reason}")))

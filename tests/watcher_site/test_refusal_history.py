@@ -152,3 +152,23 @@ def test_nobody_fills_history_by_guessing(client: Client, db: None) -> None:
         client.get("/v1/audits", headers={"X-Auth-Token": "made-up"}, REMOTE_ADDR=f"192.0.2.{number}")
     assert HistoryEntry.objects.count() == logins.restraint.most
     assert BEYOND in HistoryEntry.objects.order_by("-pk")[0].message
+
+
+def test_who_may_not_read_the_metrics_is_told_of(stranger: User) -> None:
+    assert Caller(stranger).client.get("/metrics").status_code == 403
+    entry = HistoryEntry.objects.get()
+    assert (entry.user, entry.deed, entry.outcome) == (stranger.username, "metrics.view", "refused")
+
+
+def test_an_export_of_history_is_told_with_what_was_taken_away(
+    cloud_admin: User, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Caller(cloud_admin, "1.13").get("/history/export?format=jsonl&user=rosa")
+    client.force_login(cloud_admin)
+    client.get(reverse("history:export", args=["csv"]))
+    call_command("export_history", person="rosa")
+    entries = HistoryEntry.objects.filter(deed="history.export").order_by("pk")
+    assert list(entries.values_list("user", "details__format")) == [
+        *[(cloud_admin.username, "jsonl"), (cloud_admin.username, "csv"), ("rosa", "csv")]
+    ]
+    assert entries[0].details == {"format": "jsonl", "user": "rosa"}

@@ -13,7 +13,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from tests.watcher_site.site_process import KEY, ROOT, run
-from watcher_site.environment import read_choice, read_database, read_policies
+from watcher_site.environment import find_shared, read_choice, read_database, read_policies
 from watcher_site.policies import DEFAULTS
 
 
@@ -183,3 +183,23 @@ def test_a_policy_or_a_rule_that_is_none_is_refused_with_those_that_there_are(
     monkeypatch.setenv("WATCHER_POLICIES", text)
     with pytest.raises(ImproperlyConfigured, match="os-instance-actions:events:details, with one of rule:admin"):
         read_policies("WATCHER_POLICIES", DEFAULTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        ("WATCHER_PLANNER_WEIGHTS", "restart=34", "[('migrate', 30), ('restart', 34)]"),
+        ("WATCHER_PLANNER_PARALLELIZATION", "restart=5,migrate=1", "[('migrate', 1), ('restart', 5)]"),
+    ],
+)
+def test_a_table_of_the_planner_adds_to_the_defaults(name: str, text: str, shown: str) -> None:
+    setting = name.removeprefix("WATCHER_")
+    code = (
+        f"import watcher_site.settings as s; t = s.{setting}; print(sorted((k, t[k]) for k in ('migrate', 'restart')))"
+    )
+    assert run("-c", code, **{name: text}).stdout.strip() == shown
+
+
+def test_two_types_of_one_weight_are_named() -> None:
+    assert find_shared({"migrate": 30, "stop": 2, "restart": 30}) == "migrate and restart"
+    assert find_shared({"migrate": 30}) == ""

@@ -85,7 +85,7 @@ class HistoryView(ResourceView):
         query = request.query_params
         refuse_unknown(query, {"format", *FILTERS})
         wishes = {name: query[name] for name in FILTERS if name in query}
-        return download(narrow(HistoryEntry.objects.all(), wishes), query.get("format", "csv"))
+        return download(narrow(HistoryEntry.objects.all(), wishes), query.get("format", "csv"), wishes)
 
 
 def filter_by(name: str) -> Callable[[Any, QuerySet[Any], str], QuerySet[Any]]:

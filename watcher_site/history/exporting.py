@@ -1,7 +1,7 @@
 """History as a file, for a spreadsheet or for another program: however long it is, little of it is in memory."""
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 from typing import Any
 
@@ -10,6 +10,7 @@ from django.db.models import Max
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 
+from watcher_site.history.recording import record
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.refusals import Invalid
 
@@ -84,17 +85,26 @@ FORMATS: dict[str, tuple[str, Callable[[HistoryQuerySet], Iterator[bytes]]]] = {
 }
 
 
-def lines_of(entries: HistoryQuerySet, kind: str) -> tuple[str, Iterator[bytes]]:
-    """Return the media type and the lines of an export. Raises: `Invalid`, where there is no such format."""
+def lines_of(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) -> tuple[str, Iterator[bytes]]:
+    """Return the media type and the lines of an export of the entries that there are now, and record the export.
+
+    Args:
+        filters: what the entries were narrowed to, for the record.
+
+    Raises:
+        Invalid: there is no such format.
+    """
     if kind not in FORMATS:
         raise Invalid(f"format: must be one of {', '.join(FORMATS)}, not {kind}.")
     media_type, write = FORMATS[kind]
-    return media_type, write(entries)
+    newest = entries.order_by().aggregate(newest=Max("pk"))["newest"] or 0
+    record("history.export", details={"format": kind, **filters})
+    return media_type, write(entries.filter(pk__lte=newest))
 
 
-def download(entries: HistoryQuerySet, kind: str) -> StreamingHttpResponse:
+def download(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) -> StreamingHttpResponse:
     """Answer with a file of these entries. Raises: as `lines_of`."""
-    media_type, lines = lines_of(entries, kind)
+    media_type, lines = lines_of(entries, kind, filters)
     name = f"history-{timezone.now():%Y%m%dT%H%M%SZ}.{kind}"
     return StreamingHttpResponse(
         lines, content_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'}

@@ -10,6 +10,7 @@ from django.views.generic import View
 
 from watcher_site.history.exporting import FORMATS, download
 from watcher_site.history.filters import HistoryFilters
+from watcher_site.history.searching import FILTERS
 from watcher_site.history.tables import HistoryTable
 from watcher_site.models import HistoryEntry
 from watcher_site.pages import ListPage, Page
@@ -52,4 +53,5 @@ class Export(Page, View):
             problems = [f"{name}: {' '.join(words)}" for name, words in found.errors.items()]
             messages.error(request, f"Not exported. {' '.join(problems)}")
             return redirect("history:list")
-        return download(found.qs, kind)
+        wishes = {name: value for name, value in request.GET.items() if value and name in FILTERS}
+        return download(found.qs, kind, wishes)

@@ -5,8 +5,9 @@ from django.http import HttpResponse
 from django.utils import timezone
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from watcher_site.api.views import VersionedView
+from watcher_site.api.views import VersionedView, note_refused_reading
 from watcher_site.models import Delivery, Notification
 from watcher_site.notifications.subscriptions import BROKER
 
@@ -22,6 +23,14 @@ class MetricsView(VersionedView):
 
     def policy_name(self) -> str:
         return "metrics:get"
+
+    def handle_exception(self, problem: Exception) -> Response:
+        response: Response = super().handle_exception(problem)
+        note_refused_reading(self, problem, response)
+        return response
+
+    def deed(self) -> str:
+        return "metrics.view"
 
     def get(self, request: Request) -> HttpResponse:
         return HttpResponse(generate_latest(backlog()), content_type=CONTENT_TYPE_LATEST)

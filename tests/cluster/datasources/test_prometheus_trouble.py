@@ -74,7 +74,7 @@ def refusal(server: Server, *answers: tuple[int, Any]) -> str:
     server.answers = list(answers)
     with pytest.raises(DatasourceError) as problem:
         Prometheus().read(READING)
-    begin = f"The data source prometheus at 127.0.0.1:{server.server_port} "
+    begin = "The data source prometheus "
     assert str(problem.value).startswith(begin)
     return str(problem.value).removeprefix(begin)
 
@@ -145,7 +145,7 @@ def test_a_server_that_answers_in_drops_is_given_up(server: Server, settings: Se
 def test_a_server_that_is_not_there_is_given_up(settings: Settings) -> None:
     settings.PROMETHEUS_URL = "http://127.0.0.1:9"
     settings.DATASOURCE_ATTEMPTS, settings.DATASOURCE_WAIT = 2, 0
-    with pytest.raises(DatasourceError, match=r"prometheus at 127\.0\.0\.1:9 is not available: ConnectionError"):
+    with pytest.raises(DatasourceError, match=r"prometheus is not available: ConnectionError"):
         Prometheus().read(READING)
 
 

@@ -12,16 +12,16 @@ from watcher_site.models import HistoryEntry
 
 class Command(commands.Command):
     help = "Write history to the standard output, the oldest first; the options leave what meets all of them."
-    # Reading is no deed.
-    acts_for_person = False
 
     def add_arguments(self, parser: CommandParser) -> None:
+        commands.add_person(parser)
         parser.add_argument("--format", default="csv", choices=list(FORMATS))
         for name in FILTERS:
             parser.add_argument(f"--{name.replace('_', '-')}", dest=name)
 
     def handle(self, *args: Any, **options: Any) -> None:
         wishes = {name: options[name] for name in FILTERS}
-        _, lines = lines_of(narrow(HistoryEntry.objects.all(), wishes), options["format"])
+        asked = {name: value for name, value in wishes.items() if value}
+        _, lines = lines_of(narrow(HistoryEntry.objects.all(), wishes), options["format"], asked)
         for line in lines:
             self.stdout.write(line.decode(), ending="")
