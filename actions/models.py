@@ -27,7 +27,7 @@ SKIPPED_BY_USER = "Action skipped by user."
 SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
 FAILED_IN = "Action failed in"
 # What people read of phases that have a name in code alone.
-PHASE_WORDS = {"go_on": "going on", "wait": "waiting"}
+PHASE_WORDS = {"go_on": "completion", "wait": "waiting"}
 NOT_EXECUTED = "Action was not executed:"
 PUT_OFF = "Action is tried again later:"
 # The pauses of an action that waits for a lock grow to 16 times the first one.

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from re import fullmatch
 from typing import Any, Self
 from uuid import UUID
 
@@ -193,13 +192,6 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
             if found:
                 return found[0]
         return None
-
-    def beginning_with(self, text: str) -> Self:
-        """Leave those whose UUID begins with these digits, with or without hyphens."""
-        digits = text.replace("-", "")
-        if not fullmatch("[0-9a-fA-F]{1,32}", digits):
-            return self.none()
-        return self.filter(uuid__gte=UUID(digits.ljust(32, "0")), uuid__lte=UUID(digits.ljust(32, "f")))
 
     def count_states(self) -> dict[str, int]:
         return dict(self.present().order_by().values_list("state").annotate(Count("pk")))

@@ -18,6 +18,7 @@ NEW = (
     "due_time",
     *("status_reason", "control", "inputs", "outputs", "depends_on", "depended_by", "data"),
 )
+SUCCEEDED = "Action completed successfully."
 # What a person or an audit asked for, and what another action made.
 RPC_REQUEST, DERIVED_ACTION = "RPC Request", "Derived Action"
 # What stands there under two names: infra-optim's, and that of seed 3.
@@ -25,7 +26,6 @@ SAME = {
     "action": "action_type",
     "inputs": "input_parameters",
     "depends_on": "parents",
-    "status_reason": "status_message",
 }
 
 
@@ -56,7 +56,7 @@ class ActionSerializer(ResourceSerializer):
     start_time = serializers.DateTimeField(allow_null=True, help_text="when its execution last began")
     end_time = serializers.DateTimeField(allow_null=True, help_text="when its execution ended")
     due_time = serializers.DateTimeField(allow_null=True, help_text="before which it does not begin, or begin again")
-    status_reason = serializers.CharField(allow_null=True, help_text="the same as status_message")
+    status_reason = serializers.CharField(allow_null=True, help_text="the status_message, or that it succeeded")
     control = serializers.ChoiceField(
         Action.Signal.choices, allow_null=True, help_text="the signal that it has not honoured yet"
     )
@@ -83,6 +83,10 @@ class ActionSerializer(ResourceSerializer):
             "depended_by": uuids("parent", "child"),
             "status": shown(),
             "due_time": Case(When(state=Action.State.PENDING, then=F("due_time"))),
+            "status_reason": Case(
+                When(state=Action.State.SUCCEEDED, status_message=None, then=Value(SUCCEEDED)),
+                default=F("status_message"),
+            ),
             "cause": Case(When(derived_from=None, then=Value(RPC_REQUEST)), default=Value(DERIVED_ACTION)),
         }
         formerly = {"state": (EXTENDED, former_state())}

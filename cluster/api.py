@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from cluster.lookup import only_one
 from cluster.models import Node, Profile
 from cluster.profiles import CHANGEABLE, change_profile, create_profile, delete_profile
 from cluster.serializers import NewProfileSerializer, NodeSerializer, ProfileSerializer
@@ -60,6 +61,8 @@ class NodeReading(ResourceView):
     model = Node
     title = "Node"
     policy = "node"
+    identifiers = ("uuid", "name")
+    arguments_since = {"sort": CLUSTERS}
     filters = ["name", "status", "profile", "cluster"]
     repeatable = frozenset({"status"})
     sort_keys = {
@@ -69,6 +72,9 @@ class NodeReading(ResourceView):
         "created_at": "created_at",
         "updated_at": "updated_at",
     }
+
+    def lookup(self, identifier: str) -> QuerySet[Any]:
+        return only_one(self.get_queryset(), identifier)
 
     def filter_name(self, queryset: QuerySet[Node], value: str) -> QuerySet[Node]:
         return queryset.filter(name__iexact=value)

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from cluster.api import CLUSTERS
+from cluster.lookup import only_one
 from cluster.models import Cluster, Node, PolicyBinding
 from cluster.models.profiles import names_among
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
@@ -75,6 +76,7 @@ class ClusterReading(ResourceView):
     title = "Cluster"
     policy = "cluster"
     identifiers = ("uuid", "name")
+    arguments_since = {"sort": CLUSTERS}
     filters = ["name", "status", "profile"]
     repeatable = frozenset({"name", "status"})
     sort_keys = {
@@ -86,8 +88,7 @@ class ClusterReading(ResourceView):
     }
 
     def lookup(self, identifier: str) -> QuerySet[Any]:
-        clusters: Any = self.get_queryset()
-        return only_one(clusters.named(identifier), identifier)
+        return only_one(self.get_queryset(), identifier)
 
     def filter_name(self, queryset: QuerySet[Cluster], value: list[str]) -> QuerySet[Cluster]:
         return queryset.filter(names_among(value))
@@ -100,22 +101,6 @@ class ClusterReading(ResourceView):
     def filter_profile(self, queryset: Any, value: str) -> QuerySet[Cluster]:
         found: QuerySet[Cluster] = queryset.of_profile(value)
         return found
-
-
-def only_one(found: QuerySet[Any], identifier: str) -> QuerySet[Any]:
-    """Return what a path names: several clusters may have one name.
-
-    Raises:
-        Invalid: several have it.
-    """
-    try:
-        UUID(identifier)
-    except ValueError:
-        if len(found.values_list("pk")[:2]) > 1:
-            raise Invalid(
-                f"Multiple results found matching the query criteria '{identifier}'. Please be more specific."
-            ) from None
-    return found
 
 
 class BindingSerializer(ResourceSerializer):

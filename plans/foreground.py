@@ -75,7 +75,7 @@ class ForegroundApplier(Applier):
         told = self.shown.told
         new = [key for key in actions.order_by("updated_at", "pk").values_list("pk", flat=True) if key not in told]
         for action in actions.filter(pk__in=new[:MOST_NAMED]).order_by("updated_at", "pk"):
-            self.display.tell(action.state, f"{action.called}: {action.status_message}")
+            self.display.tell(action.state, f"{action.called} ({action.uuid}): {action.status_message}")
         if len(new) > MOST_NAMED:
             self.display.say(f"… and {len(new) - MOST_NAMED} more.")
         told.update(new)

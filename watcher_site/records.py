@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from re import fullmatch
 from typing import Any, Self
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.db import models
 from django.db.models import F
@@ -36,6 +37,13 @@ class RecordQuerySet(models.QuerySet[Any]):
     def present(self) -> Self:
         """Leave out what was deleted."""
         return self.filter(deleted_at__isnull=True)
+
+    def beginning_with(self, text: str) -> Self:
+        """Leave those whose UUID begins with these digits, with or without hyphens."""
+        digits = text.replace("-", "")
+        if not fullmatch("[0-9a-fA-F]{1,32}", digits):
+            return self.none()
+        return self.filter(uuid__gte=UUID(digits.ljust(32, "0")), uuid__lte=UUID(digits.ljust(32, "f")))
 
     def soft_delete(self) -> int:
         """Mark these rows deleted, and return how many were not yet."""

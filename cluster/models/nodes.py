@@ -12,6 +12,7 @@ from cluster.models.clusters import Cluster
 from cluster.models.profiles import NAME_LENGTH, Profile
 from cluster.models.stacks import MARKED
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+from watcher_site.names import find_named
 from watcher_site.records import NullsFirst, RecordQuerySet
 from watcher_site.state import ConcurrentTransition, StatefulModel
 
@@ -19,6 +20,11 @@ ALONE = -1
 
 
 class NodeQuerySet(RecordQuerySet):
+    def named(self, identifier: str) -> Self:
+        """Leave the one with this UUID, or those with this name, whatever the letter case."""
+        found: Self = find_named(self, identifier)
+        return found
+
     def of_profile(self, identifier: str) -> Self:
         """Leave those that were made from the profile of this UUID or name."""
         return self.filter(profile__in=Profile.objects.present().named(identifier))

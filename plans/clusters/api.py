@@ -44,6 +44,7 @@ OPERATIONS: dict[str, Callable[..., Operation]] = {
     "check": check_cluster,
     "recover": recover_cluster,
 }
+SIZES = ("/min_size", "/max_size", "/desired_capacity")
 FORCE = OpenApiParameter(
     "force", bool, description="whether its nodes are deleted with it, and what is being done to it is cancelled first"
 )
@@ -80,6 +81,7 @@ class ClusterView(Operating, ClusterReading):
 
     def partial_update(self, request: Request, identifier: str) -> Response:
         """Have the name, the profile, the timeout or the metadata changed by an action."""
+        refuse_sizes(request.data)
         patch = read_patch(
             request.data,
             internal=[f"/{name}" for name in ClusterSerializer._declared_fields if name not in CHANGEABLE],
@@ -141,3 +143,15 @@ class ClusterView(Operating, ClusterReading):
         inputs = read_attributes(document, self.bodies[name])
         asked = self.asked(request, inputs.pop("plan_only"))
         return self.accepted(OPERATIONS[name](cluster, **inputs, asked=asked))
+
+
+def refuse_sizes(document: Any) -> None:
+    """Raise `Invalid` for a patch of what a resize changes."""
+    steps = document if isinstance(document, list) else []
+    for step in steps:
+        path = step.get("path") if isinstance(step, dict) else None
+        if path in SIZES:
+            raise Invalid(
+                f"'{path}' is an internal attribute and can not be updated: "
+                "POST /v1/clusters/{id}/resize changes it."
+            )

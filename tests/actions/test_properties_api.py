@@ -152,3 +152,10 @@ def test_what_is_put_off_tells_until_when(newest: Caller, state: str, is_told: b
     one = action(make_plan({"a": []}, state="ONGOING"), "a")
     Action.objects.filter(pk=one.pk).update(state=state, due_time="2030-01-31T22:00:00Z")
     assert shown(newest, one)["due_time"] == ("2030-01-31T22:00:00+00:00" if is_told else None)
+
+
+def test_a_successful_action_says_so_in_its_status_reason_alone(cloud_admin: User) -> None:
+    plan = make_plan({"a": []})
+    plan.actions.update(state="SUCCEEDED")
+    shown = Caller(cloud_admin, "1.12").get(f"/actions/{plan.actions.get().uuid}").json()
+    assert (shown["status_message"], shown["status_reason"]) == (None, "Action completed successfully.")

@@ -150,7 +150,7 @@ def test_an_action_that_fails_by_a_derived_one_says_by_which(monkeypatch: pytest
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
     assert action(plan, "a").status_message == (
-        f"Action failed in going on: 1 of the 2 actions that it derived failed: {action(plan, 'x').name}: "
+        f"Action failed in completion: 1 of the 2 actions that it derived failed: {action(plan, 'x').name}: "
         "Action failed in pre_condition: no room"
     )
 
@@ -160,7 +160,7 @@ def test_an_action_that_fails_by_a_derived_one_may_say_more(monkeypatch: pytest.
     monkeypatch.setattr(Nop, "pre_condition", fail_x)
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
-    assert action(plan, "a").status_message == "Action failed in going on: The node was removed again."
+    assert action(plan, "a").status_message == "Action failed in completion: The node was removed again."
 
 
 def test_an_action_of_which_a_derived_one_was_cancelled_is_cancelled_and_the_plan_does_not_fail(

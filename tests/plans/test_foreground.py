@@ -65,7 +65,10 @@ def test_it_names_what_does_not_succeed(
         Action.objects.filter(pk=action(plan, name).pk).update(input_parameters={"message": name, switch: True})
     assert run(watch(plan)).state == "FAILED"
     lines = shown.getvalue().splitlines()
-    assert [line.split(": ")[0] for line in lines] == ["FAILED nop a", "SKIPPED nop b"]
+    assert [line.split(": ")[0] for line in lines] == [
+        f"FAILED nop a ({action(plan, 'a').uuid})",
+        f"SKIPPED nop b ({action(plan, 'b').uuid})",
+    ]
 
 
 def test_what_had_ended_before_is_not_told_again(
@@ -87,7 +90,7 @@ def test_of_many_that_end_at_once_the_first_are_named(
     applier = watch(plan)
     again(plan).abandon("bob")
     assert run(applier).state == "CANCELLED"
-    assert [line.split(": ")[0] for line in shown.getvalue().splitlines()] == [
+    assert [line.split(" (")[0] for line in shown.getvalue().splitlines()] == [
         "CANCELLED nop 0",
         "CANCELLED nop 1",
         "… and 3 more.",

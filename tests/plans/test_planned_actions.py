@@ -119,7 +119,7 @@ def test_an_action_that_goes_on_has_nothing_planned_left_to_wait_for(monkeypatch
     plan = plan_to_derive(A, X_THEN_Y)
     run_waiting()
     assert message(plan, "a") == (
-        "Action failed in going on: go_on of actions of type nop waits, and derives no action to wait for"
+        "Action failed in completion: go_on of actions of type nop waits, and derives no action to wait for"
     )
 
 

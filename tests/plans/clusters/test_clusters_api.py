@@ -438,3 +438,16 @@ def test_a_priority_has_one_bound_when_a_policy_is_attached_and_when_it_is_chang
         assert answer.status_code == status, answer.content
         if status == 400:
             assert "priority" in fault(answer)
+
+
+def test_a_cluster_is_found_by_the_beginning_of_its_uuid(api: Caller) -> None:
+    cluster = make_cluster("shop")
+    assert api.get(f"/clusters/{str(cluster.uuid)[:8]}").json()["uuid"] == str(cluster.uuid)
+
+
+@pytest.mark.parametrize("name", ["min_size", "max_size", "desired_capacity"])
+def test_who_patches_the_size_of_a_cluster_is_told_what_changes_it(api: Caller, name: str) -> None:
+    make_cluster("shop")
+    answer = api.patch("/clusters/shop", [{"op": "replace", "path": f"/{name}", "value": 3}])
+    words = f"'/{name}' is an internal attribute and can not be updated: POST /v1/clusters/{{id}}/resize changes it."
+    assert (answer.status_code, fault(answer)) == (400, words)

@@ -276,3 +276,26 @@ def test_a_list_takes_as_many_queries_whatever_its_length(
     api.get("/goals")
     with django_assert_num_queries(1):
         assert len(api.get("/nodes/detail").json()["nodes"]) == count
+
+
+def test_a_node_is_found_by_its_name_and_by_the_beginning_of_its_uuid(api: Caller) -> None:
+    node = make_member("front-1", status="ACTIVE")
+    for identifier in (str(node.uuid), "front-1", "FRONT-1", str(node.uuid)[:8]):
+        assert api.get(f"/nodes/{identifier}").json()["uuid"] == str(node.uuid)
+    assert api.post("/nodes/front-1/check").status_code == 202
+    assert api.get("/nodes/nobody").status_code == 404
+
+
+def test_a_name_that_several_nodes_have_is_refused(api: Caller) -> None:
+    for _ in range(2):
+        make_member("front-1")
+    answer = api.get("/nodes/front-1")
+    words = "Multiple results found matching the query criteria 'front-1'. Please be more specific."
+    assert (answer.status_code, fault(answer)) == (400, words)
+
+
+def test_nodes_are_sorted_by_several_keys(api: Caller) -> None:
+    for name, status in (("b", "ERROR"), ("a", "ERROR"), ("c", "ACTIVE")):
+        make_member(name, status=status)
+    found = api.get("/nodes?sort=status:desc,name").json()["nodes"]
+    assert [node["name"] for node in found] == ["a", "b", "c"]

@@ -80,7 +80,7 @@ def test_a_planned_scale_out_beyond_the_capacity_fails_with_the_reason() -> None
     plan = planned(resizing.scale_out(make_cluster(size=1), count=2, asked=LOOK))
     [failed] = [one for one in preflight(plan).prospects if one.action.action_type == "CLUSTER_SCALE_OUT"]
     foretold = str(failed.foresight.message)
-    assert foretold.startswith("Action failed in going on: 1 of the 2 actions that it derived failed: NODE_CREATE_")
+    assert foretold.startswith("Action failed in completion: 1 of the 2 actions that it derived failed: NODE_CREATE_")
     assert "No valid host was found." in foretold
     assert agree(plan) == [
         ("CLUSTER_SCALE_OUT", "FAILED"),
