@@ -1,0 +1,80 @@
+"""Aggregates of real Nova, and nodes whose nova-compute does not run."""
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from actions.models import Action
+from audits.creation import create_audit
+from audits.engine import DecisionEngine
+from audits.models import Audit
+from audits.plugins import synchronize as synchronize_plugins
+from cluster.drivers.base import OperationOutstanding, cloud
+from cluster.models import HostAggregate
+from cluster.synchronizing import synchronize
+from tests.builders import make_plan
+from tests.openstack.conftest import PATIENCE, Nova
+from tests.openstack.control_plane import ControlPlane
+from tests.plans.inline import run_waiting
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.openstack
+
+
+@pytest.fixture
+def down(nova: Nova, control_plane: ControlPlane) -> str:
+    """A host that is down, as the last reading found it; a server is on another one."""
+    control_plane.kill("cmp3")
+    wait_for(lambda: nova.states()["cmp3"] == ("enabled", "down"), PATIENCE)
+    nova.boot("web", "cmp1")
+    synchronize()
+    return "cmp3"
+
+
+@pytest.fixture
+def frozen(nova: Nova, control_plane: ControlPlane) -> Iterator[str]:
+    """A server whose host has just stopped to work."""
+    server = nova.boot("web", "cmp1")
+    control_plane.send_signal("cmp1", signal.SIGSTOP)
+    yield server
+    control_plane.send_signal("cmp1", signal.SIGCONT)
+    wait_for(lambda: nova.states()["cmp1"] == ("enabled", "up"), PATIENCE)
+    wait_for(lambda: nova.show(server).task_state is None, PATIENCE)
+
+
+def test_aggregates_have_the_uuids_of_nova(nova: Nova) -> None:
+    expected = {(found.name, found.uuid) for found in nova.compute.aggregates()}
+    rows = HostAggregate.objects.present().values_list("name", "uuid")
+    assert {(name, str(uuid)) for name, uuid in rows} == expected
+
+
+def test_a_backup_node_that_is_down_is_refused(down: str) -> None:
+    synchronize_plugins()
+    parameters = {"maintenance_node": "cmp1", "backup_node": down}
+    create_audit(audit_type="ONESHOT", goal="cluster_maintaining", strategy="host_maintenance", parameters=parameters)
+    DecisionEngine().run(once=True)
+    audit = Audit.objects.get()
+    assert (audit.state, f"{down} is down" in audit.status_message) == ("FAILED", True)
+
+
+def test_a_migration_to_a_node_that_is_down_is_not_asked_for(nova: Nova, down: str) -> None:
+    [server] = nova.servers()
+    plan = make_plan()
+    where = {"source_node": "cmp1", "destination_node": down, "migration_type": "live"}
+    Action.objects.create(
+        action_plan=plan, action_type="migrate", input_parameters={"resource_id": server.id, **where}
+    )
+    plan.launch()
+    run_waiting()
+    found = Action.objects.get()
+    assert (found.state, found.status_message) == (
+        "FAILED",
+        f"Action failed in pre_condition: Destination node {down} is down",
+    )
+    assert nova.migrations(server.id) == []
+
+
+def test_a_migration_from_a_node_that_goes_down_is_not_waited_for(frozen: str) -> None:
+    with pytest.raises(OperationOutstanding, match="nova-compute service cmp1 is down"):
+        cloud().cold_migrate(frozen, "cmp2")
