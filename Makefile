@@ -9,7 +9,7 @@ export PORT
 # Never a Python that is merely found: without its environment a command has to fail.
 ENVIRONMENT = .venv/bin/python
 TOOLS = PATH="$(CURDIR)/.venv/bin:$$PATH"
-PIP = $(ENVIRONMENT) -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
+PIP = $(ENVIRONMENT) -m pip install --quiet --quiet --disable-pip-version-check --constraint .ci/constraints.txt
 DEFINITIONS = pyproject.toml .ci/constraints.txt
 # What a real cloud and a broker of notifications need is installed where one is set.
 EXTRA = $(if $(WATCHER_NOTIFICATION_URL)$(findstring openstack,$(WATCHER_CLOUD)),-openstack)
@@ -81,6 +81,7 @@ install-dev:
 .venv/made:
 	@echo "Making a virtual environment in .venv."
 	@$(PYTHON) -m venv --clear .venv
+	@$(PIP) --upgrade pip setuptools
 	@touch $@
 
 .venv/installed: .venv/made $(DEFINITIONS)
@@ -101,7 +102,7 @@ install-dev:
 .conformance/installed: tests/conformance/requirements.txt
 	@echo "Installing the test suites of Watcher's clients in .conformance: a minute or two, the first time."
 	@$(PYTHON) -m venv --clear .conformance
-	@.conformance/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@.conformance/bin/python -m pip install --quiet --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
 .data/secret-key:
