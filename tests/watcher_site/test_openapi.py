@@ -63,6 +63,7 @@ def test_the_storage_data_model_is_described_from_its_version_on(api: Caller) ->
         ("Action", "status_message", "1.4", "1.5"),
         ("Audit", "force", "1.1", "1.2"),
         ("AuditTemplate", "default_parameters", "1.6", "1.7"),
+        ("NodeAndServer", "server_pinned_az", "1.5", "1.6"),
         ("ScoringEngine", "created_at", "1.7", "1.8"),
         ("Action", "depended_by", "1.11", "1.12"),
     ],
