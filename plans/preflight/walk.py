@@ -250,6 +250,10 @@ class Walk:
         if action.derived_from_id in self.underived and not is_spared:
             self.underived[action.pk] = self.underived[action.derived_from_id]
             return self.underived[action.pk]
+        origin = self.foreseen.get(action.derived_from_id) if action.derived_from_id else None
+        if origin and origin.state is None and is_of(plugins.load("ACTION_TYPES"), action, NodeAction):
+            # Its node may be one that the other is to write first.
+            return Foresight(None, f"It follows from the action that is to derive it. {origin.message}")
         match = self.excluded.get(action.uuid)
         foresight = exclude(action, match) if match else foresee(action, self.model)
         self.note(action, foresight)

@@ -200,6 +200,14 @@ def test_what_would_wait_for_a_lock_is_not_foreseen_and_the_holder_is_named(kind
     assert (found.outcome, found.foresight.message) == ("UNKNOWN", f"It would wait: {words}")
 
 
+def test_what_an_action_that_would_wait_is_to_derive_is_not_foreseen_either() -> None:
+    capacity(3)
+    cluster = make_cluster(size=1)
+    plan = planned(resizing.scale_out(cluster, count=1, asked=LOOK))
+    take_lock(cluster, str(make_plan({"holder": []}).actions.get().uuid))
+    assert outcomes(preflight(plan)) == [("CLUSTER_SCALE_OUT", "UNKNOWN"), ("NODE_CREATE", "UNKNOWN")]
+
+
 def test_a_second_operation_on_a_cluster_that_the_first_one_changes_is_not_foreseen() -> None:
     capacity(9)
     cluster = make_cluster(size=1)
