@@ -55,6 +55,7 @@ class ActionView(ActionLookup, ResourceView):
     }
     sort_keys_formerly = {"state": (EXTENDED, "former_state")}
     sort_expressions = {"status": shown, "former_state": sortable_former_state}
+    filter_schemas = {"status": {"enum": Status.values}}
     arguments_since = dict.fromkeys(("name", "target", "action", "status", "sort"), EXTENDED)
     identifiers = ("uuid", "name", "short id")
     identifiers_since = {"name": EXTENDED, "short id": EXTENDED}

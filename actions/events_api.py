@@ -21,7 +21,9 @@ DIGITS = 18
 SIGNAL = "signal_"
 PARAMETERS = [
     OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many at most"),
-    OpenApiParameter("marker", int, description="the id of the last event of the page before"),
+    OpenApiParameter(
+        "marker", {"type": "integer", "minimum": 1}, description="the id of the last event of the page before"
+    ),
 ]
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -77,6 +78,8 @@ class ScoringEngineView(NamedLookup, ResourceView):
 
 class UuidMarker:
     """Lists whose markers must be UUIDs, although their objects have names too."""
+
+    marker_type = OpenApiTypes.UUID
 
     def find_marker(self: Any, marker: str) -> QuerySet[Any]:
         return self.get_queryset().filter(uuid=read_uuid(marker, "marker"))

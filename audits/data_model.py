@@ -14,6 +14,7 @@ from audits.narrowing import narrow
 from cluster.models import ComputeNode
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from cluster.storage_snapshot import PoolSnapshot, StorageNodeSnapshot, VolumeSnapshot
+from watcher_site.api.bodies import UUID_SCHEMA
 from watcher_site.api.paging import refuse_unknown
 from watcher_site.api.versions import Version, used_by
 from watcher_site.api.views import ResourceView
@@ -135,7 +136,11 @@ class DataModelView(ResourceView):
     def query_parameters_at(cls, version: Version) -> list[Any]:
         return [
             OpenApiParameter("data_model_type", str, enum=models_at(version), default="compute"),
-            OpenApiParameter("audit_uuid", str, description="the cluster as this audit's scope sees it; uuid or id"),
+            OpenApiParameter(
+                "audit_uuid",
+                {"oneOf": [UUID_SCHEMA, {"type": "integer", "minimum": 1}]},
+                description="the cluster as this audit's scope sees it; uuid or id",
+            ),
         ]
 
     @classmethod

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from audits.models import NAME_LENGTH, Audit
-from watcher_site.api.bodies import LenientFlagField
+from watcher_site.api.bodies import TIME, UUID_SCHEMA, LenientFlagField
 from watcher_site.api.serializers import ResourceSerializer, Row, ZonelessTimeField, links_field, without_zone
 
 
@@ -190,20 +190,30 @@ class AuditTypeField(TextField):
     """One of the types of audits; which there are is said by those who make audits, in words that clients know."""
 
 
+@extend_schema_field(TIME)
+class TimeField(TextField):
+    """A time in ISO 8601 as text: those who make audits parse it."""
+
+
+@extend_schema_field(UUID_SCHEMA)
+class UuidField(TextField):
+    """A UUID as text: those who make audits parse it, and answer as clients know it."""
+
+
 class NewAuditSerializer(serializers.Serializer[Any]):
     """The body of POST: a template, or a goal and perhaps a strategy, by name or UUID."""
 
     audit_type = AuditTypeField()
     name = TextField(required=False, allow_null=True, allow_blank=True)
-    audit_template_uuid = TextField(required=False, allow_null=True)
+    audit_template_uuid = UuidField(required=False, allow_null=True)
     goal = TextField(required=False, allow_null=True)
     strategy = TextField(required=False, allow_null=True)
     parameters = serializers.DictField(required=False, allow_null=True)
     interval = TextField(required=False, allow_null=True)
     auto_trigger = LenientFlagField(until=(1, 8), required=False)
     force = LenientFlagField(until=(1, 8), required=False)
-    start_time = TextField(required=False, allow_null=True, help_text="ISO 8601; UTC where it names no zone")
-    end_time = TextField(required=False, allow_null=True, help_text="ISO 8601; UTC where it names no zone")
+    start_time = TimeField(required=False, allow_null=True, help_text="ISO 8601; UTC where it names no zone")
+    end_time = TimeField(required=False, allow_null=True, help_text="ISO 8601; UTC where it names no zone")
 
     argument = "audit_p"
     since = {"start_time": (1, 1), "end_time": (1, 1)}

@@ -17,7 +17,7 @@ class WebhookView(NamedLookup, ResourceView):
     title = "Audit"
     policy = "webhook"
     permissions_required = {"trigger": "audits.trigger_audit"}
-    bodies = {"trigger": OpenApiTypes.OBJECT}
+    bodies = {"trigger": OpenApiTypes.ANY}
     deeds = {"trigger": "audit.trigger"}
     answers = {"trigger": (202, None)}
 

@@ -73,6 +73,8 @@ class NodeReading(ResourceView):
         "updated_at": "updated_at",
     }
 
+    filter_schemas = {"status": {"enum": Node.Status.values}}
+
     def lookup(self, identifier: str) -> QuerySet[Any]:
         return only_one(self.get_queryset(), identifier)
 

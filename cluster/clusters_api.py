@@ -87,6 +87,8 @@ class ClusterReading(ResourceView):
         "updated_at": "updated_at",
     }
 
+    filter_schemas = {"status": {"enum": Cluster.Status.values}}
+
     def lookup(self, identifier: str) -> QuerySet[Any]:
         return only_one(self.get_queryset(), identifier)
 

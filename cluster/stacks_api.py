@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.db.models.fields.json import KeyTextTransform
+from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,6 +18,7 @@ from rest_framework.response import Response
 from cluster.models import Stack, StackResource, StackStatus
 from cluster.servers_api import refuse_strays
 from cluster.stacks.lookup import missing_resource, resources_called, stacks_at, stacks_called, stacks_within
+from watcher_site.api.bodies import FLAG
 from watcher_site.api.ownership import OwnedByProjects
 from watcher_site.api.paging import read_flag, refuse_unknown
 from watcher_site.api.serializers import LinkSerializer, ResourceSerializer, Row, links_field
@@ -97,7 +99,9 @@ class StackReading(OwnedByProjects, ResourceView):
     policy = "stack"
     shown_project = "project"
     identifiers = ("uuid", "name")
+    marker_type = OpenApiTypes.STR
     filters = ["name", "status", "project_id", "show_nested"]
+    filter_schemas = {"show_nested": FLAG}
     repeatable = frozenset({"name", "status"})
     sort_keys = {
         "stack_name": "name",
@@ -240,6 +244,7 @@ class StackResourceReading(OwnedByProjects, ResourceView):
     policy = "resource"
     identifiers = ("uuid", "name")
     filters = ["name", "type", "status", "nested_depth"]
+    filter_schemas = {"nested_depth": {"type": "integer", "minimum": 0, "maximum": 999}}
     repeatable = frozenset({"name", "type", "status"})
     sort_keys = {"resource_name": "name", "resource_status": "status"}
     answers = {"detailed_list": (200, ResourcesSerializer)}

@@ -408,6 +408,8 @@ SPECTACULAR_SETTINGS = {
     # The states of actions, action plans and audits are lists of their own, under the one name that clients know.
     "POSTPROCESSING_HOOKS": [],
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    # A body of PATCH is no part of a resource: what its serializer requires is required.
+    "COMPONENT_SPLIT_PATCH": False,
 }
 
 # Logs: one JSON object a line, or colours for a person at a terminal

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from actions.exclusions.models import Exclusion
 from actions.exclusions.records import WRITABLE, change_exclusion, create_exclusion, delete_exclusion, described
 from actions.exclusions.serializers import EXCLUSIONS, ExclusionSerializer, NewExclusionSerializer
-from watcher_site.api.bodies import read_body
+from watcher_site.api.bodies import FLAG, read_body
 from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.views import NamedLookup, ResourceView
 from watcher_site.refusals import Invalid
@@ -25,6 +25,7 @@ class ExclusionView(NamedLookup, ResourceView):
     policy = "exclusion"
     identifiers = ("uuid", "name")
     filters = ["name", "owner", "enabled"]
+    filter_schemas = {"enabled": FLAG}
     sort_keys = {
         "uuid": "uuid",
         "name": "name",

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from actions.exclusions.kinds import KINDS
 from actions.exclusions.models import NAME_LENGTH, TEXT_LENGTH, Exclusion
 from actions.exclusions.rules import Rule
-from watcher_site.api.bodies import FlagField
+from watcher_site.api.bodies import FlagField, TimeTextField
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import Version
 from watcher_site.api.windows import WindowField
@@ -76,7 +76,7 @@ class NewExclusionSerializer(serializers.Serializer[Any]):
     targets = TargetsField(required=False, allow_null=True)
     window = WindowField(required=False, allow_null=True)
     zone = serializers.CharField(required=False, allow_null=True, help_text="such as Europe/Berlin; UTC, if left out")
-    expires_at = serializers.CharField(
+    expires_at = TimeTextField(
         required=False, allow_null=True, help_text="in ISO 8601, by the clock of the zone where it names none"
     )
     enabled = FlagField(required=False, help_text="whether it is heeded at all; true, if left out")

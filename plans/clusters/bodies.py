@@ -2,14 +2,16 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from cluster.models.clusters import UNLIMITED
 from cluster.models.policies import LAST_PRIORITY
 from cluster.models.profiles import NAME_LENGTH
 from cluster.sizes import MOST_NODES, AdjustmentType
+from plans.clusters.operations import LONGEST_TIMEOUT
 from plans.operations_api import OperationSerializer, OptionsSerializer
-from watcher_site.api.bodies import FlagField
+from watcher_site.api.bodies import UUID_SCHEMA, FlagField
 from watcher_site.api.versions import Version
 
 RECOVERIES = ("REBOOT", "REBUILD", "RECREATE")
@@ -19,15 +21,30 @@ class ClusterOperationSerializer(OperationSerializer):
     cluster = serializers.UUIDField()
 
 
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": MOST_NODES})
+class SizeField(serializers.IntegerField):
+    """A number of nodes, which `cluster.sizes` validates."""
+
+
+@extend_schema_field({"type": "integer", "minimum": UNLIMITED, "maximum": MOST_NODES})
+class LargestSizeField(serializers.IntegerField):
+    """A number of nodes or no limit, which `cluster.sizes` validates."""
+
+
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": LONGEST_TIMEOUT})
+class TimeoutField(serializers.IntegerField):
+    """A number of seconds, which `plans.clusters.operations` validates."""
+
+
 class NewClusterSerializer(OptionsSerializer):
     """The body of POST."""
 
     name = serializers.CharField(max_length=NAME_LENGTH)
     profile = serializers.CharField(max_length=NAME_LENGTH, help_text="its UUID or its name")
-    min_size = serializers.IntegerField(required=False, default=0)
-    max_size = serializers.IntegerField(required=False, default=UNLIMITED, help_text="-1: there is no limit")
-    desired_capacity = serializers.IntegerField(required=False, help_text="min_size, where it is left out")
-    timeout = serializers.IntegerField(required=False, default=0, help_text="of its actions, in seconds")
+    min_size = SizeField(required=False, default=0)
+    max_size = LargestSizeField(required=False, default=UNLIMITED, help_text="-1: there is no limit")
+    desired_capacity = SizeField(required=False, help_text="min_size, where it is left out")
+    timeout = TimeoutField(required=False, default=0, help_text="of its actions, in seconds")
     metadata = serializers.DictField(required=False, allow_null=True)
 
     argument = "cluster"
@@ -40,8 +57,8 @@ class ScaleSerializer(OptionsSerializer):
 class ResizeSerializer(OptionsSerializer):
     adjustment_type = serializers.ChoiceField(AdjustmentType.choices, required=False)
     number = serializers.FloatField(required=False, help_text="of nodes, or percent; below zero: fewer")
-    min_size = serializers.IntegerField(required=False)
-    max_size = serializers.IntegerField(required=False, help_text="-1: there is no limit")
+    min_size = SizeField(required=False)
+    max_size = LargestSizeField(required=False, help_text="-1: there is no limit")
     min_step = serializers.IntegerField(
         required=False, min_value=1, max_value=MOST_NODES, help_text="how many nodes a percentage comes to at least"
     )
@@ -50,8 +67,13 @@ class ResizeSerializer(OptionsSerializer):
     )
 
 
+@extend_schema_field({"type": "array", "items": UUID_SCHEMA, "minItems": 1, "maxItems": MOST_NODES})
+class NodesField(serializers.ListField):
+    """UUIDs of nodes, of which the operation requires one at least."""
+
+
 class NodesSerializer(OptionsSerializer):
-    nodes = serializers.ListField(child=serializers.UUIDField(), max_length=MOST_NODES)
+    nodes = NodesField(child=serializers.UUIDField(), max_length=MOST_NODES)
 
 
 class LeavingNodesSerializer(NodesSerializer):
@@ -76,6 +98,7 @@ class ActionsSerializer(serializers.Serializer[Any]):
     recover = RecoverySerializer(required=False)
 
     argument = "actions"
+    schema_rules = {"minProperties": 1, "maxProperties": 1}
     since: dict[str, Version] = {}
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,7 +17,7 @@ from actions.models import Action
 from actions.serializers import ActionSerializer
 from plans.exclusions.trials import Trial, try_rule
 from plans.models import ActionPlan
-from watcher_site.api.bodies import read_attributes, read_body
+from watcher_site.api.bodies import TimeTextField, read_attributes, read_body
 from watcher_site.api.paging import read_limit, read_uuid, refuse_unknown
 from watcher_site.api.serializers import Row, links_field
 from watcher_site.api.versions import Version
@@ -33,7 +33,7 @@ class SavedTrialSerializer(serializers.Serializer[Any]):
     """The body that tries a rule that was saved."""
 
     action_plan = serializers.UUIDField(help_text="the UUID of the action plan")
-    at = serializers.CharField(
+    at = TimeTextField(
         required=False, allow_null=True, help_text="in ISO 8601, by the clock of the rule's zone; now, if left out"
     )
 
@@ -41,10 +41,15 @@ class SavedTrialSerializer(serializers.Serializer[Any]):
     since: dict[str, Version] = {}
 
 
+@extend_schema_field(NewExclusionSerializer)
+class DraftField(serializers.DictField):
+    """A rule as it was sent: its own serializer reads it."""
+
+
 class TrialSerializer(SavedTrialSerializer):
     """The body that tries a rule before it is saved."""
 
-    exclusion = serializers.DictField(help_text="as in the body of POST /v1/exclusions")
+    exclusion = DraftField(help_text="as in the body of POST /v1/exclusions")
 
 
 class ExcludedActionSerializer(serializers.Serializer[Any]):

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -23,10 +24,17 @@ WORDS = {"true": True, "false": False}
 MARKS: Version = (1, 11)
 
 
+@extend_schema_field(
+    {"oneOf": [{"type": "boolean"}, {"type": "string", "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$"}]}
+)
+class MarkField(serializers.BooleanField):
+    """A boolean, or the text true or false in any case, as Heat accepts it."""
+
+
 class MarkBodySerializer(serializers.Serializer[Any]):
     """What the OpenAPI document says of the body; `read_mark` reads it."""
 
-    mark_unhealthy = serializers.BooleanField(help_text="false takes back what was said before")
+    mark_unhealthy = MarkField(help_text="false takes back what was said before")
     resource_status_reason = serializers.CharField(
         required=False,
         allow_blank=True,

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from plans.schedules.scheduling import schedule
-from watcher_site.api.bodies import read_body, refuse_later
+from watcher_site.api.bodies import TimeTextField, read_body, refuse_later
 from watcher_site.api.versions import EXTENDED, Version, used_by
 from watcher_site.api.windows import WindowField
 from watcher_site.calling import caller_of
@@ -18,7 +18,7 @@ SCHEDULE_FIELDS = ("start_at", "zone", "window", "opens_at", "closes_at")
 
 
 class ScheduleSerializer(serializers.Serializer[Any]):
-    start_at = serializers.CharField(
+    start_at = TimeTextField(
         required=False,
         allow_null=True,
         help_text="in ISO 8601, by the clock of the zone where it names none",

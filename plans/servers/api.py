@@ -8,11 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster.models import Server
-from cluster.servers import checked_request
+from cluster.servers import REQUEST, checked_request
 from cluster.servers_api import ServerReading, ServerSerializer
 from plans.marks.api import Marking
 from plans.servers.operations import RESETTABLE, create_server, delete_server, rebuild_server, reset_server
-from watcher_site.api.bodies import read_body
+from watcher_site.api.bodies import DescribedField, read_body
 from watcher_site.api.paging import refuse_unknown
 from watcher_site.api.permissions import denied
 from watcher_site.api.versions import Version
@@ -24,45 +24,29 @@ from watcher_site.storable import require_storable
 REBUILD, RESET = "rebuild", "os-resetState"
 DEEDS = {REBUILD: "server.rebuild", RESET: "server.reset_state"}
 RESET_RIGHT = "cluster.reset_server"
-ACTIONS = {
-    REBUILD: Draft202012Validator(
-        {
-            "type": "object",
-            "properties": {
-                "imageRef": {"type": ["string", "null"], "minLength": 1, "maxLength": 255},
-                "description": {"type": ["string", "null"], "maxLength": 255},
-            },
-            "additionalProperties": False,
-        }
-    ),
-    RESET: Draft202012Validator(
-        {
-            "type": "object",
-            "properties": {"state": {"enum": list(RESETTABLE)}},
-            "required": ["state"],
-            "additionalProperties": False,
-        }
-    ),
+SCHEMAS: dict[str, dict[str, Any]] = {
+    REBUILD: {
+        "type": "object",
+        "properties": {
+            "imageRef": {"type": ["string", "null"], "minLength": 1, "maxLength": 255},
+            "description": {"type": ["string", "null"], "maxLength": 255},
+        },
+        "additionalProperties": False,
+    },
+    RESET: {
+        "type": "object",
+        "properties": {"state": {"enum": list(RESETTABLE)}},
+        "required": ["state"],
+        "additionalProperties": False,
+    },
 }
-
-
-class RequestSerializer(serializers.Serializer[Any]):
-    """What the OpenAPI document says of a request; `cluster.servers` checks it."""
-
-    name = serializers.CharField(max_length=255)
-    flavorRef = serializers.CharField(max_length=255, help_text="a flavor's id or name")  # noqa: N815 (Nova's)
-    imageRef = serializers.CharField(max_length=255, required=False, allow_null=True)  # noqa: N815
-    metadata = serializers.DictField(child=serializers.CharField(max_length=255), required=False)
-    availability_zone = serializers.CharField(max_length=255, required=False)
-    project_id = serializers.CharField(
-        max_length=255, required=False, help_text="the only one that one has, if left out"
-    )
+ACTIONS = {verb: Draft202012Validator(schema) for verb, schema in SCHEMAS.items()}
 
 
 class NewServerSerializer(serializers.Serializer[Any]):
     """The body of POST, as Nova has it."""
 
-    server = serializers.JSONField()
+    server = DescribedField(REQUEST)
 
     argument = "server"
     since: dict[str, Version] = {}
@@ -71,10 +55,13 @@ class NewServerSerializer(serializers.Serializer[Any]):
 class ServerActionSerializer(serializers.Serializer[Any]):
     """The body of an action: one of these."""
 
-    rebuild = serializers.DictField(required=False, help_text="imageRef: the id of an image; the server's own if null")
-    vars()[RESET] = serializers.DictField(required=False, help_text="state: active or error")
+    rebuild = DescribedField(
+        SCHEMAS[REBUILD], required=False, help_text="imageRef: the id of an image; the server's own if null"
+    )
+    vars()[RESET] = DescribedField(SCHEMAS[RESET], required=False, help_text="state: active or error")
 
     argument = "action"
+    schema_rules = {"minProperties": 1, "maxProperties": 1}
     since: dict[str, Version] = {}
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
@@ -10,19 +11,22 @@ from rest_framework.response import Response
 
 from cluster.models import Stack
 from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
+from cluster.stacks.schemas import STACK_NAME
+from cluster.stacks.schemas import TEMPLATE as TEMPLATE_VALIDATOR
 from cluster.stacks_api import StackReading, StackResourceReading, StackSerializer, known_statuses
 from plans.marks.api import Marking, ResourceMarking
 from plans.operations import Asked
 from plans.operations_api import PLAN_ONLY_PARAMETER, Operating, OperationSerializer, OptionsSerializer
 from plans.stacks.operations import create_stack, delete_stack, update_stack
 from plans.stacks.progress import having_status, shown, starting_operations
-from watcher_site.api.bodies import WholeField, read_body
+from watcher_site.api.bodies import DescribedField, WholeField, read_body
 from watcher_site.api.paging import read_flag, refuse_unknown
 from watcher_site.api.serializers import Row
 from watcher_site.calling import caller_of
 
 MARK_STACK = "cluster.mark_stack"
 VIEW_PLAN = "plans.view_actionplan"
+TEMPLATE_SCHEMA = {"oneOf": [{"type": "string", "minLength": 1}, TEMPLATE_VALIDATOR.schema]}
 TEMPLATE = "an object, or a text in JSON or YAML"
 
 
@@ -35,11 +39,16 @@ class StackOperationSerializer(OperationSerializer):
     stack = serializers.UUIDField()
 
 
+@extend_schema_field({"type": "string", "maxLength": NAME_LENGTH, "pattern": f"^{STACK_NAME.pattern}$"})
+class StackNameField(serializers.CharField):
+    """The name of a stack, which `plans.stacks.operations` validates."""
+
+
 class NewStackSerializer(OptionsSerializer):
     """The body of POST."""
 
-    name = serializers.CharField(max_length=NAME_LENGTH, trim_whitespace=False)
-    template = serializers.JSONField(help_text=TEMPLATE)
+    name = StackNameField(max_length=NAME_LENGTH, trim_whitespace=False)
+    template = DescribedField(TEMPLATE_SCHEMA, help_text=TEMPLATE)
     project_id = serializers.CharField(
         max_length=NAME_LENGTH, required=False, help_text="the only one that one has, if left out"
     )
@@ -51,7 +60,7 @@ class NewStackSerializer(OptionsSerializer):
 class StackUpdateSerializer(OptionsSerializer):
     """The body of PUT."""
 
-    template = serializers.JSONField(required=False, help_text=f"{TEMPLATE}; left out: the one that it has")
+    template = DescribedField(TEMPLATE_SCHEMA, required=False, help_text=f"{TEMPLATE}; left out: the one that it has")
     timeout_mins = timeout_field("as it has been")
 
     argument = "stack"

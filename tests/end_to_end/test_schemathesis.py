@@ -1,6 +1,9 @@
-"""Requests made up from the OpenAPI documents: no server error, and no answer that a document does not tell of."""
+"""Requests made up from the OpenAPI documents: what these allow is accepted, and what these forbid is refused."""
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -11,14 +14,19 @@ from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
 from knox.models import AuthToken
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
+    allow_header_conformance,
     content_type_conformance,
+    negative_data_rejection,
+    positive_data_acceptance,
     response_headers_conformance,
     response_schema_conformance,
     status_code_conformance,
+    unsupported_method,
 )
 
 from actions.models import Action
@@ -54,11 +62,35 @@ CHECKS = [
     content_type_conformance,
     response_headers_conformance,
     response_schema_conformance,
+    negative_data_rejection,
+    unsupported_method,
+    allow_header_conformance,
 ]
+# Rules that no schema can say: on what exists, on states, and on values that depend on each other.
+BEYOND_SCHEMAS = re.compile(
+    "|".join(
+        (
+            r"Goal .* is invalid|there (is|are) no |has no flavor|marker \[.*\] not found",
+            r"There is no such (status|vm_state|type)|Invalid action: ",
+            r"Expected a uuid or int but received [-0-9a-f]+\.",
+            r"State transition not allowed|Couldn't apply patch|Couldn't delete when state|It changes nothing",
+            r"Adding a new attribute|is not an allowed attribute|is an internal attribute|is a mandatory attribute",
+            r"Filtering actions on both|cannot be given together|A valid goal or audit_template|unless cluster is",
+            r"Either audit_template_uuid or|as (adjustment_type|number) is|for CHANGE_IN_PERCENTAGE alone",
+            r"unless min_size or max_size is|min_size: \S+ is above|capacity \(\S+\) is (less|greater)",
+            r"of audit must not be set|audit template UUID or name specified is invalid",
+            r"changes-since must be less|must be a percentage",
+            r"must be in a year from|must be whsec_ and 24 to 64 bytes in base64",
+            r"leads to a private address|has no address|Unsupported sort key|'' should be non-empty",
+            r"must have a character that is no blank|must be a time in ISO 8601|nor a cron expression",
+            r"must hold no control or format characters|template: ",
+        )
+    )
+)
 OLDEST, NEWEST = (versions.text(version) for version in (versions.MINIMUM, versions.MAXIMUM))
 OPERATIONS = [
     (version, path, method)
-    for version in (OLDEST, NEWEST)
+    for version in (OLDEST, "1.7", NEWEST)
     for path, methods in document(version)["paths"].items()
     for method in methods
 ]
@@ -167,7 +199,13 @@ def application() -> Any:
 
 @cache
 def schema_of(version: str) -> Any:
-    return schemathesis.openapi.from_dict(document(version))
+    config = schemathesis.Config.from_dict({"generation": {"allow-x00": False, "with-security-parameters": False}})
+    described = deepcopy(document(version))
+    for operations in described["paths"].values():
+        for operation in operations.values():
+            # `caller` sets it, whatever is made up.
+            operation["parameters"] = [item for item in operation["parameters"] if item["name"] != versions.HEADER]
+    return schemathesis.openapi.from_dict(described, config=config)
 
 
 def caller(user: User, version: str) -> Any:
@@ -200,9 +238,18 @@ def strategies(operation: Any, identifier: str) -> Iterator[tuple[Any, int]]:
 def ask(case: Any) -> None:
     if (case.path_parameters or {}).get("identifier") == "detail":
         return  # That is the path of another operation, the list with all fields.
+    # As in Nova, a reset answers nothing with the status with which a rebuild answers the server.
+    is_reset = isinstance(case.body, dict) and "os-resetState" in case.body
+    excluded = [content_type_conformance, response_schema_conformance] if is_reset else []
     with transaction.atomic():
-        case.call_and_validate(checks=CHECKS)
+        case.call_and_validate(checks=[*CHECKS, accepts_what_the_schema_allows], excluded_checks=excluded)
         transaction.set_rollback(True)
+
+
+def accepts_what_the_schema_allows(context: Any, response: Any, case: Any) -> None:
+    """Fail for a request that its schema allows and that is refused, unless a rule beyond schemas refuses it."""
+    if response.status_code != 400 or not BEYOND_SCHEMAS.search(response.text):
+        positive_data_acceptance(context, response, case)
 
 
 @pytest.mark.parametrize(("version", "path", "method"), OPERATIONS)
@@ -212,4 +259,6 @@ def test_every_answer_is_as_documented(
     schema = schema_of(version)
     schema.app = caller(cloud_admin, version)
     for strategy, enough in strategies(schema[path][method.upper()], rows.get(path.split("/")[2], "")):
-        settings(BOUNDS, max_examples=enough)(given(strategy)(ask))()
+        # There is no request that breaks the rules of an operation whose only arguments are texts.
+        with suppress(Unsatisfiable):
+            settings(BOUNDS, max_examples=enough)(given(strategy)(ask))()

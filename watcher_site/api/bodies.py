@@ -3,12 +3,46 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from drf_spectacular.drainage import set_override
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from watcher_site.api.errors import NotAcceptableHere, flat
 from watcher_site.api.versions import MAXIMUM, Version, used_by
 from watcher_site.refusals import Invalid
+
+UUID_SCHEMA = {"type": "string", "format": "uuid"}
+TIME = {
+    "type": "string",
+    "pattern": "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    "(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])?$",
+}
+"""The JSON Schema of a time in ISO 8601, with or without a time zone."""
+FLAG = {"type": "string", "enum": ["true", "false"]}
+"""The JSON Schema of an argument of a query that is true or false."""
+
+
+class DescribedField(serializers.JSONField):
+    """A value that a JSON Schema describes in the OpenAPI document, and that other code validates."""
+
+    def __init__(self, schema: dict[str, Any], **options: Any) -> None:
+        super().__init__(**options)
+        described = {**schema, "description": self.help_text} if self.help_text else schema
+        set_override(self, "field", openapi_schema(described))
+
+
+def openapi_schema(schema: Any) -> Any:
+    """Return a JSON Schema as OpenAPI 3.0 has it: `nullable` for the type null, and no keyword that it lacks."""
+    if isinstance(schema, list):
+        return [openapi_schema(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: openapi_schema(value) for name, value in schema.items() if name != "propertyNames"}
+    if isinstance(kept.get("type"), list):
+        kinds = [kind for kind in kept["type"] if kind != "null"]
+        kept = {**kept, "type": kinds[0], "nullable": "null" in schema["type"]}
+    return kept
 
 
 class FlagField(serializers.BooleanField):
@@ -51,6 +85,11 @@ class IdentifierField(serializers.UUIDField):
         if not isinstance(data, str):
             self.fail("invalid", value=data)
         return super().to_internal_value(data)
+
+
+@extend_schema_field(TIME)
+class TimeTextField(serializers.CharField):
+    """A time in ISO 8601 as text, which other code reads by the clock of a time zone."""
 
 
 class WholeField(serializers.IntegerField):

@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from watcher_site.api.bodies import TIME
 from watcher_site.api.paging import refuse_unknown
 from watcher_site.api.serializers import ResourceSerializer, links_field
 from watcher_site.api.versions import Version
@@ -19,6 +20,13 @@ from watcher_site.history.searching import FILTERS, narrow
 from watcher_site.models import HistoryEntry
 
 HISTORY: Version = (1, 13)
+TIME_OR_EMPTY = {**TIME, "pattern": f"^$|{TIME['pattern']}"}
+FILTER_SCHEMAS: dict[str, dict[str, Any]] = {
+    "outcome": {"type": "string", "enum": [*HistoryEntry.Outcome.values, ""]},
+    "object_uuid": {"type": "string", "format": "uuid"},
+    "since": TIME_OR_EMPTY,
+    "before": TIME_OR_EMPTY,
+}
 
 
 class HistorySerializer(ResourceSerializer):
@@ -54,6 +62,7 @@ class HistoryView(ResourceView):
     title = "HistoryEntry"
     policy = "history"
     filters = list(FILTERS)
+    filter_schemas = FILTER_SCHEMAS
     sort_keys = {
         "created_at": "created_at",
         "user": "user",
@@ -73,7 +82,7 @@ class HistoryView(ResourceView):
     arguments = {
         "export": [
             OpenApiParameter("format", str, enum=list(FORMATS), default="csv"),
-            *(OpenApiParameter(name, str) for name in FILTERS),
+            *(OpenApiParameter(name, FILTER_SCHEMAS.get(name, str)) for name in FILTERS),
         ]
     }
 

@@ -10,7 +10,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRespo
 from rest_framework import serializers
 
 from watcher_site.api import versions
-from watcher_site.api.bodies import LenientFlagField
+from watcher_site.api.bodies import UUID_SCHEMA, LenientFlagField
 from watcher_site.api.paging import Offer
 from watcher_site.api.patches import OPERATIONS, PATH
 from watcher_site.api.serializers import ResourceSerializer
@@ -64,8 +64,10 @@ class UnauthorizedSerializer(serializers.Serializer[Any]):
 
 class PatchStepSerializer(serializers.Serializer[Any]):
     op = serializers.ChoiceField(OPERATIONS)
-    path = serializers.RegexField(PATH, help_text="the attribute, like /name")
+    path = serializers.RegexField(f"^{PATH.pattern}$", help_text="the attribute, like /name")
     value = serializers.JSONField(required=False, allow_null=True, help_text="needed unless the attribute is removed")
+
+    schema_rules = {"anyOf": [{"properties": {"op": {"enum": ["remove"]}}}, {"required": ["value"]}]}
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
@@ -162,7 +164,9 @@ class ResourceSchema(AutoSchema):
         version: Description = {"enum": [asked], "default": asked, "required": needed}
         return [
             OpenApiParameter(versions.HEADER, str, HEADER, description="the microversion of this document", **version),
-            OpenApiParameter("X-Show-Deleted", bool, HEADER, description="whether deleted objects are there too"),
+            OpenApiParameter(
+                "X-Show-Deleted", str, HEADER, description="true, to include deleted objects; other texts do not"
+            ),
         ]
 
     def query_parameters(self) -> list[OpenApiParameter]:
@@ -170,7 +174,30 @@ class ResourceSchema(AutoSchema):
             return list(self.view.arguments.get(self.view.action, []))
         offer = self.view.offer(self.version)
         own: list[OpenApiParameter] = self.view.query_parameters_at(self.version)
-        return own or [*paging_parameters(offer), *filter_parameters(offer)]
+        return own or [*self.paging_parameters(offer), *self.filter_parameters(offer)]
+
+    def paging_parameters(self, offer: Offer) -> list[OpenApiParameter]:
+        keys = "key[:asc|:desc],… of the keys that sort_key may be, in the place of sort_key and sort_dir"
+        return [
+            OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many at most"),
+            OpenApiParameter("marker", self.view.marker_type, description="the last object of the page before"),
+            OpenApiParameter("sort_key", str, enum=list(offer.sort_keys), default="id"),
+            OpenApiParameter("sort_dir", str, enum=["asc", "desc"], default=offer.direction),
+            *([OpenApiParameter("sort", str, description=keys)] if offer.several_keys else []),
+        ]
+
+    def filter_parameters(self, offer: Offer) -> list[OpenApiParameter]:
+        schemas = {name: UUID_SCHEMA for name in offer.filters if name.endswith("_uuid")}
+        schemas |= self.view.filter_schemas
+        return [
+            OpenApiParameter(
+                name,
+                OpenApiTypes.STR if name in offer.repeatable else schemas.get(name, OpenApiTypes.STR),
+                enum=schemas.get(name, {}).get("enum") if name in offer.repeatable else None,
+                many=name in offer.repeatable,
+            )
+            for name in offer.filters
+        ]
 
     def get_request_serializer(self) -> Any:
         if self.view.action == "partial_update":
@@ -178,6 +205,14 @@ class ResourceSchema(AutoSchema):
         if self.version < self.view.bodies_since.get(self.view.action, versions.MINIMUM):
             return None
         return self.view.bodies.get(self.view.action)
+
+    def _get_request_body(self, direction: Any = "request") -> Description | None:
+        body: Description | None = super()._get_request_body(direction)
+        serializer = self.get_request_serializer()
+        # drf-spectacular takes a body of any type, and those of PATCH, for bodies that may be left out.
+        if body and (isinstance(serializer, OpenApiTypes) or requires_fields(serializer)):
+            body["required"] = True
+        return body
 
     def get_examples(self) -> list[OpenApiExample]:
         if self.view.action != "partial_update":
@@ -239,6 +274,10 @@ class ResourceSchema(AutoSchema):
         if "oneOf" in schema:
             return schema
         schema["additionalProperties"] = False
+        if direction == "request":
+            schema |= getattr(serializer, "schema_rules", {})
+            for name, field in getattr(serializer, "fields", {}).items():
+                describe_limits(schema["properties"][name], field)
         if isinstance(serializer, ResourceSerializer):
             schema["required"] = list(schema["properties"])
         for name, since in getattr(serializer, "since", {}).items():
@@ -249,26 +288,21 @@ class ResourceSchema(AutoSchema):
         return schema
 
 
-def paging_parameters(offer: Offer) -> list[OpenApiParameter]:
-    keys = "key[:asc|:desc],… of the keys that sort_key may be, in the place of sort_key and sort_dir"
-    return [
-        OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many at most"),
-        OpenApiParameter("marker", str, description="the last object of the page before"),
-        OpenApiParameter("sort_key", str, enum=list(offer.sort_keys), default="id"),
-        OpenApiParameter("sort_dir", str, enum=["asc", "desc"], default=offer.direction),
-        *([OpenApiParameter("sort", str, description=keys)] if offer.several_keys else []),
-    ]
+def requires_fields(serializer: Any) -> bool:
+    """Return whether an empty object breaks a rule of a serializer, which may be a class."""
+    fields = serializer().fields if isinstance(serializer, type) else getattr(serializer, "fields", {})
+    return hasattr(serializer, "schema_rules") or any(field.required for field in fields.values())
 
 
-def filter_parameters(offer: Offer) -> list[OpenApiParameter]:
-    return [
-        OpenApiParameter(
-            name,
-            OpenApiTypes.UUID if name.endswith("_uuid") else OpenApiTypes.STR,
-            many=name in offer.repeatable,
-        )
-        for name in offer.filters
-    ]
+def describe_limits(described: Description, field: serializers.Field) -> None:
+    """Add to the schema of a field of a body the rules of its serializer field that drf-spectacular leaves out."""
+    if isinstance(field, serializers.CharField) and not field.allow_blank and "pattern" not in described:
+        described["pattern"] = r"\S"
+    if isinstance(field, serializers.ListField):
+        if not field.allow_empty:
+            described["minItems"] = 1
+        if "items" in described and field.child is not None:
+            describe_limits(described["items"], field.child)
 
 
 def response_headers() -> list[OpenApiParameter]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 
 from watcher_site.api.serializers import ResourceSerializer, Row, ZonelessTimeField, links_field, without_zone
@@ -46,6 +47,7 @@ class ServiceView(ResourceView):
     title = "Service"
     policy = "service"
     identifiers = ("id", "name")
+    marker_type = OpenApiTypes.STR
     sort_keys = {
         "name": "name",
         "host": "host",

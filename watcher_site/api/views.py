@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils.cache import patch_vary_headers
+from drf_spectacular.types import OpenApiTypes
 from rest_framework.exceptions import APIException, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
@@ -65,12 +66,13 @@ class ResourceView(ViewSetMixin, VersionedView):
 
     ``named_in_paths`` is what paths name, in messages, where that is not called as in policies.
 
-    For the OpenAPI document: what the path may name an object by (``identifiers``, and since when), the serializers
-    of the bodies (``bodies``, and since when, where that is later than the action), the status and the serializer of
+    For the OpenAPI document: what the path may name an object by (``identifiers``, and since when), the type of the
+    markers of its lists (``marker_type``) and JSON Schemas of their filters (``filter_schemas``), the serializers of
+    the bodies (``bodies``, and since when, where that is later than the action), the status and the serializer of
     answers that are not the resource itself (``answers``), the types of those that are no JSON (``media_types``), the
-    version that brought an action (``actions_since``), the
-    query of lists that do not page (``query_parameters``) and of other actions (``arguments``), the reading ones that
-    the state of the object may forbid (``judging``), and a step of a patch that makes sense (``example_step``).
+    version that brought an action (``actions_since``), the query of lists that do not page (``query_parameters``) and
+    of other actions (``arguments``), the reading ones that the state of the object may forbid (``judging``), and a
+    step of a patch that makes sense (``example_step``).
     """
 
     serializer_class: type[ResourceSerializer]
@@ -86,6 +88,8 @@ class ResourceView(ViewSetMixin, VersionedView):
     arguments_since: dict[str, versions.Version] = {}
     permissions_required: dict[str, str] = {}
     identifiers: tuple[str, ...] = ("uuid",)
+    marker_type = OpenApiTypes.UUID
+    filter_schemas: dict[str, dict[str, Any]] = {}
     named_in_paths: str = ""
     identifiers_since: dict[str, versions.Version] = {}
     bodies: dict[str, Any] = {}
@@ -354,6 +358,7 @@ class NamedLookup:
     """Single objects by database id, UUID or name; markers of any form."""
 
     identifiers: tuple[str, ...] = ("uuid", "name", "id")
+    marker_type = OpenApiTypes.STR
 
     def lookup(self: Any, identifier: str) -> QuerySet[Any]:
         return self.get_queryset().named(identifier)

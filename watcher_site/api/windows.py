@@ -7,12 +7,14 @@ from rest_framework import serializers
 
 from watcher_site.windows import WEEKDAYS
 
+TIME_OF_DAY = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
+
 
 class WindowSerializer(serializers.Serializer[Any]):
     """What the OpenAPI document says of a window; `watcher_site.wall_clock.read_window` reads it."""
 
-    opens = serializers.RegexField("^[0-2][0-9]:[0-5][0-9]$", help_text="such as 22:00, by the clock of the zone")
-    closes = serializers.RegexField("^[0-2][0-9]:[0-5][0-9]$", help_text="on the next day, where it is not later")
+    opens = serializers.RegexField(TIME_OF_DAY, help_text="such as 22:00, by the clock of the zone")
+    closes = serializers.RegexField(TIME_OF_DAY, help_text="on the next day, where it is not later")
     weekdays = serializers.ListField(
         child=serializers.ChoiceField(WEEKDAYS),
         required=False,

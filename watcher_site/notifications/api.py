@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -69,11 +70,16 @@ class TextField(serializers.CharField):
         return super().to_internal_value(data)
 
 
+@extend_schema_field({"type": "string", "format": "uri", "pattern": "^https?://", "maxLength": URL_LENGTH})
+class AddressField(serializers.CharField):
+    """The URL of a webhook, which `watcher_site.notifications.subscriptions` validates."""
+
+
 class NewSubscriptionSerializer(serializers.Serializer[Any]):
     """The body of POST."""
 
     name = serializers.CharField(max_length=NAME_LENGTH)
-    url = serializers.CharField(max_length=URL_LENGTH)
+    url = AddressField(max_length=URL_LENGTH)
     event_types = serializers.ListField(child=TextField(), required=False)
     enabled = FlagField(required=False)
     secret = serializers.CharField(required=False, help_text=f"{SECRET_HELP}; made, where it is left out")
