@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import django_filters
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -15,16 +16,27 @@ from cluster.models import Stack, StackResource
 from cluster.models.stacks import FAILED, IN_PROGRESS
 from cluster.stacks.trees import grow
 from plans.clusters.pages import RECENT, is_coming, unfinished_holders
-from plans.stacks.progress import with_progress
+from plans.stacks.progress import having_status, with_progress
 from plans.stacks.tables import StackTable
 from watcher_site.pages import ByUUID, ListPage, Page, RecordPage
+
+
+class ShownStackFilters(StackFilters):
+    """By the status that people read, which an accepted operation changes before it begins."""
+
+    status = django_filters.ChoiceFilter(
+        choices=StackFilters.base_filters["status"].extra["choices"], empty_label="any", method="filter_status"
+    )
+
+    def filter_status(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return queryset.filter(having_status([value]))
 
 
 class StackList(ListPage):
     model = Stack
     permission_required = "cluster.view_stack"
     table_class = StackTable
-    filterset_class = StackFilters
+    filterset_class = ShownStackFilters
     template_name = "stacks/stack_list.html"
     heading = "Stacks"
     guidance = (
@@ -61,9 +73,12 @@ class StackPage(RecordPage):
         asked = Action.objects.present().filter(target__in=targets, derived_from=None).select_related("action_plan")
         recent = list(asked.order_by("-pk")[:RECENT])
         holders = list(unfinished_holders(self.object))
+        table = ActionTable(recent, orderable=False)
+        # Who looks decides about what the column of the resource says.
+        table.request = self.request
         return super().get_context_data(
             tree=tree,
-            recent=ActionTable(recent, orderable=False),
+            recent=table,
             holders=holders,
             moving=bool(holders) or any(map(is_coming, recent)),
             in_progress=self.object.shown_status in IN_PROGRESS,

@@ -120,6 +120,13 @@ def test_no_verb_is_offered_that_an_operation_in_progress_would_refuse(
     assert ("state-update_in_progress" in browser.get(reverse("stacks:list")).content.decode()) is not plan_only
 
 
+def test_the_list_of_stacks_is_narrowed_by_the_status_that_it_shows(browser: Client, stack: Stack) -> None:
+    update_stack(stack)
+    for status, is_found in (("UPDATE_IN_PROGRESS", True), (stack.status, False)):
+        page = browser.get(reverse("stacks:list"), {"status": status}).content.decode()
+        assert (at("detail", stack) in page) is is_found
+
+
 def test_a_stack_within_another_has_no_forms(browser: Client, stack: Stack) -> None:
     inner = make_stack("shop-inner-x", make_resource(stack, "inner", type="stack"))
     assert {browser.get(at(verb, inner)).status_code for verb in ("update", "delete")} == {404}
