@@ -99,3 +99,17 @@ def test_the_page_allows_scripts_and_styles_of_this_site_alone(client: Client, s
     client.force_login(stranger)
     policy = client.get("/v1/docs/")["Content-Security-Policy"]
     assert "unsafe" not in policy
+
+
+def test_every_operation_may_be_refused_for_failed_logins(api: Caller) -> None:
+    paths = document(api, "1.7")["paths"].values()
+    operations = [operation for path in paths for operation in path.values()]
+    assert {code for operation in operations for code in ("429", "503") if code not in operation["responses"]} == set()
+
+
+@pytest.mark.parametrize(("version", "kinds"), [("1.7", {"boolean", "integer", "string"}), ("1.8", {"boolean"})])
+def test_switches_of_a_new_audit_are_described_as_their_version_takes_them(
+    api: Caller, version: str, kinds: set[str]
+) -> None:
+    schema = document(api, version)["components"]["schemas"]["NewAudit"]["properties"]["auto_trigger"]
+    assert {kind["type"] for kind in schema.get("oneOf", [schema])} == kinds

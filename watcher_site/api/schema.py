@@ -37,6 +37,8 @@ REFUSALS = {
     409: "The state of the object does not allow this, or the name is taken.",
     411: "The body does not say how long it is.",
     413: "The body is too large.",
+    429: "There were too many failed logins from this address; Retry-After says when to try again.",
+    503: "Too many passwords are being verified, or the database does not answer; Retry-After says when to try again.",
 }
 HEADERS = {
     versions.HEADER: "the microversion that the answer is in",
