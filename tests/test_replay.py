@@ -65,7 +65,6 @@ def day(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_a_replay_moves_servers_by_plans_that_the_applier_runs(day: Day) -> None:
     idle = replay(day, WAY["nothing"], steps=3)
@@ -79,7 +78,6 @@ def test_a_replay_moves_servers_by_plans_that_the_applier_runs(day: Day) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_a_quick_look_comes_to_the_same_as_the_applier(day: Day) -> None:
     whole = replay(day, WAY["vm_workload_consolidation"], steps=5)
@@ -88,7 +86,6 @@ def test_a_quick_look_comes_to_the_same_as_the_applier(day: Day) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_a_decision_of_a_replay_does_not_look_ahead(day: Day) -> None:
     day.rewind()

@@ -223,7 +223,6 @@ def synchronize_in_a_thread(_: int) -> None:
         connection.close()
 
 
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_processes_that_synchronize_at_once_make_each_row_once() -> None:
     Goal.objects.all().delete()

@@ -308,7 +308,6 @@ def test_when_the_audit_has_failed_another_one_is_made_but_not_at_once() -> None
     assert Audit.objects.count() == 2
 
 
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_those_who_ask_at_once_make_one_audit_with_one_run() -> None:
     waits()

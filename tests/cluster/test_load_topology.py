@@ -138,6 +138,7 @@ def test_a_deleted_server_comes_back_by_its_uuid(file: Path) -> None:
     assert Server.objects.present().count() == 1
 
 
+@pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
 def test_a_large_file_takes_few_statements(file: Path, django_assert_max_num_queries: Any) -> None:
     with django_assert_max_num_queries(15):
         load(

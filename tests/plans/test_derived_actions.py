@@ -263,7 +263,7 @@ def test_a_rollback_undoes_what_an_action_derived_after_the_action_itself(
     assert reverted == ["a", "y", "x"]
 
 
-@pytest.mark.postgresql  # SQLite takes fewer values a statement.
+@pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
 def test_a_hundred_are_derived_with_as_many_statements_as_ten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -69,7 +69,7 @@ def test_a_refused_proposal_leaves_no_plan() -> None:
     assert not ActionPlan.objects.exists()
 
 
-@pytest.mark.postgresql
+@pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
 def test_a_large_plan_takes_as_many_statements_as_a_small_one() -> None:
     def statements(size: int) -> int:
         actions = [nop()]
@@ -156,7 +156,7 @@ def test_what_an_action_is_to_derive_waits_for_no_others() -> None:
         propose([origin, other, planned(origin, other)])
 
 
-@pytest.mark.postgresql
+@pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
 def test_a_large_plan_of_what_is_to_be_derived_takes_as_many_statements_as_a_small_one() -> None:
     def statements(size: int) -> int:
         origin = nop()

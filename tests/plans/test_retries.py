@@ -197,7 +197,6 @@ def test_an_action_that_gave_itself_up_does_not_fail_its_plan_and_is_named(monke
     assert "nobody needs it" in (ended.status_message or "")
 
 
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_of_putting_off_and_a_recovery_at_the_same_moment_one_wins() -> None:
     service = Service.register(Service.APPLIER, "here")

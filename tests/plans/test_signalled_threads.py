@@ -18,7 +18,7 @@ from plans.signalling import signal_plan
 from tests.builders import make_plan
 from tests.waiting import PATIENCE, wait_for
 
-pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 Signal = Action.Signal
 Start = Callable[[int], Applier]
 

@@ -219,7 +219,6 @@ def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
     end.set()
 
 
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_what_is_stuck_holds_up_neither_its_plan_nor_the_end_of_the_applier(settings: Settings, stuck: Event) -> None:
     settings.ACTION_TIMEOUT_GRACE = 0
@@ -240,7 +239,6 @@ def test_what_is_stuck_holds_up_neither_its_plan_nor_the_end_of_the_applier(sett
     connections.close_all()
 
 
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_a_revert_that_is_stuck_holds_up_neither_the_others_nor_the_end_of_the_plan(
     settings: Settings, stuck: Event, monkeypatch: pytest.MonkeyPatch
@@ -264,7 +262,6 @@ def is_given_up(one: Action, lease: PlanLease) -> bool:
     return standing is not None and standing.state == "FAILED"
 
 
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_of_giving_up_and_finishing_at_the_same_moment_one_wins() -> None:
     service = Service.register(Service.APPLIER, "here")

@@ -47,6 +47,7 @@ def test_a_deed_that_is_rolled_back_was_never_done() -> None:
     assert not HistoryEntry.objects.exists()
 
 
+@pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
 def test_many_deeds_are_written_in_one_statement(django_assert_num_queries) -> None:
     with django_assert_num_queries(1), on_behalf_of(lambda: ROSA):
         record_many("service.stop", [Service(name=str(number)) for number in range(100)])

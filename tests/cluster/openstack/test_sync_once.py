@@ -27,7 +27,6 @@ def synchronize_in_a_thread(**options: Any) -> bool:
         connection.close()
 
 
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_of_several_that_want_a_fresh_cloud_one_reads_it(emulator: Emulator) -> None:
     cloud().find_compute_service("compute1")
@@ -37,7 +36,6 @@ def test_of_several_that_want_a_fresh_cloud_one_reads_it(emulator: Emulator) -> 
     assert (read.count(True), emulator.count(READING)) == (1, 2)
 
 
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_of_several_that_insist_on_reading_none_reads_beside_another(emulator: Emulator) -> None:
     cloud().find_compute_service("compute1")

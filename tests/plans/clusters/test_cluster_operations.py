@@ -12,7 +12,7 @@ from plans.clusters.resizing import scale_out
 from tests.builders import make_cluster, make_policy, make_profile
 from tests.plans.clusters.test_node_operations import race
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_of_several_operations_on_one_cluster_that_are_asked_for_at_once_one_is_planned() -> None:

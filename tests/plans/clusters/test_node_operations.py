@@ -74,7 +74,6 @@ def test_a_creation_that_finds_no_room_can_be_continued() -> None:
     assert Node.objects.get().status == "ACTIVE"
 
 
-@pytest.mark.postgresql
 def test_of_two_operations_on_one_node_that_are_asked_for_at_once_one_is_refused() -> None:
     for _ in range(10):
         node = make_member(status="ACTIVE")
@@ -82,7 +81,6 @@ def test_of_two_operations_on_one_node_that_are_asked_for_at_once_one_is_refused
     assert Action.objects.count() == 10
 
 
-@pytest.mark.postgresql
 def test_a_profile_is_deleted_or_a_node_is_made_from_it_and_never_both() -> None:
     for number in range(10):
         profile = make_profile(f"profile {number}")

@@ -192,7 +192,6 @@ def test_a_cluster_has_a_policy_once_whenever_its_applier_is_killed(monkeypatch:
 
 
 @pytest.mark.slow
-@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("other_policy", [False, True])
 def test_of_two_that_attach_at_once_without_a_lock_one_does(

@@ -23,7 +23,7 @@ from watcher_site.notifications.relay import Relay
 from watcher_site.notifications.trial import send_test
 from watcher_site.notifications.webhooks import unseal_secret
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
