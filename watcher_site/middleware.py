@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 from time import time
 from typing import Any
 from uuid import uuid4
@@ -68,10 +69,14 @@ class SlidingSession:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        session = request.session
+        # Where the site failed, as without its database, the session may be out of reach as well.
+        if response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
+            self.slide(request.session)
+        return response
+
+    def slide(self, session: Any) -> None:
         if session.accessed and SESSION_KEY in session and self.is_due(session):
             self.note(session)
-        return response
 
     def is_due(self, session: Any) -> bool:
         return bool(time() - session.get(self.KEY, 0) >= settings.SESSION_COOKIE_AGE / 100)
