@@ -1,7 +1,6 @@
 """A small cloud with a plan on it, for people who have just arrived."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -10,10 +9,11 @@ from django.db import transaction
 from audits.audit_templates import create_audit_template
 from audits.creation import create_audit
 from audits.demonstration_cluster import delete_clusters, make_cluster, servers_of_nodes, strange_clusters
+from audits.demonstration_metrics import make_current
 from audits.demonstration_stack import delete_stacks, make_stack, servers_of_resources, strange_stacks
+from audits.demonstration_topology import read
 from audits.engine import DecisionEngine
 from audits.models import Audit, AuditTemplate
-from cluster.json_lines import parse
 from cluster.loading import load_topology
 from cluster.models import (
     BalancingPool,
@@ -31,7 +31,6 @@ from watcher_site.history import record
 from watcher_site.locks import lock_table
 from watcher_site.refusals import Conflict
 
-TOPOLOGY = Path(__file__).with_name("demonstration.json")
 MAINTAINED = "compute-03"
 # It disappears after the plan was made, so that its migration skips itself.
 DELETED = "ci-runner-6"
@@ -92,11 +91,6 @@ def told(plan: ActionPlan, again: bool) -> ActionPlan:
     return plan
 
 
-def read() -> dict[str, Any]:
-    document: dict[str, Any] = parse(TOPOLOGY.read_bytes())[1]
-    return document
-
-
 def strangers(document: dict[str, Any]) -> Iterator[str]:
     """Yield what the demonstration did not bring, and what is there still: what was deleted is in nobody's way."""
     yield from strange_clusters()
@@ -111,6 +105,7 @@ def fill(document: dict[str, Any]) -> ActionPlan:
     load_topology(document)
     make_cluster()
     make_stack()
+    make_current()
     make_template(
         "try-out",
         description="Says hello and sleeps: harmless, to see how audits and plans work.",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from audits.demonstration_metrics import make_current
 from cluster.datasources.base import DatasourceError, Reading, datasource
 from cluster.snapshot import ClusterSnapshot
 
@@ -11,11 +12,14 @@ Measurements = Mapping[str, Mapping[str, float]]
 def measure(readings: Mapping[str, Reading], cluster: ClusterSnapshot) -> Measurements:
     """Ask the data source: one request a reading, whatever the size of the cluster.
 
+    Where the cloud is the demonstration, its samples are made up to now before.
+
     Raises:
         DatasourceError: it does not answer, or it knows nothing of this cluster that a strategy cannot do without.
     """
     if not readings:
         return {}
+    make_current()
     source = datasource()
     found = {name: source.read(reading) for name, reading in readings.items()}
     for name, reading in readings.items():

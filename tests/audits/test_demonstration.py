@@ -1,15 +1,21 @@
 """The demonstration: a small cloud, and a recommended plan one action of which will skip itself."""
 
 from collections import Counter
+from datetime import timedelta
 from io import StringIO
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.utils import timezone
+from pytest_django import Settings
 
 from actions.models import Action
 from audits import demonstration
+from audits.creation import create_audit
+from audits.demonstration_metrics import make_current
 from audits.demonstration_stack import RUNNERS
+from audits.engine import DecisionEngine
 from audits.models import Audit, AuditTemplate
 from cluster.models import (
     BalancingPool,
@@ -21,6 +27,7 @@ from cluster.models import (
     Policy,
     PolicyBinding,
     Pool,
+    Sample,
     Server,
     Stack,
     StorageNode,
@@ -31,8 +38,10 @@ from plans.clusters.operations import create_cluster, delete_cluster
 from plans.clusters.resizing import scale_out
 from plans.models import ActionPlan
 from plans.stacks.operations import update_stack
+from tests.audits.clock import Clock
 from tests.builders import make_cluster, make_member, make_node, make_profile, make_server
 from tests.plans.inline import run_waiting
+from watcher_site import plugins
 from watcher_site.models import HistoryEntry, Service
 
 pytestmark = pytest.mark.django_db
@@ -289,3 +298,47 @@ def test_stacks_that_people_made_are_never_deleted() -> None:
     with pytest.raises(CommandError, match="holds stack stack of ours, which is none of the demonstration's"):
         load("--again")
     assert Stack.objects.present().roots().count() == 2
+
+
+# Its metrics.
+
+MEASURED = [
+    *("basic", "vm_workload_consolidation", "workload_balance", "workload_stabilization"),
+    *("noisy_neighbor", "outlet_temperature", "uniform_airflow"),
+]
+
+
+@pytest.mark.parametrize("strategy", MEASURED)
+def test_every_strategy_that_reads_samples_runs_on_the_demonstration_also_a_week_later(
+    strategy: str, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.DEMO = True
+    load()
+    later = timezone.now() + timedelta(days=7)
+    Clock(monkeypatch).now = later
+    goal = plugins.load("STRATEGIES")[strategy].goal
+    audit = create_audit(audit_type="ONESHOT", goal=goal, strategy=strategy, name="measured", force=True)
+    engine = DecisionEngine()
+    engine.answer(engine.claim(Audit.objects.filter(pk=audit.pk)))
+    audit.refresh_from_db()
+    assert (audit.state, audit.status_message) == ("SUCCEEDED", None)
+
+
+def test_samples_are_made_once_up_to_now_and_old_ones_go(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    settings.DEMO = True
+    load()
+    first = Sample.objects.count()
+    assert first
+    later = timezone.now() + timedelta(hours=4)
+    Clock(monkeypatch).now = later
+    assert make_current() > 0
+    assert make_current() == 0
+    assert not Sample.objects.filter(time__lt=later - timedelta(hours=3)).exists()
+    assert Sample.objects.count() <= first * 1.1
+
+
+def test_no_samples_are_made_of_another_cloud(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    settings.DEMO = True
+    make_node("compute-01")
+    call_command("make_metrics")
+    assert capsys.readouterr().out == "0 samples\n"

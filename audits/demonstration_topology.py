@@ -1,0 +1,21 @@
+"""The cloud that the demonstration loads, as its file describes it."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from cluster.json_lines import parse
+
+TOPOLOGY = Path(__file__).with_name("demonstration.json")
+
+
+def read() -> dict[str, Any]:
+    document: dict[str, Any] = parse(TOPOLOGY.read_bytes())[1]
+    return document
+
+
+@cache
+def own(collection: str) -> frozenset[UUID]:
+    """Return the UUIDs of what the demonstration brings of a kind, such as ``servers``."""
+    return frozenset(UUID(item["uuid"]) for item in read()[collection])

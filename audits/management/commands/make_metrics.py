@@ -1,0 +1,17 @@
+"""``manage.py make_metrics``: samples of the demonstration's cloud, up to now."""
+
+from typing import Any
+
+from audits.demonstration_metrics import make_current
+from watcher_site import commands
+from watcher_site.history import record
+
+
+class Command(commands.Command):
+    help = "Make samples of metrics for the demonstration's cloud, of the last two hours up to now."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        made = make_current()
+        if made:
+            record("metrics.make", "demonstration", details={"samples": made})
+        self.stdout.write(f"{made} samples")
