@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -78,11 +79,18 @@ class ControlPlane:
         stamp.write_text(wanted)
 
     def prepare(self) -> None:
-        """Create the databases with their tables, and Keystone's users and endpoints, unless that was done."""
+        """Create the databases with their tables, and Keystone's users and endpoints, unless that was done.
+
+        What was interrupted begins anew.
+        """
         if (self.folder / "prepared").exists():
             return
         self.say("Creating the databases of the control plane: a minute or two.")
+        for name in NAMES:
+            if name != "mariadb":
+                self.stop(name)
         for name in DATABASES:
+            self.query(f"DROP DATABASE IF EXISTS {name}")
             self.query(f"CREATE DATABASE IF NOT EXISTS {name} CHARACTER SET utf8mb3")
         keystone, nova = self.files / "keystone" / "keystone.conf", self.files / "nova" / "nova.conf"
         me = ["--keystone-user", str(os.getuid()), "--keystone-group", str(os.getgid())]
@@ -180,13 +188,7 @@ class ControlPlane:
         ]
         user = ["--user=root"] if os.getuid() == 0 else []
         self.run("mariadb", ["mariadbd", "--no-defaults", *options, *user])
-        self.wait("mariadb", self.accepts_queries)
-
-    def accepts_queries(self) -> bool:
-        with suppress(subprocess.CalledProcessError):
-            self.query("SELECT 1")
-            return True
-        return False
+        self.wait("mariadb", lambda: accepts_connections(PORTS["mariadb"]))
 
     def start_web_service(self, name: str) -> None:
         """The services parse the arguments of their process themselves: gunicorn gets none."""
@@ -261,6 +263,14 @@ class ControlPlane:
 
     def say(self, message: str) -> None:
         print(message, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def accepts_connections(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def answers(url: str) -> bool:
