@@ -40,3 +40,6 @@ elif "DATABASE_URL" not in os.environ:
 from watcher_site.settings import *  # noqa: E402, F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+if DATABASES["default"]["NAME"] == ":memory:":  # noqa: F405
+    # The server of browser tests, started before the test database is made, would share one connection among threads.
+    DATABASES["default"]["NAME"] = "the test database is not made yet"  # noqa: F405
