@@ -11,7 +11,7 @@ from watcher_site import plugins
 
 ZONE = "zone:"
 REPLACED = ("target", "compute_nodes", "clusters", "operations")
-"""Methods of action types whose answers `ActionType.affected` has together."""
+"""The methods of action types that `ActionType.affected` replaces."""
 
 
 @register()
@@ -45,7 +45,7 @@ def check_queues(**_: Any) -> list[CheckMessage]:
 
 
 def defines(path: str, name: str) -> bool:
-    """Say whether an action type has a method of this name. One that cannot be loaded is another check's."""
+    """Return whether an action type has a method of this name; another check reports a type that cannot be loaded."""
     with suppress(Exception):
         return callable(getattr(import_string(path), name, None))
     return False

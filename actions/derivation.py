@@ -46,7 +46,7 @@ def name_decisive(action: Action, state: State, counts: dict[str, int]) -> str:
 
 
 def describe_decisive(number: int, total: int, state: State, name: str, message: str | None) -> str:
-    """Return what is said of so many of all derived actions that came to a bad end; of the first its name and why."""
+    """Return a message with the number of derived actions in a state, and the first one's name and reason."""
     of = "the action" if total == 1 else f"{number} of the {total} actions"
     return f"{of} that it derived {WORDS[state]}: {name}: {message}"
 

@@ -1,4 +1,4 @@
-"""Who is told why something failed (seed 4): the policy, the one place where it is asked, and what others read."""
+"""The policy on who may read the reasons of failures (seed 4), and the generic messages for all others."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ COUNTED = re.compile(r"^.*?\d+ of \d+ actions? failed")
 
 
 def sees_details(user: Any, project: str | None = None) -> bool:
-    """Say whether somebody may read the faults of events, by the rule of the policy for event details.
+    """Return whether a user may read the faults of events, by the rule of the policy for event details.
 
     Args:
         project: that of the server that the events are about. Only a rule for members of projects looks it up.
@@ -44,7 +44,7 @@ def sees_host(user: Any) -> bool:
 
 
 def generic_message(state: str, message: str | None) -> str | None:
-    """Return the message of an action without why it failed; what tells nothing of that stays as it is."""
+    """Return the message of an action without the reason of a failure; a message without one is returned unchanged."""
     if not message:
         return message
     if message.startswith(GAVE_ITSELF_UP):
@@ -56,7 +56,7 @@ def generic_message(state: str, message: str | None) -> str | None:
 
 
 def generic_plan_message(state: str, message: str | None) -> str | None:
-    """Return the message of a plan without why actions of it failed."""
+    """Return the message of a plan without the reasons for which its actions failed."""
     if not message or state in UNTROUBLED:
         return message
     counted = COUNTED.search(message)
@@ -69,7 +69,7 @@ UNTROUBLED = ("RECOMMENDED", "PENDING", "SUCCEEDED", "SUPERSEDED")
 
 
 def conceal_faults(actions: Iterable[Row]) -> None:
-    """Leave out of actions, as the API shows them, why they failed."""
+    """Remove the reasons of failures from actions, as the API shows them."""
     for row in actions:
         for name in ("status_message", "status_reason"):
             if name in row:
@@ -79,7 +79,7 @@ def conceal_faults(actions: Iterable[Row]) -> None:
 
 
 def conceal_plan_faults(plans: Iterable[Row]) -> None:
-    """Leave out of plans, as the API shows them, why actions of them failed."""
+    """Remove the reasons for which actions failed from plans, as the API shows them."""
     for row in plans:
         if "status_message" in row:
             row["status_message"] = generic_plan_message(row["state"], row["status_message"])
@@ -90,6 +90,6 @@ def without_error(outputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(outputs: Any) -> dict[str, Any]:
-    """Return outputs that a statement has read as text."""
+    """Return outputs as a dictionary, also where a statement has read them as text."""
     found: dict[str, Any] = orjson.loads(orjson.dumps(outputs))
     return found

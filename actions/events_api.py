@@ -88,6 +88,6 @@ def show(event: Any, host: bool, details: bool) -> Row:
     if host:
         shown["host"] = told["host"] or None
     if details:
-        # A signal's says who gave it.
+        # The details of a signal name the person who sent it.
         shown["details"] = event["details"] if told["event"].startswith(SIGNAL) else told["details"]
     return shown

@@ -47,12 +47,12 @@ from watcher_site.state import ConcurrentTransition
 from watcher_site.worker import LOST_DATABASE
 
 State, Signal = Action.State, Action.Signal
-# A process takes all actions with it that it executes at the time, and which of them was the cause is not known. After
-# so many lost processes an action is executed alone in its process, so that further losses are its own.
+# The loss of a process interrupts all actions that it executes, and which of them was the cause is not known. After
+# this number of losses an action is executed alone in its process, so that it is the cause of further losses.
 SHARED_LOSSES = 3
-# After so many in all it is not executed again.
+# After this number of losses in total it is not executed again.
 MOST_LOSSES = 6
-# Nor is it after so many interruptions of any kind, such as lost connections to the database.
+# Nor after this number of interruptions of any kind, such as lost connections to the database.
 MOST_RECOVERIES = 30
 LOST_PROCESSES = "{} processes were lost while they executed it"
 INTERRUPTED = "It was interrupted {} times"
@@ -79,9 +79,9 @@ def revert(action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> bool:
 
 
 def is_to_be_alone(work: Callable[..., bool], action: Action) -> bool:
-    """Return whether an action is to be recovered, or reverted again, with no other at work in the same process.
+    """Return whether an action is to be recovered, or reverted again, while no other action runs in the same process.
 
-    A loss that leads to this recovery is not counted yet.
+    The loss that leads to this recovery is not counted yet.
     """
     return work is not execute and action.losses + 1 >= SHARED_LOSSES
 
@@ -190,16 +190,16 @@ class Execution(Signalled, Derivation):
         return self.finish_abort(phase) if is_aborting else self.go_on(phase)
 
     def count_loss(self) -> None:
-        """Count it where the process that had the action is lost.
+        """Count a loss of the action if the process that owned it is lost.
 
-        One that lost its connection to the database goes on with its actions by itself, or has handed them over.
+        A process that only lost its connection to the database continues its actions itself, or has released them.
         """
         owner = self.action.owner_id
         if owner not in (None, self.lease.owner) and Service.objects.lost().filter(pk=owner).exists():
             self.action.losses += 1
 
     def is_out_of(self, tries: int) -> bool:
-        """Return whether the action, recovered or reverted so often before, is not to be executed again."""
+        """Return whether the action was lost, or recovered or reverted (``tries``), too often to be executed again."""
         return self.action.losses >= MOST_LOSSES or tries >= MOST_RECOVERIES
 
     def why_given_up(self, tries: int) -> str:
@@ -208,9 +208,9 @@ class Execution(Signalled, Derivation):
         return INTERRUPTED.format(tries)
 
     def recover_for_the_last_time(self, phase: ActionEvent, tries: int) -> bool:
-        """End an action that was interrupted too often as its type says that it ended, and leave nothing under way.
+        """End an action that was interrupted too often with the outcome that its type reports, and end its operations.
 
-        Where the process was lost even in this, the type is not asked again.
+        The type is not called again if the process was lost during an earlier call.
         """
         why, is_aborting = self.why_given_up(tries), self.action.state == State.CANCELLING
         if self.action.losses > MOST_LOSSES or tries > MOST_RECOVERIES:
@@ -265,7 +265,7 @@ class Execution(Signalled, Derivation):
         return written
 
     def give_up_revert(self, phase: ActionEvent, tries: int) -> None:
-        """End a revert that was interrupted too often, with nothing of it under way."""
+        """End a revert that was interrupted too often, with none of its operations under way."""
         reason = f"{self.why_given_up(tries)}. It is not tried again."
         if self.action.losses <= MOST_LOSSES and tries <= MOST_RECOVERIES:
             problem = self.perform(phase, self.reconcile)
@@ -424,9 +424,9 @@ class Execution(Signalled, Derivation):
         reconcile(self.action, self.checkpoint)
 
     def ask_for_the_last_time(self) -> None:
-        """Ask what became of the action once nothing of it is under way any more.
+        """Determine the outcome of the action after its last operation in the cloud has ended.
 
-        What derived others has no part of its own in the cloud, and is not tried again.
+        An action that derived others has no operation of its own in the cloud, and is not tried again.
         """
         self.reconcile()
         self.load()

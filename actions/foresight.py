@@ -40,7 +40,7 @@ class Foresight:
     state: str | None
     message: str | None = None
     derived: Sequence[ProposedAction] | None = None
-    """The actions that it would derive; empty where they were planned. Its state follows from theirs by `conclude`."""
+    """The actions that it would derive; empty if they were planned. `conclude` computes its state from theirs."""
 
 
 def foresee(action: Action, model: Cloud) -> Foresight:
@@ -63,7 +63,7 @@ def foresee(action: Action, model: Cloud) -> Foresight:
 
 
 def conclude(action: Action, ends: Sequence[tuple[str, Foresight]]) -> Foresight:
-    """Return how an action would end, after what it derived: the names of these, and how each of them would end.
+    """Return how an action would end, given the name and the end of each action that it derives.
 
     As `actions.derivation.verdict` has it.
     """

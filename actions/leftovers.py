@@ -1,4 +1,4 @@
-"""Operations in the cloud that an action began, and that nobody waits for any more."""
+"""Operations in the cloud that an action began and that no worker waits for any more."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,7 +24,7 @@ def begun_by(action: Action) -> dict[str, str]:
 
 
 def reconcile(action: Action, checkpoint: Checkpoint) -> None:
-    """Bring each operation that an action left under way to an end. Raises: `CloudError`."""
+    """End each operation that an action left under way. Raises: `CloudError`."""
     for server in find_servers(action):
         with suppress(ServerNotFound):
             cloud().reconcile(str(server), checkpoint)
@@ -34,7 +34,7 @@ def reconcile(action: Action, checkpoint: Checkpoint) -> None:
 
 
 def advise(action: Action) -> str:
-    """Return what an administrator has to do about the operations that an action left; nothing, if there are none."""
+    """Return the instructions to an administrator on the operations that an action left; empty without any."""
     left = [f"instance {server}" for server in find_servers(action)]
     left += [f"volume {volume}" for volume in find_volumes(action)]
     if not left:

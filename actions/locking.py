@@ -49,7 +49,7 @@ def take_lock(thing: Lockable, action: str, *, exclusive: bool = True) -> UUID |
 
 
 def take_locks(action: str, wanted: Sequence[tuple[Lockable, bool]]) -> Outcome | None:
-    """Have an action hold all of these, alone where that is true, and return None; else none, and return a RETRY.
+    """Take all of these locks for an action and return None, or take none and return a RETRY.
 
     They come in the order of `cluster.models.locks`, so that no two wait for each other: clusters before nodes, the
     root stack before its resources.
@@ -80,16 +80,16 @@ def take_all(action: str, cluster: Cluster, uuids: Sequence[str]) -> Outcome | N
     return None
 
 
-def refusal(thing: Lockable, holder: UUID) -> Outcome:
-    """Return the answer of an action that waits for a lock that another action has, in the words of Senlin."""
-    reason = f"Failed in locking {thing._meta.verbose_name} {thing.uuid}: action {holder} is at work on it"
+def refusal(record: Lockable, holder: UUID) -> Outcome:
+    """Return the RETRY of an action that waits for a lock that another action holds; the message is Senlin's."""
+    reason = f"Failed in locking {record._meta.verbose_name} {record.uuid}: action {holder} is at work on it"
     return Outcome(Answer.RETRY, reason, lock_holder=holder)
 
 
 def wake_waiting(holder: UUID) -> int:
-    """Make the actions due that wait for a lock of an action, which has ended, and return their number.
+    """Make the actions due that wait for a lock of an action that has ended, and return their number.
 
-    Without it they try again when their pause is over.
+    An action that is not woken tries again when its pause is over.
     """
     waiting = Action.objects.pending().filter(lock_holder=holder, due_time__gt=timezone.now())
     keys = dict(waiting.values_list("pk", "action_plan"))
@@ -97,7 +97,7 @@ def wake_waiting(holder: UUID) -> int:
         return 0
     plans = Action._meta.get_field("action_plan").related_model.objects
     with transaction.atomic():
-        # Like a signal: the rows of the plans come first, and their appliers look at the table.
+        # As for a signal: the rows of the plans are locked first, and their appliers then read the table.
         locked = plans.filter(pk__in=set(keys.values())).order_by("pk").select_for_update(no_key=True)
         found = list(locked.values_list("pk", flat=True))
         woken = waiting.filter(pk__in=keys).update(due_time=timezone.now())

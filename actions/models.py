@@ -236,7 +236,7 @@ class Action(StatefulModel):
         return timedelta(seconds=self.seconds_allowed)
 
     def may_wait_for(self, until: datetime | None, lock_holder: UUID | None = None) -> bool:
-        """Whether a retry up to a time, or for a lock, does not count: a type might name ever later times."""
+        """Return whether a retry until a time or for a lock does not count; `waits_until` bounds this."""
         is_known = lock_holder is not None or is_ahead(until)
         return is_known and (self.waits_until is None or is_ahead(self.waits_until))
 
@@ -279,7 +279,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip_as_earlier(self, by: str, reason: str) -> None:
-        """A person skipped the same action in an earlier plan of its audit, which its own plan replaces."""
+        """Skip the action, as a person skipped it in the earlier plan that its plan replaces."""
         self.skipped_by, self.reason = by, reason
         self.status_message = cut(
             f"{SKIPPED_BY_USER} Skipped by {by} in an earlier plan{f': {reason}' if reason else '.'}"

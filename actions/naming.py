@@ -22,7 +22,7 @@ def generated_name(action_type: str, uuid: UUID) -> str:
 
 
 def target(action_type: str, parameters: Mapping[str, Any]) -> str | None:
-    """Return what an action acts on, as its type declares it by parameters that nobody has checked yet."""
+    """Return the target of an action that its type declares; the parameters have not been validated yet."""
     kind = plugins.load("ACTION_TYPES").get(action_type)
     found = kind.affected(parameters).target if kind else None
     return found if isinstance(found, str) and len(found) <= TARGET_LENGTH else None

@@ -104,7 +104,7 @@ class PhaseRecord:
         action_type = plugins.load("ACTION_TYPES").get(self.action.action_type)
         is_over = self.action.state in Action.FINAL and self.action.derived_from_id is None
         if is_over and action_type is not None and action_type.takes_locks:
-            # Where it fails, they try again when their pauses are over.
+            # If this fails, they try again when their pauses are over.
             with suppress(*LOST_DATABASE):
                 wake_waiting(self.action.uuid)
 

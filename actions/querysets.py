@@ -233,9 +233,9 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.update(state=state, status_message=cut(message), control=None, updated_at=timezone.now(), **failed)
 
     def end_silently(self, message: str) -> None:
-        """End those of these that have not ended, whatever their rows hold, without notifications.
+        """End the actions that have not ended, even if their rows are invalid, without notifications.
 
-        Those that had begun are FAILED, the others CANCELLED.
+        Actions that had begun are FAILED, the others CANCELLED.
         """
         states = self.model.State
         ends = ((states.FAILED, self.model.BEGUN), (states.CANCELLED, self.model.sources("cancel")))

@@ -43,7 +43,7 @@ def is_in_hand(action: Action, lease: Lease, attempt: int, has_begun: bool) -> b
 class Surrender(PhaseRecord):
     @property
     def reason(self) -> str:
-        """Why it is given up, and which operations may still be under way: its worker may be in the midst of one."""
+        """Return why the action is given up, and the operations that its worker may still have under way."""
         reason = f"{TOO_LONG.format(self.action.seconds_allowed)}, and did not stop"
         return ". ".join(filter(None, (reason, advise(self.action))))
 

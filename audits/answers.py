@@ -70,7 +70,7 @@ UNDEFINED = {
 
 
 def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
-    """Return the cluster as the audit's scope leaves it; an empty one, reading nothing, where no model is needed.
+    """Return the cluster within the audit's scope, or an empty one, without reading the cloud, if no model is needed.
 
     Raises:
         Invalid: the cloud cannot be read, or one of these models of it is empty, or is left empty by the scope.
@@ -187,13 +187,13 @@ def end_older_plans(plan: ActionPlan, audit: Audit, strategy: Strategy, paramete
     """End the recommended plans that a new plan replaces.
 
     These are the plans of the audit's earlier runs, which are CANCELLED where the audit is CONTINUOUS, and the plans
-    of audits with the same goal, strategy, scope and distinguishing parameters, which are SUPERSEDED. What people
-    skipped in the plan of a CONTINUOUS audit's earlier run is skipped in the new one.
+    of audits with the same goal, strategy, scope and distinguishing parameters, which are SUPERSEDED. Actions that
+    people skipped in the plan of a CONTINUOUS audit's earlier run are skipped in the new one.
     """
     same = {f"audit__parameters__{name}": parameters[name] for name in strategy.distinguished_by if name in parameters}
     alike = Q(strategy=plan.strategy_id, audit__goal=audit.goal_id, audit__scope=audit.scope, **same)
     replaced = ActionPlan.objects.filter(Q(audit=audit) | alike, pk__lt=plan.pk)
-    # All are locked before any is changed: two statements that locked one part each could deadlock with another.
+    # All rows are locked before any is changed: two statements that each lock a part could deadlock with another.
     older = ActionPlan.objects.filter(pk__in=replaced.lock_in_order(ActionPlan.sources("supersede")))
     cancelled = 0
     if is_continuous(audit):

@@ -111,17 +111,17 @@ def checked(audit: Audit, name: str, value: Any, now: datetime) -> Any:
 
 
 def is_open(audit: Audit) -> bool:
-    """Say whether further runs of a series may come."""
+    """Return whether a series may have further runs."""
     return is_continuous(audit) and audit.state in UNFINISHED
 
 
 def has_ended(audit: Audit) -> bool:
-    """Say whether an audit does not run again; the webhook of an EVENT audit starts one that SUCCEEDED again."""
+    """Return whether an audit does not run again; a webhook starts an EVENT audit that SUCCEEDED again."""
     return audit.state in Audit.FINAL and not (is_event(audit) and audit.state == State.SUCCEEDED)
 
 
 def check_schedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
-    """Raise `Invalid` where the new interval or times do not fit the audit, or each other."""
+    """Raise `Invalid` if the new interval or times do not fit the audit, or each other."""
     check_times(audit.audit_type, audit.interval, audit.start_time, audit.end_time)
     if has_ended(audit):
         field = next(name for name in SCHEDULE if name in changes)
@@ -130,9 +130,9 @@ def check_schedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> N
 
 
 def reschedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
-    """Find the next run of a series.
+    """Set the time of the next run of a series.
 
-    Another interval counts from now, or from a start that is yet to come; another end alone moves no run.
+    A new interval counts from now, or from a start in the future; a new end alone moves no run.
     """
     if changes.keys() & {"interval", "start_time"}:
         begins = audit.state == State.PENDING or (audit.start_time or now) > now

@@ -118,7 +118,7 @@ STORAGE_NODE_FIELDS, POOL_FIELDS = part(VolumeInPoolSerializer, "node_"), part(V
 VOLUME_FIELDS = part(VolumeInPoolSerializer, "volume_")
 
 
-# The data models that can be shown, by the version that brought each.
+# The data models that the API shows, with the version that introduced each.
 MODELS: Mapping[str, Version] = {"compute": (1, 3), "storage": (1, 8)}
 
 

@@ -1,4 +1,4 @@
-"""Samples of the demonstration's compute nodes and servers, made up to the present moment whenever they are needed."""
+"""Samples of the demonstration's compute nodes and servers, generated up to the present time on demand."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,15 +18,15 @@ REACH, KEPT = timedelta(hours=2, minutes=15), timedelta(hours=3)
 STEP, FINE_STEP, FINE = timedelta(minutes=10), timedelta(seconds=20), timedelta(minutes=4)
 STORED = "cluster.datasources.stored.StoredSamples"
 KIB_PER_MB = 1024
-# Of one compute node, so that strategies that look for heat find some.
+# The temperature of one compute node, so that strategies that look for hot nodes find one.
 HOT = 38.0
 
 
 def make_current() -> int:
-    """Make the samples that are missing up to now, and return how many; none where the cloud is another one.
+    """Create the samples that are missing up to now, and return their number; 0 if the cloud is another one.
 
-    What was made more than `KEPT` ago is deleted. May be called twice, and by several processes at once: a sample
-    follows from its resource, its metric and its time.
+    Samples older than `KEPT` are deleted. May be called twice, and by several processes at once: the value of a
+    sample depends on its resource, its metric and its time only.
     """
     if settings.DATASOURCE != STORED or not settings.DEMO:
         return 0
@@ -42,14 +42,14 @@ def make_current() -> int:
         for time in times(max(filter(None, [newest, now - REACH])), now)
         for metric, resource, value in values(nodes, servers, time)
     )
-    # Servers that were deleted meanwhile have samples, too.
+    # Deleted servers have samples, too.
     measured = {*resources, *(server.uuid for server in servers), *own("servers")}
     Sample.objects.filter(time__lt=now - KEPT, resource__in=measured).delete()
     return made
 
 
 def times(after: datetime, now: datetime) -> Iterator[datetime]:
-    """Yield the times of samples, the same for whoever makes them: every `STEP`, and in the end every `FINE_STEP`."""
+    """Yield the times of samples, the same in each process: every `STEP`, and at the end every `FINE_STEP`."""
     recent = max(after, now - FINE)
     yield from multiples(STEP, after, recent)
     yield from multiples(FINE_STEP, recent, now)
@@ -62,7 +62,7 @@ def multiples(step: timedelta, after: datetime, until: datetime) -> Iterator[dat
 
 
 def values(nodes: list[ComputeNode], servers: list[Server], time: datetime) -> Iterator[tuple[str, UUID, float]]:
-    """Yield each metric of each resource at a time, in the metric's unit."""
+    """Yield the value of each metric of each resource at a time, in the metric's unit."""
     for server in servers:
         use = wave(server.uuid, time, 5, 70)
         yield "instance_cpu_usage", server.uuid, use
@@ -84,7 +84,7 @@ def values(nodes: list[ComputeNode], servers: list[Server], time: datetime) -> I
 
 
 def wave(resource: UUID, time: datetime, low: float, high: float) -> float:
-    """Return a value between two bounds that swings once an hour about a level of the resource's own."""
+    """Return a value between two bounds that oscillates once an hour around a level specific to the resource."""
     level = resource.int % 997 / 997
     swing = sin(2 * pi * (time.timestamp() / 3600 + level))
     return low + (high - low) * (0.15 + 0.7 * level + 0.15 * swing)

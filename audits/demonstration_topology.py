@@ -1,4 +1,4 @@
-"""The cloud that the demonstration loads, as its file describes it."""
+"""The topology file of the demonstration's cloud."""
 
 from functools import cache
 from pathlib import Path
@@ -17,5 +17,5 @@ def read() -> dict[str, Any]:
 
 @cache
 def own(collection: str) -> frozenset[UUID]:
-    """Return the UUIDs of what the demonstration brings of a kind, such as ``servers``."""
+    """Return the UUIDs of the demonstration's resources of a kind, such as ``servers``."""
     return frozenset(UUID(item["uuid"]) for item in read()[collection])

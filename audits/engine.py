@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 EXPIRY_PERIOD = 60
 # How often, in seconds, the engine looks for servers that wait for room.
 LOOK_PERIOD = 30
-# How often, in seconds, the engine looks for windows of failed logins that are over.
+# The interval, in seconds, at which the engine looks for windows of failed logins that are over.
 SUMMARY_PERIOD = 60
 # How often the database may break off the run of one audit before that run is given up.
 MOST_INTERRUPTIONS = 3
@@ -84,7 +84,7 @@ class DecisionEngine(Worker):
         return audit is not None
 
     def attempt(self, task: Callable[[], None]) -> None:
-        """Do what is to be done from time to time; what goes wrong there keeps no audit from being answered."""
+        """Run a periodic task and log its errors, so that a failed task stops no audit."""
         try:
             task()
         except NOT_OF_ONE_RECORD:
@@ -130,7 +130,7 @@ class DecisionEngine(Worker):
                 log.warning("room could not be asked for", reason=str(refusal))
 
     def record_failed_logins(self) -> None:
-        """Have history tell how many failed logins there were, if none follows that would do so."""
+        """Record the number of failed logins of each window that is over as a history event."""
         if time.monotonic() >= self.next_summaries:
             self.next_summaries = time.monotonic() + SUMMARY_PERIOD
             record_summaries()

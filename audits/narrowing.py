@@ -53,7 +53,7 @@ def includes(rules: Rules) -> Callable[[NodeSnapshot], bool]:
 
 
 def in_aggregates(rules: Rules) -> Callable[[NodeSnapshot], bool]:
-    """Return the question whether a node is in an aggregate that rules name by id, UUID or name; ``*`` is any."""
+    """Return a predicate: whether a node is in an aggregate that rules name by id, UUID or name; ``*`` is any."""
     ids, names = values(rules, "host_aggregates", "id"), values(rules, "host_aggregates", "name")
     if ANY in ids | names:
         return lambda node: bool(node.aggregates)

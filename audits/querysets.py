@@ -85,7 +85,7 @@ class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
         )
 
     def fail_silently(self, reason: str) -> int:
-        """End these as FAILED whatever their rows hold, without notifications."""
+        """End these audits as FAILED, even if their rows are invalid, without notifications."""
         return QuerySet.update(
             self,
             state=self.model.State.FAILED,

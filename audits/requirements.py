@@ -38,7 +38,7 @@ def measured(wanted: tuple[str, ...]) -> tuple[str, list[dict[str, str]]]:
 
 
 def models() -> list[dict[str, str]]:
-    """Return which models there are; of bare metal there is none, as power states are part of the compute model."""
+    """Return the available models; bare metal has none, as power states are part of the compute model."""
     return [
         {"compute_model": availability(ComputeNode)},
         {"storage_model": availability(StorageNode)},

@@ -39,9 +39,9 @@ def on_server_pending(**_: object) -> None:
 
 @transaction.atomic
 def ask_for_room() -> bool:
-    """Have an audit run where capacity is to be searched for servers that wait, and return whether it will run.
+    """Schedule the audit that finds capacity for waiting servers if a search is due, and return whether it will run.
 
-    However many servers wait, and whoever asks at the same time, there is one audit and one run to come.
+    There is one audit and one pending run, whatever the number of waiting servers and of concurrent callers.
     """
     if not (settings.USE_PENDING_STATE and settings.MAKE_ROOM):
         return False
@@ -89,7 +89,7 @@ def open_plans() -> QuerySet[ActionPlan]:
 
 
 def find_due(now: datetime) -> list[ServerWait]:
-    """Return the waits of servers that capacity is to be searched for now: six queries.
+    """Return the waits of servers for which a search of capacity is due: six queries.
 
     A server that an open plan builds is left to that plan, and a plan that is about to begin comes first. For the
     others the pauses between searches grow, but a host that has got capacity since the last one ends the pause; then
@@ -116,7 +116,7 @@ def find_due(now: datetime) -> list[ServerWait]:
 
 
 def is_left(answer: Answer | None) -> bool:
-    """Return whether a server may need another search, whatever the newest open plan for it does."""
+    """Return whether a server may need another search despite the newest open plan for it."""
     is_unstarted = answer is not None and answer.plan_state == ActionPlan.State.RECOMMENDED
     return answer is None or (is_unstarted and answer.action_type == GIVE_UP)
 

@@ -26,7 +26,7 @@ def listed(**properties: Any) -> dict[str, Any]:
 
 
 TEXT = {"type": "string"}
-# As Nova shows it: lower case, with dashes.
+# The form in which Nova shows it: lower case, with dashes.
 UUID_TEXT = {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}
 AGGREGATES = listed(id={"anyOf": [{"type": "integer"}, {"const": "*"}, UUID_TEXT]}, name=TEXT)
 ZONES = listed(name=TEXT)

@@ -192,12 +192,12 @@ class AuditTypeField(TextField):
 
 @extend_schema_field(TIME)
 class TimeField(TextField):
-    """A time in ISO 8601 as text: those who make audits parse it."""
+    """A time in ISO 8601 as text, which the creation of audits parses."""
 
 
 @extend_schema_field(UUID_SCHEMA)
 class UuidField(TextField):
-    """A UUID as text: those who make audits parse it, and answer as clients know it."""
+    """A UUID as text, which the creation of audits parses and refuses with the errors that clients expect."""
 
 
 class NewAuditSerializer(serializers.Serializer[Any]):

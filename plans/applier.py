@@ -42,7 +42,7 @@ class Applier(Worker):
         self.executor = executor
         self.plans = ActionPlan.objects.all()
         self.runs: dict[int, PlanRun] = {}
-        # The messages with which plans are to end that this applier failed on, by their keys; empty, if that failed.
+        # By key of each plan that this applier failed on: the message to end it with; empty if ending it failed, too.
         self.faulty: dict[int, str] = {}
         self.jobs = 0
         self.next_look = 0.0
@@ -79,7 +79,7 @@ class Applier(Worker):
         self.next_look = time.monotonic() + settings.POLL_INTERVAL
         if self.heartbeat.lost:
             self.renew()
-        # What another applier runs is that one's to open.
+        # A plan that another applier runs is opened by that applier.
         open_again(self.plans.filter(Q(applier=None) | Q(applier=self.service)), self.guarding)
         if self.runs:
             end_late(self.service, self.guarding)
@@ -111,7 +111,7 @@ class Applier(Worker):
         self.note_suspended()
 
     def note(self, run: PlanRun, state: Any, owner: Any, suspended_by: Any, signals: Any, *hours: Any) -> None:
-        """Notice what has changed in the row of a plan."""
+        """Apply the changes in the row of a plan to its run."""
         run.hours = (hours[0], hours[1])
         if owner != run.applier.pk:
             self.lose(run)
@@ -192,7 +192,7 @@ class Applier(Worker):
         """Begin plans that wait, oldest first, as many as may be under way at once."""
         waiting = self.plans.waiting().open().exclude(pk__in=self.faulty)
         for pk in list(waiting.values_list("pk", flat=True)[: self.free_plans]):
-            # Another applier, a cancel, another schedule or another choice may be first.
+            # Another applier, a cancel, a changed schedule or another choice may be first.
             with self.guarding(pk):
                 plan = ActionPlan.objects.get(pk=pk)
                 self.begin(plan)
@@ -263,7 +263,7 @@ class Applier(Worker):
                 self.judge(run, report)
 
     def judge(self, run: PlanRun, report: Report) -> None:
-        """Decide what follows for a plan from what became of one of its jobs."""
+        """Continue a plan according to the report of one of its jobs."""
         action = report.job.action
         if isinstance(report.error, Exception) and not isinstance(report.error, (*NOT_OF_ONE_RECORD, WorkerTrouble)):
             self.set_aside(run.plan_pk, report.error)
@@ -332,18 +332,18 @@ class Applier(Worker):
 
     @contextmanager
     def guarding(self, plan: int) -> Iterator[None]:
-        """Set a plan aside that cannot be worked at, so that the other plans go on."""
+        """Set a plan aside if the code within raises an error for it, so that the other plans go on."""
         try:
             yield
         except ConcurrentTransition:
-            pass  # Somebody else was first: the next look finds out.
+            pass  # Another process was first: the next look reads the result.
         except NOT_OF_ONE_RECORD:
             raise
         except Exception as problem:
             self.set_aside(plan, problem)
 
     def set_aside(self, plan: int, problem: BaseException) -> None:
-        """Begin nothing more of a plan; it ends as soon as nothing of it is at work."""
+        """Begin no more actions of a plan; it ends as soon as none of its actions runs."""
         uuid = ActionPlan.objects.filter(pk=plan).values_list("uuid", flat=True).first()
         self.log.error("plan set aside", plan=str(uuid), exc_info=problem)
         self.faulty.setdefault(plan, message_of(problem, self.host))
@@ -351,7 +351,7 @@ class Applier(Worker):
             self.lose(self.runs[plan])
 
     def end_faulty(self) -> None:
-        """End the plans that were set aside and of which nothing is at work any more."""
+        """End the plans that were set aside and of which no action runs any more."""
         for plan, message in list(self.faulty.items()):
             run = self.runs.get(plan)
             if not message or (run and run.at_work):
@@ -363,7 +363,7 @@ class Applier(Worker):
             except NOT_OF_ONE_RECORD:
                 raise
             except Exception as problem:
-                # It stays this applier's, which leaves it alone from now on: another would fail on it as well.
+                # This applier keeps it and does nothing more with it: another applier would fail on it as well.
                 self.log.error("plan could not be ended", key=plan, exc_info=problem)
                 self.faulty[plan] = ""
             self.runs.pop(plan, None)

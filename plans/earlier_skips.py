@@ -1,4 +1,4 @@
-"""Skips by people that carry over from the plan of a continuous audit's earlier run to that of the next."""
+"""Skips by people that carry over from the plan of a continuous audit's earlier run to the plan of the next run."""
 
 from collections.abc import Collection
 from typing import Any
@@ -15,10 +15,10 @@ COLUMNS = ("state", "skipped_by", "reason", "status_message")
 
 
 def carry_skips(plan: ActionPlan, earlier: Collection[int]) -> int:
-    """Skip in a new plan what a person skipped in the newest of its audit's earlier plans, and return how many.
+    """Skip in a new plan the actions that a person skipped in its audit's newest earlier plan; return their number.
 
-    An action is the same where its type and its parameters are, the resource among them. What a person restored in
-    that plan is not skipped. Three statements at most, however many actions there are.
+    Two actions are the same if their types and their parameters are, including the resource. An action that a person
+    restored in that plan is not skipped. At most three statements, whatever the number of actions.
 
     Args:
         plan: RECOMMENDED, and new: nobody else can have changed it.
@@ -38,7 +38,7 @@ def carry_skips(plan: ActionPlan, earlier: Collection[int]) -> int:
 
 
 def read_skips(plan: int) -> dict[tuple[str, bytes], tuple[str, str]]:
-    """Return by what identifies an action who skipped it in a plan, and the reason."""
+    """Return, by the key of each action that a person skipped in a plan, the person and the reason."""
     skipped = Action.objects.present().filter(action_plan=plan, state=Action.State.SKIPPED, skipped_by__isnull=False)
     return {key(action): (str(action.skipped_by), action.reason) for action in skipped}
 

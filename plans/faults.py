@@ -1,4 +1,4 @@
-"""Set aside a plan that an applier fails on: it ends FAILED with the reason, and the other plans go on."""
+"""The end of a plan that an applier fails on: it is FAILED with the reason, and the other plans go on."""
 
 import structlog
 from django.db import transaction
@@ -25,9 +25,9 @@ def message_of(problem: BaseException, host: str) -> str:
 
 
 def set_aside(key: int, applier: Service, message: str) -> bool:
-    """End a plan as FAILED that waits or that this applier runs, and say whether nothing more is to be done for it.
+    """End a plan that waits or that this applier runs as FAILED, and return whether it is finished.
 
-    Actions that have not begun are CANCELLED. Those whose worker is gone are FAILED, as nobody knows their outcome.
+    Actions that have not begun are CANCELLED. Actions whose worker is lost are FAILED, as their outcome is unknown.
 
     Returns:
         False while workers of other processes are at work on actions of the plan; nothing is written then.
@@ -50,7 +50,7 @@ def set_aside(key: int, applier: Service, message: str) -> bool:
 
 
 def settle_begun(actions: ActionQuerySet) -> None:
-    """Have the types of actions whose worker is gone settle what they were at work on, as far as they can."""
+    """Settle the records that actions of lost workers were changing, as far as their types can."""
     begun = actions.present().filter(state__in=Action.BEGUN).order_by("pk")
     for key, uuid in list(begun.values_list("pk", "uuid")):
         try:

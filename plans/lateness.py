@@ -25,7 +25,7 @@ def end_late(applier: Service, guarding: Guard = nullcontext) -> int:
     plans = ActionPlan.objects.filter(state=ActionPlan.State.ONGOING, applier=applier).open()
     number = 0
     for action in Action.objects.overdue().filter(action_plan__in=plans).select_related("action_plan"):
-        # It may go on, be cancelled or given more time at this moment, or another applier may have its plan.
+        # It may be resumed, cancelled or given more time at this moment, or another applier may run its plan.
         with guarding(action.action_plan_id), suppress(ConcurrentTransition):
             time_out(action, PlanLease.of(action.action_plan, applier))
             number += 1

@@ -201,7 +201,7 @@ class ActionPlan(StatefulModel):
 
     @transition(field=state, source=[State.PENDING, State.ONGOING, State.CANCELLING], target=State.FAILED)
     def fail(self, message: str | None = None) -> None:
-        """An action of it failed, or an applier could not work at it."""
+        """End the plan as FAILED: an action of it failed, or an applier failed on it."""
         self.let_go(message)
 
     @transition(field=state, source=[State.RECOMMENDED, State.PENDING], target=State.CANCELLED)
@@ -216,7 +216,7 @@ class ActionPlan(StatefulModel):
 
     @transition(field=state, source=[State.ONGOING, State.CANCELLING], target=State.CANCELLED)
     def finish_cancel(self, message: str | None) -> None:
-        """Its cancel is done; or it ends without one, and a person cancelled actions of it."""
+        """End the plan as CANCELLED: it was cancelled, or a person cancelled single actions of it."""
         self.let_go(message)
 
     @transition(field=state, source=State.RECOMMENDED, target=State.SUPERSEDED)

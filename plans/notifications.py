@@ -27,7 +27,7 @@ AFTER = {
     (State.PENDING, State.ONGOING): ((EXECUTION, "start"),),
     (State.ONGOING, State.SUCCEEDED): ((EXECUTION, "end"),),
     (State.ONGOING, State.FAILED): ((EXECUTION, "error"),),
-    # Without a cancel of the whole plan: single actions of it were cancelled.
+    # Single actions were cancelled, without a cancel of the whole plan.
     (State.ONGOING, State.CANCELLED): ((CANCEL, "end"),),
     (State.CANCELLING, State.CANCELLED): ((CANCEL, "end"),),
     (State.CANCELLING, State.FAILED): ((CANCEL, "error"),),

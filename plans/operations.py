@@ -40,7 +40,7 @@ class Asked:
     caller: CallingContext | None = None
     plan_only: bool = False
     may_cancel: bool = False
-    """Whether the person may cancel what other operations do, where this one forces its way."""
+    """Whether the caller may cancel other operations, if this one is forced."""
 
 
 AT_ONCE = Asked()
@@ -99,10 +99,10 @@ def bound_with(thing: Any) -> list[UUID]:
 def require_free(
     action_type: str, thing: Target, others: Iterable[UUID] = (), *, after_cancelled: bool = False
 ) -> None:
-    """Raise `Conflict`, naming the actions, where something that was asked for is still to be done, or being done.
+    """Raise `Conflict`, naming the actions, if a requested operation on one of these is pending or under way.
 
     Args:
-        after_cancelled: whether actions that are being cancelled, which still hold the lock, are not in the way.
+        after_cancelled: whether actions that are being cancelled, which still hold the lock, are ignored.
     """
     found = asked_for([thing.uuid, *others]).order_by("pk")
     if after_cancelled:
@@ -117,15 +117,15 @@ def require_free(
 
 
 def way_out(plan: ActionPlan) -> str:
-    """Say what has to become of a plan before anything else can be done to what it is at work on."""
+    """Return a message on how a plan can end, so that another operation on its target is possible."""
     return f"Wait for action plan {plan.uuid} to end, or cancel it. {why_it_waits(plan)}".rstrip()
 
 
 def cancel_others(action_type: str, thing: Target, others: Iterable[UUID], asked: Asked) -> bool:
-    """Cancel what is being done, or to be done, to a record and to others, and return whether that was possible.
+    """Cancel pending and running operations on a record and on others, and return whether that was possible.
 
-    It is not where the same is being done already: to ask for it again must not start it again. The caller holds the
-    rows.
+    It is not possible if the same operation is under way: a repeated request must not start it again. The caller
+    locks the rows.
     """
     found = list(asked_for([thing.uuid, *others]).order_by("pk"))
     if any(one.action_type == action_type and one.target == str(thing.uuid) for one in found):
@@ -145,7 +145,7 @@ def asked_for(things: Iterable[UUID]) -> QuerySet[Action]:
 
 
 def is_operated_on(cluster: Cluster) -> bool:
-    """Return whether something is being done, or to be done, to a cluster or to one of its nodes."""
+    """Return whether an operation on a cluster or on one of its nodes is pending or under way."""
     return asked_for([cluster.uuid, *bound_with(cluster)]).exists()
 
 

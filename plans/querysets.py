@@ -104,12 +104,12 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.running().filter(applier=applier).update(applier=None)
 
     def held_by(self, applier: Service) -> Self:
-        """Leave those that wait or run, and that no other applier holds."""
+        """Return the plans that wait or run, and that no other applier holds."""
         is_free = Q(applier=None) | Q(applier=applier)
         return self.present().filter(is_free, state__in=[self.model.State.PENDING, *self.model.RUNNING])
 
     def fail_silently(self, message: str) -> int:
-        """End these as FAILED whatever their rows hold, without notifications."""
+        """End these plans as FAILED, even if their rows are invalid, without notifications."""
         return QuerySet.update(
             self,
             state=self.model.State.FAILED,
@@ -129,7 +129,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
 
     @transaction.atomic
     def cancel_recommended(self, message: str, action_message: str) -> int:
-        """Make the RECOMMENDED ones CANCELLED with their pending actions, and return how many they were."""
+        """Cancel the RECOMMENDED plans with their pending actions, and return the number of plans."""
         return self.give_up(self.model.sources("supersede"), self.model.State.CANCELLED, message, action_message)
 
     @transaction.atomic
@@ -140,7 +140,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return asked + self.give_up(self.model.sources("cancel"), self.model.State.CANCELLED, message, message)
 
     def give_up(self, sources: set[str], target: str, message: str, action_message: str) -> int:
-        """Take plans that have not begun out of the appliers' reach."""
+        """End plans that have not begun, so that no applier begins them."""
         keys = self.lock_in_order(sources)
         if keys:
             self.write_state(self.model.objects.filter(pk__in=keys), target, message)
@@ -149,7 +149,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return len(keys)
 
     def lock_in_order(self, sources: set[str]) -> list[int]:
-        """Lock those in these states, in the order of their keys, and return the keys.
+        """Lock the plans in these states, in the order of their keys, and return the keys.
 
         Skipping an action and starting a plan lock the row too: whichever is first takes effect as a whole.
         """

@@ -1,4 +1,4 @@
-"""How long actions may take that are done anew in a plan that continues another."""
+"""The timeouts of the actions that a plan repeats when it continues another plan."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from actions.types.stacks.stacks import StackAction
 from cluster.models import Cluster, Stack
 from watcher_site import plugins
 
-# The timeout of an operation is that of the record that it is done to.
+# The timeout of an operation is that of the record that it acts on.
 TIMED_BY: tuple[tuple[type[Any], type[Any]], ...] = ((ClusterAction, Cluster), (StackAction, Stack))
 
 
@@ -19,7 +19,7 @@ def current_timeouts(actions: Sequence[Action]) -> dict[int, int | None]:
     """Return the timeout of each action in seconds, by primary key; None: the site's default.
 
     An action on a cluster or a stack takes the timeout that this has now, and the planned actions on a stack's
-    resources that of their origin. All others keep theirs. An action stands behind the one that is to derive it.
+    resources that of their origin. All others keep theirs. An action follows the one that is to derive it.
     """
     types = plugins.load("ACTION_TYPES")
     timeouts: dict[int, int | None] = {action.pk: action.timeout for action in actions}
@@ -42,7 +42,7 @@ def is_of(types: Any, action: Action, base: type[Any]) -> bool:
 
 
 def own_timeout(action: Action) -> int | None:
-    """Return the timeout that an operation on a stack sets itself, in seconds, for it and all later ones."""
+    """Return the timeout, in seconds, that an operation on a stack sets for itself and all later ones."""
     minutes = action.input_parameters.get("timeout_mins")
     return minutes and int(minutes) * 60
 

@@ -85,7 +85,7 @@ def by_uuid_or_name(model: Any, texts: set[str], name: str = "name", identifier:
 
 
 def find_aggregates(texts: set[str]) -> Found:
-    """Find them by their names, or else by their ids or UUIDs: an aggregate may be called by a number."""
+    """Find aggregates by their names, or else by their ids or UUIDs: the name of an aggregate may be a number."""
     numbers = {text for text in texts if text.isascii() and text.isdigit() and len(text) < len(str(2**31))}
     uuids = {text: uuid for text in texts if (uuid := read_uuid(text))}
     asked = Q(name__in=texts) | Q(pk__in=set(map(int, numbers))) | Q(uuid__in=set(uuids.values()))

@@ -11,7 +11,7 @@ from watcher_site.refusals import Conflict
 
 
 def excluded_for_good(actions: Sequence[One]) -> dict[UUID, Match]:
-    """Return by action the rule that excludes it at every hour, without an end.
+    """Return, by action, the rule without a window or an expiry that excludes it.
 
     Rules with a window or an expiry are left out: they are applied when the action is about to begin.
     """
@@ -27,7 +27,7 @@ def excluded_now(actions: Sequence[One]) -> dict[UUID, Match]:
 
 
 def require_effect(action_type: str, derived: Sequence[One]) -> None:
-    """Refuse an action that does nothing but derive others, where rules in force exclude all of these.
+    """Refuse an action that only derives others, if rules in force exclude all of these.
 
     Raises:
         Conflict: the message names the rule that excludes the first of them.

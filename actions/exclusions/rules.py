@@ -47,7 +47,7 @@ class Rule:
 
     @property
     def is_standing(self) -> bool:
-        """Whether it is in force at every hour, without an end: it will be when a plan runs, too."""
+        """Return whether the rule has no window and no expiry, and thus is in force when a plan runs, too."""
         return self.window is None and self.expires_at is None
 
     def is_in_force(self, moment: datetime) -> bool:

@@ -110,7 +110,7 @@ class Look:
         self.forget(servers)
 
     def look_at_nodes(self) -> None:
-        """Find the clusters of nodes, the servers behind them, and the hosts that new servers are placed on."""
+        """Find the clusters of nodes, the servers of the nodes, and the hosts on which new servers are placed."""
         by_server: dict[UUID, list[UUID]] = defaultdict(list)
         nodes = set()
         columns = ("uuid", "physical_id", "cluster__uuid", "cluster__name", "data")

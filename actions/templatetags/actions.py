@@ -25,7 +25,7 @@ def server_operations(context: dict[str, Any], server: Any) -> dict[str, Any]:
 
 @register.filter
 def message_for(record: Any, sees_details: bool) -> str:
-    """Return the message of an action or a plan, without why it failed for those who may not be told."""
+    """Return the message of an action or a plan, without the reason of a failure for users who may not read it."""
     if sees_details:
         return record.status_message or ""
     generic = generic_message if isinstance(record, Action) else generic_plan_message

@@ -93,7 +93,7 @@ class Outcome:
     until: datetime | None = None
     """When what is in the way will be gone at the latest: a RETRY before that time does not count."""
     lock_holder: UUID | None = None
-    """The action whose lock is in the way: a RETRY that waits for it does not count until the action's timeout."""
+    """The action that holds the lock: a RETRY that waits for it does not count until the action's timeout."""
 
     @property
     def pause(self) -> float:
@@ -129,17 +129,17 @@ class Affected:
     """The resources that an action affects, as far as its parameters name them."""
 
     target: str | None = None
-    """The UUID, or another identifier, of what it acts on, if it acts on one resource."""
+    """The UUID, or another identifier, of the resource that it acts on, if it acts on one."""
     operations: Mapping[str, str] = field(default_factory=dict)
-    """By the UUID of each server what Nova calls the operation on it, such as ``live-migration``."""
+    """Nova's name of the operation on each server, such as ``live-migration``, by the server's UUID."""
     compute_nodes: Sequence[str] = ()
-    """The host names or the UUIDs of compute nodes beside the target."""
+    """The host names or the UUIDs of further compute nodes."""
     clusters: Sequence[str] = ()
-    """The UUIDs of clusters beside the target."""
+    """The UUIDs of further clusters."""
 
 
 def operation_on(input_parameters: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the `Affected.operations` of an action that does one thing to the server ``resource_id``."""
+    """Return the `Affected.operations` of an action with one operation on the server ``resource_id``."""
     server = input_parameters.get("resource_id")
     return {server: name} if isinstance(server, str) else {}
 
@@ -214,7 +214,7 @@ class ActionType(ABC):
     schema: ClassVar[Mapping[str, Any]]
 
     only_derives: ClassVar[bool] = False
-    """Whether it does nothing by itself: it has no effect where each action that it derives is excluded."""
+    """Whether it only derives actions: it has no effect if each action that it derives is excluded."""
     takes_locks: ClassVar[bool] = False
     """Whether others may wait for locks that an action of this type holds, unless another action derived it."""
 
@@ -242,7 +242,7 @@ class ActionType(ABC):
 
         Called when the action is made, before anybody checked the parameters, and whenever rules are applied: they
         may not fit the schema. The answer must follow from the parameters alone. No table and no cloud is read, and
-        nothing is raised. What an action derives declares its own resources.
+        nothing is raised. Derived actions declare their own resources.
         """
         hosts = (input_parameters.get(name) for name in ("source_node", "destination_node"))
         return Affected(input_parameters.get("resource_id"), compute_nodes=[host for host in hosts if host])
@@ -294,7 +294,7 @@ class ActionType(ABC):
         a subclass may do more, unless the type sets ``inherits_foresight``. Where a type does not define it, none of
         these is called.
 
-        What it derives is foreseen too: with WAIT it returns the actions that it would derive, or none where they were
+        Derived actions are foreseen too: with WAIT it returns the actions that it would derive, or none if they were
         planned.
 
         Raises:
@@ -331,10 +331,10 @@ class ActionType(ABC):
         """
 
     def clean_up(self) -> None:  # noqa: B027
-        """Undo in the cloud what an execute that is not tried again left half done.
+        """Undo the incomplete changes in the cloud of an execute that is not tried again.
 
-        Asked after recover answered AGAIN for the last time. Operations of the action on servers and volumes have
-        been brought to an end before.
+        Called after recover answered AGAIN for the last time. Operations of the action on servers and volumes have
+        been ended before.
         """
 
     def revert(self) -> bool:

@@ -31,7 +31,7 @@ class ChangeNovaServiceState(ActionType):
 
     @classmethod
     def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
-        """It acts on the host ``resource_name``, which need not be that of ``resource_id``."""
+        """Return the host ``resource_name`` as affected, which may differ from that of ``resource_id``."""
         host = input_parameters.get("resource_name")
         return Affected(input_parameters.get("resource_id"), compute_nodes=[host] if host else [])
 

@@ -1,4 +1,4 @@
-"""What the preflight of operations on clusters, nodes and stacks shares."""
+"""Checks that the preflights of operations on clusters, nodes and stacks share."""
 
 from collections.abc import Sequence
 
@@ -8,20 +8,20 @@ from cluster.foresight import ForeseenCloud
 from cluster.models import Cluster, Stack
 
 
-def require_known(model: ForeseenCloud, thing: Cluster | Stack) -> None:
-    """Raises: `CannotBeForeseen`, where an action of the plan would change a cluster or a stack before."""
-    if thing.uuid in model.members.changed:
-        kind = thing._meta.verbose_name
-        raise CannotBeForeseen(f"Another action of the plan changes {kind} {thing.uuid} before.")
+def require_known(model: ForeseenCloud, record: Cluster | Stack) -> None:
+    """Raise `CannotBeForeseen` if an earlier action of the plan would change a cluster or a stack."""
+    if record.uuid in model.members.changed:
+        kind = record._meta.verbose_name
+        raise CannotBeForeseen(f"Another action of the plan changes {kind} {record.uuid} before.")
 
 
 def require_unlocked(model: ForeseenCloud, action: str, wanted: Sequence[tuple[Lockable, bool]]) -> None:
-    """Look for actions of other plans that hold these, alone where that is true.
+    """Check that no action of another plan holds one of these locks.
 
     Raises:
-        CannotBeForeseen: it would wait for one of them, which may change what is decided then.
+        CannotBeForeseen: the action would wait for another one, which may change the later decision.
     """
-    for thing, exclusive in wanted:
-        for holder in find_holders(thing, alone=not exclusive):
+    for record, exclusive in wanted:
+        for holder in find_holders(record, alone=not exclusive):
             if holder not in model.members.ended and str(holder) != action:
-                raise CannotBeForeseen(f"It would wait: {refusal(thing, holder).reason}")
+                raise CannotBeForeseen(f"It would wait: {refusal(record, holder).reason}")

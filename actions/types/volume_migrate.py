@@ -38,7 +38,7 @@ class VolumeMigrate(ActionType):
 
     @classmethod
     def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
-        """Its ``destination_node`` is a pool, and no compute node."""
+        """Return the affected resources without ``destination_node``, which is a pool and no compute node."""
         return Affected(input_parameters.get("resource_id"))
 
     @property

@@ -108,7 +108,7 @@ class Strategy(ABC):
         """
 
     def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the cluster models that it reads, given these parameters. An audit fails where one is empty.
+        """Return the cluster models that it reads, given these parameters. An audit fails if one is empty.
 
         That there are no clusters of nodes, or that nothing was marked unhealthy, is no failure: there is nothing to
         do then. A strategy that reads none runs even where the cloud cannot be read, and `solve` gets an empty

@@ -68,7 +68,7 @@ def find(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
 
 
 def find_backup(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
-    """Return the node that is to take the servers. Raises: `Invalid`, where none may be moved there."""
+    """Return the node to which the servers are moved. Raises: `Invalid`, if none may be moved there."""
     node = find(cluster, hostname)
     if not node.is_up:
         raise Invalid(f"The compute node {hostname} is down: it can not be the backup_node")

@@ -59,7 +59,7 @@ class Place:
         )
 
     def admits(self, server: ServerSnapshot) -> bool:
-        """Say whether the server may be in this availability zone, and takes what one server may take here."""
+        """Return whether the availability zone and the allocation rules of the node allow the server."""
         return server.pinned_az in {"", self.node.zone} and takes(self.node, server)
 
 
@@ -89,7 +89,7 @@ class Placement:
 
 
 def takes(node: NodeSnapshot, server: ServerSnapshot) -> bool:
-    """Say whether a node takes a server of this size, if enough is free."""
+    """Return whether a node accepts a server of this size, free capacity aside."""
     if not node.allocation_units:
         return True
     return not find_misfit(node.allocation_units, {name: getattr(server, name) for name in UNITS})

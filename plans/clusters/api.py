@@ -94,7 +94,7 @@ class ClusterView(Operating, ClusterReading):
         return self.accepted(update_cluster(cluster, changes, asked=asked))
 
     def destroy(self, request: Request, identifier: str) -> Response:
-        """Have a cluster deleted by an action; forced, with its nodes, after what is done to it was cancelled."""
+        """Delete a cluster by an action; if forced, cancel other operations on it and delete its nodes, too."""
         cluster = self.get_object(request, identifier)
         refuse_unknown(request.query_params, {"force", "plan_only"})
         force, asked = read_flag(request, "force"), self.asked(request, read_flag(request, "plan_only"))
@@ -146,7 +146,7 @@ class ClusterView(Operating, ClusterReading):
 
 
 def refuse_sizes(document: Any) -> None:
-    """Raise `Invalid` for a patch of what a resize changes."""
+    """Raise `Invalid` for a patch of a field that only a resize changes."""
     steps = document if isinstance(document, list) else []
     for step in steps:
         path = step.get("path") if isinstance(step, dict) else None

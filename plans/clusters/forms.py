@@ -147,7 +147,7 @@ class RecoverClusterForm(RecoverForm):
 
 
 class DeleteForm(OperationForm):
-    """A cluster that has nodes, or that something is done to, is deleted if that is ticked."""
+    """The deletion of a cluster; the box forces it for one that has nodes or an operation under way."""
 
     force = forms.BooleanField(label="Delete its nodes and their servers with it")
 

@@ -74,7 +74,7 @@ def detach_policy(cluster: Cluster, policy: Policy, *, asked: Asked = AT_ONCE) -
 
 
 def require_order(cluster: Cluster, policy: Policy, priority: int | None) -> None:
-    """Raise `Conflict` where a policy would be asked before another whose decision it needs."""
+    """Raise `Conflict` if a policy would be applied before another whose decision it needs."""
     held = PolicyBinding.objects.present().filter(cluster=cluster).select_related("policy").order_by("pk")
     if disorder := find_disorder(policy, priority, held):
         raise Conflict(disorder)

@@ -27,8 +27,8 @@ from plans.compute.versions import CHANGES_BEFORE, DELETED_SERVERS, DETAILS, EVE
 from watcher_site.refusals import Invalid
 
 Result = ActionEvent.Result
-# Nova knows of two results, and of none while an operation goes on. What was cancelled was not done; an execution that
-# is tried again came to nothing; one that waits for actions that it derived has not ended.
+# Nova has two results, and none while an operation goes on. A cancelled operation was not done; an execution that is
+# tried again has failed; an execution that waits for its derived actions has not ended.
 RESULTS = {
     Result.SUCCESS: "Success",
     Result.SKIPPED: "Success",

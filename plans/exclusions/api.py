@@ -43,7 +43,7 @@ class SavedTrialSerializer(serializers.Serializer[Any]):
 
 @extend_schema_field(NewExclusionSerializer)
 class DraftField(serializers.DictField):
-    """A rule as it was sent: its own serializer reads it."""
+    """A rule as it was sent, which its own serializer validates."""
 
 
 class TrialSerializer(SavedTrialSerializer):

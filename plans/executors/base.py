@@ -29,7 +29,7 @@ class Job:
     queue: str = ""
     """Where it waits for a worker."""
     alone: bool = False
-    """Whether nothing else may be at work in the same process meanwhile."""
+    """Whether no other job may run in the same process meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Report:
 
 
 class WorkerTrouble(Exception):
-    """A worker could not do a job for a reason that has nothing to do with it; the message names it."""
+    """A worker could not do a job for a reason that is not the job's; the message names the reason."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-"""Jobs that share a process, and jobs that must have it to themselves."""
+"""The admission of jobs that share a process and of jobs that run alone in it."""
 
 from threading import Condition
 
 
 class Isolation:
-    """Admits any number of shared jobs at once, or one job alone.
+    """Admit any number of shared jobs at once, or one job alone.
 
     A job that waits to be alone keeps further shared jobs from beginning.
     """

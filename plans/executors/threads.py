@@ -148,7 +148,7 @@ class WorkerThread(Thread, Seat):
         self.admitted = job
 
     def leave(self) -> None:
-        """Let others begin that wait for this job. The caller holds the lock."""
+        """Allow the jobs that wait for this one to begin. The caller holds the lock."""
         job, self.admitted = self.admitted, None
         if job:
             self.executor.isolation.leave(job.alone)

@@ -57,7 +57,7 @@ def mark(thing: Markable, unhealthy: bool, reason: str = "", caller: CallingCont
 
 
 def checked_reason(reason: Any) -> str:
-    """Return a reason as it is stored: cut at a word where it is too long, empty where it is left out.
+    """Return a reason as it is stored: truncated between words if it is too long, empty if it is missing.
 
     OpenStack's orchestration service takes reasons of any length.
 
@@ -95,7 +95,7 @@ def mark_resource(resource: StackResource, unhealthy: bool, reason: str, caller:
 
 
 def hold_root(stack: Stack) -> Stack:
-    """Return the root of a tree, locked: so do those who take its lock, or that of a resource in it.
+    """Return the locked root of a tree; actions that take its lock, or that of a resource in it, lock it too.
 
     Raises:
         NotFound: it was deleted meanwhile.

@@ -27,7 +27,7 @@ class Shapes:
         return path if resource is None else f"{path}/resources/{quote(resource.name, safe='')}"
 
     def stack(self, stack: Any) -> Shape:
-        """Return a stack as it stands in a list. Its ``parent_resource`` was read with it, and `with_progress`."""
+        """Return a stack as a list shows it. It was read with its ``parent_resource`` and `with_progress`."""
         above = stack.parent_resource.stack if stack.parent_resource else None
         return {
             "id": stack.uuid,

@@ -99,7 +99,7 @@ class StackTemplate(OrchestrationView):
 
 
 class NotOffered(OrchestrationView):
-    """What Heat has below a stack, and this site has not: clients would take the word for the name of a stack."""
+    """The parts of Heat's API below a stack that this site does not offer; else clients would read a stack's name."""
 
     def get(self, request: Request, project: str, name: str, part: str) -> Response:
         stack = self.find_stack(name)

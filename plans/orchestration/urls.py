@@ -10,7 +10,7 @@ STACKS = r"^v1/(?P<project>[^/]+)/stacks"
 NAME = r"/(?P<name>[^/]+)"
 STACK = rf"{STACKS}{NAME}/(?P<identifier>[^/]+)"
 
-# What Heat has below a stack, with its id or without, and this site has not.
+# The parts of Heat's API below a stack, with its id or without, that this site does not offer.
 NOT_OFFERED = r"(?P<part>actions|environment|events|export|files|outputs|snapshots)"
 
 urlpatterns = [

@@ -143,7 +143,7 @@ def ended_parents(plan: ActionPlan) -> list[tuple[int, int, UUID, str]]:
 
 
 def ended_derived(plan: ActionPlan) -> list[tuple[int, str, str, str | None]]:
-    """Return what was planned and ended without success before: the action to derive it, name, state and message."""
+    """Return the origin, name, state and message of each planned action that has ended without success."""
     derived = plan.actions.present().filter(derived_from__isnull=False, state__in=WITHOUT_SUCCESS)
     return list(derived.order_by("pk").values_list("derived_from", "name", "state", "status_message"))
 
@@ -164,9 +164,9 @@ class Walk:
         self.ends: dict[int, tuple[int, Foresight]] = {}
         """Of those that end what depends on them: how many did so before, and how it ends."""
         self.derived: dict[int, list[int]] = defaultdict(list)
-        """By the action that is to derive them the planned ones."""
+        """The planned actions, by the action that is to derive them."""
         self.derived_ends: dict[int, list[tuple[str, Foresight]]] = defaultdict(list)
-        """By the action that derives them the names of others, and how each ended, or would end."""
+        """The name and the actual or foreseen end of each derived action, by the action that derives it."""
         self.foreseen: dict[int, Foresight] = {}
         self.underived: dict[int, Foresight] = {}
         """Of those that end without having derived what was planned: how that ends."""
@@ -201,7 +201,7 @@ class Walk:
         members.load(str(action.target) for action in on_nodes if is_uuid(str(action.target)))
 
     def settle(self, key: int) -> None:
-        """Foresee an action, with the planned ones that it is to derive before all that waits for it."""
+        """Foresee an action and the planned actions that it is to derive, before the actions that wait for it."""
         if key in self.foreseen:
             return
         action = self.actions[key]
@@ -211,7 +211,7 @@ class Walk:
         self.foreseen[key] = foresight
 
     def conclude(self, action: Action, proposed: Sequence[ProposedAction]) -> Foresight:
-        """Foresee what an action derives, planned or not, and then the action itself."""
+        """Foresee the actions that an action derives, planned or not, and then the action itself."""
         ends = self.derived_ends[action.pk]
         for key in self.derived[action.pk]:
             self.settle(key)
@@ -222,7 +222,7 @@ class Walk:
         return foresight
 
     def look_at_new(self, origin: Action, proposed: Sequence[ProposedAction]) -> list[tuple[str, Foresight]]:
-        """Foresee actions that no table has, in the order of their proposal, each after its parents."""
+        """Foresee actions that are in no table, in the order of their proposal, each after its parents."""
         new = [unwritten(one, origin) for one in proposed]
         excluded = excluded_now(new)
         bad: dict[UUID, Foresight] = {}
@@ -252,7 +252,7 @@ class Walk:
             return self.underived[action.pk]
         origin = self.foreseen.get(action.derived_from_id) if action.derived_from_id else None
         if origin and origin.state is None and is_of(plugins.load("ACTION_TYPES"), action, NodeAction):
-            # Its node may be one that the other is to write first.
+            # Its node may be one that the deriving action would create.
             return Foresight(None, f"It follows from the action that is to derive it. {origin.message}")
         match = self.excluded.get(action.uuid)
         foresight = exclude(action, match) if match else foresee(action, self.model)
@@ -262,7 +262,7 @@ class Walk:
     def note(self, action: Action, foresight: Foresight) -> None:
         """Remember what an action takes with it if it ends so."""
         if foresight.state is None:
-            return  # It cannot be foreseen, or follows from what it derives.
+            return  # It cannot be foreseen, or its end follows from its derived actions.
         end = Foresight(*end_with(action.uuid, foresight.state))
         if action.is_to_derive:
             self.underived[action.pk] = end

@@ -98,7 +98,7 @@ def inherited(plan: ActionPlan) -> dict[str, Any]:
 
 
 def open_again(plans: ActionPlanQuerySet, guarding: Guard = nullcontext) -> int:
-    """Give those of these plans whose hours are over their next ones, and return how many have any.
+    """Set the next hours of the plans whose hours are over, and return the number of plans that have next hours.
 
     Args:
         guarding: what the work at each plan, given by its key, is done in.
@@ -123,7 +123,7 @@ def give(plan: ActionPlan, opens_at: datetime | None, closes_at: datetime | None
 
 
 def next_hours(plan: ActionPlan) -> tuple[Any, Any] | None:
-    """Return the next hours of a plan; None, where its window is over or its time zone is not known here.
+    """Return the next hours of a plan; None if its window is over or its time zone is not known here.
 
     Raises:
         Invalid: its window makes no sense.
@@ -131,5 +131,5 @@ def next_hours(plan: ActionPlan) -> tuple[Any, Any] | None:
     try:
         zone = read_zone(plan.zone)
     except Invalid:
-        return None  # Perhaps it is known to another applier.
+        return None  # Another applier may know the time zone.
     return Schedule(plan.start_at, read_window(plan.window, zone)).hours(timezone.now())

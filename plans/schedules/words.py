@@ -29,7 +29,7 @@ def started_in_words(plan: ActionPlan) -> str:
 
 
 def why_it_waits(plan: ActionPlan) -> str:
-    """Return why nothing more of a plan begins for now; nothing, if it may."""
+    """Return why no more actions of a plan begin for now; an empty text if they may."""
     if plan.is_suspended:
         return f"Suspended by {plan.suspended_by}: nothing more of it begins until somebody resumes it."
     if plan.next_opening:

@@ -79,7 +79,7 @@ class StackView(Marking, Operating, StackReading):
     permissions_required = {**StackReading.permissions_required, "mark": MARK_STACK}
 
     def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
-        """Return the rows of stacks: one on which an operation was accepted reads as at work from then on."""
+        """Return the rows of stacks, with the status IN_PROGRESS from the moment an operation is accepted."""
         rows = super().read(queryset, detailed)
         starting = starting_operations([row["id"] for row in rows]) if rows else {}
         for row in rows:

@@ -92,10 +92,10 @@ def update_stack(
 
 
 def delete_stack(stack: Stack, *, asked: Asked = AT_ONCE) -> Operation:
-    """Have a stack deleted, with all that is in it. Raises: as `update_stack`.
+    """Delete a stack, with all its resources, by an action. Raises: as `update_stack`.
 
-    An operation that only waits for capacity is cancelled before, in a transaction of its own: that locks its plan,
-    and whoever holds a stack locks no plan.
+    An operation that only waits for capacity is cancelled before, in a transaction of its own, as this locks its
+    plan: a transaction that has locked a stack locks no plan.
     """
     if not asked.plan_only:
         require_none_excluded([ProposedAction(DELETE, parameters_of(DELETE, stack, {}))])
@@ -106,12 +106,12 @@ def delete_stack(stack: Stack, *, asked: Asked = AT_ONCE) -> Operation:
 
 
 def cancel_waiting(stack: Stack, by: str) -> None:
-    """Cancel the operations on a stack and on its resources that wait for capacity, where nothing else is at work."""
+    """Cancel the operations on a stack and on its resources that wait for capacity, if no other action runs."""
     ongoing = ActionPlan.objects.present().filter(state=ActionPlan.State.ONGOING)
     waiting = ongoing.exclude(pk__in=ActionPlan.objects.moving().values("pk"))
     resources = StackResource.objects.present().tree(stack).values_list("uuid", flat=True)
     for action in asked_for([stack.uuid, *resources]).filter(action_plan__in=waiting).order_by("pk"):
-        # It has ended meanwhile, or goes on: then the deletion is refused.
+        # The action has ended meanwhile; or it goes on, and the deletion is refused.
         with suppress(NotFound, Conflict):
             signal_action(action.uuid, Action.Signal.CANCEL, by or "the deletion of its stack")
 

@@ -1,7 +1,7 @@
-"""The status that people read of a stack while an operation on it was accepted and has not begun.
+"""The status that users read of a stack while an operation on it is accepted and has not begun.
 
-The row of the stack changes when the action begins, under its lock. Until then the tables of plans and actions tell
-that it is about to: nothing has to be put back where the plan is cancelled or its action is skipped.
+The row of the stack changes when the action begins, under its lock. Until then the status follows from the tables of
+plans and actions, so nothing has to be restored if the plan is cancelled or its action is skipped.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ VERBS = {"create_stack": Verb.CREATE, "update_stack": Verb.UPDATE, "delete_stack
 
 
 def starting_operations(stacks: Iterable[UUID | str] | None = None) -> dict[str, Verb]:
-    """Return by a root stack's UUID what an action is about to do to it: one query.
+    """Return the operation that is about to begin on each root stack, by the stack's UUID: one query.
 
     A plan that waits for its hours, or is suspended, is not about to begin.
 
@@ -36,7 +36,7 @@ def starting_operations(stacks: Iterable[UUID | str] | None = None) -> dict[str,
 
 
 def shown(status: str, reason: str, verb: Verb | None) -> tuple[str, str]:
-    """Return the status and the reason that people read of a stack, given what is about to be done to it."""
+    """Return the status and the reason that users read of a stack, given the operation that is about to begin."""
     if verb is None or status in IN_PROGRESS:
         return status, reason
     return f"{verb}_IN_PROGRESS", f"{verb} started"
@@ -56,7 +56,7 @@ def whens(starting: dict[Verb, list[str]], words: str) -> list[When]:
 
 
 def having_status(wanted: Iterable[str]) -> Q:
-    """Return the condition of stacks of which people read one of these statuses: one query."""
+    """Return the condition for stacks of which users read one of these statuses: one query."""
     wanted, starting = set(wanted), by_verb()
     found = Q(status__in=wanted)
     for verb, stacks in starting.items():

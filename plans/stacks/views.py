@@ -22,7 +22,7 @@ from watcher_site.pages import ByUUID, ListPage, Page, RecordPage
 
 
 class ShownStackFilters(StackFilters):
-    """By the status that people read, which an accepted operation changes before it begins."""
+    """Filters by the status that users read, which an accepted operation changes before it begins."""
 
     status = django_filters.ChoiceFilter(
         choices=StackFilters.base_filters["status"].extra["choices"], empty_label="any", method="filter_status"
@@ -74,7 +74,7 @@ class StackPage(RecordPage):
         recent = list(asked.order_by("-pk")[:RECENT])
         holders = list(unfinished_holders(self.object))
         table = ActionTable(recent, orderable=False)
-        # Who looks decides about what the column of the resource says.
+        # The column of the resource depends on the rights of the user.
         table.request = self.request
         return super().get_context_data(
             tree=tree,

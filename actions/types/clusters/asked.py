@@ -35,7 +35,7 @@ def execute(action: "NodeAction") -> Outcome:
 
 
 def foresee(action: "NodeAction") -> Outcome:
-    """Look at the locks, ask the policies that decide, and do it to the model of the cloud. Raises: as `begin`."""
+    """Check the locks, apply the policies that decide, and act on the model of the cloud. Raises: as `begin`."""
     node, model = action.node(), foreseen_cloud()
     cluster = action.find_cluster(node)
     if model and cluster is not None:

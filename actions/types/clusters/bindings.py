@@ -36,7 +36,7 @@ class PolicyAction(ClusterAction, ABC):
         return dict(self.context.data)
 
     def require_possible(self, cluster: Cluster, policy: Policy) -> None:
-        """Look by the tables whether it can be done. Raises: `ActionFailed`."""
+        """Check by the tables that the action is possible. Raises: `ActionFailed`."""
         self.binding(cluster)
 
     def foresee(self) -> Outcome:

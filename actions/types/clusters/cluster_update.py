@@ -71,7 +71,7 @@ class ClusterUpdate(ClusterAction):
         return planned
 
     def derive_all(self, cluster: Cluster, data: dict[str, Any], planned: Collection[str]) -> Sequence[ProposedAction]:
-        """Return the actions of all steps, each of which waits for those of the one before."""
+        """Return the actions of all steps; the actions of each step wait for those of the previous one."""
         derived: list[ProposedAction] = []
         before: list[UUID] = []
         for step in steps_of(data):

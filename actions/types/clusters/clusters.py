@@ -108,9 +108,9 @@ class ClusterAction(ActionType, ABC):
         """Do what is left when the node actions have ended, whatever came of them. May be called twice."""
 
     def fit_size(self, cluster: Cluster, data: Data) -> None:
-        """Have the cluster want no other number of nodes than it gets, where actions on nodes were skipped meanwhile.
+        """Set the desired capacity to the number of nodes that the cluster gets after actions on nodes were skipped.
 
-        Called in one transaction with the cluster's row, which is locked, and saved thereafter. May be called twice.
+        Called in one transaction with the cluster's row locked; the caller saves it. May be called twice.
         """
 
     # What they share.
@@ -170,9 +170,9 @@ class ClusterAction(ActionType, ABC):
         return Outcome(Answer.WAIT, derived=derived, delay=delay) if planned or derived else self.go_on()
 
     def foresee(self) -> Outcome:
-        """Decide as `execute` would, by the tables as they are, and return what would be derived.
+        """Return the actions that `execute` would derive, given the current tables.
 
-        Policies that act on the cloud are not asked. Raises: `ActionFailed`, `CannotBeForeseen`.
+        Policies that act on the cloud are not applied. Raises: `ActionFailed`, `CannotBeForeseen`.
         """
         cluster, model = self.cluster(), foreseen_cloud()
         if model is None:
@@ -191,10 +191,10 @@ class ClusterAction(ActionType, ABC):
         return Outcome(Answer.WAIT, derived=derived) if planned or derived else Outcome(Answer.OK)
 
     def derive_all(self, cluster: Cluster, data: Data, planned: Collection[str]) -> Sequence[ProposedAction]:
-        """Return all actions on nodes that it would derive, unless some stand in the plan already.
+        """Return all actions on nodes that it would derive, or none if the plan holds some already.
 
         Args:
-            planned: the UUIDs of the nodes of these.
+            planned: the UUIDs of the nodes of the planned actions.
 
         Raises:
             CannotBeForeseen: more would follow, which cannot be known now.
@@ -202,12 +202,12 @@ class ClusterAction(ActionType, ABC):
         return () if planned else self.derive(cluster, data)
 
     def locks(self, cluster: Cluster) -> list[tuple[Lockable, bool]]:
-        """Return what `lock` locks, and whether for this action alone."""
+        """Return each lock that `lock` takes, with whether it is exclusive."""
         return [(cluster, True)]
 
     def lock(self, cluster: Cluster) -> Outcome | None:
-        """Lock the cluster for this action alone; return a RETRY if another action is in the way."""
-        return take_locks(self.context.action_uuid, [(cluster, True)])
+        """Take an exclusive lock on the cluster; return a RETRY if another action holds a lock on it."""
+        return take_locks(self.context.action_uuid, self.locks(cluster))
 
     def decision(self, cluster: Cluster) -> Data:
         """Return what is to be done, from the data of an earlier run or decided now, and saved.
@@ -242,9 +242,9 @@ class ClusterAction(ActionType, ABC):
 
     @property
     def left_out(self) -> set[str]:
-        """The UUIDs of the nodes that are left as they are: the targets of its SKIPPED node actions.
+        """Return the UUIDs of the nodes that stay unchanged: the targets of its SKIPPED node actions.
 
-        People or rules had these skipped. Before it begins, the candidates that a rule in force excludes are added.
+        People or rules skipped these. Before it begins, the candidates that a rule in force excludes are added.
         """
         skipped = {str(one.target) for one in self.context.derived if one.state == Action.State.SKIPPED}
         deletion = {} if self.context.data.get(BEGUN) else self.context.data.get("deletion", {})
@@ -275,7 +275,7 @@ class ClusterAction(ActionType, ABC):
 
     @transaction.atomic
     def adjust(self) -> None:
-        """Have the cluster's row say what came of actions on nodes that were skipped while this one waited."""
+        """Adapt the cluster's row to the actions on nodes that were skipped while this action waited."""
         if not any(one.state == Action.State.SKIPPED for one in self.context.derived):
             return
         if cluster := self.find(lock=True):
@@ -315,12 +315,12 @@ class ClusterAction(ActionType, ABC):
 
 
 def kind_of(deletion: Data) -> str:
-    """Return the type of the actions by which the members go that were decided on."""
+    """Return the type of the actions that remove the members of a deletion from the cluster."""
     return "NODE_DELETE" if deletion["destroy_after_deletion"] else "NODE_LEAVE"
 
 
 def foresee_new(members: Members, cluster: Cluster, data: Data) -> None:
-    """Have the nodes be there, in memory, that an action on a cluster decided on, and would write."""
+    """Add the nodes that an action on a cluster would create to the members in memory."""
     decided = data.get("creation", {}).get("nodes", [])
     placed = placements_of(decided, data)
     members.load(decided)

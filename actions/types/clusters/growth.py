@@ -58,7 +58,7 @@ def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) 
 
 
 def remove_uncreated(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
-    """Delete the rows of new nodes whose creation was skipped, and have the cluster want none in their place."""
+    """Delete the rows of new nodes whose creation was skipped, and reduce the desired capacity of the cluster."""
     written = set(data["creation"].get("written", ())).intersection(left_out)
     uncreated = cluster.members().filter(uuid__in=written, status=Node.Status.INIT, physical_id=None)
     if uncreated.soft_delete():

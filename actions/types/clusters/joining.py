@@ -66,7 +66,7 @@ def join_as_asked(cluster: Cluster, node: Node) -> None:
 
 
 def require_joinable(cluster: Cluster, node: Node) -> None:
-    """Raises: `ActionFailed`, where a node that is to be a member of a cluster would be one too many."""
+    """Raise `ActionFailed` if a node that is to join a cluster would exceed the cluster's maximum size."""
     if node.cluster_id != cluster.pk:
         require_size(bounds_of(cluster), cluster.members().count() + 1)
 

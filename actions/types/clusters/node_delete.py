@@ -55,7 +55,7 @@ class NodeDelete(NodeAction):
         return DONE
 
     def remove(self, node: Node) -> None:
-        """Delete the row. Raises: `ConcurrentTransition`, where it is deleted already."""
+        """Delete the row. Raises: `ConcurrentTransition`, if it is deleted already."""
         if model := foreseen_cloud():
             model.members.remove(node)
         else:

@@ -59,10 +59,10 @@ class NodeAction(ActionType, ABC):
         """
 
     def require_fit(self, cluster: Cluster, node: Node) -> None:
-        """Look whether the cluster's rules allow what `begin` writes. Raises: `ActionFailed`."""
+        """Check that the cluster's rules allow the changes that `begin` writes. Raises: `ActionFailed`."""
 
     def foresee_act(self, node: Node) -> Outcome:
-        """Do as `act` to the model of the cloud, and to the node in memory."""
+        """Apply `act` to the model of the cloud and to the node in memory."""
         return self.act()
 
     def end(self, cluster: Cluster, data: Data) -> None:
@@ -83,7 +83,7 @@ class NodeAction(ActionType, ABC):
         self.settle_cluster()
 
     def be_given_up(self, reason: str) -> None:
-        """A subclass whose post_condition asks the cloud has one of its own."""
+        """Run `post_condition`; a subclass whose post_condition reads the cloud overrides this."""
         self.post_condition()
 
     def settle_cluster(self) -> None:
@@ -154,7 +154,7 @@ class NodeAction(ActionType, ABC):
 
 
 def written_together() -> AbstractContextManager[Any]:
-    """Have what is written within be committed together; nothing is written to a model of the cloud."""
+    """Return a transaction for the writes within; a preflight, which writes nothing, gets none."""
     return transaction.atomic() if foreseen_cloud() is None else nullcontext()
 
 

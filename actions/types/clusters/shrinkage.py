@@ -73,7 +73,7 @@ def shrink(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
 
 
 def shrink_again(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
-    """Do as `shrink` when the actions on nodes have ended: candidates that were skipped are members still."""
+    """Repeat `shrink` when the actions on nodes have ended: candidates that were skipped are still members."""
     if data.get("deletion", {}).get("reduce_desired_capacity"):
         going = set(data["deletion"]["candidates"]).difference(left_out)
         cluster.desired_capacity = cluster.members().exclude(uuid__in=going).count()

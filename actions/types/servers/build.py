@@ -33,7 +33,7 @@ class Build(ServerAction):
         return self.execute()
 
     def clean_up(self) -> None:
-        """Have a server whose build was interrupted read ERROR: nobody would build it."""
+        """Set a server whose build was interrupted to ERROR, as no action would build it."""
         found = self.find()
         if found and found.status == BUILDING:
             cloud().reset_state(self.server, "error", reason=INTERRUPTED, expected=BUILDING)

@@ -36,7 +36,7 @@ class ResetState(ServerAction):
 
     @property
     def gives_up(self) -> bool:
-        """Whether it ends the waiting of a server because there was no capacity for it."""
+        """Return whether the action ends the wait of a server for which there was no capacity."""
         return self.input_parameters.get("expected_status") == WAITING and self.input_parameters["state"] == "error"
 
     def execute(self) -> Outcome:

@@ -1,4 +1,4 @@
-"""Whether the marks in the tree of a stack are still those that a decision was made by."""
+"""The comparison of the marks in the tree of a stack with the marks at the time of a decision."""
 
 from collections.abc import Iterable, Mapping
 from math import inf
@@ -17,7 +17,7 @@ def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str
     replaced, an earlier generation.
 
     Args:
-        root: its row is locked, as it is by whoever marks a part of the tree.
+        root: its row is locked, as it is while a part of the tree is marked.
         changes: the decision.
         known: the UUIDs of the stacks and resources that were marked when it was made.
     """
@@ -38,7 +38,7 @@ def rows(parts: Any) -> Iterable[Stack | StackResource]:
 
 
 def ending_generations(changes: Iterable[Change]) -> Mapping[str, float]:
-    """Return by UUID the generation with which a change ends what stood before: infinity for a deletion."""
+    """Return, by UUID, the generation that a change creates, which ends all earlier ones; infinity for a deletion."""
     found: dict[str, float] = {}
     for change in changes:
         if change.kind is Kind.REPLACE:

@@ -21,7 +21,7 @@ CLEARED = "cleared"
 IN_PLACE = "in_place"
 """The key in an action's data, and in its outputs, that says that the server is rebuilt where it is."""
 
-# In which statuses both clouds rebuild a server.
+# The statuses in which both clouds rebuild a server.
 REBUILDABLE = ("ACTIVE", "SHUTOFF", "ERROR")
 
 
@@ -103,7 +103,7 @@ class ReplaceResource(ResourceAction):
         return bool(self.context.data.get(IN_PLACE))
 
     def make_or_rebuild(self, resource: StackResource) -> str:
-        """Have a new server be there, or the former one be as a new one, and return its UUID. Raises: `CloudError`."""
+        """Create a new server, or rebuild the former one in place, and return its UUID. Raises: `CloudError`."""
         if not self.is_in_place:
             can_rebuild = self.can_rebuild(resource)
             try:
@@ -111,7 +111,7 @@ class ReplaceResource(ResourceAction):
             except NoValidHost:
                 if not can_rebuild:
                     raise
-            # Kept before the first step: from then on there is no way back to another server.
+            # Saved before the first step: from then on no other server can be created instead.
             self.context.save_data({**self.context.data, IN_PLACE: True})
         server, wanted = str(resource.physical_id), self.wanted(resource)["properties"]
         cloud().rebuild_server(server, wanted["image"], self.context.checkpoint)
@@ -120,7 +120,7 @@ class ReplaceResource(ResourceAction):
         return server
 
     def can_rebuild(self, resource: StackResource) -> bool:
-        """Return whether the former server can be made as a new one would be, where it is."""
+        """Return whether the former server can be rebuilt in place with the result that a new one would have."""
         wanted = self.wanted(resource)
         if resource.is_nesting or wanted["type"] != resource.type or resource.physical_id is None:
             return False

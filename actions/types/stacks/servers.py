@@ -44,7 +44,7 @@ def make_server(
 
 
 def change_metadata(server: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Set the metadata of a server that its properties differ in. Raises: `CloudError`."""
+    """Set the metadata of a server where its properties differ. Raises: `CloudError`."""
     former = before.get("metadata") or {}
     if former != after["metadata"]:
         cloud().change_metadata(server, after["metadata"], sorted(set(former).difference(after["metadata"])))

@@ -82,7 +82,7 @@ class StackAction(Stepping, ABC):
         if not (proposed and kept.get(BEGUN)):
             return proposed
         decision = Decision.read(kept[DECISION])
-        # The marks of a whole stack, and of what ended already, have had their effect.
+        # The marks of a whole stack, and of resources whose actions have ended, have had their effect.
         left = {*kept[MARKS], *decision.marked}.intersection(ending_generations(decision.changes))
         # What was replaced since its stack was marked is not marked once more.
         return {REVISION: kept[REVISION], MARKS: sorted(left), DECISION: {**kept[DECISION], "marked": []}}

@@ -19,9 +19,9 @@ OPERATIONS = {"image": "rebuild", "flavor": "resize"}
 
 
 class UpdateResource(ResourceAction):
-    """A server is resized or rebuilt, and gets other metadata.
+    """Resize or rebuild a server and set its metadata, or update a nested stack.
 
-    What is in a stack within is changed, replaced, made and deleted.
+    The resources of a nested stack are changed, replaced, created and deleted.
     """
 
     name = "update_resource"
