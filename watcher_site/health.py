@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 
 from watcher_site.broker import BrokerLost, require_broker
 from watcher_site.database_outages import drop_lost_connection
+from watcher_site.refusals import Refused
 from watcher_site.silence import service_health
 
 log = structlog.get_logger(__name__)
@@ -108,7 +109,7 @@ def details_for(request: HttpRequest) -> dict[str, Any]:
         return {}
     try:
         user = APIView().initialize_request(request).user
-    except APIException:
+    except (APIException, Refused):
         return {}
     if not user.has_perm("watcher_site.view_service"):
         return {}

@@ -80,6 +80,12 @@ def test_further_passwords_are_refused_with_429_wherever_http_basic_is_taken(pat
     assert 0 < int(answer["Retry-After"]) <= settings.FAILED_LOGIN_WINDOW.total_seconds()
 
 
+def test_a_probe_that_sends_a_wrong_password_is_answered_beyond_the_limit_too() -> None:
+    guess(MOST)
+    answer = basic("/readyz", "alice", "wrong")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
 def test_the_refusal_has_the_error_body_of_the_api() -> None:
     guess(MOST)
     assert "Too many failed logins" in goals("alice", "wrong").json()["error_message"]
