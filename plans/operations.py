@@ -5,6 +5,7 @@ those of the nodes, until the plan is written. `cluster.models.locks` has the or
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -132,7 +133,9 @@ def cancel_others(action_type: str, thing: Target, others: Iterable[UUID], asked
         return False
     by = str(asked.caller["user"]) if asked.caller else "the site"
     for one in found:
-        signal_action(one.uuid, Action.Signal.CANCEL, by)
+        # One that has ended meanwhile is in the way no longer.
+        with suppress(NotFound, Conflict):
+            signal_action(one.uuid, Action.Signal.CANCEL, by)
     return True
 
 

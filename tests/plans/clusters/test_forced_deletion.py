@@ -1,6 +1,7 @@
 """A cluster whose operation does not go on: what its refusals say, and how it is deleted all the same."""
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -9,7 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from actions.models import Action
+from actions.signalling import signal_action
 from cluster.models import Cluster, Node, Server
+from plans import operations
 from plans.applier import Applier
 from plans.models import ActionPlan
 from tests.api import Caller, fault
@@ -101,6 +104,21 @@ def test_a_forced_deletion_cancels_what_is_done_to_a_node_too(api: Caller, appli
     assert Action.objects.get(uuid=check).state == "CANCELLED"
     advance(applier, 20)
     assert not Cluster.objects.present().exists()
+
+
+def test_a_forced_deletion_goes_on_where_an_operation_ends_before_it_is_cancelled(
+    api: Caller, applier: Applier, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = api.post(f"/nodes/{Node.objects.get().uuid}/check").json()["action"]
+
+    def end_and_signal(uuid: UUID, signal: Action.Signal, by: str) -> Action:
+        Action.objects.filter(uuid=uuid).update(state="SUCCEEDED")
+        return signal_action(uuid, signal, by)
+
+    monkeypatch.setattr(operations, "signal_action", end_and_signal)
+    answer = api.delete(f"/clusters/{cluster.uuid}?force=true")
+    assert answer.status_code == 202, fault(answer)
+    assert Action.objects.get(uuid=check).state == "SUCCEEDED"
 
 
 def test_a_forced_deletion_does_not_cancel_another_deletion(api: Caller, cluster: Cluster) -> None:
