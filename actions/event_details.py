@@ -21,7 +21,9 @@ DETAILS_RIGHT = "actions.view_event_details"
 HOST_RIGHT = "actions.view_action"
 FAILED = "Action failed."
 PLAN_FAILED = "One or more actions failed."
+PLAN_SET_ASIDE = "Action plan was set aside"
 COUNTED = re.compile(r"^.*?\d+ of \d+ actions? failed")
+COUNTED_CANCELLED = re.compile(r"^.*\d+ of \d+( actions?)? cancelled")
 
 
 def sees_details(user: Any, project: str | None = None) -> bool:
@@ -56,9 +58,16 @@ def generic_message(state: str, message: str | None) -> str | None:
 
 
 def generic_plan_message(state: str, message: str | None) -> str | None:
-    """Return the message of a plan without the reasons for which its actions failed."""
-    if not message or state in UNTROUBLED:
+    """Return the message of a plan without the reasons for which its actions failed or gave themselves up."""
+    if not message:
         return message
+    before, found, _ = message.partition(GAVE_ITSELF_UP)
+    if found and (cancelled := COUNTED_CANCELLED.search(before)):
+        message = f"{cancelled[0]}."
+    if state in UNTROUBLED:
+        return message
+    if message.startswith(PLAN_SET_ASIDE):
+        return f"{PLAN_SET_ASIDE}."
     counted = COUNTED.search(message)
     if counted:
         return f"{counted[0]}."

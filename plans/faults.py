@@ -4,6 +4,7 @@ import structlog
 from django.db import transaction
 
 from actions.abandonment import settle
+from actions.event_details import PLAN_SET_ASIDE
 from actions.models import Action
 from actions.querysets import ActionQuerySet
 from plans.models import ActionPlan
@@ -20,8 +21,8 @@ ACTION_MESSAGE = "Action was ended with its action plan, which was set aside."
 def message_of(problem: BaseException, host: str) -> str:
     """Return the status message of a plan that is set aside. Only refusals are quoted: others may hold secrets."""
     if isinstance(problem, Refused):
-        return f"Action plan was set aside: {problem}"
-    return f"Action plan was set aside: {type(problem).__name__} in the applier. The log of {host} has the details."
+        return f"{PLAN_SET_ASIDE}: {problem}"
+    return f"{PLAN_SET_ASIDE}: {type(problem).__name__} in the applier. The log of {host} has the details."
 
 
 def set_aside(key: int, applier: Service, message: str) -> bool:

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from actions.event_details import sees_details
 from actions.models import Action
 from actions.serializers import ActionSerializer
 from plans.preflight.walk import OUTCOMES, Preflight, Prospect, preflight
@@ -62,7 +63,7 @@ class Preflighting:
         self.require(request, "actions.view_action")
         refuse_unknown(request.query_params, {"limit", "marker"})
         limit = read_limit(request.query_params.get("limit"))
-        found = preflight(plan)
+        found = preflight(plan, details=sees_details(request.user))
         listed = after(found, request.query_params.get("marker"))
         rows = [row_of(prospect) for prospect in listed[:limit]]
         answer = {"action_plan_uuid": plan.uuid, **summary(found), "actions": rows}

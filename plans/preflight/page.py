@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django_tables2 import RequestConfig
 
+from actions.event_details import sees_details
 from actions.models import Action
 from actions.tables import cell, described, linked_type
 from plans.models import ActionPlan
@@ -54,7 +55,7 @@ class PreflightPage(RecordPage):
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         plan = self.get_object()
         try:
-            self.found = preflight(plan)
+            self.found = preflight(plan, details=sees_details(request.user))
         except Conflict as refusal:
             messages.error(request, str(refusal))
             return redirect("plans:detail", plan.uuid)

@@ -8,6 +8,7 @@ from operator import itemgetter
 from uuid import UUID
 
 from actions.dependents import WITHOUT_SUCCESS, end_with, not_executed
+from actions.event_details import generic_message
 from actions.exclusions.matching import Match
 from actions.exclusions.planning import excluded_now
 from actions.foresight import Foresight, conclude, foresee
@@ -88,11 +89,14 @@ class Preflight:
         return [prospect for prospect in self.prospects if prospect.is_remarkable]
 
 
-def preflight(plan: ActionPlan) -> Preflight:
+def preflight(plan: ActionPlan, *, details: bool = True) -> Preflight:
     """Foresee each action of a plan that has not ended, on what those before it would leave behind.
 
     The number of queries does not grow with the cloud, nor with the plan but for a few more for each operation on a
     cluster or a stack, whatever its size; nothing is written.
+
+    Args:
+        details: whether the messages may say why derived actions have failed.
 
     Raises:
         Conflict: nothing of the plan begins any more.
@@ -104,7 +108,7 @@ def preflight(plan: ActionPlan) -> Preflight:
     walk = Walk(plan, actions, parents_among(plan, actions), excluded_now(to_begin(actions)))
     walk.begin_after(ended_parents(plan))
     if any(action.has_planned for action in actions.values()):
-        walk.note_derived(ended_derived(plan))
+        walk.note_derived(ended_derived(plan, details))
     return Preflight(walk.prospects(), ended, *freshness())
 
 
@@ -142,10 +146,14 @@ def ended_parents(plan: ActionPlan) -> list[tuple[int, int, UUID, str]]:
     return list(in_order_of_end.values_list("child", "parent", "parent__uuid", "parent__state"))
 
 
-def ended_derived(plan: ActionPlan) -> list[tuple[int, str, str, str | None]]:
+def ended_derived(plan: ActionPlan, details: bool) -> list[tuple[int, str, str, str | None]]:
     """Return the origin, name, state and message of each planned action that has ended without success."""
     derived = plan.actions.present().filter(derived_from__isnull=False, state__in=WITHOUT_SUCCESS)
-    return list(derived.order_by("pk").values_list("derived_from", "name", "state", "status_message"))
+    found = derived.order_by("pk").values_list("derived_from", "name", "state", "status_message")
+    return [
+        (origin, name, state, message if details else generic_message(state, message))
+        for origin, name, state, message in found
+    ]
 
 
 class Walk:

@@ -11,10 +11,13 @@ from pytest_django import Settings
 from actions.event_details import generic_message, generic_plan_message
 from actions.models import Action
 from actions.proposals import ProposedAction
+from actions.signalling import signal_action
+from actions.types.base import Answer, Outcome
 from plans.models import ActionPlan
 from plans.proposals import propose
 from tests.api import Caller
 from tests.builders import make_node, make_operation, make_server
+from tests.plans.deriving import behave
 from tests.plans.inline import run_waiting
 from watcher_site.models import ProjectMember
 from watcher_site.policies import ADMIN, EVENT_DETAILS, PROJECT_READER
@@ -101,6 +104,7 @@ def test_a_generic_message_of_an_action_says_what_came_of_it(state: str, message
     [
         ("FAILED", "2 of 3 actions failed: a (No host), b (No host)", "2 of 3 actions failed."),
         ("FAILED", "It broke off: a secret", "One or more actions failed."),
+        ("FAILED", "Action plan was set aside: a secret", "Action plan was set aside."),
         ("SUCCEEDED", "One or more actions were skipped.", "One or more actions were skipped."),
         (
             "CANCELLED",
@@ -111,6 +115,22 @@ def test_a_generic_message_of_an_action_says_what_came_of_it(state: str, message
 )
 def test_a_generic_message_of_a_plan_says_what_came_of_it(state: str, message: str, shown: str) -> None:
     assert generic_plan_message(state, message) == shown
+
+
+@pytest.mark.parametrize(("is_signalled", "state"), [(False, "SUCCEEDED"), (True, "CANCELLED")])
+def test_a_plan_does_not_say_why_an_action_gave_itself_up(
+    reader: User, settings: Settings, monkeypatch: pytest.MonkeyPatch, is_signalled: bool, state: str
+) -> None:
+    settings.POLICIES = {EVENT_DETAILS: ADMIN}
+    behave(monkeypatch, a=lambda _: Outcome(Answer.CANCEL, "a secret"))
+    plan = propose([ProposedAction("nop", {"message": name}) for name in "ab"])
+    plan.launch()
+    if is_signalled:
+        signal_action(plan.actions.order_by("-pk")[0].uuid, Action.Signal.CANCEL, "rosa")
+    run_waiting()
+    found = Caller(reader, "1.13").get(f"/action_plans/{plan.uuid}").json()
+    number = 2 if is_signalled else 1
+    assert (found["state"], found["status_message"]) == (state, f"{number} of 2 actions cancelled.")
 
 
 # Nova's mount.

@@ -3,21 +3,27 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
 
 from actions.locking import take_lock
 from actions.models import Action
 from actions.proposals import ProposedAction
 from cluster.models import Cluster, Node, Server
 from plans.clusters import resizing
-from plans.clusters.operations import delete_cluster, recover_cluster, update_cluster
+from plans.clusters.operations import check_cluster, delete_cluster, recover_cluster, update_cluster
 from plans.models import ActionPlan
 from plans.operations import Asked
 from plans.preflight.walk import Preflight, preflight
 from plans.proposals import propose
+from tests.api import Caller
 from tests.builders import make_cluster, make_flavor, make_member, make_node, make_plan, make_profile
 from tests.plans.clusters.builders import create_cluster
 from tests.plans.inline import run_waiting
 from tests.plans.test_commits import counted
+from watcher_site.policies import ADMIN, EVENT_DETAILS, SYSTEM_READER
 
 pytestmark = pytest.mark.django_db
 LOOK = Asked(plan_only=True)
@@ -198,6 +204,25 @@ def test_what_would_wait_for_a_lock_is_not_foreseen_and_the_holder_is_named(kind
     [found] = preflight(unplanned(kind, cluster if kind == "CLUSTER_CHECK" else cluster.members()[0])).prospects
     words = f"Failed in locking cluster {cluster.uuid}: action {holder.uuid} is at work on it"
     assert (found.outcome, found.foresight.message) == ("UNKNOWN", f"It would wait: {words}")
+
+
+@pytest.mark.parametrize("rule", [ADMIN, SYSTEM_READER])
+def test_who_may_not_see_details_is_not_told_why_a_derived_action_failed(
+    reader: User, client: Client, settings: Settings, rule: str
+) -> None:
+    settings.POLICIES = {EVENT_DETAILS: rule}
+    capacity(5)
+    plan = planned(check_cluster(make_cluster("web", size=2), asked=LOOK))
+    plan.launch()
+    ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING")
+    failed = plan.actions.exclude(derived_from=None).order_by("pk")[0]
+    Action.objects.filter(pk=failed.pk).update(state="FAILED", status_message="Action failed in execute: a secret")
+    client.force_login(reader)
+    page = client.get(reverse("plans:preflight", args=[plan.uuid]))
+    answer = Caller(reader, "1.13").get(f"/action_plans/{plan.uuid}/preflight")
+    for found in (page.content.decode(), answer.content.decode()):
+        assert "Action failed in execute" in found
+        assert ("a secret" in found) == (rule != ADMIN)
 
 
 def test_what_an_action_that_would_wait_is_to_derive_is_not_foreseen_either() -> None:
