@@ -1,4 +1,4 @@
-"""What one server may take of a node, whatever is free there: Placement's min_unit, max_unit and step_size."""
+"""The sizes that one server may have on a node, whatever is free there: Placement's min_unit, max_unit, step_size."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ AllocationUnits = Mapping[str, Mapping[str, int]]
 
 
 def find_misfit(rules: AllocationUnits | None, size: Mapping[str, int]) -> str:
-    """Return the rule that one server of this size breaks, or nothing. What it takes nothing of has no rule."""
+    """Return the rule that one server of this size breaks, or nothing; a resource that it does not use has no rule."""
     for resource, rule in (rules or {}).items():
         amount, unit = size[resource], UNITS[resource]
         if not amount:

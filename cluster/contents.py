@@ -25,7 +25,7 @@ class StorageContents:
 class CloudContents:
     """Everything, or without ``storage`` all but that. A server names its ``node`` by host name, or none.
 
-    ``project`` is the id of the one that the driver logs in to, where the cloud creates servers in no other.
+    ``project`` is the id of the project that the driver logs in to, if the cloud creates servers only there.
     ``remarks`` tell people what could not be read, and what that means.
     """
 

@@ -1,4 +1,4 @@
-"""Which cluster or node a path names: by UUID, by name, or by the beginning of the UUID."""
+"""The lookup of the cluster or node that a path names: by UUID, by name, or by the beginning of the UUID."""
 
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,7 @@ def only_one(records: Any, identifier: str) -> QuerySet[Any]:
     """Return the queryset of the one record that a path names; several may have one name.
 
     Raises:
-        Invalid: several have it, or several UUIDs begin so.
+        Invalid: several records have the name, or a UUID that begins so.
     """
     named: QuerySet[Any] = records.named(identifier)
     if is_uuid(identifier):

@@ -132,7 +132,7 @@ def mirror_compute(work: Mirror, contents: CloudContents) -> Mapping[str, Server
         entry.link("node", hosts.get(entry.item["node"] or ""))
     work.write(servers)
     work.write(work.open(FLAVORS, contents.flavors))
-    # The number identifies an aggregate; rows of it may have a UUID of their own from before it was read.
+    # The number identifies an aggregate; its row may have a generated UUID from before Nova's was read.
     uuids = {item["id"]: UUID(item["uuid"]) for item in contents.host_aggregates if item.get("uuid")}
     numbered = [{name: value for name, value in item.items() if name != "uuid"} for item in contents.host_aggregates]
     aggregates = work.open(HOST_AGGREGATES, numbered)

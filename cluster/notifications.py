@@ -9,9 +9,9 @@ from watcher_site.notifications.kinds import UPDATE, Event, Kind
 from watcher_site.notifications.outbox import announce
 from watcher_site.notifications.payloads import TIMES, identifier, moment, structure, versioned
 
-# The state of a server that was deleted, in Nova's words.
+# Nova's state of a server that was deleted.
 DELETED = "deleted"
-# What may not stand in a host name.
+# Characters that a host name may not have.
 HOST_NAME = re.compile(r"[^a-z0-9.-]+")
 SELECTION = [Event("select_destinations.start"), Event("select_destinations.end")]
 OWN = (
@@ -107,7 +107,7 @@ def host_name(server: Mapping[str, Any]) -> str:
 
 
 def tell_wait_ended(server: Server, before: str) -> None:
-    """Tell of a server that was PENDING, and is being built, failed or was deleted in the open transaction."""
+    """Announce, in the open transaction, a server that was PENDING and is being built, failed or was deleted."""
     if before == Server.State.PENDING:
         announce(InstanceNotifications.name, [UPDATE], [server.pk], before)
 

@@ -1,7 +1,7 @@
 """Quotas: how many servers, vCPUs, MB of memory and stacks a project may have.
 
-The resources and the meaning of -1 are those of Nova's quota sets. What belongs to no project is the administrators'
-and has no quota. The servers of a real cloud have the quotas of that cloud, which it enforces itself.
+The resources and the meaning of -1 are those of Nova's quota sets. Servers and stacks that belong to no
+project have no quota. The servers of a real cloud have the quotas of that cloud, which it enforces itself.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ LARGEST = 2**31 - 1
 
 
 class QuotaExceeded(Refused):
-    """A request would exceed a quota; clients know it as a 403, as Nova and Heat answer it."""
+    """A request would exceed a quota; it is answered 403, as by Nova and Heat."""
 
     status = 403
 

@@ -39,7 +39,7 @@ def record_server_well(server: str) -> None:
 
 
 def record_given_up(server: str) -> None:
-    """Write down that a server no longer waits for capacity."""
+    """Record that a server was given up while it waited for capacity."""
     Server.objects.filter(uuid=server).update(given_up_at=timezone.now())
 
 

@@ -46,7 +46,7 @@ def request_server(attributes: Mapping[str, Any], project_id: str, user_id: str)
     Raises:
         Invalid: the message names the field and the rule.
         Conflict: the servers of this cloud are made elsewhere.
-        QuotaExceeded: the project has no more.
+        QuotaExceeded: the request exceeds a quota of the project.
     """
     if cloud().is_mirrored:
         raise Conflict("Servers of this cloud are created through its own API.")

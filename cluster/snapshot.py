@@ -21,7 +21,7 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 class ServerSnapshot:
     """A server: memory in MB, disk in GB. ``watcher_exclude`` says that the audit's scope leaves it alone.
 
-    ``waiting_since`` is known of one that waits for capacity, once the site has noted that.
+    ``waiting_since`` is set for a server that waits for capacity, once the wait is recorded.
     """
 
     uuid: UUID

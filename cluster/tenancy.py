@@ -1,4 +1,4 @@
-"""In which project servers can be created: in any one in the embedded cloud, in the site's own in OpenStack."""
+"""The projects in which servers can be created: any on the embedded cloud, the site's own on OpenStack."""
 
 from cluster.drivers.base import load_driver
 from cluster.models import Synchronization
@@ -6,16 +6,16 @@ from watcher_site.refusals import Conflict
 
 
 def explain_foreign(project: str, own: str) -> str:
-    """Return why no server can be created in a project where the site logs in to its ``own``, or nothing."""
+    """Return why no server can be created in a project, if the site logs in to its ``own``, or nothing."""
     if project == own:
         return ""
     return f"This cloud creates servers only in the site's own project {own}, not in project {project}"
 
 
 def explain_refusal(project: str) -> str:
-    """Return why the cloud can create no server in a project, or nothing: by the last reading, without the cloud.
+    """Return why the cloud can create no server in a project, or nothing, from the last reading of the cloud.
 
-    No project at all stands for the one that the cloud chooses.
+    An empty project means the one that the cloud chooses.
     """
     if not project or not load_driver().is_mirrored:
         return ""
@@ -24,6 +24,6 @@ def explain_refusal(project: str) -> str:
 
 
 def require_creatable(project: str) -> None:
-    """Raises: `Conflict`, where the cloud can create no server in this project."""
+    """Raise `Conflict` if the cloud can create no server in this project."""
     if reason := explain_refusal(project):
         raise Conflict(f"project_id: {reason}.")

@@ -47,11 +47,11 @@ class OneQueryBackend(ModelBackend):
     """Django's model backend, with a person's own and their groups' permissions read in one query with the person."""
 
     def authenticate(self, request: Any, username: Any = None, password: Any = None, **others: Any) -> Any:
-        """Return the account that a name and a password are of, or None.
+        """Return the account with this name and password, or None.
 
         Raises:
             LoginsLimited: there were too many failed logins; the password was not verified.
-            LoginsBusy: too many passwords are verified at this moment.
+            LoginsBusy: too many passwords are being verified.
         """
         login = login_of(request, username)
         if login is None:

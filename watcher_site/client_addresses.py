@@ -8,7 +8,7 @@ Network = IPv4Network | IPv6Network
 
 
 def parse_address(text: str) -> Address | None:
-    """Return an address; None for a text that is none. An IPv4 address in an IPv6 one is an IPv4 address."""
+    """Return the address in a text, or None if it is invalid; an IPv4 address mapped into IPv6 is returned as IPv4."""
     try:
         address = ip_address(text.strip())
     except ValueError:
@@ -17,7 +17,7 @@ def parse_address(text: str) -> Address | None:
 
 
 def is_trusted(text: str, trusted: Collection[Network]) -> bool:
-    """Say whether an address belongs to one of the networks of trusted proxies."""
+    """Return whether an address belongs to one of the networks of trusted proxies."""
     address = parse_address(text) if trusted else None
     return address is not None and any(address in network for network in trusted)
 
@@ -25,8 +25,8 @@ def is_trusted(text: str, trusted: Collection[Network]) -> bool:
 def client_address(peer: str, forwarded: str, trusted: Collection[Network]) -> str:
     """Return the address of the client of a request.
 
-    Each proxy appends the address of its own peer to ``X-Forwarded-For``. The last one that no trusted proxy has is
-    the client's: whatever stands before it was sent by the client itself.
+    Each proxy appends the address of its own peer to ``X-Forwarded-For``. The last one that is not
+    a trusted proxy's is the client's; those before it were sent by the client itself.
 
     Args:
         peer: the address that the connection comes from.

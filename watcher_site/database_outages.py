@@ -17,9 +17,9 @@ SAFE_METHODS = ("GET", "HEAD")
 
 
 class DatabaseOutages:
-    """Answer 503 where the database does not answer; repeat a safe request once whose connection was lost.
+    """Answer 503 while the database does not answer, and repeat a safe request once if its connection was lost.
 
-    A request that changes something is not repeated: what it changed may have been committed before the connection
+    A request that changes something is not repeated: its change may have been committed before the connection
     was lost.
     """
 
@@ -39,7 +39,7 @@ class DatabaseOutages:
         return response
 
     def process_exception(self, request: HttpRequest, problem: Exception) -> HttpResponse | None:
-        """Answer what a view raised. What a middleware raises comes to the site's error views."""
+        """Answer 503 to a lost database in a view; the site's error views answer exceptions of middleware."""
         if not isinstance(problem, LOST_DATABASE):
             return None
         log.warning("database lost", problem=str(problem).strip())
@@ -53,8 +53,8 @@ def is_outage(request: HttpRequest) -> bool:
 def has_server_spoken() -> bool:
     """Return whether PostgreSQL sent something on this thread's idle connection, as it does when it ends one.
 
-    This asks the socket, and takes a thousandth of a single read. A connection that vanished without a word is not
-    noticed: that is what WATCHER_CONNECTION_CHECKS is for, which costs a round trip.
+    This polls the socket, and takes a thousandth of the time of a single read. A connection that was lost silently is
+    not noticed; WATCHER_CONNECTION_CHECKS detects it, at the cost of a round trip.
     """
     kept: Any = connection.connection
     if kept is None or connection.vendor != "postgresql" or kept.closed:
@@ -67,7 +67,8 @@ def has_server_spoken() -> bool:
 def drop_lost_connection() -> bool:
     """Close this thread's connection if it was lost, so that the next query makes a new one.
 
-    Returns whether there is none now.
+    Returns:
+        Whether the thread has no connection now.
     """
     if connection.connection is not None and not connection.in_atomic_block and not connection.is_usable():
         connection.close()

@@ -54,7 +54,7 @@ worker_connections = settings.WEB_CONNECTIONS + settings.WEB_THREADS
 logger_class = AccessLogger
 logconfig_dict = settings.LOGGING
 control_socket_disable = True
-# Whose X-Forwarded-Proto decides on the scheme; nobody's, if this is empty.
+# The proxies whose X-Forwarded-Proto sets the scheme; none, if this is empty.
 forwarded_allow_ips = ",".join(map(str, settings.TRUSTED_PROXIES))
 
 

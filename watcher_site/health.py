@@ -101,9 +101,9 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 
 def details_for(request: HttpRequest) -> dict[str, Any]:
-    """Return how the other processes of the site fare, for those who may see services; nothing for anybody else.
+    """Return the state of the site's other processes for a user who may see services, else an empty dictionary.
 
-    That one is silent does not make this process unready: it answers all the same, and the status stays 200.
+    A missing service does not make this process unready: it can serve requests, and the status stays 200.
     """
     if "Authorization" not in request.headers and settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return {}

@@ -39,7 +39,7 @@ class KeepsForm(Page):
 
 
 class LoginForm(AuthenticationForm):
-    """Django's, which shows why a password was not verified."""
+    """Django's login form, which shows why a password was not verified."""
 
     refusal: LoginsLimited | LoginsBusy | None = None
 

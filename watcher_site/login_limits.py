@@ -2,10 +2,10 @@
 
 Failed logins are counted in a table, for all web processes: those of a client address with one account, and those of
 the address with any. Beyond a limit a password is not verified at all until the window of time has passed. An account
-is limited at the address alone where somebody guesses: nobody locks its owner out from elsewhere.
+is limited only at the address from which its password is guessed: its owner is not locked out elsewhere.
 
 Verifying a password takes a large part of a second of processor time by design. Each process verifies one at a time,
-and at most half of its threads wait for their turn: the others go on answering.
+and at most half of its threads wait for their turn: the others go on serving requests.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class LoginsLimited(Refused):
 
 
 class LoginsBusy(Refused):
-    """Too many passwords are verified at this moment."""
+    """Too many passwords are being verified."""
 
     status = 503
     retry_after = 1
@@ -61,7 +61,7 @@ def duration(seconds: float) -> str:
 
 
 def limited_address(address: str) -> str:
-    """Return what of an address the limits are for: of an IPv6 address its network, else the address."""
+    """Return the address by which failed logins are counted: the network of an IPv6 address, else the address."""
     parsed = parse_address(address)
     if isinstance(parsed, IPv6Address):
         return str(IPv6Network((parsed, IPV6_PREFIX), strict=False))
@@ -92,7 +92,7 @@ class Login:
             raise LoginsLimited(max(end_of(count) for count in beyond))
 
     def note_failure(self) -> None:
-        """Count a failed login; have history tell of it where it is the last one before the limit."""
+        """Count a failed login, and record it in history if it is the last one before a limit."""
         record_summaries()
         account = get_user_model().objects.filter(username=self.name).values_list("username", flat=True).first()
         with transaction.atomic():
@@ -105,7 +105,7 @@ class Login:
                     record_count(count, f"Further ones are refused until {end_of(count):%H:%M:%S} UTC.")
 
     def note_success(self) -> None:
-        """Forget the failed logins with this account. Those of the address with others are still counted."""
+        """Delete the count of failed logins with this account at the address; that of the address stays."""
         *_, key = self.keys
         FailedLogins.objects.filter(key=key).delete()
 
@@ -123,16 +123,13 @@ def end_of(count: FailedLogins) -> datetime:
 
 
 def login_of(request: Any, name: str | None) -> Login | None:
-    """Return the attempt that a request makes; None outside of requests, where nobody guesses."""
+    """Return the login attempt of a request; None outside of requests, where there are no limits."""
     address = request.META.get("REMOTE_ADDR", "") if request is not None else ""
     return Login(limited_address(address), name) if address and name else None
 
 
 def record_summaries() -> None:
-    """Have history tell how many failed logins there were beyond the limits in the windows that are over.
-
-    The counts of these are deleted.
-    """
+    """Record in history the failed logins beyond the limits in windows that are over, and delete their counts."""
     over = FailedLogins.objects.filter(began_at__lte=window_start())
     if not over.exists():
         return
@@ -164,7 +161,7 @@ class Verifications:
         """Wait for the turn of this thread, and keep it while the context lasts.
 
         Raises:
-            LoginsBusy: enough threads wait.
+            LoginsBusy: too many threads wait already.
         """
         if not self.places.acquire(blocking=False):
             raise LoginsBusy

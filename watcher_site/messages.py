@@ -13,7 +13,7 @@ ENDPOINT = re.compile(
     r"|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?![\w.]*\w)"
 )
 FILE = re.compile(r"(?<![\w./:~-])~?(?:/[\w.@+~-]+){2,}")
-# What a terminal or a browser obeys: control characters, and those that change the direction of text.
+# Control characters, and characters that change the direction of text.
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 STATUS_MESSAGE_LENGTH = 255
 
@@ -21,8 +21,8 @@ STATUS_MESSAGE_LENGTH = 255
 def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
     """Return the text, cut so that it and its ellipsis fit into ``length`` characters: at a word, if one is near.
 
-    For messages that we make ourselves, and for reasons of marks. What else a person wrote is refused when it is too
-    long, never cut.
+    For the site's own messages, and for reasons of marks. Other text of users is refused when it is too long, never
+    cut.
     """
     text = without_controls(text)
     if len(text) <= length:
@@ -33,7 +33,7 @@ def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Return a text without the characters that a terminal or a browser obeys; tabs and line ends stay."""
+    """Return a text without control characters and changes of its direction; tabs and line ends stay."""
     return CONTROLS.sub("", text)
 
 

@@ -20,7 +20,7 @@ from watcher_site.client_addresses import client_address, is_trusted
 
 
 class ClientAddress:
-    """Put the client's address in the place of the proxy's, and drop what anyone but a trusted proxy forwards.
+    """Replace the address of a trusted proxy by the client's, and drop X-Forwarded-Proto of any other peer.
 
     The server's access log reads it from the same environment (`watcher_site.gunicorn`).
     """
@@ -41,7 +41,7 @@ class ClientAddress:
 
 
 class CacheControl:
-    """Tell caches what depends on who asks: nobody is shown what a cache has kept of somebody else's answer."""
+    """Set Cache-Control and Vary, so that no cache gives one user the answer to another."""
 
     CREDENTIALS = ("X-Auth-Token", "Authorization", "Cookie")
 
@@ -51,15 +51,15 @@ class CacheControl:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         patch_vary_headers(response, self.CREDENTIALS)
-        # Browsers go back to a page of the console without asking again, and no cache that others use keeps it.
+        # Browsers may go back to a page of the console without a request; shared caches may not store it.
         response.setdefault("Cache-Control", "private" if request.path.startswith("/console") else "no-store")
         return response
 
 
 class SlidingSession:
-    """Let the session of a person end `settings.SESSION_COOKIE_AGE` seconds after their last request.
+    """End a session `settings.SESSION_COOKIE_AGE` seconds after its last request.
 
-    It is stored anew at most once in a hundredth of that time: a request costs no more queries for it.
+    The time of a request is stored at most once in a hundredth of that time, to save queries.
     """
 
     KEY = "seen_at"
@@ -69,7 +69,7 @@ class SlidingSession:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        # Where the site failed, as without its database, the session may be out of reach as well.
+        # After a failure, such as that of the database, the session may be unavailable as well.
         if response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
             self.slide(request.session)
         return response
@@ -83,7 +83,7 @@ class SlidingSession:
 
     @classmethod
     def note(cls, session: Any) -> None:
-        """Note a request of a person in their session."""
+        """Store the present time as that of the last request in a session."""
         session[cls.KEY] = int(time())
 
 

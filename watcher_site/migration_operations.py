@@ -1,4 +1,4 @@
-"""Operations of migrations that run while the site is at work: old processes read and write the tables meanwhile."""
+"""Operations of migrations that run while processes of the previous release read and write the tables."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +11,10 @@ BATCH = 1000
 
 
 class AddIndexOnline(AddIndexConcurrently):
-    """Add an index without locking the table against writes, where the database can: PostgreSQL.
+    """Add an index; on PostgreSQL without locking the table against writes.
 
-    The migration has to be ``atomic = False``. It can be applied again after it was interrupted: an index that is
-    there already is kept, unless it is one that PostgreSQL left invalid.
+    The migration has to be ``atomic = False``. It can be applied again after it was interrupted: an existing
+    index is kept, unless PostgreSQL left it invalid.
     """
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
@@ -35,7 +35,7 @@ class AddIndexOnline(AddIndexConcurrently):
 
 
 def find_validity(schema_editor: Any, index: str) -> bool | None:
-    """Return whether an index is valid; None where there is none of the name."""
+    """Return whether an index is valid; None, if there is none of the name."""
     with schema_editor.connection.cursor() as cursor:
         cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(quote_ident(%s))", [index])
         found = cursor.fetchone()
@@ -46,7 +46,7 @@ class RunInBatches(migrations.RunPython):
     """Change the rows of a model, a batch in each transaction, in the order of their keys.
 
     The migration has to be ``atomic = False``. If it is interrupted and applied again, it begins with the first batch
-    anew: the change must come to the same where it was made before.
+    again: the change must be idempotent.
     """
 
     def __init__(self, model: str, change: Callable[[QuerySet[Any]], object], size: int = BATCH) -> None:

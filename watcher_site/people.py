@@ -80,7 +80,7 @@ def change_password(name: str, password: str, source: str) -> None:
 
 @transaction.atomic
 def set_active(name: str, active: bool) -> bool:
-    """Enable or disable an account, and say whether that changed anything. Disabling it ends its tokens for good.
+    """Enable or disable an account, and return whether that changed anything; disabling it ends its tokens for good.
 
     Raises:
         NotFound: there is no such account.

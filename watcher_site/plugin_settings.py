@@ -137,7 +137,7 @@ DEFAULT_WEIGHTS = {
     "replace_resource": 81,
     "delete_resource": 80,
 }
-# Those of the variable are added to the defaults, and replace those of the same types.
+# The variable adds to the defaults, and replaces those of the same types.
 PLANNER_WEIGHTS = {**DEFAULT_WEIGHTS, **read_numbers("WATCHER_PLANNER_WEIGHTS", {})}
 if shared := find_shared(PLANNER_WEIGHTS):
     refuse("WATCHER_PLANNER_WEIGHTS", f"two action types must not share a weight, as {shared} do.")

@@ -1,4 +1,4 @@
-"""Policies: which rule somebody must meet to read what not everybody may, named as Nova names them."""
+"""Policies: the rules that decide who may read restricted values, with Nova's names."""
 
 from collections.abc import Mapping
 

@@ -26,7 +26,7 @@ from watcher_site.command_line import BAD_INPUT
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 # Whatever it is that kills process after process: it is not started for ever.
 MOST_RESTARTS = 5
-# Without it nobody is served: where it cannot start, the site does not.
+# Without it no request is served: if it cannot start, the site stops.
 WEB = "web"
 WORKER = "exec python manage.py run_worker"
 # What ran so long, in seconds, has proved that it can.
@@ -66,7 +66,7 @@ class RestartedProcess(Process):
         super()._send_message({"returncode": self.returncode}, type="stop")
 
     def is_end_of_all(self, restarts: int) -> bool:
-        """Return whether the end of the process ends the site: what crashes does not, as the others can go on."""
+        """Return whether the end of the process ends the site; a crash does not, as the other processes can go on."""
         if self.returncode > 0:
             return self.returncode == BAD_INPUT or self.name == WEB
         return restarts >= MOST_RESTARTS

@@ -39,7 +39,7 @@ class RecordQuerySet(models.QuerySet[Any]):
         return self.filter(deleted_at__isnull=True)
 
     def beginning_with(self, text: str) -> Self:
-        """Leave those whose UUID begins with these digits, with or without hyphens."""
+        """Return the rows whose UUID begins with these digits, with or without hyphens."""
         digits = text.replace("-", "")
         if not fullmatch("[0-9a-fA-F]{1,32}", digits):
             return self.none()

@@ -2,7 +2,7 @@
 
 from watcher_site.messages import cut
 
-# What is quoted of a request may be as long as its body.
+# A quoted part of a request may be as long as its body.
 LONGEST_MESSAGE = 2000
 
 

@@ -76,7 +76,7 @@ SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = read_whole("WATCHER_HSTS_SECONDS", 365 * 24 * 3600, least=0) if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
-# Browsers keep a list of sites that asked for it, which takes months to leave.
+# It allows browser vendors to list the site as one of https only; removal from the list takes months.
 SECURE_HSTS_PRELOAD = read_switch("WATCHER_HSTS_PRELOAD", False) and HTTPS
 SILENCED_SYSTEM_CHECKS = [] if SECURE_HSTS_PRELOAD else ["security.W021"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
@@ -85,7 +85,7 @@ CSRF_TRUSTED_ORIGINS = read_list("WATCHER_TRUSTED_ORIGINS")
 if not all(origin.startswith(("https://", "http://")) for origin in CSRF_TRUSTED_ORIGINS):
     refuse("WATCHER_TRUSTED_ORIGINS", "must begin with https:// or http:// each.")
 BEHIND_PROXY = read_switch("WATCHER_BEHIND_PROXY", False)
-# The networks of the proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
+# The networks of the proxies from which X-Forwarded-For and X-Forwarded-Proto are accepted.
 TRUSTED_PROXIES = read_networks("WATCHER_TRUSTED_PROXIES", ["127.0.0.1", "::1"] if BEHIND_PROXY else [])
 if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -106,7 +106,7 @@ CONTENT_SECURITY_POLICY = {
 # Applications
 
 INSTALLED_APPS = [
-    # Before Django's own: its changepassword takes the place of theirs.
+    # Before Django's own, so that its changepassword replaces Django's.
     "watcher_site",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -184,7 +184,7 @@ else:
     # PostgreSQL plans what it is asked again and again only once a connection.
     DATABASES["default"].setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=3)
     # A check is a round trip, which takes 13 % of a single read (medians of 4,000 that took turns: 4.65 ms without,
-    # 5.26 ms with it). What PostgreSQL ends itself is noticed without (`watcher_site.database_outages`).
+    # 5.26 ms with it). A connection that PostgreSQL ended is noticed without it (`watcher_site.database_outages`).
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = read_switch("WATCHER_CONNECTION_CHECKS", False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -204,7 +204,7 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 CSRF_FAILURE_VIEW = "watcher_site.kept_forms.expired"
-# A session ends so long after its last request, in seconds.
+# How long after its last request a session ends, in seconds.
 SESSION_COOKIE_AGE = read_whole("WATCHER_SESSION_IDLE_TIMEOUT", 8 * 3600, least=60, most=365 * 24 * 3600)
 # How long a verified HTTP Basic credential is remembered by a web process, in seconds.
 CREDENTIAL_MEMORY_SECONDS = read_number("WATCHER_CREDENTIAL_MEMORY_SECONDS", 60, least=0)
@@ -235,7 +235,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = read_whole("WATCHER_MAX_BODY_BYTES", 1024 * 1024, 
 
 # Quotas
 
-# What a project may have, -1 for unlimited; `manage.py set_quota` gives single projects others. Memory is in MB.
+# The limits of a project, -1 for unlimited; `manage.py set_quota` sets others for single projects. Memory is in MB.
 QUOTAS = {
     "servers": read_whole("WATCHER_QUOTA_SERVERS", 100, least=-1),
     "vcpus": read_whole("WATCHER_QUOTA_VCPUS", 400, least=-1),
@@ -313,7 +313,7 @@ NOTIFICATION_KINDS = [
 ]
 # Nova's [DEFAULT] use_pending_state (seed 2).
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)
-# After so many seconds a plan gives up a PENDING server for which no capacity can be made; 0 means never.
+# After how many seconds a PENDING server is given up for which no capacity can be made; 0 means never.
 PENDING_TIMEOUT = timedelta(seconds=read_number("WATCHER_PENDING_TIMEOUT", 3600, least=0))
 # Whether the site makes capacity for PENDING servers, or leaves that to a service outside of it.
 MAKE_ROOM = read_switch("WATCHER_MAKE_ROOM", True)
@@ -408,7 +408,7 @@ SPECTACULAR_SETTINGS = {
     # The states of actions, action plans and audits are lists of their own, under the one name that clients know.
     "POSTPROCESSING_HOOKS": [],
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    # A body of PATCH is no part of a resource: what its serializer requires is required.
+    # A body of PATCH is not a part of a resource: fields that its serializer requires are required.
     "COMPONENT_SPLIT_PATCH": False,
 }
 

@@ -1,4 +1,4 @@
-"""Which kinds of services the site needs and which of these give no sign of life, for those who may see services."""
+"""The health of the site's services: which kinds the site needs, and of which of these none is active."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ CONSEQUENCES = {
 
 
 class ServiceHealth(NamedTuple):
-    """How the services of one name fare: how many there are by status, and the last sign of life of any."""
+    """The health of the services of one name: their number by status, and the last heartbeat of any."""
 
     name: str
     active: int
@@ -30,7 +30,7 @@ class ServiceHealth(NamedTuple):
 
 
 def needed() -> list[str]:
-    """Return the names of the services without which something of this site waits."""
+    """Return the names of the services that the site needs."""
     names = [Service.APPLIER, Service.DECISION_ENGINE]
     if settings.EXECUTOR == "celery":
         names.append(Service.WORKER)
@@ -40,7 +40,7 @@ def needed() -> list[str]:
 
 
 def service_health() -> list[ServiceHealth]:
-    """Return how all services fare, those that are needed and give no sign of life with the problem: one query."""
+    """Return the health of all services in one query, with the problem of needed ones of which none is active."""
     found = list(Service.objects.present())
     expected = needed()
     return [
@@ -62,5 +62,5 @@ def silence(name: str) -> str:
 
 
 def find_silence(name: str) -> str | None:
-    """Return what is wrong where no service of this name is active: one query."""
+    """Return the problem if no service of this name is active, else None, in one query."""
     return None if Service.objects.active().filter(name=name).exists() else silence(name)

@@ -1,6 +1,6 @@
-"""Tokens of the API: who has which, and when they end before their time.
+"""Tokens of the API: how they are made, listed and ended before they expire.
 
-They end with the password that their account had, and with an account that is disabled, whatever changes these. A
+They end when the password of their account changes and when the account is disabled, however that is done. A
 queryset's ``update`` alone sends no signal; a token of an account that it disabled is refused all the same.
 """
 
@@ -63,10 +63,10 @@ def valid_tokens() -> QuerySet[Any]:
 
 @transaction.atomic
 def revoke_token(key: str) -> Any:
-    """End one token, and return what it was.
+    """End one token, and return it.
 
     Args:
-        key: the beginning of the token, as `list_tokens` shows it, or more or less of it.
+        key: the beginning of the token, such as `list_tokens` prints, or all of it.
 
     Raises:
         Invalid: the key is too short, or that of several tokens.

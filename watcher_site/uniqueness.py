@@ -1,4 +1,4 @@
-"""Which unique constraint a database error is about."""
+"""The unique constraint that a database error is about."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ SQLITE = "UNIQUE constraint failed: "
 def is_taken(error: IntegrityError, model: type[Model], field: str) -> bool:
     """Return whether an error says that another row of the model has the value of a field.
 
-    That is a violation of any unique constraint that the field is part of. All others are faults of our own, and must
-    not be told to people as a name that is taken.
+    That is a violation of any unique constraint that the field is part of. All others are faults of the
+    program, and must not be reported as a name that is taken.
     """
     violated = violated_constraint(error)
     return violated is not None and violated in constraints_with(model, field)
 
 
 def violated_constraint(error: IntegrityError) -> str | None:
-    """Return what the database calls the unique constraint that was violated; None where it is another error.
+    """Return the database's name for the unique constraint that was violated; None, if it is another error.
 
     On PostgreSQL that is its name; on SQLite it is that or, where it has no expressions, the names of its columns.
     """
@@ -33,7 +33,7 @@ def violated_constraint(error: IntegrityError) -> str | None:
 
 
 def constraints_with(model: type[Model], field: str) -> set[str]:
-    """Return all that the databases call the unique constraints that a field is part of."""
+    """Return all names that the databases use for the unique constraints that a field is part of."""
     names = set()
     for constraint in model._meta.constraints:
         if isinstance(constraint, UniqueConstraint) and field in (parts := fields_of(constraint)):

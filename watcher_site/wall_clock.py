@@ -136,7 +136,7 @@ def in_words(document: Mapping[str, Any] | None, zone: str) -> str:
 
 
 def hours_in_words(stored: Any) -> str:
-    """Return a window, as it is stored, by its hours and its days; as it is, where it makes no sense."""
+    """Return the hours and the days of a stored window as text; an invalid window is quoted."""
     try:
         document = written(read_window(stored, ZoneInfo("UTC"))) or {}
     except Invalid:

@@ -32,16 +32,16 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # More than gunicorn accepts as a head: it refuses what reaches this.
 LONGEST_HEAD = 1024 * 1024
 RECEIVE_BYTES = 64 * 1024
-# What all incomplete requests of a process may take of its memory.
+# The most memory that all incomplete requests of a process may take.
 MOST_INCOMPLETE_BYTES = 64 * 1024 * 1024
 # How long the rest of a refused request is read and dropped, so that the client sees the answer; in seconds.
 LINGER_SECONDS = 2.0
 
 
 def is_complete(received: bytes | bytearray) -> bool:
-    """Say whether there is no need to wait for more of a request before it is parsed.
+    """Return whether a request can be parsed without waiting for more of it.
 
-    A body without a length, and one that is too long, is refused without being read: there its head is enough.
+    A body without a length, and one that is too long, is refused without being read: for these the head is enough.
     """
     head = END_OF_HEAD.search(received)
     if head is None:
@@ -54,7 +54,7 @@ def is_complete(received: bytes | bytearray) -> bool:
 
 
 class ReceivedUnreader(Unreader):
-    """The received bytes of a connection, for gunicorn's parser: after them there is nothing to wait for."""
+    """The received bytes of a connection, for gunicorn's parser, which does not wait for more."""
 
     def __init__(self, received: bytes) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Connection(TConn):
         self.is_open, self.continued = True, False
         # gunicorn's own wait for the first byte is done by the main loop.
         self.data_ready = True
-        # An answer has to be taken in time, too. A timeout of Python's would take a system call more for each.
+        # Sending an answer is limited, too. A timeout set in Python would cost one more system call for each.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", ceil(settings.REQUEST_TIMEOUT), 0))
 
     def init(self) -> None:
@@ -89,7 +89,7 @@ class Connection(TConn):
         self.continued = False
 
     def receive(self) -> bool:
-        """Take what has arrived, and say whether anything has. Called by the main loop alone."""
+        """Read the available bytes, and return whether there were any. Only the main loop calls this."""
         try:
             self.sock.setblocking(False)
             data = self.sock.recv(RECEIVE_BYTES)
@@ -102,7 +102,7 @@ class Connection(TConn):
         return self.is_open
 
     def take_rest(self) -> None:
-        """Take back what the parser left: the beginning of the next request."""
+        """Take back the bytes that the parser left, which begin the next request."""
         if self.parser is not None and not self.cfg.is_ssl:
             self.received += self.parser.unreader.take_buffered()
 
@@ -167,7 +167,7 @@ class BufferingWorker(ThreadWorker):
         self.poller.unregister(conn.sock)
 
     def receive(self, conn: Connection, _: Any) -> None:
-        """Take what has arrived of a request."""
+        """Read the available bytes of a request, and give it to a thread if it is complete."""
         if not conn.receive():
             if not conn.is_open:
                 self.drop(conn)
@@ -180,7 +180,7 @@ class BufferingWorker(ThreadWorker):
                 self.drop_oldest()
 
     def send_continue(self, conn: Connection) -> None:
-        """Tell a client that waits for it to send its body."""
+        """Send 100 Continue to a client that waits for it."""
         head = None if conn.continued else END_OF_HEAD.search(conn.received)
         if head is None or not EXPECTS.search(conn.received, 0, head.end()):
             return
@@ -215,7 +215,7 @@ class BufferingWorker(ThreadWorker):
         conn.close()
 
     def drop_oldest(self) -> None:
-        """Make room for another connection: who sends a whole request at once never waits here."""
+        """Close the connection that has waited longest; one that sends a whole request at once never waits here."""
         if self.pending_conns:
             self.drop(self.pending_conns[0])
 
@@ -226,7 +226,7 @@ class BufferingWorker(ThreadWorker):
             self.drop(conn)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """A process that stops waits for no request that only began to arrive."""
+        """Shorten the waits for incomplete requests of a process that stops."""
         super()._cap_keepalive(deadline)
         for conn in self.pending_conns:
             conn.timeout = min(conn.timeout, time.monotonic() + STOP_KEEPALIVE_LINGER)

@@ -45,7 +45,7 @@ def query(expression: str) -> list[dict[str, Any]]:
 
 
 def place() -> str:
-    """Return where the server is, for the log, without what may be secret in its URL."""
+    """Return the host and the port of the server, for the log, without the secrets that its URL may have."""
     parts = urlsplit(settings.PROMETHEUS_URL)
     return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 

@@ -34,7 +34,7 @@ class CloudUnavailable(CloudError):
 
 
 class AnswerLost(CloudUnavailable):
-    """The connection broke, or a proxy gave up waiting: the cloud may be at work on what it was asked for."""
+    """The connection broke, or a proxy timed out: the cloud may be carrying the request out."""
 
 
 class CloudMisconfigured(CloudError):
@@ -254,7 +254,7 @@ class Cloud(ABC):
 
     @abstractmethod
     def find_host(self, server: str) -> str | None:
-        """Return a host with capacity for a server that never ran, or None, as our tables have it.
+        """Return a host that has capacity for a server that never ran, by the site's tables, or None.
 
         Raises:
             ServerNotFound: there is no such server.
@@ -337,7 +337,7 @@ class Cloud(ABC):
 
     @abstractmethod
     def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
-        """Set some metadata of a server, and remove the metadata of these names; the rest stays. May be asked twice.
+        """Set some metadata of a server, and remove that of these names; the rest stays. The operation is idempotent.
 
         Raises:
             ServerNotFound, OperationRefused: there is none, or the cloud allows no change in its state.

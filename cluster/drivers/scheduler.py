@@ -24,7 +24,7 @@ class Room:
         return None
 
     def refuse(self, wanted: Mapping[str, int]) -> str | None:
-        """Return why no server of a size may come here, or nothing."""
+        """Return the reason why no server of this size may be placed here, or None."""
         misfit = find_misfit(self.node.allocation_units, wanted)
         return f"{self.node.hostname} takes {misfit}." if misfit else self.lack(wanted)
 
@@ -80,7 +80,7 @@ def find_host(server: Server, rooms: list[Room]) -> str | None:
 
 
 def find_host_of(uuid: str) -> str | None:
-    """As `find_host`, for the server of a UUID. Raises: `ServerNotFound`."""
+    """Return the host that `find_host` finds for the server of this UUID. Raises: `ServerNotFound`."""
     server = Server.objects.present().filter(uuid=uuid).first()
     if server is None:
         raise ServerNotFound(uuid)
@@ -88,7 +88,7 @@ def find_host_of(uuid: str) -> str | None:
 
 
 def read_rooms() -> list[Room]:
-    """Return what is free on the enabled nodes, without a lock: two queries."""
+    """Return the free capacity of the enabled nodes in two queries, without a lock."""
     nodes = ComputeNode.objects.present().filter(status=ComputeNode.Status.ENABLED)
     use = Server.objects.use_by_node(nodes)
     return [Room(node, free_of(node, use.get(node.pk, {}))) for node in nodes.order_by("pk")]

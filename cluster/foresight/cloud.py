@@ -74,7 +74,7 @@ class ForeseenCloud(ForeseenStorage):
         self.flavors = {flavor.name: flavor for flavor in flavors} | {flavor.flavor_id: flavor for flavor in flavors}
         self.rooms = Rooms(present, servers)
         self.members = Members()
-        # Rows that no table has: each is known by its key among those that it stands with.
+        # The keys of new rows, which no table has, are negative.
         self.new_keys = count(-1, -1)
 
     @classmethod
@@ -263,12 +263,12 @@ class ForeseenCloud(ForeseenStorage):
 
 
 def foreseen_cloud() -> ForeseenCloud | None:
-    """Return the model that stands in for the cloud here and now; None, where it is the cloud itself."""
+    """Return the model that replaces the cloud in this context; None, if there is none."""
     standing_in = cloud()
     return standing_in if isinstance(standing_in, ForeseenCloud) else None
 
 
 def refuse_foreign(project: str) -> None:
-    """Raises: `OperationRefused`, where the cloud can create no server in this project."""
+    """Raise `OperationRefused` if the cloud can create no server in this project."""
     if reason := explain_refusal(project):
         raise OperationRefused(reason)

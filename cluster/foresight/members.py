@@ -1,4 +1,4 @@
-"""The nodes of clusters as they would be."""
+"""The nodes of clusters in the model of a preflight."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -16,9 +16,9 @@ class Members:
         self.nodes: dict[UUID, Node | None] = {}
         self.read: dict[tuple[str, str], Any] = {}
         self.changed: set[UUID] = set()
-        """The clusters and stacks that actions before would change: their rows no longer say how they would be."""
+        """The clusters and stacks that earlier actions would change: their rows do not show the change."""
         self.ended: set[UUID] = set()
-        """The actions of the plan: what they lock is free when the next one begins."""
+        """The actions of the plan: their locks are free when the next one begins."""
 
     def load(self, uuids: Iterable[str]) -> None:
         """Read these nodes in one query, if any is not known yet."""
@@ -32,7 +32,7 @@ class Members:
         return self.nodes[UUID(uuid)]
 
     def once(self, key: tuple[str, str], read: Callable[[], Read]) -> Read:
-        """Return what is read by a function, which is called once for each key."""
+        """Return the result of a function, which is called once for each key."""
         if key not in self.read:
             self.read[key] = read()
         found: Read = self.read[key]

@@ -93,7 +93,7 @@ class Cluster(StatefulModel):
 
     @property
     def seconds_allowed(self) -> int | None:
-        """How long an action on it may take; None: as the site has it."""
+        """The seconds that an action on it may take; None means the site's default."""
         return self.timeout or None
 
     @transition(field=status, source="*", target=RETURN_VALUE(*UNDER_WAY))

@@ -160,7 +160,7 @@ class ServerQuerySet(RecordQuerySet):
         return self.present().filter(state=Server.State.PENDING, node=None)
 
     def given_up(self) -> Self:
-        """Leave those whose waiting for capacity was ended."""
+        """Return the servers that were given up while they waited for capacity."""
         return self.filter(given_up_at__isnull=False)
 
     def use_by_node(self, nodes: models.QuerySet[ComputeNode]) -> dict[int, Counter[str]]:

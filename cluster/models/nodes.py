@@ -21,7 +21,7 @@ ALONE = -1
 
 class NodeQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
-        """Leave the one with this UUID, or those with this name, whatever the letter case."""
+        """Return the node with this UUID, or those with this name, whatever the letter case."""
         found: Self = find_named(self, identifier)
         return found
 

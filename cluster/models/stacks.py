@@ -205,7 +205,7 @@ class Stack(StackPart):
 
     @property
     def seconds_allowed(self) -> int | None:
-        """How long each action of an operation on it may take; None: as the site has it."""
+        """The seconds that each action of an operation on it may take; None means the site's default."""
         return self.timeout_mins and self.timeout_mins * 60
 
     @property

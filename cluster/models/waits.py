@@ -1,4 +1,4 @@
-"""Which servers wait for capacity, since when, and when a place is next searched for each."""
+"""The servers that wait for capacity, since when, and the time of the next search for each."""
 
 from datetime import datetime, timedelta
 from typing import Self
@@ -15,13 +15,13 @@ LONGEST_PAUSE = timedelta(minutes=15)
 
 class ServerWaitQuerySet(models.QuerySet["ServerWait"]):
     def current(self) -> Self:
-        """Leave those whose server waits now, the oldest first."""
+        """Return the waits of servers that are PENDING now, the oldest first."""
         return self.filter(server__in=Server.objects.waiting().order_by()).order_by("since", "pk")
 
     def note(self, now: datetime) -> None:
-        """Add rows for servers that have begun to wait, and delete those of servers that wait no more: three queries.
+        """Add rows for servers that have begun to wait, and delete those of servers that no longer do: three queries.
 
-        A server that is being built stays, as it waits again where that fails.
+        The row of a server that is being built stays, as the server waits again if that fails.
         """
         unbuilt = [Server.State.PENDING, Server.State.BUILDING]
         self.exclude(server__in=Server.objects.present().filter(state__in=unbuilt).order_by()).delete()
@@ -48,7 +48,9 @@ class ServerWait(models.Model):
         return f"{self.server_id} since {self.since}"
 
     def search(self, now: datetime) -> None:
-        """Count a search that begins now, and put off the next one: for longer each time, within bounds."""
+        """Count a search that begins now, and set the time of the next one.
+
+        The pause grows each time, up to a limit."""
         self.searches += 1
         pause = min(FIRST_PAUSE * 2 ** min(self.searches - 1, 16), LONGEST_PAUSE)
         over = self.since + settings.PENDING_TIMEOUT

@@ -71,7 +71,7 @@ class PolicyType(ABC):
     """Whether a cluster can have but one of the type."""
 
     reads: ClassVar[frozenset[str]] = frozenset()
-    """The types whose decisions it needs: their policies must be asked before."""
+    """The types whose decisions it needs: their policies must be evaluated before."""
 
     validator: ClassVar[Draft202012Validator]
 

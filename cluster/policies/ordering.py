@@ -1,4 +1,4 @@
-"""The order in which the policies of a cluster are asked, where one reads what another decides."""
+"""The order in which the policies of a cluster are evaluated, if one needs the decision of another."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from watcher_site import plugins
 
 
 def find_disorder(policy: Policy, priority: int | None, others: Iterable[PolicyBinding]) -> str | None:
-    """Return what is wrong with a priority of a policy beside the others of a cluster; None, if nothing is.
+    """Return why a policy cannot have this priority among the other policies of a cluster; None, if it can.
 
     Args:
         priority: None for that of its type.

@@ -36,12 +36,12 @@ by_token = Query(
 
 
 def memory_key(user: Any, request: Any) -> str:
-    """Return what the verified credential of an account is remembered by, for the address that it came from."""
+    """Return the cache key of the verified credential of an account, for the address that it came from."""
     return f"credential:{user.pk}:{request.META.get('REMOTE_ADDR', '')}"
 
 
 def credential_digest(user: Any, password: str) -> bytes:
-    """Return what is remembered of a verified credential: a keyed digest of it and of the stored password hash.
+    """Return the keyed digest of a credential and of the stored password hash, which is what is remembered.
 
     A changed password changes the stored hash, so that nothing remembered is ever found again.
     """
@@ -63,7 +63,7 @@ class BasicAuthentication(RestBasicAuthentication):
             if user.is_active and remembered and compare_digest(remembered, credential_digest(user, password)):
                 return user, None
             if remembered:
-                # Nobody finds the password by comparing guesses with what is remembered, beyond the limit of guesses.
+                # Else guesses could still be compared with the remembered digest once failed logins are limited.
                 cache.delete(memory_key(user, request))
         verified, _ = super().authenticate_credentials(userid.replace("\0", ""), password, request)
         digest = credential_digest(verified, password)

@@ -60,7 +60,7 @@ class LenientFlagField(FlagField):
     """A boolean that may be a text or a number in the microversions in which OpenStack's servers take them.
 
     Args:
-        until: the version from which on it is a boolean of JSON alone.
+        until: the version from which on only a JSON boolean is accepted.
     """
 
     TEXTS: Mapping[str, bool] = {

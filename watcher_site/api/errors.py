@@ -23,7 +23,7 @@ from watcher_site.worker import LOST_DATABASE
 TITLED = {status.HTTP_404_NOT_FOUND, status.HTTP_405_METHOD_NOT_ALLOWED, status.HTTP_406_NOT_ACCEPTABLE}
 
 
-# In seconds: so long a failover or a restart of PostgreSQL takes at least.
+# In seconds; a failover or a restart of PostgreSQL takes at least as long.
 RETRY_AFTER = 5
 
 
@@ -135,7 +135,7 @@ def is_database_lost(problem: BaseException | None) -> bool:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    if is_database_lost(exception):  # Django tells a session that could not be saved as one that was deleted.
+    if is_database_lost(exception):  # Django reports a session that could not be saved as a deleted one.
         return database_unavailable(request)
     if isinstance(exception, DisallowedHost):
         return outside_views(request, 400, "The Host header names no host that this site answers to.")

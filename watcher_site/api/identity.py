@@ -26,7 +26,7 @@ def version(request: Request) -> dict[str, Any]:
 
 
 class Versions(MountedView):
-    """All versions: there is one. Needs no login."""
+    """The list of all versions, of which there is one; it needs no login."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)

@@ -89,7 +89,7 @@ class BasicScheme(OpenApiAuthenticationExtension):
 
 
 class LenientFlagExtension(OpenApiSerializerFieldExtension):
-    """A boolean as the version of the document has it."""
+    """The schema of a `LenientFlagField` in the version of the document."""
 
     target_class = "watcher_site.api.bodies.LenientFlagField"
 
@@ -211,7 +211,7 @@ class ResourceSchema(AutoSchema):
     def _get_request_body(self, direction: Any = "request") -> Description | None:
         body: Description | None = super()._get_request_body(direction)
         serializer = self.get_request_serializer()
-        # drf-spectacular takes a body of any type, and those of PATCH, for bodies that may be left out.
+        # drf-spectacular treats bodies of any type, and those of PATCH, as optional.
         if body and (isinstance(serializer, OpenApiTypes) or requires_fields(serializer)):
             body["required"] = True
         return body

@@ -12,7 +12,7 @@ from watcher_site.api.headers import header
 
 Version = tuple[int, int]
 
-# The first that refuses what other servers of this service take, although it makes no sense.
+# The first that refuses invalid requests that other servers of this service accept.
 STRICT: Version = (1, 8)
 # The first that has what other servers of this service do not.
 EXTENDED: Version = (1, 12)

@@ -160,7 +160,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         refuse_nul(request)
         super().initial(request, *args, **kwargs)
 
-    # What the OpenAPI document of a version says, where that differs between versions
+    # Parts of the OpenAPI document that differ between versions
 
     @classmethod
     def query_parameters_at(cls, version: versions.Version) -> list[Any]:
@@ -304,7 +304,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         return rows
 
     def conceal(self, rows: list[Row]) -> None:
-        """Leave out of rows what not everybody who sees them may read."""
+        """Remove from rows the values that the user may not read."""
 
     def host(self) -> str:
         return f"{self.request.scheme}://{self.request.get_host()}"

@@ -89,7 +89,7 @@ def lines_of(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) ->
     """Return the media type and the lines of an export of the entries that there are now, and record the export.
 
     Args:
-        filters: what the entries were narrowed to, for the record.
+        filters: the filters that the entries were selected by, which are recorded.
 
     Raises:
         Invalid: there is no such format.

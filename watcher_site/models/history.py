@@ -12,7 +12,7 @@ TEXT_LENGTH = 255
 DEED_LENGTH = 63
 
 
-# What people do to a whole plan reaches each of its actions.
+# Operations on a plan that affect each of its actions.
 DEEDS_ON_ALL_ACTIONS = ("action_plan.signal", "action_plan.cancel")
 
 
@@ -32,7 +32,7 @@ class HistoryQuerySet(models.QuerySet[Any]):
         return self.filter(Q(object_uuid=thing) | Q(within=thing))
 
     def about_action(self, action: UUID, plan: UUID) -> Self:
-        """Leave what was done to an action, also by signals to its plan, and by the plan's cancel."""
+        """Return the entries about an action, with those about signals to its plan and the plan's cancellation."""
         return self.filter(
             Q(object_uuid=action) | Q(within=action) | Q(object_uuid=plan, deed__in=DEEDS_ON_ALL_ACTIONS)
         )

@@ -12,7 +12,7 @@ from watcher_site.records import NullsFirst, RecordQuerySet
 
 ACTIVE, FAILED = "ACTIVE", "FAILED"
 REPLACED = "REPLACED"
-"""The `Service.told_status` of one that was told to be FAILED, where a successor is told of from then on."""
+"""The `Service.told_status` of a service that was reported as FAILED and whose successor is reported from then on."""
 
 
 class ServiceQuerySet(RecordQuerySet):
@@ -31,7 +31,7 @@ class ServiceQuerySet(RecordQuerySet):
         return self.exclude(pk__in=self.model.objects.active().values("pk"))
 
     def lost(self) -> Self:
-        """Leave those whose lease ran out and that did not leave cleanly: their process died, sleeps or hangs."""
+        """Return the services whose lease ran out without a clean stop: their process died, is paused or hangs."""
         return self.present().missing()
 
     def idle(self) -> Self:
@@ -119,10 +119,10 @@ class Service(models.Model):
 
     @transaction.atomic
     def succeed_failed(self) -> None:
-        """Take over that processes before this one, of the same name and host, were told to be FAILED.
+        """Take over the reported FAILED status of earlier processes of the same name and host.
 
-        Receivers of notifications know a service by these two: they are told next that it is ACTIVE. Of several
-        successors one does so, which is the first to write.
+        Receivers of notifications know a service by its name and host: the next notification reports it as ACTIVE. Of
+        several successors only the first to write takes the status over.
         """
         before = type(self).objects.of(self.name, self.host).filter(pk__lt=self.pk, told_status=FAILED).missing()
         if before.update(told_status=REPLACED):

@@ -12,11 +12,11 @@ from watcher_site.notifications.listeners import broker_wants
 from watcher_site.silence import find_silence
 
 UNANSWERED = timedelta(seconds=10)
-"""How long something may wait before the broker is said not to answer, although no attempt has failed."""
+"""How long a notification may wait before the broker is reported as not answering, although no attempt has failed."""
 
 
 class BrokerState(NamedTuple):
-    """``problem`` is why what waits was not delivered yet; ``oldest`` is since when something waits."""
+    """The state of the broker: ``problem`` is why notifications wait, ``oldest`` the time since when they do."""
 
     enabled: bool
     waiting: int
@@ -31,7 +31,7 @@ class BrokerState(NamedTuple):
 
 
 def broker_state() -> BrokerState:
-    """Return how the broker fares, in four queries at most. What no relay has looked at waits as well."""
+    """Return the state of the broker in at most four queries; notifications that no relay has processed wait, too."""
     own = Delivery.objects.filter(subscription=None).order_by()
     counts = {
         state: (number, oldest)
@@ -50,7 +50,7 @@ def broker_state() -> BrokerState:
 
 
 def count_new() -> list[tuple[int, datetime]]:
-    """Return by priority how many notifications for the broker no relay has looked at, and since when."""
+    """Return by priority the number of notifications for the broker that no relay has processed, and since when."""
     new = Notification.objects.undispatched().order_by().values_list("priority")
     return [
         (number, oldest)
@@ -60,7 +60,7 @@ def count_new() -> list[tuple[int, datetime]]:
 
 
 def find_hang(oldest: datetime | None) -> str | None:
-    """Return what is wrong where the broker takes so long that it may never answer."""
+    """Return the problem of a broker that takes so long that it may never answer; None, if there is none."""
     if oldest is None or timezone.now() - oldest < UNANSWERED:
         return None
     return f"The broker has not answered yet: the oldest waits since {oldest:%Y-%m-%d %H:%M:%S} UTC."

@@ -1,4 +1,4 @@
-"""What notifications tell of the site's own processes: that one is FAILED, and that it or its successor is ACTIVE."""
+"""Notifications about the site's own processes: that one is FAILED, and that it or its successor is ACTIVE."""
 
 from collections.abc import Mapping
 from typing import Any

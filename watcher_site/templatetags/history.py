@@ -15,10 +15,10 @@ register.filter(deed_in_words)
 
 @register.inclusion_tag("history/_box.html", takes_context=True)
 def history_box(context: Any, thing: Any, plan: Any = None) -> dict[str, Any]:
-    """Show the latest of what people did to a thing and to what it holds, to those who may see history.
+    """Show the latest history entries about an object and its parts, to users who may see history.
 
     Args:
-        plan: of an action, whose signals reach it.
+        plan: the plan, if the object is an action; signals to the plan affect it.
     """
     if not context["request"].user.has_perm("watcher_site.view_historyentry"):
         return {"thing": thing, "entries": None}

@@ -28,14 +28,14 @@ T = TypeVar("T")
 
 
 class ListChanged(CloudUnavailable):
-    """A list has to be read again from its beginning: what its next page begins after is gone."""
+    """A list has to be read again from its beginning: the marker of its next page was deleted."""
 
 
 Question = Callable[[Connection], T]
 
 # With these a proxy says that it got no answer from the service behind it.
 PROXY_FAILURES = {502, 504}
-# What Nova says of a page that is to begin after something that was deleted meanwhile.
+# Nova's message about a marker that was deleted meanwhile.
 MARKER_GONE = re.compile(r"marker \[.*\] not found", re.IGNORECASE)
 # Since then hypervisors and services have UUIDs, and a cold migration may name its destination.
 OLDEST_COMPUTE = "2.56"
@@ -105,7 +105,7 @@ def make_connection() -> Connection:
 
 
 def is_recent(compute: Any) -> bool:
-    """Ask Nova for its newest microversion: openstacksdk takes one that does not answer for an old one."""
+    """Return whether Nova is recent enough: openstacksdk takes a Nova that does not answer for an old one."""
     answer = compute.get("/")
     sdk.raise_from_response(answer)
     newest = str(answer.json()["version"].get("version") or "2.0")

@@ -52,7 +52,7 @@ def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], pow
 
 
 def server_item(server: Any, is_pending: bool) -> Item:
-    """Return a server, which is PENDING instead of in ERROR where that is said.
+    """Return a server; ``is_pending`` makes its state PENDING instead of ERROR.
 
     A root disk that is a volume takes no disk of the node.
     """
@@ -92,7 +92,7 @@ def state_of(server: Any) -> str:
 
 
 def has_no_host(server: Any, project: str) -> bool:
-    """Say whether Nova left a server in ERROR because it found no host: it is PENDING until it is given up (seed 2).
+    """Return whether Nova left a server in ERROR because it found no host: it is PENDING until it is given up.
 
     Another server can be created in its place only in the ``project`` that the site logs in to: one of another project
     stays in ERROR.

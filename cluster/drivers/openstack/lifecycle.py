@@ -61,14 +61,14 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         return find_host_of(server)
 
     def require_own(self, project: str) -> None:
-        """Nova creates servers in the project that one logs in to. Raises: `OperationRefused`, for another one."""
+        """Raise `OperationRefused` for a project other than that of the login, as Nova creates servers only there."""
         if reason := explain_foreign(project, self.access.project):
             raise OperationRefused(reason)
 
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
-        """A server that waited is in ERROR in Nova before and after, and Nova sets no metadata or tag in that state.
+        """Reset the state in Nova, and record in the site's table that a PENDING server was given up.
 
-        That it waits no more is therefore written down in our table.
+        Nova has such a server in ERROR before and after, and sets no metadata or tag in that state.
         """
         status = self.find_server(server).status
         if expected and status != expected:
@@ -91,7 +91,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         return next(own, None)
 
     def ask_for(self, wanted: NewServer, checkpoint: Checkpoint) -> Any:
-        """Ask for a server once. Where the answer is lost, the list of them shows whether Nova creates it."""
+        """Request a server once; if the answer is lost, the list of servers shows whether Nova creates it."""
         attributes = {
             "name": wanted.name,
             "flavor_id": self.find_flavor(wanted.flavor).flavor_id,

@@ -47,7 +47,7 @@ class Reader:
     def read_list(self, question: Question[Any]) -> list[Any]:
         """Read a list to its end; all of it again, where one of its pages does not come.
 
-        Cinder answers 404 to a marker that is gone. So after `settings.OPENSTACK_ATTEMPTS` the reading fails.
+        Cinder answers 404 for a marker that was deleted. After `settings.OPENSTACK_ATTEMPTS` the reading fails.
         """
 
         def collect(cloud: Any) -> list[Any]:

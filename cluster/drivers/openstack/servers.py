@@ -30,7 +30,7 @@ from cluster.models import Server
 from cluster.recording import record_server, record_server_gone
 
 UNCONFIRMED = "VERIFY_RESIZE"
-# Every how many seconds the service that a server is to leave is looked at.
+# Seconds between checks of the nova-compute service that a server leaves.
 SERVICE_INTERVAL = 30
 # What a server is here that found no host, and waits for room.
 WAITING = "PENDING"
@@ -176,7 +176,7 @@ class OpenStackServers(Cloud, ABC):
             return self.settle(before.uuid, what, checkpoint, watch)
 
     def watch(self, server: CloudServer) -> Checkpoint:
-        """Return what looks now and then whether the nova-compute service that a server is to leave is up.
+        """Return a checkpoint that checks at intervals whether the nova-compute service that a server leaves is up.
 
         It raises `OperationOutstanding` where it is down: Nova goes on with the migration when it is started again.
         """
@@ -198,7 +198,7 @@ class OpenStackServers(Cloud, ABC):
     def begin(
         self, before: CloudServer, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint
     ) -> None:
-        """Ask for an operation once. Where the answer is lost, the server shows whether Nova began it."""
+        """Request an operation once; if the answer is lost, the server shows whether Nova began it."""
 
         def has_begun(found: Any) -> bool:
             now = (found.status, found.compute_host, flavor_of(found))
@@ -225,9 +225,9 @@ class OpenStackServers(Cloud, ABC):
         return self.describe(found)
 
     def confirm(self, server: str, what: str, checkpoint: Checkpoint) -> None:
-        """Confirm a resize, and ask again where the answer is lost.
+        """Confirm a resize, and repeat the request if its answer is lost.
 
-        Nova refuses it where it has confirmed by itself, or is about to: an earlier request may have been taken on.
+        Nova refuses it where it has confirmed by itself, or is about to: an earlier request may have been accepted.
         """
         requests = 0
 

@@ -112,7 +112,7 @@ class OpenStackVolumes(Cloud, ABC):
         return after
 
     def begin_on(self, before: Any, begin: Callable[[Connection], Any], what: str, checkpoint: Checkpoint) -> None:
-        """Ask for an operation once. Where the answer is lost, the volume shows whether Cinder began it."""
+        """Request an operation once; if the answer is lost, the volume shows whether Cinder began it."""
 
         def has_begun(found: Any) -> bool:
             return not is_at_rest(found) or (found.host, found.volume_type) != (before.host, before.volume_type)

@@ -45,9 +45,9 @@ def wait_until(look: Callable[[], T], is_over: Callable[[T], bool], what: str, c
 def wait_for_begin(
     look: Callable[[], T], has_begun: Callable[[T], bool], problem: CloudUnavailable, what: str, checkpoint: Checkpoint
 ) -> T:
-    """Return what was seen of an operation that has begun, although the request for it failed with this problem.
+    """Return the result of `look` for an operation that has begun, although its request failed with this problem.
 
-    The cloud is asked until it answers. It may take a request on after its answer was lost: it then has another
+    The cloud is polled until it answers. It may accept a request after its answer was lost: it then has another
     `settings.OPENSTACK_TIMEOUT` seconds to begin.
 
     Raises:

@@ -1,4 +1,4 @@
-"""``manage.py show_quota PROJECT``: print how much a project has, and how much it may have."""
+"""``manage.py show_quota PROJECT``: print the usage and the limits of a project."""
 
 from typing import Any
 

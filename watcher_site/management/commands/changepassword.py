@@ -1,4 +1,4 @@
-"""``manage.py changepassword NAME``: Django's command of this name, of which history tells."""
+"""``manage.py changepassword NAME``: Django's command of this name, recorded in history."""
 
 import getpass
 from typing import Any

@@ -1,4 +1,4 @@
-"""``manage.py disable_user NAME``: let nobody in with an account."""
+"""``manage.py disable_user NAME``: disable an account."""
 
 from typing import Any
 

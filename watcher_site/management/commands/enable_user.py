@@ -1,4 +1,4 @@
-"""``manage.py enable_user NAME``: let the owner of a disabled account in again."""
+"""``manage.py enable_user NAME``: enable a disabled account."""
 
 from typing import Any
 

@@ -21,7 +21,7 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         wishes = {name: options[name] for name in FILTERS}
-        asked = {name: value for name, value in wishes.items() if value}
-        _, lines = lines_of(narrow(HistoryEntry.objects.all(), wishes), options["format"], asked)
+        filters = {name: value for name, value in wishes.items() if value}
+        _, lines = lines_of(narrow(HistoryEntry.objects.all(), wishes), options["format"], filters)
         for line in lines:
             self.stdout.write(line.decode(), ending="")

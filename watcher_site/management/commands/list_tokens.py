@@ -1,4 +1,4 @@
-"""``manage.py list_tokens [NAME]``: the tokens of the API that are valid."""
+"""``manage.py list_tokens [NAME]``: print the valid tokens of the API."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from watcher_site.tokens import expiry_in_words, valid_tokens
 
 
 class Command(commands.Command):
-    help = "Print each valid API token: how it begins, whose it is, and from when to when it is valid."
+    help = "Print the beginning, the owner and the validity of each valid API token."
     acts_for_person = False
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -14,7 +14,7 @@ class Command(commands.Command):
     help = "End one API token, or all of a user. Clients that send it are refused from then on."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("key", nargs="?", help="how the token begins, as list_tokens prints it")
+        parser.add_argument("key", nargs="?", help="the beginning of the token, as list_tokens prints it")
         parser.add_argument("--user", help="the name of the user whose tokens all end")
 
     def handle(self, *args: Any, key: str | None, user: str | None, **options: Any) -> str:
