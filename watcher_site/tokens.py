@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import is_password_usable
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.signals import pre_save
@@ -35,8 +36,16 @@ def end_with_account(sender: Any, instance: Any, **_: Any) -> None:
         return
     if not instance.is_active:
         end_tokens(instance, "The account was disabled.")
-    elif instance._password is not None or not instance.has_usable_password():
+    elif instance._password is not None or is_losing_password(instance):
         end_tokens(instance, "The password was changed.")
+
+
+def is_losing_password(user: Any) -> bool:
+    """Return whether an account that has a stored password is about to be stored without one."""
+    if user.has_usable_password():
+        return False
+    stored = get_user_model().objects.filter(pk=user.pk).values_list("password", flat=True).first()
+    return stored is not None and is_password_usable(stored)
 
 
 @transaction.atomic

@@ -115,6 +115,15 @@ def test_other_changes_of_an_account_end_no_token(cloud_admin: User, token: str)
     assert status(token) == 200
 
 
+def test_other_changes_of_an_account_that_has_no_password_end_no_token() -> None:
+    account = User.objects.create_user("automation")
+    AuthToken.objects.create(account)
+    account = User.objects.get(pk=account.pk)
+    account.email = "automation@example.org"
+    account.save()
+    assert AuthToken.objects.count() == 1
+
+
 def test_history_tells_how_many_tokens_ended_and_why(cloud_admin: User, token: str) -> None:
     with on_behalf_of(lambda: caller("rosa")):
         by_hand(cloud_admin)
