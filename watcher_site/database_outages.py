@@ -27,7 +27,7 @@ class DatabaseOutages:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if has_server_spoken():
+        if has_unread_data():
             drop_lost_connection()
         response = self.get_response(request)
         if is_outage(request) and drop_lost_connection() and request.method in SAFE_METHODS:
@@ -50,7 +50,7 @@ def is_outage(request: HttpRequest) -> bool:
     return getattr(request, "is_database_lost", False)
 
 
-def has_server_spoken() -> bool:
+def has_unread_data() -> bool:
     """Return whether PostgreSQL sent something on this thread's idle connection, as it does when it ends one.
 
     This polls the socket, and takes a thousandth of the time of a single read. A connection that was lost silently is

@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from watcher_site.broker import BrokerLost, require_broker
 from watcher_site.database_outages import drop_lost_connection
 from watcher_site.refusals import Refused
-from watcher_site.silence import service_health
+from watcher_site.service_health import service_health
 
 log = structlog.get_logger(__name__)
 

@@ -1,7 +1,7 @@
 """Run what the Procfile lists, and a worker if need be, until a signal: ``python -m watcher_site.procfile``.
 
 honcho starts the processes and prints their lines. Beyond that, one that crashes, is killed, or ends well without
-having been asked to, is started again; and each has the patience that actions need when all are to end.
+having been asked to, is started again; and each has the time that actions need when the site stops.
 """
 
 import os

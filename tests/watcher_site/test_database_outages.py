@@ -171,7 +171,7 @@ def test_after_a_change_was_answered_503_the_next_succeeds(cloud_admin: User, mo
     api = Caller(cloud_admin, "1.13")
     with monkeypatch.context() as patched:
         # The connection ends once the request is under way.
-        patched.setattr("watcher_site.database_outages.has_server_spoken", lambda: False)
+        patched.setattr("watcher_site.database_outages.has_unread_data", lambda: False)
         kill_connection()
         require_unavailable(api.post("/exclusions", {"name": "freeze"}))
     assert api.post("/exclusions", {"name": "freeze"}).status_code == 201

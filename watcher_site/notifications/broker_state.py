@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from watcher_site.models import Delivery, Notification, Service
 from watcher_site.notifications.listeners import broker_wants
-from watcher_site.silence import find_silence
+from watcher_site.service_health import find_inactive
 
 UNANSWERED = timedelta(seconds=10)
 """How long a notification may wait before the broker is reported as not answering, although no attempt has failed."""
@@ -45,7 +45,7 @@ def broker_state() -> BrokerState:
     # What did not arrive is the oldest of what waits.
     problem = own.pending().order_by("pk").values_list("problem", flat=True).first()
     if settings.NOTIFICATION_URL and oldest:
-        problem = " ".join(filter(None, [problem, find_silence(Service.RELAY)])) or find_hang(oldest)
+        problem = " ".join(filter(None, [problem, find_inactive(Service.RELAY)])) or find_hang(oldest)
     return BrokerState(bool(settings.NOTIFICATION_URL), number, undelivered, oldest, problem)
 
 

@@ -53,14 +53,14 @@ def service_health() -> list[ServiceHealth]:
 def health_of(name: str, services: Sequence[Service], is_needed: bool) -> ServiceHealth:
     counts = Counter(service.status for service in services)
     seen = [service.last_seen_up for service in services if service.last_seen_up]
-    problem = silence(name) if is_needed and not counts[ACTIVE] else None
+    problem = describe_inactive(name) if is_needed and not counts[ACTIVE] else None
     return ServiceHealth(name, counts[ACTIVE], counts[FAILED], max(seen, default=None), problem)
 
 
-def silence(name: str) -> str:
+def describe_inactive(name: str) -> str:
     return f"No {name} is active: {CONSEQUENCES[name]}."
 
 
-def find_silence(name: str) -> str | None:
+def find_inactive(name: str) -> str | None:
     """Return the problem if no service of this name is active, else None, in one query."""
-    return None if Service.objects.active().filter(name=name).exists() else silence(name)
+    return None if Service.objects.active().filter(name=name).exists() else describe_inactive(name)
