@@ -30,10 +30,9 @@ def answers(url: str) -> bool:
 
 if DATABASE not in {"", "postgresql", "sqlite"}:
     raise ImproperlyConfigured("WATCHER_TEST_DATABASE: must be postgresql or sqlite.")
-if DATABASE == "sqlite":
-    os.environ["DATABASE_URL"] = SQLITE_URL
-elif DATABASE == "postgresql":
-    os.environ["DATABASE_URL"] = POSTGRESQL_URL
+# Processes that tests start read these settings too, with the URL of their test's database: it stays.
+if DATABASE and not os.environ.get("DATABASE_URL", "").startswith(DATABASE.removesuffix("ql")):
+    os.environ["DATABASE_URL"] = SQLITE_URL if DATABASE == "sqlite" else POSTGRESQL_URL
 elif "DATABASE_URL" not in os.environ:
     os.environ["DATABASE_URL"] = POSTGRESQL_URL if answers(POSTGRESQL_URL) else SQLITE_URL
 
