@@ -95,7 +95,7 @@ def test_a_plan_that_fails_ends_with_status_3() -> None:
     process = start("apply_plan", str(plan.uuid))
     printed, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3
-    assert printed.startswith("FAILED nop a: Action failed in execute: ")
+    assert printed.startswith(f"FAILED nop a ({plan.actions.get().uuid}): Action failed in execute: ")
     assert "FAILED 1 of 1 action failed:" in printed
 
 
