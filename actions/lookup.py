@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
+from cluster.lookup import is_uuid
 from watcher_site.api.serializers import Row
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ComposedLookup
@@ -33,11 +33,3 @@ class ActionLookup(ComposedLookup):
         if uuid is None:
             raise NotFound(self.missing(identifier))
         return find(str(uuid))
-
-
-def is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from actions.models import Action
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.stacks import StackAction
+from cluster.lookup import is_uuid
 from cluster.models import Cluster, Stack
 from watcher_site import plugins
 
@@ -45,11 +45,3 @@ def own_timeout(action: Action) -> int | None:
     """Return the timeout, in seconds, that an operation on a stack sets for itself and all later ones."""
     minutes = action.input_parameters.get("timeout_mins")
     return minutes and int(minutes) * 60
-
-
-def is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

@@ -15,11 +15,11 @@ COPY = "kept_aside_"
 
 
 def keep_aside() -> None:
-    """Copy the rows of the freshly migrated database, and have tests that commit end with just these."""
+    """Copy the rows of the newly migrated database, to which the database is reset after each test that commits."""
     tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
     existing = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
-        # A database that is used again (--reuse-db) has the copies already.
+        # A reused database (--reuse-db) has the copies already.
         for table in tables:
             if f"{COPY}{table}" not in existing:
                 cursor.execute(f"CREATE TABLE {COPY}{table} AS SELECT * FROM {table}")  # noqa: S608

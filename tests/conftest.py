@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    # No service that may be missing: starting it takes minutes, so it has to be asked for.
+    # Starting it takes minutes, so it runs only on request.
     if item.get_closest_marker("openstack") and os.environ.get("WATCHER_TEST_OPENSTACK") != "1":
         pytest.skip("make openstack runs this test")
     for mark in item.iter_markers():
@@ -89,7 +89,7 @@ def person(name: str, group: str | None = None, **columns: object) -> User:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep an SQLite database in a file, as the site does: connections to one in memory do not wait for each other."""
+    """Keep an SQLite database in a file, as the site does, since connections to one in memory do not wait."""
     if is_sqlite():
         settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "site.sqlite3")
     else:

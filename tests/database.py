@@ -1,4 +1,4 @@
-"""Which database the suite runs on, and how other processes reach it."""
+"""The database of the suite, and its URL for other processes."""
 
 from urllib.parse import quote
 

@@ -1,4 +1,4 @@
-"""What `make conformance` calls expected, and the identity service that it starts."""
+"""The outcomes that `make conformance` expects, and the identity service that it starts."""
 
 from collections.abc import Iterator
 from typing import Any

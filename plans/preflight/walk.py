@@ -18,10 +18,11 @@ from actions.proposals import ProposedAction
 from actions.types.clusters.nodes import NodeAction
 from cluster.drivers.base import cloud
 from cluster.foresight import ForeseenCloud
+from cluster.lookup import is_uuid
 from cluster.models import Synchronization
 from plans.models import ActionPlan
 from plans.settlement import STUCK
-from plans.timeouts import is_of, is_uuid
+from plans.timeouts import is_of
 from watcher_site import plugins
 from watcher_site.refusals import Conflict
 

@@ -126,7 +126,7 @@ def logged(action_type: str, **input_parameters: object) -> MutableMapping[str, 
     return line
 
 
-def test_the_log_has_the_addresses_that_people_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_has_the_addresses_that_messages_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = "The cloud does not answer: Unable to establish connection to http://nova.example.org:8774/v2.1"
 
     def fail(self: Nop) -> None:

@@ -1,4 +1,4 @@
-"""An action whose process is lost again and again: what is counted, and how it ends."""
+"""The recovery of an action whose process is lost repeatedly: the count of the losses, and the end of the action."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -37,7 +37,7 @@ class OwnLease(FakeLease):
         self.owner = service.pk
 
 
-# What is counted.
+# The count of the losses.
 
 
 def test_the_loss_of_the_process_that_executed_an_action_is_counted(behave: Callable[..., None]) -> None:
@@ -85,7 +85,7 @@ def test_an_action_that_lost_its_process_often_begins_anew_in_company() -> None:
     assert not is_to_be_alone(execution.execute, interrupted(None, MOST_LOSSES, "PENDING"))
 
 
-# How it ends.
+# The end of the action.
 
 
 @pytest.mark.parametrize("state", ["ONGOING", "CANCELLING"])
@@ -126,7 +126,7 @@ def test_an_action_whose_process_is_lost_once_less_is_run_again(behave: Callable
     assert again(action).state == "SUCCEEDED"
 
 
-def test_a_type_that_takes_its_process_with_it_when_it_is_asked_is_not_asked_again(
+def test_a_type_whose_recover_ends_its_process_is_not_called_again(
     behave: Callable[..., None],
 ) -> None:
     behave(recover=failing(AssertionError("asked")))
@@ -137,7 +137,7 @@ def test_a_type_that_takes_its_process_with_it_when_it_is_asked_is_not_asked_aga
     )
 
 
-# What is left in the cloud.
+# Operations in the cloud.
 
 
 def migration_left_behind(losses: int) -> tuple[Action, Server]:
@@ -176,7 +176,7 @@ def test_a_server_whose_migration_is_given_up_is_free_and_its_capacity_is_releas
     assert left_on(server) == (None, None, "")
 
 
-def test_where_even_the_last_look_lost_its_process_the_message_names_the_server_to_reset() -> None:
+def test_a_message_names_the_server_to_reset_if_the_last_recovery_lost_its_process() -> None:
     action, server = migration_left_behind(MOST_LOSSES)
     assert execution.recover(action, FakeLease())
     assert again(action).status_message.endswith(

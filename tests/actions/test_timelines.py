@@ -37,7 +37,7 @@ def test_a_server_s_page_tells_what_was_done_to_it(client: Client, cloud_admin: 
 
 
 @pytest.mark.parametrize("name", ["cluster:server", "actions:detail", "plans:detail"])
-def test_who_may_not_be_told_a_fault_reads_that_the_action_failed(
+def test_a_user_who_may_not_read_faults_reads_that_the_action_failed(
     client: Client, reader: User, cloud_admin: User, server: Server, settings: Settings, name: str
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: ADMIN}

@@ -80,12 +80,12 @@ def test_migrate_fails_for_a_disabled_destination(server: Server, target: Comput
     assert finding(migrate(server), ActionFailed) == "Destination node target is not in enabled state"
 
 
-def test_a_migration_to_a_node_that_is_down_fails_before_the_cloud_is_asked(server: Server) -> None:
+def test_a_migration_to_a_node_that_is_down_fails_before_it_reaches_the_cloud(server: Server) -> None:
     ComputeNode.objects.filter(hostname="target").update(state="down")
     assert finding(migrate(server), ActionFailed) == "Destination node target is down"
 
 
-def test_a_migration_to_its_own_node_fails_before_the_cloud_is_asked(server: Server) -> None:
+def test_a_migration_to_its_own_node_fails_before_it_reaches_the_cloud(server: Server) -> None:
     found = finding(migrate(server, destination_node="source"), ActionFailed)
     assert found == f"Instance {server.uuid} is already on source"
 

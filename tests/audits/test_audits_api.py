@@ -218,7 +218,7 @@ def test_a_switch_of_a_new_audit_may_be_a_text_or_a_number_up_to_1_7(
 @pytest.mark.parametrize(
     ("version", "value"), [("1.8", "yes"), ("1.8", 1), ("latest", "true"), ("1.7", "maybe"), ("1.7", 2), ("1.7", [])]
 )
-def test_what_is_no_switch_of_a_new_audit_is_refused(
+def test_an_invalid_switch_of_a_new_audit_is_refused(
     cloud_admin: User, version: str, name: str, value: object
 ) -> None:
     answer = Caller(cloud_admin, version).post("/audits", {"audit_type": "ONESHOT", "goal": "dummy", name: value})

@@ -138,7 +138,9 @@ def test_the_actions_of_a_plan_that_the_next_run_cancels_are_cancelled(engine: D
     assert set(older.actions.values_list("state", "status_message")) == {("CANCELLED", text)}
 
 
-def test_a_run_supersedes_the_plan_of_another_audit_that_asks_the_same(engine: DecisionEngine, clock: Clock) -> None:
+def test_a_run_supersedes_the_plan_of_another_audit_with_the_same_parameters(
+    engine: DecisionEngine, clock: Clock
+) -> None:
     other = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
     run(engine)
     audit = every()

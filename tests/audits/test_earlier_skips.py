@@ -1,4 +1,4 @@
-"""What a person skipped in the plan of a continuous audit stays skipped in the plan of its next run."""
+"""Skips by people that carry over to the plan of a continuous audit's next run."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def make_audit(**fields: Any) -> Audit:
 
 
 def run_next(engine: DecisionEngine, clock: Clock) -> ActionPlan:
-    """Have an audit run again, and return its newest plan."""
+    """Run an audit again, and return its newest plan."""
     clock.advance(61)
     assert run(engine) == 1
     newest: ActionPlan = ActionPlan.objects.order_by("pk").last()
@@ -77,7 +77,7 @@ def test_a_skip_carries_over_from_run_to_run_with_the_same_message(engine: Decis
     assert action(run_next(engine, clock)).status_message == f"{SKIPPED}."
 
 
-def test_what_was_restored_is_not_skipped_again(engine: DecisionEngine, clock: Clock) -> None:
+def test_a_restored_action_is_not_skipped_again(engine: DecisionEngine, clock: Clock) -> None:
     make_audit()
     skip_action(action(run_next(engine, clock)).uuid, "alice")
     second = run_next(engine, clock)
@@ -93,7 +93,7 @@ def test_an_action_with_other_parameters_is_not_skipped(engine: DecisionEngine, 
     assert action(run_next(engine, clock)).state == "PENDING"
 
 
-def test_what_a_rule_skipped_does_not_carry_over(engine: DecisionEngine, clock: Clock) -> None:
+def test_a_skip_by_a_rule_does_not_carry_over(engine: DecisionEngine, clock: Clock) -> None:
     make_audit()
     rule = make_exclusion(action_types=["sleep"])
     assert action(run_next(engine, clock)).state == "SKIPPED"
@@ -120,7 +120,7 @@ def test_a_plan_that_starts_by_itself_leaves_out_what_a_person_skipped_before(
     assert (action(second).state, action(second, "nop").state) == ("SKIPPED", "SUCCEEDED")
 
 
-def test_the_api_and_the_console_tell_of_a_carried_skip_and_restore_it(
+def test_the_api_and_the_console_show_a_carried_skip_and_restore_it(
     engine: DecisionEngine, clock: Clock, cloud_admin: User, client: Client
 ) -> None:
     make_audit()

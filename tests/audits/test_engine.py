@@ -405,7 +405,7 @@ def test_an_audit_that_breaks_the_database_again_and_again_is_given_up(engine: D
     assert not engine.work()
 
 
-def test_an_audit_that_cannot_be_failed_as_usual_is_failed_all_the_same(
+def test_an_audit_whose_failure_raises_an_error_is_failed_silently(
     engine: DecisionEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken, sound = dummy(name="broken"), dummy(name="sound")
@@ -423,7 +423,7 @@ def test_an_audit_that_cannot_be_failed_as_usual_is_failed_all_the_same(
 
 
 @pytest.mark.parametrize("task", ["expire", "synchronize", "look_for_waiting_servers", "end_series"])
-def test_what_goes_wrong_beside_the_audits_keeps_none_from_being_answered(
+def test_a_failed_task_of_the_engine_stops_no_audit(
     engine: DecisionEngine, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:
     audit = dummy()

@@ -121,7 +121,7 @@ def test_a_person_who_saw_the_audit_before_it_was_answered_cannot_cancel_it() ->
 def test_the_end_of_older_plans_and_their_expiry_do_not_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     other, series = dummy(), dummy(**SERIES)
     Audit.objects.filter(pk=other.pk).update(state=Audit.State.SUCCEEDED)
-    # The plan that is cancelled first has the greater key; an expiry locks plans in the order of their keys.
+    # The plan that is cancelled first has the greater key, while an expiry locks plans in the order of their keys.
     others, own = (make_plan({"a": []}, audit=audit, strategy=audit.strategy) for audit in (other, series))
     expiry = Rival(lambda: ActionPlan.objects.filter(pk__in=[others.pk, own.pk]).supersede("Too old.", "Too old."))
     interrupt_after(monkeypatch, ActionPlanQuerySet, "cancel_recommended", expiry)

@@ -150,15 +150,18 @@ def test_a_server_whose_building_failed_is_searched_for_again_after_a_pause() ->
     assert ask_for_room()
 
 
-def test_the_pauses_between_searches_grow_up_to_a_bound_and_are_kept_in_the_database() -> None:
+def test_the_pauses_between_searches_grow_up_to_a_bound_and_are_kept_in_the_database(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     waits()
+    now = timezone.now()
+    monkeypatch.setattr(timezone, "now", lambda: now)
     pauses = []
     for _ in range(8):
-        begun = timezone.now()
         assert ask_for_room()
         Audit.objects.update(state="PENDING", next_run_time=None)
         wait = ServerWait.objects.get()
-        pauses.append(round((wait.next_search - begun).total_seconds() / 30))
+        pauses.append((wait.next_search - now).total_seconds() / 30)
         let_pauses_end()
     assert pauses == [1, 2, 4, 8, 16, 30, 30, 30]
 
@@ -288,7 +291,7 @@ def let_pauses_end() -> None:
 
 
 def plan_to_give_up() -> ActionPlan:
-    """Return a plan that nobody started, of a server that has waited too long."""
+    """Return an unstarted plan to give up a server that has waited too long."""
     ask_for_room()
     ServerWait.objects.update(since="2000-01-01T00:00:00Z")
     plan = decide()

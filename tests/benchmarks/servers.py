@@ -1,4 +1,4 @@
-"""The web server of the site beside others: reads of one action, and what slow clients do to each."""
+"""The web server of the site in comparison with others: reads of one action, and the effect of slow clients."""
 
 import os
 import socket
@@ -39,7 +39,7 @@ LONGEST_SECONDS = 8.0
 
 @contextmanager
 def served(command: list[str]) -> Iterator[int]:
-    """Serve the site with a server of one process, and give the id of that server."""
+    """Serve the site with a server of one process, and yield the id of its session."""
     process = subprocess.Popen(
         [sys.executable, "-m", *command],
         stdout=subprocess.DEVNULL,
@@ -67,7 +67,7 @@ def processor_seconds(session: int) -> float:
 
 
 def reads(port: int, session: int, token: str) -> tuple[float, float]:
-    """Return how many reads of one action come a second, and the processor time of each, in milliseconds."""
+    """Return the number of reads of one action a second, and the processor time of each, in milliseconds."""
     uuids = Action.objects.values_list("uuid", flat=True)[:100]
     calls = [Call(f"/v1/actions/{uuid}", with_token(token)) for uuid in uuids]
 
@@ -84,7 +84,7 @@ def reads(port: int, session: int, token: str) -> tuple[float, float]:
 
 
 def health(port: int) -> float:
-    """Return how long the probe takes, in milliseconds, up to the time at which nobody waits any more."""
+    """Return the duration of the probe in milliseconds, at most `LONGEST_SECONDS`."""
     client = Client(port)
     client.connection.timeout = LONGEST_SECONDS
     try:
@@ -103,7 +103,7 @@ def health_under(port: int, number: int, data: bytes) -> float:
 
 
 def measure(token: str) -> list[Line]:
-    """Return the lines of all servers: the site's own is held to a bound, the others are told for comparison."""
+    """Return the lines of all servers: the site's own is held to a bound, the others are for comparison."""
     rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in SERVERS}
     probes: dict[str, dict[str, float]] = {}
     with ExitStack() as stack:

@@ -32,7 +32,7 @@ LEGITIMATE = {
 }
 # An action that hangs is no longer waited for, and may have had its effect or not.
 TIMED_OUT = TOO_LONG.partition("{")[0]
-# An action that was interrupted too often. No storm may bring that about: its effect is certain, and so is its state.
+# An action that was interrupted too often, which no storm may cause: its effect and its state are certain.
 GIVEN_UP = (LOST_PROCESSES.partition("{}")[2], INTERRUPTED.partition("{}")[0])
 
 
@@ -84,7 +84,7 @@ def is_timed_out(one: Action) -> bool:
 
 
 def given_up() -> list[Action]:
-    """Return the actions that were interrupted too often, or whose end nobody waited for."""
+    """Return the actions that were interrupted too often, or that were given up before their end."""
     texts = Q(status_message__contains=TIMED_OUT)
     for text in GIVEN_UP:
         texts |= Q(status_message__contains=text)
@@ -92,24 +92,24 @@ def given_up() -> list[Action]:
 
 
 def abandoned() -> list[str]:
-    """No action is given up because its process was lost, which others were that ran beside it."""
+    """Check that no action is given up because processes that it shared with others were lost."""
     return [f"{one} was abandoned: {story(one)}" for one in given_up() if not is_timed_out(one)]
 
 
 def operations_left() -> list[str]:
-    """No operation is left under way, with the capacity that it holds, unless a message names it to administrators."""
+    """Check that no operation, with its capacity, is left under way unless a message names it to administrators."""
     servers = Server.objects.exclude(task_state=None, destination=None, new_flavor=None, operation_owner="")
     volumes = Volume.objects.exclude(migration_status=None, destination=None, operation_owner="")
-    told = " ".join(one.outputs.get("error", "") for one in Action.objects.filter(state=Action.State.FAILED))
+    messages = " ".join(one.outputs.get("error", "") for one in Action.objects.filter(state=Action.State.FAILED))
     return [
         f"{left._meta.verbose_name} {left.uuid} was left in {vars(left)}"
         for left in (*servers, *volumes)
-        if str(left.uuid) not in told
+        if str(left.uuid) not in messages
     ]
 
 
 def miscounted_pools() -> list[str]:
-    """Each pool counts what its volumes take of it, and nothing else."""
+    """Check that each pool counts the capacity of its volumes, and nothing else."""
     pools = list(Pool.objects.present())
     held = Volume.objects.held_by(pools)
     wrong = []

@@ -1,4 +1,4 @@
-"""What one server may take of a node that has rules of Placement, wherever a node is chosen."""
+"""Placement's rules on the allocation of one server, wherever a node is chosen."""
 
 import pytest
 

@@ -21,7 +21,7 @@ PYTHON = ROOT / ".conformance" / "bin" / "python"
 
 
 def run_one(suite: Suite, folder: Path) -> int:
-    """Run a suite and print what came of it; returns 0 where every outcome was the expected one."""
+    """Run a suite and print its result; return 0 if every outcome was the expected one."""
     begin = time.monotonic()
     folder.mkdir(parents=True)
     with site.started(folder) as (url, account), identity.serving(account, url) as address:
@@ -31,14 +31,14 @@ def run_one(suite: Suite, folder: Path) -> int:
 
 
 def report(result: Result, seconds: float, folder: Path) -> str:
-    """Return the line of a suite and its exceptions; where something was not expected, what the suite printed too."""
+    """Return the summary of a suite and its exceptions, with the output of the suite if an outcome was unexpected."""
     problems = result.problems()
     log = [(folder / "tests.log").read_text(errors="replace")] if problems else []
     return "\n  ".join([*log, f"{result.line()} in {seconds:.0f} s", *result.exceptions(), *problems])
 
 
 def run_several(suites: list[Suite], folder: Path) -> int:
-    """Run suites at the same time; returns 0 where every outcome of each was the expected one."""
+    """Run suites at the same time; return 0 if every outcome of each was the expected one."""
     command = [sys.executable, "-m", "tests.conformance", "--folder"]
     with ExitStack() as stack:
         processes = []
@@ -65,7 +65,7 @@ def main() -> int:
     arguments = read()
     if not PYTHON.exists():
         sys.exit(f"There is no environment with the suites at {PYTHON}: make conformance makes it.")
-    # What was started is stopped then, as after Ctrl-C.
+    # The processes that were started are stopped then, as after Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     chosen = [suite for suite in SUITES if not arguments.suites or suite.key in arguments.suites]
     with ExitStack() as stack:

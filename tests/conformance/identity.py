@@ -50,7 +50,7 @@ class Identity(ThreadingHTTPServer):
         return {"id": "v3.14", "status": "stable", "updated": "2020-04-07T00:00:00Z", "links": links}
 
     def is_known(self, body: Any) -> bool:
-        """Say whether a body of POST /v3/auth/tokens names the account with its password, or its token."""
+        """Return whether a body of POST /v3/auth/tokens names the account with its password, or its token."""
         identity = body["auth"]["identity"]
         if "token" in identity["methods"]:
             return compare_digest(identity["token"]["id"], self.account.token)
@@ -121,12 +121,12 @@ class IdentityRequest(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Print nothing: what matters is in the answers."""
+        """Print nothing, as the answers hold all details."""
 
 
 @contextmanager
 def serving(account: Account, site: str) -> Iterator[str]:
-    """Serve until the end of the context; yields the URL that clients authenticate at."""
+    """Serve until the end of the context; yield the URL at which clients authenticate."""
     identity = Identity(account, site)
     Thread(target=identity.serve_forever, daemon=True).start()
     try:

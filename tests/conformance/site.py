@@ -17,7 +17,7 @@ from tests.watcher_site.site_process import ROOT, free_port_number
 NAME = "conformance"
 # In seconds; a start takes some seconds on an idle machine, and a stop lets running actions finish.
 START_SECONDS, STOP_SECONDS = 300, 120
-# What the caller's environment must not change: the site runs as it does for those who set nothing.
+# Variables that the caller's environment must not change: the site runs with the defaults.
 OWN = ("ALLOWED_HOSTS", "DATABASE_URL", "DEBUG", "DJANGO_SETTINGS_MODULE", "OS_", "SECRET_KEY", "WATCHER_")
 
 

@@ -1,4 +1,4 @@
-"""The three suites that the clients of Watcher are tested with, and what is expected of each."""
+"""The three test suites of Watcher's clients, and the expected outcomes of each."""
 
 import json
 import os
@@ -21,7 +21,7 @@ LONGEST = 3600
 
 @dataclass(frozen=True)
 class Suite:
-    """A package of tests: how many there are, and those that do not pass, by the end of the test's id.
+    """A package of tests: their number, and the tests that do not pass, by the end of the test's id.
 
     Tests that the suite itself leaves out (``skipped``) are not counted; both mappings hold the reasons.
     """
@@ -74,7 +74,7 @@ class Result:
         return f"{self.suite.name}: {passed}/{self.suite.tests} passed"
 
     def problems(self) -> list[str]:
-        """Return what was not expected: another number of tests, or another outcome of one, a success included."""
+        """Return the unexpected results: another number of tests, or another outcome of one, including a success."""
         outcomes = {test: self.expected(test) for test in self.outcomes}
         counted = sum(outcome != SKIP for outcome, _ in outcomes.values())
         found = [] if counted == self.suite.tests else [f"{counted} tests ran, expected {self.suite.tests}"]
@@ -89,7 +89,7 @@ class Result:
         return [f"{test}: {outcome}, as expected: {reason}" for test, (outcome, reason) in expected.items() if reason]
 
     def expected(self, test: str) -> tuple[str, str]:
-        """Return the outcome that is expected of a test, and the reason where it is no success."""
+        """Return the expected outcome of a test, and the reason if it is no success."""
         for outcome, tests in ((FAILURE, self.suite.failures), (SKIP, self.suite.skipped)):
             for name, reason in tests.items():
                 if test.partition("[")[0].endswith(name):
@@ -98,7 +98,7 @@ class Result:
 
 
 def run(suite: Suite, python: Path, identity: str, account: Account, folder: Path) -> Result:
-    """Run a suite with the Python of its environment against a site; ``folder`` takes what it writes."""
+    """Run a suite with the Python of its environment against a site; it writes its files into ``folder``."""
     configuration, outcomes = folder / "tempest.conf", folder / "outcomes.json"
     configuration.write_text(tempest_configuration(identity, account, folder))
     variables = environment(configuration, identity, account)
@@ -117,7 +117,7 @@ def run(suite: Suite, python: Path, identity: str, account: Account, folder: Pat
 
 @contextmanager
 def warm_client(python: Path, folder: Path, variables: Mapping[str, str]) -> Iterator[Path]:
-    """Serve the ``openstack`` command; yields a folder with the command, to be searched for programs first."""
+    """Serve the ``openstack`` command; yield a folder with the command, which is the first to put on the PATH."""
     programs, path = folder / "bin", folder / "client.socket"
     programs.mkdir()
     command = programs / "openstack"
@@ -134,7 +134,7 @@ def warm_client(python: Path, folder: Path, variables: Mapping[str, str]) -> Ite
 
 
 def environment(configuration: Path, identity: str, account: Account) -> dict[str, str]:
-    """Return the variables of a suite; a time without a zone means UTC to it as to the site."""
+    """Return the environment of a suite; times without a zone are UTC, as for the site."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OS_", "WATCHER_", "TEMPEST_"))}
     return {
         **kept,

@@ -1,4 +1,4 @@
-"""The ``openstack`` command out of a process that has imported the client, which takes longer than most commands.
+"""The ``openstack`` command in a process that has imported the client, which takes longer than most commands.
 
 ``warm_client.py serve SOCKET`` imports it once and forks for each command; ``warm_client.py run SOCKET ARGUMENT…`` is
 a command: it hands over its arguments, environment, folder and files, and ends as the command does.
@@ -23,7 +23,7 @@ LARGEST_MESSAGE = 2**17
 def serve(path: str) -> None:
     """Serve commands until the process is terminated."""
     main: Callable[[list[str]], int] = import_module("openstackclient.shell").main
-    # Those that have ended need not be waited for.
+    # Processes that have ended need not be waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)
@@ -66,7 +66,7 @@ def run_command(main: Callable[[list[str]], int], arguments: list[str]) -> int:
 
 
 def run(path: str, *arguments: str) -> int:
-    """Have a command run elsewhere with the files of this process; returns its exit status."""
+    """Run a command in the serving process with the files of this process; return its exit status."""
     order = {"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         connection.connect(path)

@@ -1,4 +1,4 @@
-"""The commands of the documentation, run to the letter with the unmodified clients against the demonstration."""
+"""The commands of the documentation, run unchanged with the unmodified clients against the demonstration."""
 
 import os
 import re
@@ -28,7 +28,7 @@ Run = Callable[..., str]
 
 
 def commands_of(document: str, heading: str) -> str:
-    """Return the commands of one section of a document, without those that install something."""
+    """Return the commands of one section of a document, without the installation commands."""
     text = (ROOT / document).read_text()
     level = heading.split(" ")[0]
     begin = text.index(f"{heading}\n") + len(heading)
@@ -94,7 +94,7 @@ def test_an_action_is_skipped_with_curl(run: Run, plan: ActionPlan) -> None:
     assert (action.state, "Not before Sunday" in (action.status_message or "")) == ("SKIPPED", True)
 
 
-def test_what_was_marked_is_put_right(run: Run) -> None:
+def test_a_marked_resource_is_replaced(run: Run) -> None:
     assert "replace_unhealthy" in run("README.md", "## Something is wrong: stacks, and what people mark unhealthy")
 
 

@@ -1,4 +1,4 @@
-"""An applier that is killed each time it begins with the same action."""
+"""An applier that is killed each time it executes the same action."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.database import database_url
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-# The embedded cloud takes longer for a migration than an applier lives.
+# A migration of the embedded cloud takes longer than an applier runs.
 SECONDS = {"WATCHER_EMBEDDED_CLOUD_SECONDS": "600"}
 
 

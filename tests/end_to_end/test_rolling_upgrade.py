@@ -1,4 +1,4 @@
-"""Web processes of the release before serve while the new schema is there already: `docs/operating.md`, Upgrading."""
+"""Web processes of the previous release on the new schema: `docs/operating.md`, Upgrading."""
 
 import io
 import json
@@ -110,7 +110,7 @@ def old_site(cloud_admin: User, release: Path, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_the_old_code_serves_on_the_new_schema(old_site: Site) -> None:
-    """One process for all of it, since its start takes most of the time."""
+    """Serve the last release in one process for all tests, since its start takes most of the time."""
     make_strategy()
     node = make_node()
     make_flavor("small")

@@ -1,4 +1,4 @@
-"""Requests made up from the OpenAPI documents: what these allow is accepted, and what these forbid is refused."""
+"""Requests generated from the OpenAPI documents: valid ones are accepted, and invalid ones are refused."""
 
 import re
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ CHECKS = [
     unsupported_method,
     allow_header_conformance,
 ]
-# Rules that no schema can say: on what exists, on states, and on values that depend on each other.
+# Rules that no schema expresses: on existence, on states, and on values that depend on each other.
 BEYOND_SCHEMAS = re.compile(
     "|".join(
         (
@@ -203,7 +203,7 @@ def schema_of(version: str) -> Any:
     described = deepcopy(document(version))
     for operations in described["paths"].values():
         for operation in operations.values():
-            # `caller` sets it, whatever is made up.
+            # `caller` sets it, whatever is generated.
             operation["parameters"] = [item for item in operation["parameters"] if item["name"] != versions.HEADER]
     return schemathesis.openapi.from_dict(described, config=config)
 
@@ -238,7 +238,7 @@ def strategies(operation: Any, identifier: str) -> Iterator[tuple[Any, int]]:
 def ask(case: Any) -> None:
     if (case.path_parameters or {}).get("identifier") == "detail":
         return  # That is the path of another operation, the list with all fields.
-    # As in Nova, a reset answers nothing with the status with which a rebuild answers the server.
+    # As in Nova, the answer to a reset has no body, and the status of the answer to a rebuild, which has one.
     is_reset = isinstance(case.body, dict) and "os-resetState" in case.body
     excluded = [content_type_conformance, response_schema_conformance] if is_reset else []
     with transaction.atomic():
@@ -247,7 +247,7 @@ def ask(case: Any) -> None:
 
 
 def accepts_what_the_schema_allows(context: Any, response: Any, case: Any) -> None:
-    """Fail for a request that its schema allows and that is refused, unless a rule beyond schemas refuses it."""
+    """Fail if a request that its schema allows is refused, unless a rule beyond schemas refuses it."""
     if response.status_code != 400 or not BEYOND_SCHEMAS.search(response.text):
         positive_data_acceptance(context, response, case)
 
@@ -259,6 +259,6 @@ def test_every_answer_is_as_documented(
     schema = schema_of(version)
     schema.app = caller(cloud_admin, version)
     for strategy, enough in strategies(schema[path][method.upper()], rows.get(path.split("/")[2], "")):
-        # There is no request that breaks the rules of an operation whose only arguments are texts.
+        # No request breaks the rules of an operation whose only arguments are texts.
         with suppress(Unsatisfiable):
             settings(BOUNDS, max_examples=enough)(given(strategy)(ask))()

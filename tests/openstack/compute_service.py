@@ -16,7 +16,7 @@ from oslo_utils.fixture import uuidsentinel
 def main() -> None:
     folder, host, vcpus, memory, disk = sys.argv[1:6]
     key = str(uuid5(NAMESPACE_DNS, host))
-    # The driver would draw the UUID of its node anew at each start.
+    # The driver would generate a new UUID of its node at each start.
     uuidsentinel._sentinels["node_" + host] = key
     # A driver of a hypervisor writes this file; without it Nova refuses the second start on a host.
     Path(folder, "state", host, "compute_id").write_text(key)

@@ -16,9 +16,9 @@ PORTS = {name: FIRST_PORT + place for place, name in enumerate(SERVICES)}
 URLS = {name: f"http://127.0.0.1:{port}" for name, port in PORTS.items()}
 AUTH_URL = f"{URLS['keystone']}/v3"
 DATABASES = ("keystone", "placement", "glance", "nova", "nova_api", "nova_cell0")
-# By the name of a compute node: its availability zone, if it is in one of its own.
+# The availability zone of each compute node that is in one of its own, by the name of the node.
 COMPUTE_NODES = {"cmp1": None, "cmp2": None, "cmp3": "az2"}
-# How many items Nova puts into one page of a list.
+# The number of items in one page of a list of Nova.
 PAGE = 3
 VCPUS, MEMORY, DISK = 16, 32768, 1000
 
@@ -124,7 +124,7 @@ def compute_node(folder: Path, host: str) -> Sections:
             "host": host,
             "state_path": state,
             "instances_path": state / "instances",
-            # Of Nova's own fake drivers the one whose live migrations last and can be aborted.
+            # The one of Nova's own fake drivers whose live migrations last and can be aborted.
             "compute_driver": "fake.FakeLiveMigrateDriver",
             "reserved_host_memory_mb": 512,
             "resume_guests_state_on_host_boot": True,

@@ -14,16 +14,16 @@ from tests.openstack.control_plane import NAMES, ControlPlane
 from tests.waiting import wait_for
 
 FLAVORS = {"tiny": (1, 512, 1), "small": (1, 2048, 10), "large": (4, 8192, 40)}
-# In seconds, for what Nova does on a machine that runs other tests.
+# In seconds, for operations of Nova on a machine that runs other tests.
 PATIENCE = 300
 
 
 class Nova:
-    """Nova as the service's user reaches it, and as a member of another project does."""
+    """Nova with connections of the service's user and of a member of another project."""
 
     def __init__(self) -> None:
         self.service, self.member = (openstack.connect(cloud=name) for name in ("service", "member"))
-        # The oldest in which a server can be asked for without a network, and be pinned to a host.
+        # The oldest in which a server can be requested without a network, and be pinned to a host.
         for connection in (self.service, self.member):
             connection.compute.default_microversion = "2.90"
 
@@ -51,7 +51,7 @@ class Nova:
         return found or self.compute.create_flavor(name=name, vcpus=vcpus, ram=ram, disk=disk)
 
     def ask_for(self, name: str, flavor: str = "tiny", *, by: Any = None, **attributes: Any) -> Any:
-        """Ask for a server, and return it when Nova has built it, or could not."""
+        """Request a server, and return it when Nova has built it or failed to."""
         compute = (by or self.service).compute
         flavor_id = self.compute.find_flavor(flavor).id
         made = compute.create_server(
@@ -90,7 +90,7 @@ class Nova:
 
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
-    """Start the control plane, unless it runs, and leave it as it was found."""
+    """Start the control plane unless it runs, and stop it in the end if it did not run before."""
     found = ControlPlane()
     was_running = found.is_running
     found.start_all()
@@ -125,7 +125,7 @@ def nova(control_plane: ControlPlane, filled: Nova, settings: Settings, db: None
 
 
 def answers(nova: Nova) -> Callable[[], bool]:
-    """Return what clears the cloud, and says whether that was possible: services that were killed just come back."""
+    """Return a function that clears the cloud and returns whether it could; killed services may still be starting."""
 
     def clear() -> bool:
         try:

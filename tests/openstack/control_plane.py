@@ -81,7 +81,7 @@ class ControlPlane:
     def prepare(self) -> None:
         """Create the databases with their tables, and Keystone's users and endpoints, unless that was done.
 
-        What was interrupted begins anew.
+        An interrupted preparation begins anew.
         """
         if (self.folder / "prepared").exists():
             return
@@ -128,7 +128,7 @@ class ControlPlane:
     # Running.
 
     def start_all(self) -> None:
-        """Start what does not run, and return when it answers."""
+        """Start the services that do not run, and return when they answer."""
         if missing := self.missing():
             raise RuntimeError(f"The control plane can not be started: {missing}.")
         for name in ("log", "run"):
@@ -167,7 +167,7 @@ class ControlPlane:
                 self.run(name, [self.programs / name, f"--config-file={self.files / 'nova' / 'nova.conf'}"])
 
     def start_database(self) -> None:
-        """MariaDB keeps nothing of value here: no write waits for the disk."""
+        """Return the arguments of MariaDB, with which no write waits for the disk, as no data here is of value."""
         data = self.folder / "databases"
         if not data.exists():
             options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]

@@ -1,4 +1,4 @@
-"""A stand-in for Neutron, with the part of its API that Nova calls: one network, and ports in memory."""
+"""A substitute for Neutron with the part of its API that Nova calls: one network, and ports in memory."""
 
 import json
 import sys
@@ -96,7 +96,7 @@ def handle_port(method: str, key: str, rest: list[str], query: dict[str, str], b
 
 
 def handle(method: str, path: list[str], query: dict[str, str], body: dict[str, Any]) -> Answer:
-    """Return the status and the body of an answer. A collection that Neutron may have is empty here."""
+    """Return the status and the body of an answer; any other collection is empty."""
     if not path:
         return 200, {"versions": [{"id": "v2.0", "status": "CURRENT", "links": []}]}
     kind, key = path[0], path[1] if len(path) > 1 else ""

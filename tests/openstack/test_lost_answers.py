@@ -17,7 +17,7 @@ pytestmark = pytest.mark.openstack
 
 @pytest.fixture
 def background() -> Iterator[Callable[[Callable[[], None]], None]]:
-    """Return a function that runs another one in a thread, which the test waits for in the end."""
+    """Return a function that runs another one in a thread; the test waits for the thread in the end."""
     threads: list[Thread] = []
 
     def start(work: Callable[[], None]) -> None:

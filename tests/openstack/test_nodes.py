@@ -24,7 +24,7 @@ pytestmark = pytest.mark.openstack
 
 @pytest.fixture
 def down(nova: Nova, control_plane: ControlPlane) -> str:
-    """A host that is down, as the last reading found it; a server is on another one."""
+    """A host that the last reading found down, and a server on another one."""
     control_plane.kill("cmp3")
     wait_for(lambda: nova.states()["cmp3"] == ("enabled", "down"), PATIENCE)
     nova.boot("web", "cmp1")
@@ -34,7 +34,7 @@ def down(nova: Nova, control_plane: ControlPlane) -> str:
 
 @pytest.fixture
 def frozen(nova: Nova, control_plane: ControlPlane) -> Iterator[str]:
-    """A server whose host has just stopped to work."""
+    """A server whose host has just stopped working."""
     server = nova.boot("web", "cmp1")
     control_plane.send_signal("cmp1", signal.SIGSTOP)
     yield server
@@ -58,7 +58,7 @@ def test_a_backup_node_that_is_down_is_refused(down: str) -> None:
     assert (audit.state, f"{down} is down" in audit.status_message) == ("FAILED", True)
 
 
-def test_a_migration_to_a_node_that_is_down_is_not_asked_for(nova: Nova, down: str) -> None:
+def test_a_migration_to_a_node_that_is_down_is_not_requested(nova: Nova, down: str) -> None:
     [server] = nova.servers()
     plan = make_plan()
     where = {"source_node": "cmp1", "destination_node": down, "migration_type": "live"}

@@ -1,4 +1,4 @@
-"""Reading the cloud, and what actions do to servers, on real Nova."""
+"""Readings of the cloud, and actions on servers, with real Nova."""
 
 import pytest
 

@@ -61,7 +61,7 @@ def test_a_member_keeps_the_server_that_found_no_host(nova: Nova, lost: str) -> 
     assert [found.id for found in nova.member.compute.servers()] == [own.id]
 
 
-def test_no_room_is_made_for_a_server_that_placement_refuses_for_its_size(nova: Nova, settings: Settings) -> None:
+def test_no_server_moves_for_a_server_that_placement_refuses_for_its_size(nova: Nova, settings: Settings) -> None:
     settings.USE_PENDING_STATE, settings.SYNC_INTERVAL = True, timedelta(0)
     for host in COMPUTE_NODES:
         nova.boot(f"{host}-vm", host)

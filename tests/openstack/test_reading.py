@@ -1,4 +1,4 @@
-"""Reading a cloud that changes or fails meanwhile."""
+"""Readings of a cloud that changes or fails meanwhile."""
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -29,7 +29,7 @@ def test_a_list_that_loses_an_archived_server_between_two_pages_is_read_again(
         if calls == PAGE + 1:
             nova.compute.delete_server(last)
             wait_for(lambda: last not in {server.id for server in nova.servers()}, PATIENCE)
-            # Nova takes a deleted server for a marker until its rows are archived.
+            # Nova accepts a deleted server as a marker until its rows are archived.
             delete = f"DELETE FROM nova_api.instance_mappings WHERE instance_uuid = '{last}'"  # noqa: S608
             control_plane.query(delete)
 
@@ -39,7 +39,7 @@ def test_a_list_that_loses_an_archived_server_between_two_pages_is_read_again(
     assert last not in {server.id for server in found}
 
 
-def test_a_nova_that_is_down_is_told_as_such(nova: Nova, control_plane: ControlPlane, settings: Settings) -> None:
+def test_an_error_says_that_nova_is_down(nova: Nova, control_plane: ControlPlane, settings: Settings) -> None:
     control_plane.stop("nova-api")
     # A new process has no connection yet.
     load_driver().access.connection = None

@@ -1,4 +1,4 @@
-"""Why actions failed is told to those who may see the details of events, and to nobody else."""
+"""The reasons of failures, which only users who may see the details of events can read."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def failed() -> Action:
 
 
 def answers(user: User, action: Action) -> list[dict[str, Any]]:
-    """Return the action and its plan, each as it is shown and as it is listed."""
+    """Return the answers with the action and its plan, each by itself and in a list."""
     api, plan = Caller(user, "1.13"), action.action_plan
     return [
         api.get(f"/actions/{action.uuid}").json(),
@@ -51,7 +51,7 @@ def test_readers_read_why_something_failed(failed: Action, reader: User) -> None
     assert all(REASON in answer["status_message"] for answer in answers(reader, failed))
 
 
-def test_who_may_not_see_details_reads_that_something_failed_and_not_why(
+def test_a_user_who_may_not_see_details_reads_that_something_failed_and_not_why(
     failed: Action, reader: User, settings: Settings
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: ADMIN}
@@ -64,7 +64,7 @@ def test_who_may_not_see_details_reads_that_something_failed_and_not_why(
     assert [answer["outputs"] for answer in found[:2]] == [{}, {}]
 
 
-def test_who_may_see_details_reads_why_whatever_the_rule(
+def test_a_user_who_may_see_details_reads_why_whatever_the_rule(
     failed: Action, cloud_admin: User, settings: Settings
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: ADMIN}
@@ -95,7 +95,7 @@ def test_the_console_keeps_to_the_same_rule(
         ("SUCCEEDED", None, None),
     ],
 )
-def test_a_generic_message_of_an_action_says_what_came_of_it(state: str, message: str | None, shown: str) -> None:
+def test_a_generic_message_of_an_action_says_how_it_ended(state: str, message: str | None, shown: str) -> None:
     assert generic_message(state, message) == shown
 
 
@@ -113,7 +113,7 @@ def test_a_generic_message_of_an_action_says_what_came_of_it(state: str, message
         ),
     ],
 )
-def test_a_generic_message_of_a_plan_says_what_came_of_it(state: str, message: str, shown: str) -> None:
+def test_a_generic_message_of_a_plan_says_how_it_ended(state: str, message: str, shown: str) -> None:
     assert generic_plan_message(state, message) == shown
 
 

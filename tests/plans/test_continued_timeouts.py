@@ -1,4 +1,4 @@
-"""The timeouts of actions that are done anew in a plan that continues another."""
+"""The timeouts of the actions that a plan repeats when it continues another plan."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A plan that an applier fails on: it is set aside with the reason, and the others go on."""
+"""A plan that an applier fails on is set aside with the reason, and the other plans go on."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -38,7 +38,7 @@ def states(plan: ActionPlan) -> list[str]:
 
 
 def break_for(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan, owner: Any, name: str) -> None:
-    """Have a function fail for one plan, which its first arguments lead to."""
+    """Replace a function by one that fails for one plan, which its first arguments identify."""
     original = getattr(owner, name)
 
     def broken(*arguments: Any, **options: Any) -> Any:
@@ -52,7 +52,7 @@ def break_for(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan, owner: Any, nam
 
 
 def adopted(plan: ActionPlan) -> None:
-    """Have a plan be one whose applier died while its first action was executed."""
+    """Change a plan to one whose applier died while its first action was executed."""
     gone = Service.register(Service.APPLIER, "gone")
     Service.objects.filter(pk=gone.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
     ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING", applier=gone)
@@ -104,13 +104,13 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> ActionPlan:
     return plan
 
 
-def test_what_had_begun_is_failed_and_what_had_not_is_cancelled(faulty: ActionPlan) -> None:
+def test_actions_that_had_begun_are_failed_and_the_others_cancelled(faulty: ActionPlan) -> None:
     run_waiting()
     assert states(faulty) == ["FAILED", "CANCELLED"]
     assert action(faulty, "a").status_message == faults.ACTION_MESSAGE
 
 
-def test_the_log_tells_the_plan_and_what_was_raised(faulty: ActionPlan, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_names_the_plan_and_the_exception(faulty: ActionPlan, caplog: pytest.LogCaptureFixture) -> None:
     run_waiting()
     told = [record.msg for record in caplog.records if "plan set aside" in record.getMessage()]
     assert [(entry["plan"], type(entry["exc_info"])) for entry in told if isinstance(entry, dict)] == [
@@ -118,13 +118,13 @@ def test_the_log_tells_the_plan_and_what_was_raised(faulty: ActionPlan, caplog: 
     ]
 
 
-def test_the_console_tells_the_reason(faulty: ActionPlan, cloud_admin: User, client: Client) -> None:
+def test_the_console_shows_the_reason(faulty: ActionPlan, cloud_admin: User, client: Client) -> None:
     run_waiting()
     client.force_login(cloud_admin)
     assert MESSAGE in client.get(f"/console/plans/{faulty.uuid}/").content.decode()
 
 
-def test_what_it_left_undone_can_be_continued(faulty: ActionPlan) -> None:
+def test_a_plan_that_was_set_aside_can_be_continued(faulty: ActionPlan) -> None:
     run_waiting()
     assert again(faulty).is_continuable
 
@@ -146,7 +146,7 @@ def test_a_lost_database_is_no_fault_of_the_plan(monkeypatch: pytest.MonkeyPatch
     assert (problems, again(plan).state) == ([], "SUCCEEDED")
 
 
-def test_a_plan_is_set_aside_once_what_is_at_work_of_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_is_set_aside_when_its_running_actions_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
     executor = InlineExecutor(seats=2)
     applier = Applier(executor)
@@ -179,9 +179,7 @@ def test_an_outcome_that_cannot_be_recorded_sets_the_plan_aside(monkeypatch: pyt
     assert states(broken) == ["CANCELLED"] * 2
 
 
-def test_a_plan_whose_end_cannot_be_told_of_ends_all_the_same(
-    monkeypatch: pytest.MonkeyPatch, faulty: ActionPlan
-) -> None:
+def test_a_plan_whose_end_cannot_be_notified_ends(monkeypatch: pytest.MonkeyPatch, faulty: ActionPlan) -> None:
     break_for(monkeypatch, faulty, ActionPlan, "save_state")
     run_waiting()
     assert (again(faulty).state, states(faulty)) == ("FAILED", ["FAILED", "CANCELLED"])
@@ -197,7 +195,7 @@ def test_a_plan_that_cannot_even_be_ended_is_left_alone(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
 @pytest.mark.parametrize("window", ["nonsense", {"opens": "25:00", "closes": "26:00"}, [1], {"opens": "22:00"}])
-def test_a_plan_whose_window_makes_no_sense_is_set_aside(state: str, window: Any) -> None:
+def test_a_plan_with_an_invalid_window_is_set_aside(state: str, window: Any) -> None:
     broken, sound = make_plan(GRAPH, state=state), make_plan(GRAPH, state="PENDING")
     past = timezone.now() - timedelta(minutes=1)
     ActionPlan.objects.filter(pk=broken.pk).update(window=window, closes_at=past)
@@ -207,7 +205,7 @@ def test_a_plan_whose_window_makes_no_sense_is_set_aside(state: str, window: Any
     assert (again(broken).status_message or "").startswith("Action plan was set aside: window")
 
 
-def test_the_page_of_a_plan_whose_window_makes_no_sense_is_shown(cloud_admin: User, client: Client) -> None:
+def test_the_page_of_a_plan_with_an_invalid_window_is_shown(cloud_admin: User, client: Client) -> None:
     plan = make_plan(GRAPH, state="PENDING", window={"opens": "22:00"})
     client.force_login(cloud_admin)
     assert client.get(f"/console/plans/{plan.uuid}/").status_code == 200

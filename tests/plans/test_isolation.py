@@ -1,4 +1,4 @@
-"""Jobs that must have a process to themselves, beside those that share it."""
+"""Jobs that must run alone in a process, and jobs that share it."""
 
 from collections.abc import Iterator
 from threading import Event, Thread
@@ -29,7 +29,7 @@ def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadExecutor]:
 
 
 class Work:
-    """Says that it began, and ends when it is told to."""
+    """A job that reports its begin, and ends on request."""
 
     def __init__(self) -> None:
         self.began, self.may_end = Event(), Event()
@@ -42,7 +42,7 @@ class Work:
 
 
 class Suspended(Work):
-    """Waits with its action suspended, then goes on."""
+    """A job that waits with its action suspended, then goes on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def submit(executor: ThreadExecutor, work: Work, alone: bool = False) -> Work:
     return work
 
 
-def test_a_job_that_must_be_alone_begins_when_those_at_work_have_ended(executor: ThreadExecutor) -> None:
+def test_a_job_that_must_be_alone_begins_when_the_running_jobs_have_ended(executor: ThreadExecutor) -> None:
     shared = submit(executor, Work())
     assert shared.began.wait(PATIENCE)
     alone = submit(executor, Work(), alone=True)
@@ -108,7 +108,7 @@ def test_a_job_that_was_given_up_is_not_waited_for(executor: ThreadExecutor) -> 
     stuck.may_end.set()
 
 
-def test_of_two_that_must_be_alone_one_waits_for_the_other() -> None:
+def test_of_two_jobs_that_must_be_alone_one_waits_for_the_other() -> None:
     isolation, ended = Isolation(), Event()
     isolation.enter(alone=True)
 
@@ -127,7 +127,7 @@ def test_of_two_that_must_be_alone_one_waits_for_the_other() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("losses", "alone"), [(0, False), (execution.SHARED_LOSSES, True)])
-def test_a_plan_asks_for_isolation_of_what_lost_its_process_often(losses: int, alone: bool) -> None:
+def test_a_plan_isolates_an_action_that_lost_its_process_often(losses: int, alone: bool) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     plan.actions.update(state="ONGOING", losses=losses)
     run = PlanRun(plan, Service.register(Service.APPLIER, "here"), InlineExecutor())

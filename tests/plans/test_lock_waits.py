@@ -94,7 +94,9 @@ def test_an_action_that_waited_for_its_timeout_uses_up_the_retries_and_fails(
     )
 
 
-def test_it_waits_no_longer_than_its_timeout(cluster: Cluster, holder: Action, applier: Applier) -> None:
+def test_an_action_waits_for_a_lock_no_longer_than_its_timeout(
+    cluster: Cluster, holder: Action, applier: Applier
+) -> None:
     plan = proposed("CLUSTER_CHECK", cluster)
     plan.actions.update(timeout=100)
     before = timezone.now()
@@ -118,14 +120,18 @@ def test_the_pauses_double_up_to_sixteen_times_the_first(
     assert before <= due_time - timedelta(seconds=pause) <= timezone.now()
 
 
-def test_the_end_of_the_holder_wakes_those_that_wait(cluster: Cluster, applier: Applier, settings: object) -> None:
+def test_the_end_of_the_holder_wakes_the_actions_that_wait(
+    cluster: Cluster, applier: Applier, settings: object
+) -> None:
     settings.ACTION_RETRY_INTERVAL = 3600
     plans = [proposed("CLUSTER_CHECK", cluster) for _ in range(3)]
     advance(applier, 40)
     assert [state_of(plan) for plan in plans] == ["SUCCEEDED"] * 3
 
 
-def test_what_waits_for_another_holder_is_not_woken(cluster: Cluster, holder: Action, applier: Applier) -> None:
+def test_an_action_that_waits_for_another_holder_is_not_woken(
+    cluster: Cluster, holder: Action, applier: Applier
+) -> None:
     plan = proposed("CLUSTER_CHECK", cluster)
     advance(applier)
     later = timezone.now() + timedelta(hours=1)
@@ -144,7 +150,7 @@ def test_an_action_that_goes_on_waits_for_no_lock_any_more(cluster: Cluster, hol
     assert plan.actions.get(derived_from=None).lock_holder is None
 
 
-def test_to_wake_many_takes_as_many_statements_as_to_wake_two() -> None:
+def test_the_number_of_statements_does_not_depend_on_the_number_of_woken_actions() -> None:
     costs = []
     for size in (2, 20):
         one = make_plan({"holder": []}).actions.get()

@@ -1,4 +1,4 @@
-"""How a plan ends of which a person cancelled single actions."""
+"""The end of a plan of which a person cancelled single actions."""
 
 from io import StringIO
 
@@ -33,7 +33,7 @@ def aborts_at_the_next_checkpoint(monkeypatch: pytest.MonkeyPatch, settings: obj
 def cancelled_while_it_runs(
     monkeypatch: pytest.MonkeyPatch, graph: dict[str, list[str]], **columns: str
 ) -> ActionPlan:
-    """Return the plan, at its end, whose action "a" a person cancels while it is executed."""
+    """Return the ended plan whose action "a" a person cancelled while it was executed."""
     plan = make_plan(graph, state="PENDING", **columns)
     behave(monkeypatch, a=cancel_and_look)
     run_waiting()
@@ -102,13 +102,15 @@ def test_a_plan_with_a_skipped_and_no_cancelled_action_succeeds() -> None:
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_what_was_cancelled_can_be_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_action_can_be_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = cancelled_while_it_runs(monkeypatch, {"a": [], "b": []})
     successor = continue_plan(plan)
     assert states(successor) == {"a": "PENDING"}
 
 
-def test_the_end_of_such_a_plan_is_notified_as_that_of_a_cancelled_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_a_plan_with_a_cancelled_action_is_notified_as_that_of_a_cancelled_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     listen()
     cancelled_while_it_runs(monkeypatch, {"a": []})
     assert told("action_plan") == [

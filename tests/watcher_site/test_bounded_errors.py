@@ -1,4 +1,4 @@
-"""An error says what is wrong in a bounded number of characters, whatever was sent."""
+"""The bounded length of errors, whatever was sent."""
 
 import json
 

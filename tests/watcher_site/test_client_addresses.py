@@ -36,7 +36,7 @@ def test_the_client_is_the_last_address_that_is_no_trusted_proxy(peer: str, forw
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("trusted", "address"), [(PROXIES, "203.0.113.7"), ([], "127.0.0.1")])
-def test_history_tells_the_address_that_a_trusted_proxy_forwards(
+def test_history_has_the_address_that_a_trusted_proxy_forwards(
     cloud_admin: User, monkeypatch: pytest.MonkeyPatch, trusted: list[Any], address: str
 ) -> None:
     monkeypatch.setattr(settings, "TRUSTED_PROXIES", trusted)
@@ -46,7 +46,7 @@ def test_history_tells_the_address_that_a_trusted_proxy_forwards(
 
 
 @pytest.mark.parametrize(("peer", "status"), [("10.1.0.1", 200), ("203.0.113.9", 301)])
-def test_the_scheme_is_believed_of_a_trusted_proxy_alone(
+def test_the_scheme_is_accepted_from_a_trusted_proxy_alone(
     monkeypatch: pytest.MonkeyPatch, peer: str, status: int
 ) -> None:
     monkeypatch.setattr(settings, "TRUSTED_PROXIES", PROXIES)

@@ -22,7 +22,7 @@ PATHS = ["/v1/goals", "/compute/v2.1/servers", "/orchestration/v1/project/stacks
 
 
 class Lost:
-    """Has so many queries fail as on a connection that was lost."""
+    """Fails a number of queries as a lost connection does."""
 
     def __init__(self, times: int, error: type[Exception] = OperationalError) -> None:
         self.left, self.error = times, error
@@ -36,7 +36,7 @@ class Lost:
 
 @pytest.fixture
 def dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take each connection of a test, which is within its transaction, for lost."""
+    """Treat each connection of a test, which is within its transaction, as lost."""
     monkeypatch.setattr("watcher_site.database_outages.drop_lost_connection", lambda: True)
 
 
@@ -64,8 +64,8 @@ def test_a_read_is_repeated_once(api: Caller) -> None:
         require_unavailable(api.get("/goals"))
 
 
-def test_a_read_whose_connection_stands_is_not_repeated(api: Caller) -> None:
-    """Such as one that took longer than the database allows."""
+def test_a_read_whose_connection_works_is_not_repeated(api: Caller) -> None:
+    """A slow query, for example, fails with the same error on a connection that works."""
     with connection.execute_wrapper(Lost(1)):
         require_unavailable(api.get("/goals"))
 
@@ -96,7 +96,7 @@ def test_a_mount_answers_in_the_shape_of_its_service(client: Client, cloud_admin
     assert json.loads(response.content) == {"serviceUnavailable": {"code": 503, "message": TEXT}}
 
 
-def test_the_console_answers_with_a_page_that_asks_the_database_nothing(client: Client, cloud_admin: User) -> None:
+def test_the_console_answers_with_a_page_that_needs_no_query(client: Client, cloud_admin: User) -> None:
     client.force_login(cloud_admin)
     with connection.execute_wrapper(Lost(100)):
         response = client.get("/console/")
@@ -111,7 +111,7 @@ def test_with_debug_it_is_unavailable_as_well(client: Client, cloud_admin: User,
         require_unavailable(client.get("/v1/goals"))
 
 
-def test_a_session_that_cannot_be_saved_is_not_told_as_one_that_was_deleted(
+def test_a_session_that_cannot_be_saved_is_not_reported_as_deleted(
     client: Client, cloud_admin: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def save(self: SessionStore, must_create: bool = False) -> None:
@@ -131,16 +131,16 @@ def test_a_session_that_cannot_be_saved_is_not_told_as_one_that_was_deleted(
     require_unavailable(response)
 
 
-def test_a_process_whose_database_is_away_lives(client: Client, db: None) -> None:
+def test_a_process_whose_database_is_away_is_live(client: Client, db: None) -> None:
     with connection.execute_wrapper(Lost(100)):
         assert client.get("/healthz").status_code == 200
 
 
-# On a real connection.
+# Real connections.
 
 
 def kill_connection() -> None:
-    """Have PostgreSQL terminate this thread's connection, as in a failover."""
+    """Terminate this thread's connection in PostgreSQL, as in a failover."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         (pid,) = cursor.fetchone()

@@ -147,7 +147,7 @@ def test_the_api_answers_while_the_broker_is_away(client: Client, db: None, sett
     assert client.get("/").status_code < 500
 
 
-# What who may see services reads beside.
+# The part of the answer for users who may see services.
 
 
 def details(user: User | None, client: Client) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def details(user: User | None, client: Client) -> dict[str, Any]:
     return found
 
 
-def test_who_may_see_services_reads_which_give_no_sign_of_life(client: Client, reader: User) -> None:
+def test_a_user_who_may_see_services_reads_which_give_no_sign_of_life(client: Client, reader: User) -> None:
     Service.register(Service.APPLIER, "ctrl-1")
     silent = Service.register(Service.DECISION_ENGINE, "ctrl-1")
     Service.objects.filter(pk=silent.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))

@@ -142,14 +142,14 @@ def test_the_list_takes_the_same_queries_whatever_its_length(
 
 
 @pytest.mark.parametrize("deed", ["action_plan.signal", "action_plan.cancel"])
-def test_the_page_of_an_action_tells_what_was_signalled_to_its_plan(browser: Client, deed: str) -> None:
+def test_the_page_of_an_action_shows_the_signals_to_its_plan(browser: Client, deed: str) -> None:
     plan = make_plan({"a": []})
     record(deed, plan, caller=ROSA)
     page = text(browser.get(reverse("actions:detail", args=[plan.actions.get().uuid])))
     assert ("rosa" in page, "Nobody has done anything" in page) == (True, False)
 
 
-def test_the_page_of_an_action_does_not_tell_what_else_was_done_to_its_plan(browser: Client) -> None:
+def test_the_page_of_an_action_shows_no_other_history_of_its_plan(browser: Client) -> None:
     plan = make_plan({"a": []})
     record("action_plan.start", plan, caller=ROSA)
     assert "rosa" not in text(browser.get(reverse("actions:detail", args=[plan.actions.get().uuid])))

@@ -1,4 +1,4 @@
-"""Guessing passwords is limited, wherever a password is sent, and never locks out the owner of the account."""
+"""The limit on guessing passwords, which holds for every login and never locks out the owner of the account."""
 
 import threading
 from base64 import b64encode
@@ -144,7 +144,7 @@ def test_an_address_that_tries_many_names_is_limited_as_a_whole(reader: User) ->
     assert goals("rob", "rob-password").status_code == 429
 
 
-def test_an_account_that_there_is_not_is_limited_like_another() -> None:
+def test_a_name_without_an_account_is_limited_like_an_account() -> None:
     assert [goals("nobody", "wrong").status_code for _ in range(MOST + 1)] == [*[401] * MOST, 429]
 
 
@@ -169,20 +169,20 @@ def test_the_limit_ends_with_its_window() -> None:
     assert goals("alice", "alice-password").status_code == 200
 
 
-def test_what_is_remembered_of_a_password_lets_its_owner_in_while_the_address_is_limited() -> None:
+def test_a_cached_verification_admits_the_owner_while_the_address_is_limited() -> None:
     goals("alice", "alice-password")
     for number in range(MOST_OF_ADDRESS):
         goals(f"name-{number}", "wrong")
     assert goals("alice", "alice-password").status_code == 200
 
 
-def test_nobody_guesses_against_what_is_remembered_of_a_password() -> None:
+def test_guesses_are_not_compared_with_a_cached_verification() -> None:
     goals("alice", "alice-password")
     guess(MOST + 1)
     assert goals("alice", "alice-password").status_code == 429
 
 
-def test_what_is_remembered_at_one_address_is_not_forgotten_for_guesses_at_another(verified: list[str]) -> None:
+def test_guesses_at_one_address_do_not_evict_a_verification_cached_at_another(verified: list[str]) -> None:
     goals("alice", "alice-password", OWNER)
     guess(MOST)
     verified.clear()
@@ -190,7 +190,7 @@ def test_what_is_remembered_at_one_address_is_not_forgotten_for_guesses_at_anoth
     assert verified == []
 
 
-def test_history_tells_the_limit_when_it_is_reached() -> None:
+def test_history_records_that_the_limit_is_reached() -> None:
     guess(MOST)
     entry = HistoryEntry.objects.filter(details__failed_logins=MOST).get()
     assert (entry.deed, entry.outcome, entry.object_name) == ("user.login", "refused", "alice")
@@ -198,7 +198,7 @@ def test_history_tells_the_limit_when_it_is_reached() -> None:
     assert "Further ones are refused until" in entry.message
 
 
-def test_history_tells_how_many_guesses_there_were_when_the_window_is_over() -> None:
+def test_history_records_the_number_of_guesses_when_the_window_is_over() -> None:
     guess(MOST + 20)
     end_window()
     record_summaries()
@@ -206,7 +206,7 @@ def test_history_tells_how_many_guesses_there_were_when_the_window_is_over() -> 
     assert not FailedLogins.objects.exists()
 
 
-def test_a_decision_engine_has_history_tell_of_the_windows_that_are_over() -> None:
+def test_a_decision_engine_records_the_windows_that_are_over() -> None:
     guess(MOST + 20)
     end_window()
     DecisionEngine().record_failed_logins()
@@ -220,7 +220,7 @@ def test_the_next_failed_login_of_anybody_ends_the_windows_that_are_over() -> No
     assert f"{MOST + 20} failed logins for alice from {ATTACKER} in 10 minutes." in messages()
 
 
-def test_what_was_typed_as_a_name_is_stored_nowhere() -> None:
+def test_a_name_without_an_account_is_not_stored() -> None:
     for _ in range(MOST):
         goals("my-own-password", "")
     assert "my-own-password" not in str([*FailedLogins.objects.values(), *HistoryEntry.objects.values()])

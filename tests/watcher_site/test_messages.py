@@ -1,4 +1,4 @@
-"""Messages for people hold nothing that a terminal or a browser obeys."""
+"""Messages for users contain no control characters that a terminal or a browser would interpret."""
 
 import pytest
 

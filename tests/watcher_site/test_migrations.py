@@ -1,4 +1,4 @@
-"""Migrations run while processes of the release before are at work: what those that come may do.
+"""The operations that new migrations may contain, as processes of the previous release run meanwhile.
 
 Landed migrations are never changed; those before the baseline are exempt.
 """
@@ -24,7 +24,7 @@ BASELINE = {
     "plans": "0009_column_defaults",
     "watcher_site": "0010_failed_logins",
 }
-# Tables that have so many rows that to read them all takes longer than a request may wait.
+# Tables so large that reading all rows takes longer than a request may wait.
 LARGE = {
     "actions.action",
     "actions.actionevent",
@@ -49,7 +49,7 @@ def own_migrations() -> Iterator[migrations.Migration]:
 
 
 def faults(migration: migrations.Migration) -> list[str]:
-    """Return which rules a migration breaks."""
+    """Return the rules that a migration breaks."""
     created = {
         operation.name_lower for operation in migration.operations if isinstance(operation, migrations.CreateModel)
     }
@@ -86,15 +86,15 @@ def fault_of_field(field: Any, is_large: bool) -> str:
     return ""
 
 
-def test_migrations_let_processes_of_the_release_before_go_on() -> None:
+def test_no_migration_stops_processes_of_the_previous_release() -> None:
     assert [fault for migration in own_migrations() for fault in faults(migration)] == []
 
 
-def test_the_large_tables_are_there() -> None:
+def test_the_large_tables_exist() -> None:
     assert {f"{model._meta.app_label}.{model._meta.model_name}" for model in apps.get_models()} >= LARGE
 
 
-def test_each_baseline_is_there() -> None:
+def test_each_baseline_exists() -> None:
     assert set(BASELINE.items()) <= set(MigrationLoader(None).disk_migrations)
 
 
@@ -119,7 +119,7 @@ INDEX = models.Index("name", name="some_index")
         (migrations.RemoveField("action", "name"), True),
     ],
 )
-def test_what_stops_processes_of_the_release_before_is_refused(operation: Any, atomic: bool) -> None:
+def test_an_operation_that_stops_processes_of_the_previous_release_is_refused(operation: Any, atomic: bool) -> None:
     assert len(faults(migration_of(operation, atomic=atomic))) == 1
 
 
@@ -134,7 +134,9 @@ def test_what_stops_processes_of_the_release_before_is_refused(operation: Any, a
         ([migrations.CreateModel("new", []), migrations.AddField("new", "some", models.IntegerField())], True),
     ],
 )
-def test_what_lets_them_go_on_is_allowed(operations: list[Any], atomic: bool) -> None:
+def test_operations_that_do_not_stop_processes_of_the_previous_release_are_allowed(
+    operations: list[Any], atomic: bool
+) -> None:
     assert faults(migration_of(*operations, atomic=atomic)) == []
 
 

@@ -154,13 +154,13 @@ def test_nobody_fills_history_by_guessing(client: Client, db: None) -> None:
     assert BEYOND in HistoryEntry.objects.order_by("-pk")[0].message
 
 
-def test_who_may_not_read_the_metrics_is_told_of(stranger: User) -> None:
+def test_a_refusal_of_the_metrics_is_recorded(stranger: User) -> None:
     assert Caller(stranger).client.get("/metrics").status_code == 403
     entry = HistoryEntry.objects.get()
     assert (entry.user, entry.deed, entry.outcome) == (stranger.username, "metrics.view", "refused")
 
 
-def test_an_export_of_history_is_told_with_what_was_taken_away(
+def test_an_export_of_history_is_recorded_with_its_content(
     cloud_admin: User, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Caller(cloud_admin, "1.13").get("/history/export?format=jsonl&user=rosa")

@@ -1,4 +1,4 @@
-"""Sessions that end when they are idle, and what caches and browsers are told to keep."""
+"""The end of idle sessions, and the instructions to caches and browsers."""
 
 from datetime import timedelta
 from typing import Any
@@ -86,14 +86,12 @@ def test_static_files_may_be_kept(client: Client) -> None:
 
 
 @pytest.mark.parametrize(("variables", "preload"), [({}, False), ({"WATCHER_HSTS_PRELOAD": "true"}, True)])
-def test_browsers_are_asked_to_keep_https_in_their_lists_only_on_request(
-    variables: dict[str, str], preload: bool
-) -> None:
+def test_hsts_preloading_is_requested_only_if_it_is_set(variables: dict[str, str], preload: bool) -> None:
     ended = run("manage.py", "diffsettings", "--all", **variables)
     assert f"SECURE_HSTS_PRELOAD = {preload}" in ended.stdout
 
 
 @pytest.mark.parametrize("variables", [{}, {"WATCHER_HSTS_PRELOAD": "true"}])
-def test_either_is_clean_for_production(variables: dict[str, str]) -> None:
+def test_the_deployment_check_has_no_warnings_for_either_setting(variables: dict[str, str]) -> None:
     ended = run("manage.py", "check", "--deploy", "--fail-level", "WARNING", **variables)
     assert ended.returncode == 0, ended.stderr

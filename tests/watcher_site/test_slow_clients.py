@@ -1,4 +1,4 @@
-"""Clients that send nothing, or half a request, take no thread of the site: everyone else is answered meanwhile."""
+"""Clients that send nothing, or half a request, and occupy no thread of the site."""
 
 import http.client
 import os
@@ -34,7 +34,7 @@ Serve = Callable[..., int]
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Return what starts a site with one process of two threads, and returns its port."""
+    """Return a function that starts a site with one process of two threads and returns its port."""
     with ExitStack() as stack:
 
         def start(**variables: str) -> int:
@@ -84,7 +84,7 @@ def held(port: int, number: int, data: bytes) -> list[socket.socket]:
 
 
 def exchange(port: int, *parts: bytes) -> bytes:
-    """Send requests on one connection, and return all that is answered until it is closed."""
+    """Send requests on one connection, and return all answers until it is closed."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
         for part in parts:
             connection.sendall(part)
@@ -109,7 +109,7 @@ def test_the_site_answers_while_slow_clients_hold_connections(serve: Serve, numb
 
 
 @pytest.mark.slow
-def test_a_request_that_does_not_arrive_in_time_is_given_up(serve: Serve) -> None:
+def test_a_request_that_does_not_arrive_in_time_is_closed(serve: Serve) -> None:
     port = serve(WATCHER_REQUEST_TIMEOUT="0.1")
     for data in (b"", HEAD, BODY):
         (one,) = held(port, 1, data)
@@ -139,7 +139,7 @@ def test_requests_are_answered_however_they_are_cut(serve: Serve) -> None:
 
 
 @pytest.mark.slow
-def test_a_client_that_asks_for_it_is_told_to_send_its_body(serve: Serve) -> None:
+def test_a_client_that_expects_100_continue_receives_it(serve: Serve) -> None:
     port = serve()
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
         connection.sendall(

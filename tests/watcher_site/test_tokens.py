@@ -1,4 +1,4 @@
-"""Tokens are listed and revoked, and end with the password or the account that they are of."""
+"""The list and the revocation of tokens, which also end with the password or the account."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -124,7 +124,7 @@ def test_other_changes_of_an_account_that_has_no_password_end_no_token() -> None
     assert AuthToken.objects.count() == 1
 
 
-def test_history_tells_how_many_tokens_ended_and_why(cloud_admin: User, token: str) -> None:
+def test_history_records_how_many_tokens_ended_and_why(cloud_admin: User, token: str) -> None:
     with on_behalf_of(lambda: caller("rosa")):
         by_hand(cloud_admin)
     (entry,) = entries("token.revoke")
@@ -141,7 +141,7 @@ def test_a_disabled_account_is_refused_and_its_tokens_end_for_good(cloud_admin: 
     assert Client().login(username="alice", password="alice-password")
 
 
-def test_history_tells_of_disabled_and_enabled_accounts_once(cloud_admin: User) -> None:
+def test_history_records_disabled_and_enabled_accounts_once(cloud_admin: User) -> None:
     for name in ("disable_user", "disable_user", "enable_user", "enable_user"):
         command(name, "alice")
     assert [len(entries("user.disable")), len(entries("user.enable"))] == [1, 1]

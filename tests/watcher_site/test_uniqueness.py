@@ -1,4 +1,4 @@
-"""A name that is taken is told; any other violation is a fault of our own."""
+"""The error for a name that is taken; any other violation is a fault of the site."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_a_field_that_is_unique_by_itself_is_taken() -> None:
     assert is_taken(error_of(User(username="alice")), User, "username")
 
 
-def test_a_column_that_has_no_value_is_no_name_that_is_taken() -> None:
+def test_a_null_value_is_no_name_that_is_taken() -> None:
     assert not is_taken(error_of(Exclusion(name="freeze", enabled=None)), Exclusion, "name")
 
 
@@ -67,6 +67,6 @@ def test_a_record_whose_name_is_taken_is_refused() -> None:
         named_records.save(Profile(name="web", spec={}))
 
 
-def test_a_record_that_breaks_another_rule_is_not_told_as_a_name_that_is_taken() -> None:
+def test_a_record_that_breaks_another_rule_is_not_reported_as_a_taken_name() -> None:
     with pytest.raises(IntegrityError):
         named_records.save(Exclusion(name="freeze", enabled=None))

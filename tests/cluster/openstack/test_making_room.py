@@ -17,7 +17,7 @@ from tests.plans.inline import run_waiting
 pytestmark = pytest.mark.django_db
 
 
-def test_no_room_is_made_for_a_server_that_takes_more_than_placement_allows(
+def test_no_server_moves_for_a_server_that_takes_more_than_placement_allows(
     emulator: Emulator, settings: Settings
 ) -> None:
     settings.USE_PENDING_STATE, settings.SYNC_INTERVAL = True, timedelta(0)

@@ -209,7 +209,7 @@ def test_an_operation_that_nova_never_begins_fails_in_time(
     assert refusal(cloud().live_migrate, server).endswith(": Nova did not answer.")
 
 
-def test_a_confirmation_whose_answer_is_lost_is_asked_for_again(emulator: Emulator, server: str) -> None:
+def test_a_confirmation_whose_answer_is_lost_is_requested_again(emulator: Emulator, server: str) -> None:
     def lose_the_confirmation() -> None:
         if status(emulator, server) == "RESIZE" and not emulator.faults:
             emulator.fail("POST .*/action", 503, times=5)

@@ -116,7 +116,7 @@ def test_a_nova_that_is_too_old(emulator: Emulator) -> None:
 
 
 @pytest.mark.parametrize("status", [0, 503])
-def test_a_nova_that_does_not_answer_is_not_taken_for_an_old_one(emulator: Emulator, status: int) -> None:
+def test_a_nova_that_does_not_answer_is_not_treated_as_an_old_one(emulator: Emulator, status: int) -> None:
     emulator.fail("/compute/v2.1", status, times=99)
     code, message = refusal()
     assert (code, message.startswith("The cloud ")) == (OUT_OF_ORDER, True)

@@ -1,4 +1,4 @@
-"""Stacks on an OpenStack cloud, which creates servers in the site's own project alone."""
+"""Stacks on an OpenStack cloud, where the site creates servers in its own project only."""
 
 import pytest
 from django.contrib.auth.models import User

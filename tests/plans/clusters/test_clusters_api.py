@@ -446,7 +446,7 @@ def test_a_cluster_is_found_by_the_beginning_of_its_uuid(api: Caller) -> None:
 
 
 @pytest.mark.parametrize("name", ["min_size", "max_size", "desired_capacity"])
-def test_who_patches_the_size_of_a_cluster_is_told_what_changes_it(api: Caller, name: str) -> None:
+def test_a_patch_of_the_size_of_a_cluster_names_the_request_that_changes_it(api: Caller, name: str) -> None:
     make_cluster("shop")
     answer = api.patch("/clusters/shop", [{"op": "replace", "path": f"/{name}", "value": 3}])
     words = f"'/{name}' is an internal attribute and can not be updated: POST /v1/clusters/{{id}}/resize changes it."

@@ -1,4 +1,4 @@
-"""A cluster whose operation does not go on: what its refusals say, and how it is deleted all the same."""
+"""The refusals and the forced deletion of a cluster with an operation that does not go on."""
 
 from datetime import timedelta
 from uuid import UUID

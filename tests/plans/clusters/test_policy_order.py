@@ -1,4 +1,4 @@
-"""Policies of a cluster are asked after those whose decisions they need."""
+"""The order of a cluster's policies: a policy is applied after the policies whose decisions it needs."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -49,7 +49,7 @@ def test_a_policy_is_not_attached_after_one_that_needs_its_decision(api: Caller,
     )
 
 
-def test_a_priority_is_not_changed_so(api: Caller, cluster: Cluster) -> None:
+def test_a_priority_that_breaks_the_order_of_policies_is_refused(api: Caller, cluster: Cluster) -> None:
     make_binding(cluster, SCALING, {"event": "CLUSTER_SCALE_IN"})
     deletion = make_binding(cluster, DELETION).policy
     path = f"/clusters/web/policies/{deletion.uuid}"

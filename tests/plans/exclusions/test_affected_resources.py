@@ -1,4 +1,4 @@
-"""What every action type declares that it affects, beside what it does to the cloud when it is executed."""
+"""The resources that each action type declares as affected, compared with its changes to the cloud."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -41,7 +41,7 @@ TO_HOSTS = {"live_migrate", "cold_migrate"}
 
 
 class Recorder:
-    """The embedded cloud; it notes by action type each resource that an action changes and does not declare."""
+    """The embedded cloud, which records, by action type, each resource that an action changes without declaring it."""
 
     def __init__(self) -> None:
         self.driver = load_driver()

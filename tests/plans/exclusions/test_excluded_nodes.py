@@ -1,4 +1,4 @@
-"""Exclusions of single nodes, and what actions on their clusters come to then."""
+"""Exclusions of single nodes, and their effect on actions on the clusters of these nodes."""
 
 from datetime import timedelta
 
@@ -28,7 +28,7 @@ OLDEST_FIRST = {"criteria": "OLDEST_FIRST"}
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Three nodes, of which the servers are called s0 to s2."""
+    """Three nodes, whose servers are named s0 to s2."""
     host = make_node("compute1", vcpus=100, memory=400_000, disk=10_000)
     make_flavor("small")
     cluster = make_cluster("web", desired_capacity=3)
@@ -42,7 +42,7 @@ def exclude(*servers: str) -> None:
 
 
 def end(asked: Asked) -> None:
-    """Start the plan if it was to be looked at, and have it run to its end."""
+    """Start the plan if it was planned only, and run it to its end."""
     if asked.plan_only:
         ActionPlan.objects.get().launch()
     run_waiting()

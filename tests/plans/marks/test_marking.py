@@ -86,8 +86,8 @@ def test_what_is_deleted_is_not_there(web: StackResource) -> None:
 
 @pytest.mark.parametrize("kind", ["resource", "server", "stack"])
 def test_a_long_reason_is_cut_at_a_word(web: StackResource, kind: str) -> None:
-    things: dict[str, Any] = {"resource": web, "server": make_server(), "stack": web.stack}
-    found = mark(things[kind], True, "it does not answer " * 600)
+    records: dict[str, Any] = {"resource": web, "server": make_server(), "stack": web.stack}
+    found = mark(records[kind], True, "it does not answer " * 600)
     assert found.reason is not None
     assert 240 < len(found.reason) <= 255
     assert found.reason.endswith(("it…", "does…", "not…", "answer…"))

@@ -113,7 +113,9 @@ def test_what_is_not_there_is_told(heat: APIClient, web: StackResource, stack: S
 
 
 @pytest.mark.parametrize("part", ["events", "environment", "outputs/one", "snapshots", "files", "export"])
-def test_what_is_not_offered_is_told_by_its_name(heat: APIClient, web: StackResource, stack: Stack, part: str) -> None:
+def test_a_refusal_names_the_part_that_is_not_offered(
+    heat: APIClient, web: StackResource, stack: Stack, part: str
+) -> None:
     words = f"Stack shop: {part.partition('/')[0]} of stacks are not offered here."
     for address in (f"/orchestration/v1/sales/stacks/shop/{part}", f"{path(stack)}/{part}"):
         assert refused(heat.get(address), 404, "EntityNotFound", "Not Found") == words

@@ -1,4 +1,4 @@
-"""What a preflight foresees of operations on clusters and nodes is what happens."""
+"""Preflights of operations on clusters and nodes, compared with the outcomes of the operations."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def outcomes(found: Preflight) -> list[tuple[str, str]]:
 
 
 def what_happens(plan: ActionPlan) -> list[tuple[str, str]]:
-    """Return what becomes of the actions that the plan holds now."""
+    """Return the outcomes of the actions that the plan holds now."""
     keys = list(plan.actions.values_list("pk", flat=True))
     ActionPlan.objects.get(pk=plan.pk).launch()
     run_waiting()
@@ -70,7 +70,7 @@ def agree(plan: ActionPlan) -> list[tuple[str, str]]:
 
 
 def rows() -> list[Any]:
-    """Return what a preflight must leave as it is."""
+    """Return the rows that a preflight must not change."""
     return [list(model.objects.order_by("pk").values()) for model in (Cluster, Node, Server, Action)]
 
 
@@ -104,7 +104,7 @@ def test_a_scale_out_that_was_not_planned_in_full_is_foreseen_too() -> None:
     assert agree(plan) == [("CLUSTER_SCALE_OUT", "FAILED")]
 
 
-def test_one_that_its_bounds_do_not_allow_any_more_fails() -> None:
+def test_a_scale_out_that_the_bounds_no_longer_allow_fails() -> None:
     capacity(3)
     cluster = make_cluster(size=1, max_size=2)
     plan = planned(resizing.scale_out(cluster, count=1, asked=LOOK))
@@ -143,7 +143,7 @@ def test_a_recovery_is_foreseen(operation: str) -> None:
 
 
 @pytest.mark.parametrize(("flavor", "state"), [("large", "SUCCEEDED"), ("huge", "FAILED")])
-def test_another_profile_is_foreseen(flavor: str, state: str) -> None:
+def test_a_change_of_the_profile_is_foreseen(flavor: str, state: str) -> None:
     capacity(4)
     cluster = create_cluster(2)
     profile = make_profile("other", flavor=flavor)
@@ -170,7 +170,7 @@ def test_a_cluster_that_is_gone_is_skipped() -> None:
         ("NODE_LEAVE", "ACTIVE", "SKIPPED"),
     ],
 )
-def test_actions_on_a_node_that_stands_alone_are_foreseen(kind: str, status: str, state: str) -> None:
+def test_actions_on_a_node_without_a_cluster_are_foreseen(kind: str, status: str, state: str) -> None:
     capacity(1)
     assert agree(unplanned(kind, make_member(status=status))) == [(kind, state)]
 
@@ -197,7 +197,7 @@ def test_a_node_joins_a_cluster_that_has_a_place_for_it() -> None:
 
 
 @pytest.mark.parametrize("kind", ["CLUSTER_CHECK", "NODE_CHECK"])
-def test_what_would_wait_for_a_lock_is_not_foreseen_and_the_holder_is_named(kind: str) -> None:
+def test_an_action_that_would_wait_for_a_lock_is_not_foreseen_and_the_holder_is_named(kind: str) -> None:
     cluster = make_cluster(size=1)
     holder = make_plan({"holder": []}).actions.get()
     take_lock(cluster, str(holder.uuid))
@@ -207,7 +207,7 @@ def test_what_would_wait_for_a_lock_is_not_foreseen_and_the_holder_is_named(kind
 
 
 @pytest.mark.parametrize("rule", [ADMIN, SYSTEM_READER])
-def test_who_may_not_see_details_is_not_told_why_a_derived_action_failed(
+def test_why_a_derived_action_failed_is_hidden_in_a_preflight_from_users_who_may_not_see_details(
     reader: User, client: Client, settings: Settings, rule: str
 ) -> None:
     settings.POLICIES = {EVENT_DETAILS: rule}
@@ -225,7 +225,7 @@ def test_who_may_not_see_details_is_not_told_why_a_derived_action_failed(
         assert ("a secret" in found) == (rule != ADMIN)
 
 
-def test_what_an_action_that_would_wait_is_to_derive_is_not_foreseen_either() -> None:
+def test_the_planned_actions_of_an_action_that_would_wait_are_not_foreseen() -> None:
     capacity(3)
     cluster = make_cluster(size=1)
     plan = planned(resizing.scale_out(cluster, count=1, asked=LOOK))

@@ -253,44 +253,45 @@ def test_a_deletion_is_started_whatever_was_marked_since() -> None:
 
 
 def test_a_continued_plan_is_not_started_where_what_is_left_of_it_is_no_longer_marked() -> None:
-    stack = create(web=server(), database=server())
-    mark(again(stack))
-    make_flavor("huge", vcpus=10_000)
-    plan = proposed("update_stack", stack, plan_only=True, template=template(web=server(), database=server("huge")))
-    assert start(plan).state == "FAILED"
-    continued = continue_plan(again(plan))
+    stack, continued = continued_update()
     withdraw(part(stack, "database"))
     with pytest.raises(Conflict, match="The mark of database was withdrawn since this plan was made"):
         again(continued).launch()
 
 
 def test_a_continued_plan_is_not_started_where_its_stack_was_marked_again() -> None:
-    stack = create(web=server(), database=server())
-    mark(again(stack))
-    make_flavor("huge", vcpus=10_000)
-    plan = proposed("update_stack", stack, plan_only=True, template=template(web=server(), database=server("huge")))
-    assert start(plan).state == "FAILED"
-    continued = continue_plan(again(plan))
+    stack, continued = continued_update()
     mark(again(stack))
     with pytest.raises(Conflict, match="shop was marked unhealthy since this plan was made"):
         again(continued).launch()
 
 
 def planned_change() -> tuple[Stack, ActionPlan]:
-    """Return a stack, and a plan to look at that changes one of its resources."""
+    """Return a stack, and an unstarted plan that changes one of its resources."""
     stack = create(web=within(one=server()), workers=group(2))
     wanted = template(web=within(one=server("large")), workers=group(2))
     return stack, proposed("update_stack", stack, plan_only=True, template=wanted)
+
+
+def continued_update() -> tuple[Stack, ActionPlan]:
+    """Return a marked stack, and the plan that continues its failed update."""
+    stack = create(web=server(), database=server())
+    mark(again(stack))
+    make_flavor("huge", vcpus=10_000)
+    plan = proposed("update_stack", stack, plan_only=True, template=template(web=server(), database=server("huge")))
+    assert start(plan).state == "FAILED"
+    continued = continue_plan(again(plan))
+    return stack, continued
 
 
 def marked_part(stack: Stack, path: list[str]) -> Any:
     return part(stack, *path) if path else again(stack)
 
 
-def withdraw(thing: Any) -> None:
-    thing = again(thing)
-    thing.mark_healthy("false alarm")
-    thing.save_state()
+def withdraw(record: Any) -> None:
+    record = again(record)
+    record.mark_healthy("false alarm")
+    record.save_state()
 
 
 def test_steps_after_a_pause_are_derived_when_they_are_due() -> None:

@@ -210,7 +210,7 @@ def test_a_plan_that_started_at_once_is_continued_by_what_is_still_to_be_done() 
 
 
 def full(stack: Stack) -> dict[str, str]:
-    """Have no host take another server, and return the servers that there are."""
+    """Fill all hosts, and return the existing servers."""
     ComputeNode.objects.update(status="disabled")
     return dict(servers())
 
@@ -241,7 +241,7 @@ def test_on_a_full_cloud_the_marked_members_of_a_group_are_rebuilt_in_their_plac
     assert set(inside(part(stack, "web")).resources.values_list("generation", flat=True)) == {1}
 
 
-def test_what_was_rebuilt_in_its_place_is_replaced_and_deleted_as_others() -> None:
+def test_a_server_that_was_rebuilt_in_place_is_replaced_and_deleted_as_others() -> None:
     stack = create(web=server())
     before = full(stack)
     mark(part(stack, "web"))
@@ -277,7 +277,7 @@ def test_a_server_whose_rebuild_in_its_place_fails_is_kept_and_stays_marked(monk
     assert (servers(), part(stack, "web").status) == (before, "UPDATE_COMPLETE")
 
 
-def test_a_rebuild_in_its_place_that_was_interrupted_is_gone_on_with_although_there_is_capacity_by_then(
+def test_an_interrupted_rebuild_in_place_is_completed_although_there_is_capacity_by_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stack = create(web=server())

@@ -142,7 +142,7 @@ def member_of_acme() -> Caller:
     return Caller(user, "1.11")
 
 
-def test_its_owner_deletes_a_stack_that_waits_and_what_waited_is_cancelled_first() -> None:
+def test_the_owner_deletes_a_stack_that_waits_and_the_waiting_action_is_cancelled_first() -> None:
     member = member_of_acme()
     created = member.post("/stacks", {"name": "shop", "template": template(web=server("huge"), other=server())})
     run_what_can_begin()
@@ -168,14 +168,14 @@ def test_a_stack_is_deleted_while_the_replacement_of_one_of_its_resources_alone_
     assert not Server.objects.present().exists()
 
 
-def test_a_stack_on_which_something_is_at_work_is_not_deleted(stack: Stack) -> None:
+def test_a_stack_on_which_an_action_runs_is_not_deleted(stack: Stack) -> None:
     Action.objects.filter(action_type="create_resource").update(state="ONGOING")
     with pytest.raises(Conflict, match="conflicts with the following action"):
         delete_stack(stack)
     assert Action.objects.get(action_type="create_stack").control is None
 
 
-def test_an_operation_that_waits_goes_on_where_a_rule_keeps_its_stack_from_being_deleted(stack: Stack) -> None:
+def test_an_operation_that_waits_goes_on_if_a_rule_excludes_the_deletion_of_its_stack(stack: Stack) -> None:
     make_exclusion(action_types=["delete_stack"])
     with pytest.raises(Conflict):
         delete_stack(stack)
@@ -197,7 +197,7 @@ def test_a_replacement_that_waits_for_room_leaves_the_former_server_where_it_is(
 
 
 def waiting_replacement(stack: Stack) -> ActionPlan:
-    """Return the plan of a replacement alone whose new server, which is larger, waits."""
+    """Return the plan of a single replacement whose new, larger server waits."""
     Stack.objects.filter(pk=stack.pk).update(template=template(web=server("huge")))
     mark(part(stack, "web"))
     plan = proposed("replace_resource", part(stack, "web"))

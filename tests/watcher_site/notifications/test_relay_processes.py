@@ -40,7 +40,7 @@ def start(topic: str) -> "subprocess.Popen[bytes]":
 
 
 def heard_of_actions(endpoint: Endpoint) -> set[str]:
-    """Return the ids of the messages about actions: that successors of killed relays run is told as well."""
+    """Return the ids of the messages about actions, without the notifications about successors of killed relays."""
     return {told["message_id"] for _, event, _, told in endpoint.heard["info"] if event != "service.update"}
 
 

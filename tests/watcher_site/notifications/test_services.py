@@ -44,7 +44,7 @@ def fail(service: Service) -> None:
 
 
 def updates() -> list[tuple[str, dict[str, str]]]:
-    """Return what was told: the priorities, and the states before and after."""
+    """Return the notifications: their priorities, and the states before and after."""
     priorities = Notification.objects.order_by("pk").values_list("priority", flat=True)
     return list(
         zip(priorities, [data(one["status_update"]) for one in map(data, payloads("service.update"))], strict=True)
@@ -55,7 +55,7 @@ TO_FAILED = ("WARN", {"old_state": "ACTIVE", "state": "FAILED"})
 TO_ACTIVE = ("INFO", {"old_state": "FAILED", "state": "ACTIVE"})
 
 
-def test_a_successor_of_a_service_that_failed_is_told_of_once() -> None:
+def test_a_successor_of_a_failed_service_is_notified_once() -> None:
     listen()
     dead = Service.register(Service.APPLIER, "ctrl-1")
     tell_of_services()
@@ -67,7 +67,7 @@ def test_a_successor_of_a_service_that_failed_is_told_of_once() -> None:
     assert updates() == [TO_FAILED, TO_ACTIVE]
 
 
-def test_a_successor_that_started_before_the_failure_was_told_of_is_told_of_then() -> None:
+def test_a_successor_that_started_before_the_failure_was_notified_is_notified_with_it() -> None:
     listen()
     dead = Service.register(Service.APPLIER, "ctrl-1")
     successor = Service.register(Service.APPLIER, "ctrl-1")
@@ -79,7 +79,7 @@ def test_a_successor_that_started_before_the_failure_was_told_of_is_told_of_then
     assert updates() == [TO_FAILED, TO_ACTIVE]
 
 
-def test_of_two_successors_one_is_told_of() -> None:
+def test_one_of_two_successors_is_notified() -> None:
     listen()
     dead = Service.register(Service.APPLIER, "ctrl-1")
     tell_of_services()
@@ -103,7 +103,7 @@ def test_a_service_of_another_host_or_name_and_an_older_one_are_no_successors() 
     assert updates() == [TO_FAILED]
 
 
-def test_a_replaced_service_that_wakes_up_is_not_told_of_again() -> None:
+def test_a_replaced_service_that_wakes_up_is_not_notified_again() -> None:
     listen()
     slept = Service.register(Service.APPLIER, "ctrl-1")
     tell_of_services()
