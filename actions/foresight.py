@@ -1,11 +1,11 @@
 """What would become of an action if it were executed now, found out on a model of the cloud by its own code."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 
-from actions.derivation import DECISIVE, describe_decisive, finder
+from actions.derivation import DECISIVE, describe_decisive
 from actions.models import Action
 from actions.outcomes import judge, read
 from actions.proposals import ProposedAction
@@ -17,11 +17,11 @@ from actions.types.base import (
     ActionType,
     Answer,
     CannotBeForeseen,
+    DerivedAction,
     Outcome,
     Recovery,
     explain,
     make,
-    nothing_derived,
 )
 from cluster.drivers.base import Cloud, standing_in
 from cluster.drivers.ownership import acting_for
@@ -41,41 +41,50 @@ class Foresight:
     message: str | None = None
     derived: Sequence[ProposedAction] | None = None
     """The actions that it would derive; empty if they were planned. `conclude` computes its state from theirs."""
+    rehearsal: "Rehearsal | None" = field(default=None, compare=False, repr=False)
+    """The execution in memory, which continues after the derived actions have ended."""
+
+    def of(self, action: Action) -> DerivedAction:
+        """Return an action with this end, as the action that derived it sees it; an unknown state is empty."""
+        target = None if action.target is None else str(action.target)
+        return DerivedAction(
+            action.uuid, action.name, action.action_type, str(self.state or ""), self.message, {}, target
+        )
 
 
-def foresee(action: Action, model: Cloud) -> Foresight:
+def foresee(action: Action, model: Cloud, planned: Sequence[DerivedAction] = ()) -> Foresight:
     """Do to a model of the cloud what an action that has not ended would do to the cloud, and tell how it would end.
 
     The action goes through its transitions in memory: it must not be saved.
+
+    Args:
+        planned: the actions that were planned for it to derive, as they are before it begins.
     """
-    try:
-        with standing_in(model), acting_for(str(action.uuid), action.attempt):
-            rehearsal = Rehearsal(action)
-            rehearsal.run()
-    except CannotBeForeseen as reason:
-        return Foresight(None, str(reason))
-    except Exception as problem:
-        log.warning("foresight broke off", action=str(action.uuid), action_type=action.action_type, exc_info=problem)
-        return Foresight(None, f"What it would do is not foreseen: that broke off with {type(problem).__name__}.")
-    if rehearsal.derived is not None:
-        return Foresight(None, None, rehearsal.derived)
-    return Foresight(action.state, action.status_message)
+    return Rehearsal(action, model, planned).begin_run()
 
 
-def conclude(action: Action, ends: Sequence[tuple[str, Foresight]]) -> Foresight:
-    """Return how an action would end, given the name and the end of each action that it derives.
+def conclude(action: Action, ends: Sequence[DerivedAction], rehearsal: "Rehearsal | None" = None) -> Foresight:
+    """Return how an action would end, or which actions it would derive next, given the ends of its derived actions.
 
     As `actions.derivation.verdict` has it.
     """
-    for state in DECISIVE:
-        bad = [(name, end.message) for name, end in ends if end.state == state]
-        if bad:
-            return end_badly(action, state, describe_decisive(len(bad), len(ends), state, *bad[0]))
-    unknown = [(name, end.message) for name, end in ends if end.state is None]
-    if unknown:
-        name, why = unknown[0]
+    decisive = find_decisive(ends)
+    unknown = [one for one in ends if not one.state]
+    if unknown and not decisive:
+        name, why = unknown[0].name, unknown[0].status_message
         return Foresight(None, f"{len(unknown)} of the actions that it derives cannot be foreseen: {name}: {why}")
-    return Foresight(State.SUCCEEDED)
+    if rehearsal and rehearsal.action_type.foresees_go_on:
+        return rehearsal.go_on(ends)
+    return end_badly(action, *decisive) if decisive else Foresight(State.SUCCEEDED)
+
+
+def find_decisive(ends: Sequence[DerivedAction]) -> tuple[State, str] | None:
+    """Return the state of derived actions that decides over the one that derived them, and why, if any does."""
+    for state in DECISIVE:
+        bad = [one for one in ends if one.state == state]
+        if bad:
+            return state, describe_decisive(len(bad), len(ends), state, bad[0].name, bad[0].status_message)
+    return None
 
 
 def end_badly(action: Action, state: State, reason: str) -> Foresight:
@@ -93,14 +102,40 @@ class Rehearsal:
     action_type: ActionType
     phase: str
 
-    def __init__(self, action: Action) -> None:
-        self.action = action
+    def __init__(self, action: Action, model: Cloud, planned: Sequence[DerivedAction] = ()) -> None:
+        self.action, self.model = action, model
+        self.known: Sequence[DerivedAction] = planned
         self.derived: Sequence[ProposedAction] | None = None
 
-    def run(self) -> None:
-        """Bring the action to its end. Raises: `CannotBeForeseen`."""
+    def begin_run(self) -> Foresight:
+        return self.run(self.go_through)
+
+    def go_on(self, ends: Sequence[DerivedAction]) -> Foresight:
+        """Go on after what was derived has ended."""
+        self.known, self.derived, self.phase = ends, None, "go_on"
+        return self.run(self.go_further)
+
+    def run(self, part: Callable[[], None]) -> Foresight:
+        """Bring the action to its end, or to where it waits for what it derives."""
+        action = self.action
         try:
-            self.go_through()
+            with standing_in(self.model), acting_for(str(action.uuid), action.attempt):
+                self.settle(part)
+        except CannotBeForeseen as reason:
+            return Foresight(None, str(reason))
+        except Exception as problem:
+            log.warning(
+                "foresight broke off", action=str(action.uuid), action_type=action.action_type, exc_info=problem
+            )
+            return Foresight(None, f"What it would do is not foreseen: that broke off with {type(problem).__name__}.")
+        if self.derived is not None:
+            return Foresight(None, None, self.derived, self)
+        return Foresight(action.state, action.status_message)
+
+    def settle(self, part: Callable[[], None]) -> None:
+        """Raises: `CannotBeForeseen`."""
+        try:
+            part()
         except OWN_EXCEPTIONS as problem:
             if isinstance(problem, ActionSkipException) and self.phase == "pre_condition":
                 self.action.skip_automatically(explain(problem))
@@ -117,10 +152,17 @@ class Rehearsal:
         self.phase = "execute"
         return self.end(judge(self.action, read(self.action_type, "foresee", self.action.is_to_derive)))
 
+    def go_further(self) -> None:
+        outcome = read(self.action_type, "go_on")
+        if decisive := find_decisive(self.known):
+            state, reason = decisive
+            outcome = Outcome(DECISIVE[state], outcome.reason or reason)
+        self.end(judge(self.action, outcome))
+
     def begin(self) -> Recovery:
         """Do what comes before the execution: look at the cloud, or find out how far a worker has come."""
         self.phase = "pre_condition" if self.action.state == State.PENDING else "recover"
-        self.action_type = load(self.action)
+        self.action_type = load(self.action, lambda: self.known)
         if self.phase == "recover":
             if self.action.state == State.SUSPENDED:
                 self.action.resume()
@@ -150,7 +192,7 @@ class Rehearsal:
         return self.action.succeed()
 
 
-def load(action: Action) -> ActionType:
+def load(action: Action, find_derived: Callable[[], Sequence[DerivedAction]]) -> ActionType:
     """Return the type's instance for an action, if the type foresees what its actions do.
 
     Raises:
@@ -163,7 +205,7 @@ def load(action: Action) -> ActionType:
         data=dict(action.data),
         is_derived=is_derived,
         timeout=action.timeout,
-        find_derived=finder(action) if action.has_planned else nothing_derived,
+        find_derived=find_derived,
     )
     action_type = make(action.action_type, action.input_parameters, context)
     if "foresee" not in vars(type(action_type)) and not action_type.inherits_foresight:

@@ -84,9 +84,13 @@ def require_quota(project: str, demand: Mapping[str, int]) -> None:
     quota = ProjectQuota.objects.select_for_update(no_key=True).get(pk=quota.pk)
     limits = limits_of(quota)
     limited = {name: number for name, number in wanted.items() if limits[name] != UNLIMITED}
-    usage = usage_of(project, limited) if limited else {}
-    for name, number in limited.items():
-        if usage[name] + number > limits[name]:
+    check_limits(project, limited, usage_of(project, limited) if limited else {}, limits)
+
+
+def check_limits(project: str, demand: Mapping[str, int], usage: Mapping[str, int], limits: Mapping[str, int]) -> None:
+    """Check that the limits of a project allow more of some resources. Raises: `QuotaExceeded`."""
+    for name, number in demand.items():
+        if limits[name] != UNLIMITED and usage[name] + number > limits[name]:
             raise QuotaExceeded(
                 f"Quota exceeded for {name} of project {project}: requested {number}, "
                 f"but already used {usage[name]} of {limits[name]}."

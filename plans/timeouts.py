@@ -36,7 +36,7 @@ def current_timeouts(actions: Sequence[Action]) -> dict[int, int | None]:
     return timeouts
 
 
-def is_of(types: Any, action: Action, base: type[Any]) -> bool:
+def is_of(types: Any, action: Action, base: type[Any] | tuple[type[Any], ...]) -> bool:
     installed = types.get(action.action_type)
     return installed is not None and issubclass(installed, base)
 

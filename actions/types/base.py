@@ -221,6 +221,9 @@ class ActionType(ABC):
     inherits_foresight: ClassVar[bool] = False
     """Whether the ``foresee`` of a base class foresees actions of this type, too."""
 
+    foresees_go_on: ClassVar[bool] = False
+    """Whether a preflight calls ``go_on``, too, which then keeps to what `foresee` promises."""
+
     validator: ClassVar[Draft202012Validator]
 
     def __init_subclass__(cls, **options: Any) -> None:

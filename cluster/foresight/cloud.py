@@ -5,10 +5,12 @@ from itertools import count
 from typing import Self
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Q
 
 from cluster.drivers.base import (
     Checkpoint,
+    CloudBusy,
     CloudFlavor,
     CloudNode,
     CloudServer,
@@ -17,9 +19,11 @@ from cluster.drivers.base import (
     FlavorNotFound,
     NewServer,
     NodeNotFound,
+    NoValidHost,
     OperationRefused,
     ServerNotFound,
     cloud,
+    load_driver,
     proceed,
 )
 from cluster.drivers.ownership import may_undo
@@ -47,13 +51,16 @@ from cluster.drivers.rules import (
 from cluster.drivers.scheduler import check_growth, choose_among, size
 from cluster.foresight.balancing import ForeseenBalancer
 from cluster.foresight.members import Members
+from cluster.foresight.quotas import ForeseenQuotas
 from cluster.foresight.rooms import Rooms
+from cluster.foresight.stacks import ForeseenStacks
 from cluster.foresight.storage import ForeseenStorage
 from cluster.models import ComputeNode, Flavor, Server
 from cluster.tenancy import explain_refusal
 
 # What no operation asks for, and what may be large.
 DEFERRED = ("metadata", "flavor_extra_specs")
+WOULD_WAIT = "No host has capacity for server {}, which waits for it as PENDING"
 
 
 class ForeseenCloud(ForeseenStorage):
@@ -74,6 +81,8 @@ class ForeseenCloud(ForeseenStorage):
         self.flavors = {flavor.name: flavor for flavor in flavors} | {flavor.flavor_id: flavor for flavor in flavors}
         self.rooms = Rooms(present, servers)
         self.members = Members()
+        self.stacks = ForeseenStacks(self.servers)
+        self.quotas = ForeseenQuotas()
         # The keys of new rows, which no table has, are negative.
         self.new_keys = count(-1, -1)
 
@@ -100,11 +109,19 @@ class ForeseenCloud(ForeseenStorage):
 
     def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
         if found := self.find_created(wanted.name, wanted.token):
+            if self.server(found.uuid).state == Server.State.PENDING:
+                raise CloudBusy(WOULD_WAIT.format(found.name))
             return found
         refuse_foreign(wanted.project)
         row = make_row(wanted, self.flavor(wanted.flavor))
+        self.quotas.require(wanted.project, row, self.servers.values())
         rooms = self.rooms.named(wanted.host) if wanted.host else self.rooms.find_best(row, wanted.zone)
-        node = choose_among(rooms, row, wanted.host)
+        try:
+            node = choose_among(rooms, row, wanted.host)
+        except NoValidHost as problem:
+            if wanted.may_wait and settings.USE_PENDING_STATE and not load_driver().is_mirrored:
+                raise CloudBusy(WOULD_WAIT.format(wanted.name)) from problem
+            raise
         row.pk, row.state = next(self.new_keys), Server.State.ACTIVE
         self.servers[row.uuid] = row
         self.rooms.move(row, node=node)

@@ -105,13 +105,16 @@ def read_tree(root: Stack) -> StandingStack:
     """Return a root stack as it stands: three queries."""
     stacks = list(Stack.objects.present().tree(root).order_by("pk"))
     resources = list(StackResource.objects.present().tree(root).order_by("pk"))
-    return Reader(stacks, resources).stack(next(stack for stack in stacks if stack.pk == root.pk))
+    states = states_of(resource.physical_id for resource in resources if not resource.is_nesting)
+    return Reader(stacks, resources, states).stack(next(stack for stack in stacks if stack.pk == root.pk))
 
 
 class Reader:
-    """Puts rows together into a tree."""
+    """Puts rows together into a tree, with the states of the servers that there are, by their UUIDs."""
 
-    def __init__(self, stacks: Sequence[Stack], resources: Sequence[StackResource]) -> None:
+    def __init__(
+        self, stacks: Sequence[Stack], resources: Sequence[StackResource], servers: Mapping[str, str]
+    ) -> None:
         self.within: dict[int, list[Stack]] = defaultdict(list)
         self.parts: dict[int, list[StackResource]] = defaultdict(list)
         for stack in stacks:
@@ -119,7 +122,7 @@ class Reader:
                 self.within[stack.parent_resource_id].append(stack)
         for resource in resources:
             self.parts[resource.stack_id].append(resource)
-        self.servers = states_of(resource.physical_id for resource in resources if not resource.is_nesting)
+        self.servers = servers
 
     def stack(self, stack: Stack) -> StandingStack:
         resources = [self.resource(resource) for resource in self.parts[stack.pk]]

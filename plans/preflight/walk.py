@@ -2,12 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import itemgetter
 from uuid import UUID
 
 from actions.dependents import WITHOUT_SUCCESS, end_with, not_executed
+from actions.derivation import COLUMNS
 from actions.event_details import generic_message
 from actions.exclusions.matching import Match
 from actions.exclusions.planning import excluded_now
@@ -15,7 +16,11 @@ from actions.foresight import Foresight, conclude, foresee
 from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionParent
 from actions.naming import generated_name
 from actions.proposals import ProposedAction
+from actions.types.base import DerivedAction
 from actions.types.clusters.nodes import NodeAction
+from actions.types.stacks.resources import ResourceAction
+from actions.types.stacks.stacks import StackAction
+from actions.types.stacks.stepping import propose_within
 from cluster.drivers.base import cloud
 from cluster.foresight import ForeseenCloud
 from cluster.lookup import is_uuid
@@ -29,6 +34,8 @@ from watcher_site.refusals import Conflict
 State = Action.State
 UNKNOWN = "UNKNOWN"
 """What is counted where a state is not foreseen."""
+STACK_ACTIONS = (StackAction, ResourceAction)
+WRITTEN_FIRST = (NodeAction, ResourceAction)
 NOTHING_EXCLUDED: Mapping[UUID, Match] = {}
 OUTCOMES = (State.SUCCEEDED, State.SKIPPED, State.FAILED, State.CANCELLED, UNKNOWN)
 
@@ -147,14 +154,14 @@ def ended_parents(plan: ActionPlan) -> list[tuple[int, int, UUID, str]]:
     return list(in_order_of_end.values_list("child", "parent", "parent__uuid", "parent__state"))
 
 
-def ended_derived(plan: ActionPlan, details: bool) -> list[tuple[int, str, str, str | None]]:
-    """Return the origin, name, state and message of each planned action that has ended without success."""
-    derived = plan.actions.present().filter(derived_from__isnull=False, state__in=WITHOUT_SUCCESS)
-    found = derived.order_by("pk").values_list("derived_from", "name", "state", "status_message")
-    return [
-        (origin, name, state, message if details else generic_message(state, message))
-        for origin, name, state, message in found
-    ]
+def ended_derived(plan: ActionPlan, details: bool) -> list[tuple[int, DerivedAction]]:
+    """Return each planned derived action that has ended, with the key of the action that is to derive it."""
+    derived = plan.actions.present().filter(derived_from__isnull=False, state__in=Action.FINAL)
+    rows = derived.order_by("pk").values_list("derived_from", *COLUMNS)
+    found = [(origin, DerivedAction(*row)) for origin, *row in rows]
+    if details:
+        return found
+    return [(key, replace(one, status_message=generic_message(one.state, one.status_message))) for key, one in found]
 
 
 class Walk:
@@ -174,8 +181,10 @@ class Walk:
         """Of those that end what depends on them: how many did so before, and how it ends."""
         self.derived: dict[int, list[int]] = defaultdict(list)
         """The planned actions, by the action that is to derive them."""
-        self.derived_ends: dict[int, list[tuple[str, Foresight]]] = defaultdict(list)
-        """The name and the actual or foreseen end of each derived action, by the action that derives it."""
+        self.derived_ends: dict[int, list[DerivedAction]] = defaultdict(list)
+        """The derived actions with their actual or foreseen ends, by the action that derives them."""
+        self.looked_up: dict[tuple[str, str], Match | None] = {}
+        """The rules that exclude actions that are in no table, by action type and target."""
         self.foreseen: dict[int, Foresight] = {}
         self.underived: dict[int, Foresight] = {}
         """Of those that end without having derived what was planned: how that ends."""
@@ -186,28 +195,29 @@ class Walk:
             self.ended_parents[child].append(parent)
             self.ends.setdefault(parent, (len(self.ends), Foresight(State(state), not_executed(uuid, state))))
 
-    def note_derived(self, ended: Iterable[tuple[int, str, str, str | None]]) -> None:
-        for origin, name, state, message in ended:
-            self.derived_ends[origin].append((name, Foresight(state, message)))
+    def note_derived(self, ended: Iterable[tuple[int, DerivedAction]]) -> None:
+        for origin, one in ended:
+            self.derived_ends[origin].append(one)
 
     def prospects(self) -> list[Prospect]:
         order = in_order(self.actions, self.parents)
         for key in order:
             if origin := self.actions[key].derived_from_id:
                 self.derived[origin].append(key)
-        self.load_nodes()
+        self.load_targets()
         for key in order:
             self.settle(key)
         found = [Prospect(self.actions[key], self.foreseen[key]) for key in order]
         stuck = self.actions.keys() - set(order)
         return found + [Prospect(self.actions[key], Foresight(State.CANCELLED, STUCK)) for key in sorted(stuck)]
 
-    def load_nodes(self) -> None:
-        """Read in one query the nodes that the plan's actions act on."""
+    def load_targets(self) -> None:
+        """Read at once the nodes, and the trees of stacks, that the plan's actions act on."""
         types, members = plugins.load("ACTION_TYPES"), self.model.members
         members.ended |= {action.uuid for action in self.actions.values()}
-        on_nodes = [action for action in self.actions.values() if is_of(types, action, NodeAction)]
-        members.load(str(action.target) for action in on_nodes if is_uuid(str(action.target)))
+        with_target = [action for action in self.actions.values() if is_uuid(str(action.target))]
+        members.load(str(action.target) for action in with_target if is_of(types, action, NodeAction))
+        self.model.stacks.load(str(action.target) for action in with_target if is_of(types, action, STACK_ACTIONS))
 
     def settle(self, key: int) -> None:
         """Foresee an action and the planned actions that it is to derive, before the actions that wait for it."""
@@ -216,36 +226,46 @@ class Walk:
         action = self.actions[key]
         foresight = self.look(action)
         if foresight.derived is not None:
-            foresight = self.conclude(action, foresight.derived)
+            ends = self.derived_ends[key]
+            for planned in self.derived[key]:
+                self.settle(planned)
+                ends.append(self.foreseen[planned].of(self.actions[planned]))
+            foresight = self.conclude(action, foresight, ends)
+            self.note(action, foresight)
         self.foreseen[key] = foresight
 
-    def conclude(self, action: Action, proposed: Sequence[ProposedAction]) -> Foresight:
-        """Foresee the actions that an action derives, planned or not, and then the action itself."""
-        ends = self.derived_ends[action.pk]
-        for key in self.derived[action.pk]:
-            self.settle(key)
-            ends.append((self.actions[key].name, self.foreseen[key]))
-        ends += self.look_at_new(action, proposed)
-        foresight = conclude(action, ends)
-        self.note(action, foresight)
+    def conclude(self, action: Action, foresight: Foresight, ends: list[DerivedAction]) -> Foresight:
+        """Foresee the unplanned actions that an action derives, and then the action itself."""
+        while foresight.derived is not None:
+            ends += self.look_at_new(action, foresight.derived)
+            foresight = conclude(action, ends, foresight.rehearsal)
         return foresight
 
-    def look_at_new(self, origin: Action, proposed: Sequence[ProposedAction]) -> list[tuple[str, Foresight]]:
+    def look_at_new(self, origin: Action, proposed: Sequence[ProposedAction]) -> list[DerivedAction]:
         """Foresee actions that are in no table, in the order of their proposal, each after its parents."""
         new = [unwritten(one, origin) for one in proposed]
-        excluded = excluded_now(new)
+        self.look_up_rules(new)
         bad: dict[UUID, Foresight] = {}
         found = []
         for one, action in zip(proposed, new, strict=True):
             inherited = next((bad[parent] for parent in one.parents if parent in bad), None)
-            match = excluded.get(action.uuid)
+            match = self.looked_up[rule_key(action)]
             end = inherited or (exclude(action, match) if match else foresee(action, self.model))
             if end.derived is not None:
-                end = conclude(action, self.look_at_new(action, end.derived))
+                end = self.conclude(action, end, [])
             if end.state in WITHOUT_SUCCESS:
                 bad[one.uuid] = inherited or Foresight(*end_with(one.uuid, str(end.state)))
-            found.append((action.name, end))
+            found.append(end.of(action))
         return found
+
+    def look_up_rules(self, new: Sequence[Action]) -> None:
+        """Find out which rules exclude actions that no table has, and what these would derive on parts of stacks."""
+        unknown = [action for action in new if rule_key(action) not in self.looked_up]
+        if not unknown:
+            return
+        within = [unwritten(one, action) for action in unknown for one in propose_within(action.data)]
+        excluded = excluded_now([*unknown, *within])
+        self.looked_up |= {rule_key(one): excluded.get(one.uuid) for one in [*unknown, *within]}
 
     def look(self, action: Action) -> Foresight:
         is_spared = action.has_derived or action.state != State.PENDING
@@ -260,13 +280,18 @@ class Walk:
             self.underived[action.pk] = self.underived[action.derived_from_id]
             return self.underived[action.pk]
         origin = self.foreseen.get(action.derived_from_id) if action.derived_from_id else None
-        if origin and origin.state is None and is_of(plugins.load("ACTION_TYPES"), action, NodeAction):
-            # Its node may be one that the deriving action would create.
+        if origin and origin.state is None and is_of(plugins.load("ACTION_TYPES"), action, WRITTEN_FIRST):
+            # Its target may be one that the deriving action would create.
             return Foresight(None, f"It follows from the action that is to derive it. {origin.message}")
         match = self.excluded.get(action.uuid)
-        foresight = exclude(action, match) if match else foresee(action, self.model)
+        foresight = exclude(action, match) if match else foresee(action, self.model, self.planned_for(action))
         self.note(action, foresight)
         return foresight
+
+    def planned_for(self, action: Action) -> Sequence[DerivedAction]:
+        """Return the planned actions that an action is to derive, as they are before it begins."""
+        waiting = [self.actions[key] for key in self.derived[action.pk]]
+        return [*self.derived_ends[action.pk], *(Foresight(one.state).of(one) for one in waiting)]
 
     def note(self, action: Action, foresight: Foresight) -> None:
         """Remember what an action takes with it if it ends so."""
@@ -285,7 +310,7 @@ class Walk:
 
 def unwritten(proposed: ProposedAction, origin: Action) -> Action:
     """Return an action that another would derive, which must not be saved."""
-    return Action(
+    action = Action(
         uuid=proposed.uuid,
         name=proposed.name or generated_name(proposed.action_type, proposed.uuid),
         action_type=proposed.action_type,
@@ -294,6 +319,12 @@ def unwritten(proposed: ProposedAction, origin: Action) -> Action:
         action_plan_id=origin.action_plan_id,
         derived_from_id=origin.pk or origin.derived_from_id,
     )
+    action.target = action.make_target()
+    return action
+
+
+def rule_key(action: Action) -> tuple[str, str]:
+    return action.action_type, str(action.input_parameters.get("resource_id"))
 
 
 def exclude(action: Action, match: Match) -> Foresight:

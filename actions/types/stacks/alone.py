@@ -10,8 +10,11 @@ from django.db import transaction
 
 from actions.locking import Lockable, take_locks
 from actions.types.base import ActionFailed, ActionSkipException, Answer, Outcome
-from actions.types.stacks.settling import begin, end_well
+from actions.types.clusters.nodes import written_together
+from actions.types.operations import require_known, require_unlocked
+from actions.types.stacks.settling import begin, end_well, write
 from actions.types.stacks.stepping import CHANGE
+from cluster.foresight import foreseen_cloud
 from cluster.models import Stack, StackResource, StackStatus
 from cluster.models.stacks import FAILED, Verb
 from cluster.stacks import rows
@@ -31,7 +34,10 @@ def take_up(action: "ReplaceResource") -> Outcome | None:
     resource = action.resource()
     above = holders(resource)
     shared: list[tuple[Lockable, bool]] = [(thing, False) for thing in above]
-    if in_the_way := take_locks(action.context.action_uuid, [*shared, (resource, True)]):
+    if model := foreseen_cloud():
+        require_known(model, resource.stack.root or resource.stack)
+        require_unlocked(model, action.context.action_uuid, [*shared, (resource, True)])
+    elif in_the_way := take_locks(action.context.action_uuid, [*shared, (resource, True)]):
         return in_the_way
     if CHANGE not in action.context.data:
         try:
@@ -42,9 +48,9 @@ def take_up(action: "ReplaceResource") -> Outcome | None:
     return None
 
 
-def holders(resource: StackResource) -> list[Lockable]:
+def holders(resource: StackResource) -> list[Stack | StackResource]:
     """Return the root stack, and then the resources that one is within, the outermost first."""
-    found: list[Lockable] = []
+    found: list[Stack | StackResource] = []
     stack = resource.stack
     while stack.parent_resource:
         found.insert(0, stack.parent_resource)
@@ -52,20 +58,40 @@ def holders(resource: StackResource) -> list[Lockable]:
     return [stack, *found]
 
 
-@transaction.atomic
 def decide(action: "ReplaceResource", resource: StackResource) -> None:
-    root = Stack.objects.present().select_for_update(no_key=True).filter(pk=resource.stack.root_key).first()
+    with written_together():
+        write_decision(action, resource, find_root(resource))
+
+
+def find_root(resource: StackResource) -> Stack | None:
+    """Return the root stack that a resource is in, locked, unless it was deleted."""
+    if foreseen_cloud():
+        return resource.stack.root or resource.stack
+    found: Stack | None = (
+        Stack.objects.present().select_for_update(no_key=True).filter(pk=resource.stack.root_key).first()
+    )
+    return found
+
+
+def write_decision(action: "ReplaceResource", resource: StackResource, root: Stack | None) -> None:
     if root is None or resource.verb == Verb.DELETE:
         raise ActionFailed(f"Resource {resource.name} is being deleted")
     if resource.name not in resource.stack.template["resources"]:
         raise ActionFailed(f"Resource {resource.name} is no longer in the template of its stack")
-    standing = next(one for one in everything(read_tree(root)) if one.uuid == str(resource.uuid))
+    model = foreseen_cloud()
+    if model:
+        standing = model.stacks.resource(resource)
+    else:
+        standing = next(one for one in everything(read_tree(root)) if one.uuid == str(resource.uuid))
     decision = decide_replacement(standing, resource.stack.name, action.wanted(resource))
-    rows.write(root, decision)
+    if model:
+        model.stacks.write(root, decision)
+    else:
+        rows.write(root, decision)
     if decision.changes[0].nested:
         # A plan that was made before knows the stack within that goes.
         root.revision += 1
-        root.save_state()
+        write(root)
     action.context.save_data({**action.context.data, CHANGE: decision.changes[0].as_data()})
 
 

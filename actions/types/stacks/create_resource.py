@@ -4,7 +4,7 @@ from actions.types.base import ActionSkipException, Outcome
 from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.servers import delete_made, delete_server
-from actions.types.stacks.settling import begin, fail_under_way, save
+from actions.types.stacks.settling import begin, fail_under_way, save, write
 from cluster.drivers.base import WaitingForRoom
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
@@ -30,7 +30,7 @@ class CreateResource(ResourceAction):
             begin_stack(nested, Verb.CREATE)
             resource.receive(nested, self.change.generation)
             resource.type = self.wanted(resource)["type"]
-            resource.save_state()
+            write(resource)
 
     def act(self, resource: StackResource) -> Outcome:
         change = self.change

@@ -9,6 +9,7 @@ from actions.types.stacks.nesting import remove_empty, stacks_within
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.servers import delete_made, delete_server
 from actions.types.stacks.settling import begin
+from cluster.foresight import foreseen_cloud
 from cluster.models import StackResource
 from cluster.models.stacks import Verb
 
@@ -35,7 +36,10 @@ class DeleteResource(ResourceAction):
         if left := remove_empty(stacks_within(resource), self.left_out):
             raise ActionFailed(left)
         delete_servers(resource, thorough=self.may_have_left)
-        resource.remove()
+        if model := foreseen_cloud():
+            model.stacks.remove_resource(resource)
+        else:
+            resource.remove()
         return DONE
 
 

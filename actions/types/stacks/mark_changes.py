@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any
 
+from cluster.foresight import foreseen_cloud
 from cluster.models import Stack, StackResource, StackStatus
 from cluster.stacks.decisions import Change, Kind
 
@@ -22,7 +23,7 @@ def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str
         known: the UUIDs of the stacks and resources that were marked when it was made.
     """
     known, ends = set(known), ending_generations(changes)
-    for part in [*rows(Stack.objects.present().tree(root)), *rows(StackResource.objects.present().tree(root))]:
+    for part in parts_of(root):
         uuid = str(part.uuid)
         was_known = uuid in known and getattr(part, "generation", 0) < ends.get(uuid, inf)
         if part.status == MARKED and not was_known:
@@ -30,6 +31,14 @@ def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str
         if part.status == WITHDRAWN and was_known:
             return f"The mark of {part.name} was withdrawn since this plan was made."
     return None
+
+
+def parts_of(root: Stack) -> Iterable[Stack | StackResource]:
+    """Return the parts of a tree that are marked, or whose mark was withdrawn: stacks before resources."""
+    if model := foreseen_cloud():
+        found = [part for part in model.stacks.tree(root) if part.status in {MARKED, WITHDRAWN}]
+        return sorted(found, key=lambda part: (isinstance(part, StackResource), part.pk))
+    return [*rows(Stack.objects.present().tree(root)), *rows(StackResource.objects.present().tree(root))]
 
 
 def rows(parts: Any) -> Iterable[Stack | StackResource]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from actions.types.stacks.settling import begin, end_well, listed
+from cluster.foresight import foreseen_cloud
 from cluster.models import Stack, StackResource
 from cluster.models.stacks import Verb
 
@@ -20,12 +21,16 @@ def end_stack(uuid: str, left_out: Sequence[str]) -> None:
 
 
 def find_stack(uuid: str) -> Stack | None:
+    if model := foreseen_cloud():
+        return model.stacks.find_stack(uuid)
     found: Stack | None = Stack.objects.present().filter(uuid=uuid).first()
     return found
 
 
 def stacks_within(resource: StackResource) -> list[Stack]:
     """Return all stacks that are within a resource: its own, and such as were, or are to be, in the place of it."""
+    if model := foreseen_cloud():
+        return list(model.stacks.within[resource.pk])
     return list(resource.nested_stacks.present().order_by("pk"))
 
 
@@ -41,15 +46,25 @@ def remove_empty(stacks: Sequence[Stack], skipped: Sequence[str] = ()) -> str | 
         skipped: the names of resources whose deletion was skipped.
     """
     for stack in stacks:
-        if left := list(stack.resources.present().order_by("name").values_list("name", flat=True)):
+        if left := names_in(stack):
             called = "resources whose deletion was skipped" if set(left) <= set(skipped) else "resources"
             return f"Stack {stack.name} still has {called}: {listed(left)}"
         remove(stack)
     return None
 
 
+def names_in(stack: Stack) -> list[str]:
+    """Return the names of the resources that are in a stack, in order."""
+    if model := foreseen_cloud():
+        return sorted(resource.name for resource in model.stacks.parts[stack.pk])
+    return list(stack.resources.present().order_by("name").values_list("name", flat=True))
+
+
 def remove(stack: Stack) -> None:
     """Delete the row of a stack, whatever its status came to say."""
     if stack.verb != Verb.DELETE or stack.is_failed:
         begin(stack, Verb.DELETE)
-    stack.remove()
+    if model := foreseen_cloud():
+        model.stacks.remove_stack(stack)
+    else:
+        stack.remove()

@@ -2,16 +2,16 @@
 
 from contextlib import suppress
 
-from django.db import transaction
-
 from actions.types.base import ActionFailed, ActionSkipException, Outcome
-from actions.types.clusters.nodes import schema_of
+from actions.types.clusters.nodes import schema_of, written_together
 from actions.types.stacks import alone
 from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.servers import change_metadata, delete_made, delete_server
+from actions.types.stacks.settling import write
 from actions.types.stacks.stepping import CHANGE
 from cluster.drivers.base import NoValidHost, ServerNotFound, cloud
+from cluster.foresight import foreseen_cloud
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.stacks.servers import is_changeable, parts_differing
@@ -96,7 +96,7 @@ class ReplaceResource(ResourceAction):
             records += self.operation("delete", resource.physical_id)
         resource.receive(made, change.generation)
         resource.type = self.wanted(resource)["type"]
-        resource.save_state(*records)
+        write(resource, records)
 
     @property
     def is_in_place(self) -> bool:
@@ -144,8 +144,11 @@ class ReplaceResource(ResourceAction):
             delete_made(resource, self.change.generation)
             self.context.save_data({**self.context.data, CLEARED: True})
 
-    @transaction.atomic
     def fail(self, reason: str) -> None:
+        with written_together():
+            self.keep_mark(reason)
+
+    def keep_mark(self, reason: str) -> None:
         """Have a resource that was marked be so still, where nothing new took the place of what it is about."""
         resource = self.find()
         if resource is None or self.status_before is None or resource.status not in IN_PROGRESS:
@@ -154,11 +157,11 @@ class ReplaceResource(ResourceAction):
         if self.status_before == StackStatus.CHECK_FAILED and resource.generation < self.change.generation:
             failed = self.resource()
             failed.mark_unhealthy(f"It was not replaced: {reason}")
-            failed.save_state()
+            write(failed)
 
     def post_condition(self) -> None:
         super().post_condition()
-        if not self.context.is_derived and (resource := self.find()):
+        if not self.context.is_derived and foreseen_cloud() is None and (resource := self.find()):
             alone.settle_above(resource)
 
     def abort(self) -> bool:

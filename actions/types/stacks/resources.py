@@ -4,17 +4,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from django.db import transaction
 from django.db.models import Model
 
 from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery, explain
-from actions.types.clusters.nodes import schema_of
+from actions.types.clusters.nodes import schema_of, written_together
 from actions.types.stacks.nesting import stacks_within
-from actions.types.stacks.servers import forget_waiting, make_server
+from actions.types.stacks.servers import forget_waiting, is_present, make_server
 from actions.types.stacks.settling import begin, end_well, fail_under_way
 from actions.types.stacks.stepping import CHANGE, Stepping
 from cluster.drivers.base import CloudBusy, CloudError, WaitingForRoom
-from cluster.models import Server, StackResource, StackStatus
+from cluster.foresight import foreseen_cloud
+from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.stacks.decisions import Change
 
@@ -35,6 +35,7 @@ class ResourceAction(Stepping, ABC):
     """
 
     schema = schema_of()
+    inherits_foresight = True
     verb: ClassVar[Verb]
 
     @abstractmethod
@@ -56,6 +57,8 @@ class ResourceAction(Stepping, ABC):
 
     def find(self) -> StackResource | None:
         """Return the resource as it is now, unless it was deleted: one query each time."""
+        if model := foreseen_cloud():
+            return model.stacks.find_resource(self.uuid)
         # A template may be large: only who asks for what is wanted reads it.
         resources = StackResource.objects.present().select_related("stack").defer("stack__template")
         found: StackResource | None = resources.filter(uuid=self.uuid).first()
@@ -97,12 +100,15 @@ class ResourceAction(Stepping, ABC):
             self.begin(resource)
         return self.go_on()
 
-    @transaction.atomic
+    def foresee(self) -> Outcome:
+        return self.execute()
+
     def begin(self, resource: StackResource) -> None:
         """Write that it is at work. Raises: `ActionFailed`, where something else is done to the resource."""
-        self.context.save_data({**self.context.data, BEGUN: resource.status})
-        begin(resource, self.verb, self.begun(resource))
-        self.begin_within(resource)
+        with written_together():
+            self.context.save_data({**self.context.data, BEGUN: resource.status})
+            begin(resource, self.verb, self.begun(resource))
+            self.begin_within(resource)
 
     def begun(self, resource: StackResource) -> Sequence[Model]:
         """Return the records of what thereby begins on servers: see `operation`."""
@@ -141,7 +147,7 @@ class ResourceAction(Stepping, ABC):
             ActionFailed: it waited for room, and was deleted meanwhile.
         """
         waits_for = self.context.data.get(WAITS_FOR)
-        if waits_for and not Server.objects.present().filter(uuid=waits_for).exists():
+        if waits_for and not is_present(waits_for):
             raise ActionFailed(f"Instance {waits_for} no longer exists: it was deleted while it waited for room")
         try:
             wanted, generation = self.wanted(resource), self.change.generation

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from cluster.drivers.base import Checkpoint, NewServer, ServerNotFound, cloud
+from cluster.foresight import foreseen_cloud
 from cluster.models import Server, StackResource
 from cluster.servers import forget_unplaced
 from cluster.stacks.names import server_name
@@ -57,8 +58,17 @@ def delete_server(server: str | None) -> None:
             cloud().delete_server(server)
 
 
+def is_present(server: str) -> bool:
+    """Return whether a server is there, be it as one that waits for capacity."""
+    if model := foreseen_cloud():
+        return server in model.stacks.servers
+    return bool(Server.objects.present().filter(uuid=server).exists())
+
+
 def forget_waiting(resource: StackResource, generation: int) -> None:
     """Have the server of a generation wait for room no more, if it still does: it asks tables alone."""
+    if foreseen_cloud():
+        return  # What waits is not foreseen.
     for server in Server.objects.waiting().filter(token=resource.token(generation)):
         with suppress(NotFound):
             forget_unplaced(server)

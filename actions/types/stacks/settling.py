@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from django.db.models import Model
 
 from actions.types.base import ActionFailed
+from cluster.foresight import foreseen_cloud
 from cluster.models import Stack, StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb
 from watcher_site.messages import cut
@@ -24,7 +25,7 @@ def begin(part: Stack | StackResource, verb: Verb, records: Sequence[Model] = ()
     """
     try:
         part.begin(verb)
-        part.save_state(*records)
+        write(part, records)
     except ConcurrentTransition as problem:
         raise ActionFailed(f"{part._meta.verbose_name} {part.uuid}: something else is done to it") from problem
 
@@ -49,9 +50,15 @@ def fail_under_way(part: Stack | StackResource, reason: str) -> None:
 def save(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
     """Raises: `ActionFailed`, where something else was done to it meanwhile."""
     try:
-        part.save_state(*records)
+        write(part, records)
     except (ConcurrentTransition, TransitionNotAllowed) as problem:
         raise ActionFailed(f"{part._meta.verbose_name} {part.uuid} is no longer as it was read") from problem
+
+
+def write(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
+    """Write a change of a part of a stack, unless it is one on a model of the cloud."""
+    if foreseen_cloud() is None:
+        part.save_state(*records)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -13,15 +13,17 @@ from django.db import transaction
 
 from actions.locking import take_locks
 from actions.proposals import ProposedAction
-from actions.types.base import ActionFailed, ActionSkipException, Answer, Outcome, Recovery
+from actions.types.base import ActionFailed, ActionSkipException, Answer, CannotBeForeseen, Outcome, Recovery
 from actions.types.clusters.nodes import schema_of
+from actions.types.operations import require_known, require_unlocked
 from actions.types.stacks.abandoned import settle_abandoned
 from actions.types.stacks.currency import require_current
 from actions.types.stacks.mark_changes import ending_generations, find_mark_change
-from actions.types.stacks.settling import end_well, fail_under_way
+from actions.types.stacks.settling import end_well, fail_under_way, write
 from actions.types.stacks.stepping import Stepping, propose_all
+from cluster.foresight import foreseen_cloud
 from cluster.models import Stack
-from cluster.models.stacks import Verb
+from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.stacks import rows
 from cluster.stacks.decisions import Decision, Template
 from cluster.stacks.standing import StandingStack, read_tree
@@ -38,6 +40,7 @@ class StackAction(Stepping, ABC):
 
     schema = schema_of()
     takes_locks = True
+    inherits_foresight = True
     verb: ClassVar[Verb]
 
     @abstractmethod
@@ -61,6 +64,9 @@ class StackAction(Stepping, ABC):
 
     def find(self, *, lock: bool = False) -> Stack | None:
         """Return the stack as it is now, locked if that is asked for, unless it was deleted: one query each time."""
+        if model := foreseen_cloud():
+            stack = model.stacks.find_stack(self.uuid)
+            return stack if stack and stack.root_id is None else None
         stacks = Stack.objects.present().roots().filter(uuid=self.uuid)
         found: Stack | None = (stacks.select_for_update(no_key=True) if lock else stacks).first()
         return found
@@ -131,16 +137,34 @@ class StackAction(Stepping, ABC):
         data = self.context.data
         if DECISION in data:
             return Decision.read(data[DECISION])
-        standing = read_tree(stack)
+        model = foreseen_cloud()
+        standing = model.stacks.stack(stack) if model else read_tree(stack)
         decision = self.decide(stack, standing)
         self.context.save_data(
             {**data, DECISION: decision.as_data(), REVISION: stack.revision, MARKS: standing.all_marked}
         )
         return decision
 
+    def foresee(self) -> Outcome:
+        """Decide and begin as `execute` would, on rows in memory. Raises: `ActionFailed`, `CannotBeForeseen`."""
+        stack, model = self.stack(), foreseen_cloud()
+        if model is None:
+            raise CannotBeForeseen("There is no model of the cloud.")
+        require_known(model, stack)
+        require_unlocked(model, self.context.action_uuid, [(stack, True)])
+        if not self.context.data.get(BEGUN):
+            if any(part.status in IN_PROGRESS for part in model.stacks.tree(stack)):
+                raise CannotBeForeseen("An operation on it that was given up is to be settled first.")
+            self.write_beginning(self.decision(stack))
+        model.members.changed.add(stack.uuid)
+        return self.go_on()
+
     @transaction.atomic
     def begin(self, decision: Decision) -> None:
         """Write that it is at work. Raises: `ActionFailed`, where the stack is no longer as it was decided on."""
+        self.write_beginning(decision)
+
+    def write_beginning(self, decision: Decision) -> None:
         stack, data = self.stack(lock=True), self.context.data
         if stack.revision != data[REVISION]:
             raise ActionFailed(CHANGED)
@@ -150,8 +174,11 @@ class StackAction(Stepping, ABC):
         stack.timeout_mins = self.input_parameters.get("timeout_mins", stack.timeout_mins)
         stack.revision += 1
         stack.begin(self.verb)
-        rows.write(stack, decision)
-        stack.save_state()
+        if model := foreseen_cloud():
+            model.stacks.write(stack, decision)
+        else:
+            rows.write(stack, decision)
+        write(stack)
         self.context.save_data({**data, BEGUN: True, REVISION: stack.revision})
 
     def go_on(self) -> Outcome:
@@ -169,7 +196,8 @@ class StackAction(Stepping, ABC):
         """Have a stack that still reads as at work say that it failed, and so what is in it that nobody ended."""
         stack = self.find()
         if stack is not None and self.context.data.get(BEGUN):
-            settle_abandoned(stack)
+            if foreseen_cloud() is None:
+                settle_abandoned(stack)
             fail_under_way(stack, reason)
 
     def be_given_up(self, reason: str) -> None:

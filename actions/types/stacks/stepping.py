@@ -6,12 +6,14 @@ what goes when all else is done: these are derived when they are due.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from actions.models import Action
 from actions.proposals import ProposedAction
 from actions.types.base import ActionType, Answer, DerivedAction, Outcome
+from cluster.foresight import foreseen_cloud
 from cluster.models import StackResource
 from cluster.stacks.decisions import Change
 
@@ -25,6 +27,8 @@ BAD_ENDS = (State.FAILED, State.CANCELLED)
 
 class Stepping(ActionType, ABC):
     """An action that has others done, step by step. What was not done because it was skipped stays as it is."""
+
+    foresees_go_on = True
 
     @abstractmethod
     def break_off(self, reason: str) -> Outcome:
@@ -52,19 +56,25 @@ class Stepping(ActionType, ABC):
     def left_out(self) -> list[str]:
         """The names of resources that people had left out of the plan, or that left themselves out."""
         skipped = [one.target for one in self.context.derived if one.state == State.SKIPPED]
-        found = StackResource.objects.present().filter(uuid__in=skipped) if skipped else StackResource.objects.none()
-        return list(found.order_by("name").values_list("name", flat=True))
+        return sorted(row.name for row in find_resources(skipped))
 
 
 def find_reason(derived: Sequence[DerivedAction]) -> str:
     """Return the first reason why something derived came to no good end: that of its resource, where it has one."""
     bad = [one for one in derived if one.state in BAD_ENDS]
-    rows = StackResource.objects.filter(uuid__in=[one.target for one in bad])
+    rows = find_resources([one.target for one in bad])
     failed = {str(row.uuid): row for row in rows if row.is_failed}
     for one in bad:
         if row := failed.get(str(one.target)):
             return f"Resource {row.name}: {row.status_reason}"
     return f"{bad[0].action_type} {bad[0].name}: {bad[0].status_message}"
+
+
+def find_resources(uuids: Sequence[str | None]) -> list[StackResource]:
+    """Return those of these resources that are there."""
+    if model := foreseen_cloud():
+        return [row for uuid in uuids if uuid and (row := model.stacks.find_resource(uuid))]
+    return list(StackResource.objects.present().filter(uuid__in=uuids).select_related("stack")) if uuids else []
 
 
 def propose(
@@ -94,6 +104,16 @@ def proposal(change: Change, delay: float, timeout: int | None) -> ProposedActio
 def propose_all(changes: Sequence[Change], timeout: int | None = None) -> list[ProposedAction]:
     """Return the actions of a plan to look at, and those that each of them is to derive, at any depth."""
     return propose_steps([changes], 0, timeout)
+
+
+def propose_within(data: Mapping[str, Any]) -> list[ProposedAction]:
+    """Return the actions that one with these data would derive in time, at any depth, if it is one on a resource."""
+    if CHANGE not in data:
+        return []
+    change = Change.read(data[CHANGE])
+    parts = [part for step in [*change.steps, change.clearing] for part in step]
+    derived = [proposal(part, 0, None) for part in parts]
+    return [*derived, *(one for action in derived for one in propose_within(action.data))]
 
 
 def propose_steps(

@@ -1,0 +1,358 @@
+"""What a preflight foresees of operations on stacks and on their resources is what happens."""
+
+import re
+from typing import Any
+
+import pytest
+
+from actions.locking import take_lock
+from actions.models import Action
+from actions.proposals import ProposedAction
+from actions.skipping import skip_action
+from cluster.models import ComputeNode, Server, Stack, StackResource
+from cluster.quotas import set_quota
+from plans.models import ActionPlan
+from plans.preflight.walk import Preflight, preflight
+from plans.proposals import propose
+from plans.stacks.operations import delete_stack
+from tests.builders import make_flavor, make_node, make_plan
+from tests.exclusions import make_exclusion
+from tests.plans.inline import run_waiting
+from tests.plans.stacks.builders import (
+    again,
+    create,
+    group,
+    inside,
+    mark,
+    part,
+    proposed,
+    server,
+    template,
+    within,
+)
+from tests.plans.test_commits import counted
+
+pytestmark = pytest.mark.django_db
+PLANNED = pytest.mark.parametrize("plan_only", [True, False])
+
+
+@pytest.fixture(autouse=True)
+def capacity(settings: Any) -> None:
+    settings.ACTION_RETRY_INTERVAL = 0
+    make_node("compute1", vcpus=8, memory=8 * 1024, disk=80)
+    make_flavor("small", vcpus=1, memory=1024, disk=1)
+    make_flavor("large", vcpus=2, memory=1024, disk=1)
+    make_flavor("huge", vcpus=99, memory=1024, disk=1)
+
+
+def new(**resources: Any) -> Stack:
+    made: Stack = Stack.objects.create(name="shop", template=template(**resources), project_id="acme")
+    return made
+
+
+def looked_at(kind: str, thing: Any, *, plan_only: bool = False, **inputs: Any) -> ActionPlan:
+    """Return a plan that has not begun, in full or of one action."""
+    if plan_only:
+        return proposed(kind, thing, plan_only=True, **inputs)
+    return propose([ProposedAction(kind, {"resource_id": str(thing.uuid), "resource_name": thing.name, **inputs})])
+
+
+def replacing(*resources: StackResource, **inputs: Any) -> ActionPlan:
+    targets = [{"resource_id": str(one.uuid), "resource_name": one.name, **inputs} for one in resources]
+    return propose([ProposedAction("replace_resource", target) for target in targets])
+
+
+def outcomes(found: Preflight) -> list[tuple[str, str, str | None]]:
+    """Return each action's type, outcome, and the message if it does not succeed."""
+    return sorted((one.action.action_type, one.outcome, message(one.outcome, one)) for one in found.prospects)
+
+
+def message(outcome: str, prospect: Any) -> str:
+    return "" if outcome == "SUCCEEDED" else without_made_names(prospect.foresight.message)
+
+
+def without_made_names(words: Any) -> str:
+    """Leave out the names of members, which are made up anew where they were not planned."""
+    return re.sub(r"Resource [a-z2-7]{12}\b", "Resource member", str(words))
+
+
+def what_happens(plan: ActionPlan) -> list[tuple[str, str, str]]:
+    """Return what becomes of the actions that the plan holds now."""
+    keys = list(plan.actions.unfinished().values_list("pk", flat=True))
+    ActionPlan.objects.get(pk=plan.pk).launch()
+    run_waiting()
+    rows = Action.objects.filter(pk__in=keys).values_list("action_type", "state", "status_message")
+    return sorted(
+        (kind, state, "" if state == "SUCCEEDED" else without_made_names(words)) for kind, state, words in rows
+    )
+
+
+def agree(plan: ActionPlan) -> list[tuple[str, str]]:
+    before = rows()
+    foreseen = outcomes(preflight(plan))
+    assert rows() == before
+    assert what_happens(plan) == foreseen
+    return [(kind, state) for kind, state, _ in foreseen]
+
+
+def rows() -> list[Any]:
+    """Return what a preflight must leave as it is."""
+    return [list(model.objects.order_by("pk").values()) for model in (Stack, StackResource, Server, Action)]
+
+
+def full() -> None:
+    ComputeNode.objects.update(status="disabled")
+
+
+# One resource is replaced
+
+
+def test_a_replacement_succeeds() -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+    assert agree(replacing(part(stack, "web"), expected_status="CHECK_FAILED")) == [("replace_resource", "SUCCEEDED")]
+
+
+def test_a_replacement_whose_mark_was_withdrawn_is_skipped() -> None:
+    stack = create(web=server())
+    assert agree(replacing(part(stack, "web"), expected_status="CHECK_FAILED")) == [("replace_resource", "SKIPPED")]
+
+
+def test_a_replacement_of_what_is_gone_is_skipped() -> None:
+    stack = create(web=server())
+    plan = replacing(part(stack, "web"))
+    delete_stack(stack)
+    run_waiting()
+    assert agree(plan) == [("replace_resource", "SKIPPED")]
+
+
+def test_on_a_full_cloud_the_server_is_rebuilt_in_its_place() -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+    full()
+    assert agree(replacing(part(stack, "web"))) == [("replace_resource", "SUCCEEDED")]
+
+
+def test_on_a_full_cloud_a_server_that_gets_another_flavor_is_not_replaced() -> None:
+    stack = create(web=server())
+    Stack.objects.filter(pk=stack.pk).update(template=template(web=server("huge")))
+    assert agree(replacing(part(stack, "web"))) == [("replace_resource", "FAILED")]
+
+
+def test_several_resources_of_one_stack_are_replaced_in_one_plan() -> None:
+    stack = create(web=group(3), one=server())
+    members = list(inside(part(stack, "web")).resources.all())
+    plan = replacing(*members, members[0], part(stack, "one"), expected_status="CREATE_COMPLETE")
+    assert agree(plan) == [("replace_resource", "SKIPPED"), *[("replace_resource", "SUCCEEDED")] * 4]
+
+
+def test_a_marked_group_is_replaced_with_all_that_is_in_it() -> None:
+    stack = create(web=group(2))
+    mark(part(stack, "web"))
+    assert agree(replacing(part(stack, "web"))) == [("replace_resource", "SUCCEEDED")]
+
+
+def test_a_group_that_finds_no_capacity_for_another_one_is_not_replaced() -> None:
+    stack = create(web=group(5))
+    assert agree(replacing(part(stack, "web"))) == [("replace_resource", "FAILED")]
+
+
+@pytest.mark.parametrize("kind", ["create_resource", "update_resource", "delete_resource"])
+def test_what_is_a_part_of_an_operation_on_a_stack_fails_alone(kind: str) -> None:
+    stack = create(web=server())
+    assert agree(looked_at(kind, part(stack, "web"))) == [(kind, "FAILED")]
+
+
+# Whole stacks
+
+
+@PLANNED
+def test_a_creation_succeeds(plan_only: bool) -> None:
+    stack = new(web=group(2), deep=within(inner=within(one=server())), last=server(depends_on=["web"]))
+    found = agree(looked_at("create_stack", stack, plan_only=plan_only))
+    assert set(found) == {("create_stack", "SUCCEEDED"), *([("create_resource", "SUCCEEDED")] if plan_only else [])}
+
+
+@PLANNED
+@pytest.mark.parametrize(
+    "resources",
+    [
+        {"web": server("huge"), "last": server(depends_on=["web"])},
+        {"web": group(2, server("huge")), "other": server()},
+        {"web": group(9)},
+        {"deep": within(inner=within(one=server("unknown")))},
+    ],
+)
+def test_a_creation_beyond_the_capacity_fails_with_the_reason(plan_only: bool, resources: Any) -> None:
+    assert ("create_stack", "FAILED") in agree(looked_at("create_stack", new(**resources), plan_only=plan_only))
+
+
+@PLANNED
+def test_a_creation_beyond_the_quota_of_its_project_fails(plan_only: bool) -> None:
+    set_quota("acme", {"servers": 2})
+    assert ("create_stack", "FAILED") in agree(looked_at("create_stack", new(web=group(3)), plan_only=plan_only))
+
+
+def test_the_message_of_a_failure_names_the_resource_and_the_reason() -> None:
+    [prospect] = preflight(looked_at("create_stack", new(web=server("huge")))).prospects
+    assert str(prospect.foresight.message).endswith(
+        "Resource web: No valid host was found. There are not enough hosts available."
+    )
+
+
+@PLANNED
+@pytest.mark.parametrize(
+    ("resources", "state"),
+    [
+        ({"web": server("large"), "more": server(), "group": group(3)}, "SUCCEEDED"),
+        ({"web": server("huge"), "group": group(2)}, "FAILED"),
+        ({"web": server(image="other", metadata={"a": "b"}), "group": group(1)}, "SUCCEEDED"),
+        ({"web": server(), "group": group(2, server("large"))}, "SUCCEEDED"),
+        ({"web": server(), "group": group(2, server("huge"), batch=2)}, "FAILED"),
+        ({"web": group(2), "group": server()}, "SUCCEEDED"),
+        ({"group": group(2)}, "SUCCEEDED"),
+    ],
+)
+def test_an_update_is_foreseen(plan_only: bool, resources: Any, state: str) -> None:
+    stack = create(web=server(), group=group(2))
+    plan = looked_at("update_stack", stack, plan_only=plan_only, template=template(**resources))
+    assert ("update_stack", state) in agree(plan)
+
+
+@PLANNED
+def test_an_update_that_replaces_what_is_marked_is_foreseen_on_a_full_cloud(plan_only: bool) -> None:
+    stack = create(web=server(), group=group(2))
+    mark(part(stack, "web"))
+    mark(inside(part(stack, "group")).resources.order_by("pk")[0])
+    full()
+    assert ("update_stack", "SUCCEEDED") in agree(looked_at("update_stack", stack, plan_only=plan_only))
+
+
+@PLANNED
+def test_an_update_that_replaces_all_of_a_marked_stack_is_foreseen(plan_only: bool) -> None:
+    stack = create(web=server(), group=group(2))
+    mark(stack)
+    assert ("update_stack", "SUCCEEDED") in agree(looked_at("update_stack", stack, plan_only=plan_only))
+
+
+@PLANNED
+def test_a_deletion_is_foreseen(plan_only: bool) -> None:
+    stack = create(web=server(), group=group(2), deep=within(one=server()))
+    assert ("delete_stack", "SUCCEEDED") in agree(looked_at("delete_stack", stack, plan_only=plan_only))
+
+
+def test_a_deletion_of_which_a_part_is_skipped_fails_and_names_what_is_left() -> None:
+    stack = create(web=server(), group=group(2))
+    plan = looked_at("delete_stack", stack, plan_only=True)
+    skip_action(plan.actions.get(input_parameters__resource_name="web").uuid, "rosa")
+    assert ("delete_stack", "FAILED") in agree(plan)
+
+
+def test_what_is_skipped_in_the_plan_of_an_update_is_foreseen() -> None:
+    stack = new(web=server("huge"), other=server())
+    plan = looked_at("create_stack", stack, plan_only=True)
+    skip_action(plan.actions.get(input_parameters__resource_name="web").uuid, "rosa")
+    assert ("create_stack", "SUCCEEDED") in agree(plan)
+
+
+@PLANNED
+def test_a_resource_that_a_rule_excludes_is_skipped(plan_only: bool) -> None:
+    stack = create(web=server(), other=server())
+    wanted = template(web=server("large"), other=server())
+    plan = looked_at("update_stack", stack, plan_only=plan_only, template=wanted)
+    make_exclusion("frozen", targets={"servers": [str(part(stack, "web").physical_id)]})
+    assert ("update_stack", "SUCCEEDED") in agree(plan)
+
+
+def test_a_stack_that_is_gone_is_skipped() -> None:
+    stack = new(web=server())
+    plan = looked_at("update_stack", stack)
+    Stack.objects.filter(pk=stack.pk).soft_delete()
+    assert agree(plan) == [("update_stack", "SKIPPED")]
+
+
+# What changed since the plan was made
+
+
+def test_an_update_whose_stack_was_changed_since_fails() -> None:
+    stack = create(web=server())
+    plan = looked_at("update_stack", stack, plan_only=True, template=template(web=server("large")))
+    Stack.objects.filter(pk=stack.pk).update(revision=9)
+    [failed] = [one for one in preflight(plan).prospects if one.action.action_type == "update_stack"]
+    assert (failed.outcome, failed.foresight.message) == (
+        "FAILED",
+        "Action failed in execute: The stack was changed since this plan was made.",
+    )
+
+
+def test_an_update_for_which_the_marks_have_changed_since_fails() -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+    plan = looked_at("update_stack", stack, plan_only=True)
+    web = part(stack, "web")
+    web.mark_healthy()
+    web.save_state()
+    [failed] = [one for one in preflight(plan).prospects if one.action.action_type == "update_stack"]
+    assert failed.outcome == "FAILED"
+    assert "The mark of web was withdrawn since this plan was made." in str(failed.foresight.message)
+
+
+# What is not foreseen
+
+
+@pytest.mark.parametrize("kind", ["update_stack", "replace_resource"])
+def test_what_would_wait_for_a_lock_is_not_foreseen_and_the_holder_is_named(kind: str) -> None:
+    stack = create(web=server())
+    holder = make_plan({"holder": []}).actions.get()
+    take_lock(stack, str(holder.uuid))
+    [found] = preflight(looked_at(kind, stack if kind == "update_stack" else part(stack, "web"))).prospects
+    words = f"Failed in locking stack {stack.uuid}: action {holder.uuid} is at work on it"
+    assert (found.outcome, found.foresight.message) == ("UNKNOWN", f"It would wait: {words}")
+
+
+def test_what_a_planned_operation_that_would_wait_is_to_derive_is_not_foreseen_either() -> None:
+    stack = new(web=server())
+    plan = looked_at("create_stack", stack, plan_only=True)
+    take_lock(stack, str(make_plan({"holder": []}).actions.get().uuid))
+    assert {one.outcome for one in preflight(plan).prospects} == {"UNKNOWN"}
+
+
+@PLANNED
+def test_where_servers_wait_for_capacity_the_waiting_server_is_named(plan_only: bool, settings: Any) -> None:
+    settings.USE_PENDING_STATE = True
+    found = preflight(looked_at("create_stack", new(web=server("huge")), plan_only=plan_only)).prospects
+    assert {one.outcome for one in found} == {"UNKNOWN"}
+    words = "No host has capacity for server shop-web, which waits for it as PENDING"
+    assert all(words in str(one.foresight.message) for one in found)
+
+
+def test_a_second_operation_on_a_stack_that_the_first_one_changes_is_not_foreseen() -> None:
+    stack = create(web=server())
+    named = {"resource_id": str(stack.uuid), "resource_name": stack.name}
+    plan = propose([ProposedAction("update_stack", named), ProposedAction("delete_stack", named)])
+    first, second = preflight(plan).prospects
+    assert (first.outcome, second.outcome) == ("SUCCEEDED", "UNKNOWN")
+    assert second.foresight.message == f"Another action of the plan changes stack {stack.uuid} before."
+
+
+def test_the_number_of_queries_does_not_grow_with_the_stack() -> None:
+    make_node("compute2", vcpus=500, memory=500 * 1024, disk=5000)
+    make_exclusion("frozen", targets={"projects": ["other"]})
+    costs = []
+    for size in (2, 12):
+        stack = create(f"stack-{size}", web=group(size), deep=within(one=group(size), two=group(size)))
+        members = list(inside(part(stack, "web")).resources.all())
+        larger = template(web=group(size, server("large")), deep=within(one=group(2 * size), two=group(1)))
+        plans = [
+            looked_at("update_stack", stack, template=larger),
+            looked_at("update_stack", stack, plan_only=True, template=larger),
+            looked_at("delete_stack", stack),
+            looked_at("delete_stack", stack, plan_only=True),
+            looked_at("create_stack", Stack.objects.create(name=f"new-{size}", template=again(stack).template)),
+            replacing(*members),
+        ]
+        with counted() as statements:
+            for plan in plans:
+                preflight(plan)
+        costs.append(len(statements))
+    assert costs[0] == costs[1]
