@@ -67,6 +67,14 @@ class ForeseenStacks(Reader):
         self.load([uuid])
         return self.resources.get(UUID(uuid))
 
+    def find_new(self, uuid: str) -> StackResource | None:
+        """Return a resource that is in no table. Reads nothing."""
+        try:
+            found = self.resources.get(UUID(uuid))
+        except ValueError:
+            return None
+        return found if found and found.pk < 0 else None
+
     def add_stack(self, stack: Stack) -> None:
         self.stacks[stack.uuid] = stack
         if stack.parent_resource:

@@ -226,6 +226,7 @@ class Walk:
         action = self.actions[key]
         foresight = self.look(action)
         if foresight.derived is not None:
+            self.look_up_rules([self.actions[one] for one in self.derived[key] if self.is_on_new_resource(one)])
             ends = self.derived_ends[key]
             for planned in self.derived[key]:
                 self.settle(planned)
@@ -264,7 +265,7 @@ class Walk:
         if not unknown:
             return
         within = [unwritten(one, action) for action in unknown for one in propose_within(action.data)]
-        excluded = excluded_now([*unknown, *within])
+        excluded = excluded_now([self.as_touching_tables(one) for one in [*unknown, *within]])
         self.looked_up |= {rule_key(one): excluded.get(one.uuid) for one in [*unknown, *within]}
 
     def look(self, action: Action) -> Foresight:
@@ -283,10 +284,22 @@ class Walk:
         if origin and origin.state is None and is_of(plugins.load("ACTION_TYPES"), action, WRITTEN_FIRST):
             # Its target may be one that the deriving action would create.
             return Foresight(None, f"It follows from the action that is to derive it. {origin.message}")
-        match = self.excluded.get(action.uuid)
+        match = self.excluded.get(action.uuid) or self.looked_up.get(rule_key(action))
         foresight = exclude(action, match) if match else foresee(action, self.model, self.planned_for(action))
         self.note(action, foresight)
         return foresight
+
+    def is_on_new_resource(self, key: int) -> bool:
+        return self.model.stacks.find_new(str(self.actions[key].target)) is not None
+
+    def as_touching_tables(self, action: Action) -> Action:
+        """Return an action on the root stack instead of one on a resource in no table: both touch only its project."""
+        resource = self.model.stacks.find_new(str(action.target))
+        if resource is None:
+            return action
+        root = resource.stack.root or resource.stack
+        inputs = {**action.input_parameters, "resource_id": str(root.uuid)}
+        return Action(uuid=action.uuid, action_type=action.action_type, input_parameters=inputs)
 
     def planned_for(self, action: Action) -> Sequence[DerivedAction]:
         """Return the planned actions that an action is to derive, as they are before it begins."""

@@ -264,6 +264,13 @@ def test_a_resource_that_a_rule_excludes_is_skipped(plan_only: bool) -> None:
     assert ("update_stack", "SUCCEEDED") in agree(plan)
 
 
+@PLANNED
+def test_a_resource_that_does_not_exist_yet_is_excluded_with_the_project_of_its_stack(plan_only: bool) -> None:
+    plan = looked_at("create_stack", new(web=server("huge"), group=group(2)), plan_only=plan_only)
+    make_exclusion("frozen", action_types=["create_resource"], targets={"projects": ["acme"]})
+    assert ("create_stack", "SUCCEEDED") in agree(plan)
+
+
 def test_a_stack_that_is_gone_is_skipped() -> None:
     stack = new(web=server())
     plan = looked_at("update_stack", stack)
