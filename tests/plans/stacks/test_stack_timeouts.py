@@ -8,10 +8,11 @@ from django.contrib.auth.models import User
 from actions.models import Action
 from cluster.models import Stack
 from plans.orchestration.shapes import Shapes
+from plans.stacks.progress import with_progress
 from tests.api import Caller, fault
 from tests.builders import make_flavor, make_node
 from tests.plans.inline import run_waiting
-from tests.plans.stacks.builders import again, group, server, template, within
+from tests.plans.stacks.builders import group, server, template, within
 
 pytestmark = pytest.mark.django_db
 
@@ -75,7 +76,8 @@ def test_an_update_that_is_only_planned_leaves_the_stack_its_own(api: Caller) ->
 def test_it_is_told_by_both_faces(api: Caller) -> None:
     stack = asked(api, "post", "/stacks", **SHOP, timeout_mins=5)
     assert api.get(path(stack)).json()["timeout_mins"] == 5
-    assert Shapes("").whole_stack(again(stack))["timeout_mins"] == 5
+    shown = with_progress(Stack.objects.filter(pk=stack.pk)).get()
+    assert Shapes("").whole_stack(shown)["timeout_mins"] == 5
 
 
 @pytest.mark.parametrize("value", [0, -1, "5", True, 1.5, 35_791_395, {}])
