@@ -82,7 +82,7 @@ def read_switch(value: Any) -> bool:
 
 def read_action_types(names: Any) -> list[str]:
     types = plugins.load("ACTION_TYPES")
-    if not isinstance(names or [], list):
+    if not isinstance(names, list | None):
         raise Invalid("action_types: must be a list of action types; an empty one means all of them.")
     for name in names or []:
         if not isinstance(name, str) or name not in types:
@@ -96,13 +96,13 @@ def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list
     Raises:
         Invalid: there is no such kind, or no such thing.
     """
-    if not isinstance(targets or {}, Mapping):
+    if not isinstance(targets, Mapping | None):
         raise Invalid("targets: must be an object of lists.")
     found = {}
     for kind, names in (targets or {}).items():
         if kind not in KINDS:
             raise Invalid(f"targets: there is no kind {kind}; there are {', '.join(KINDS)}.")
-        if not isinstance(names or [], list) or len(names or []) > MOST_NAMED:
+        if not isinstance(names, list | None) or len(names or []) > MOST_NAMED:
             raise Invalid(f"targets.{kind}: must be a list of at most {MOST_NAMED} texts, each {KINDS[kind][1]}.")
         if names == []:
             raise Invalid(f"targets.{kind}: must not be empty; left out, the rule is not about any of that kind.")

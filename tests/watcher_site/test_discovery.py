@@ -35,6 +35,11 @@ def test_version_1_lists_the_collections_that_it_has(cloud_admin: User, version:
     assert answer.keys() & {"data_model", "webhooks", "servers"} == extra
 
 
+def test_version_1_lists_exclusions_from_1_13_on(cloud_admin: User) -> None:
+    assert "exclusions" not in Caller(cloud_admin, "1.12").get("/").json()
+    assert "exclusions" in Caller(cloud_admin, "1.13").get("/").json()
+
+
 def test_version_1_needs_a_login(client: Client) -> None:
     assert client.get("/v1/").status_code == 401
 

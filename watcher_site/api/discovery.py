@@ -29,6 +29,7 @@ COLLECTIONS: dict[str, versions.Version] = {
     "policies": (1, 12),
     "policy_types": (1, 12),
     "clusters": (1, 12),
+    "exclusions": (1, 13),
     "history": (1, 13),
     "broker": (1, 13),
     "subscriptions": (1, 13),

@@ -88,6 +88,8 @@ def test_what_is_left_out_means_all_always_and_the_persons_own(api: Caller) -> N
         ("targets", {"clusters": ["web"]}, "targets.clusters: there is no cluster web."),
         ("targets", {"projects": ["x\0"]}, "projects"),
         ("targets", {"planets": ["x"]}, "planets"),
+        ("targets", [], "targets: must be an object of lists"),
+        ("targets", {"servers": ""}, "servers"),
         ("targets", {"servers": "db"}, "servers"),
         ("targets", {"servers": []}, "targets.servers: must not be empty"),
         ("window", {"opens": "08:00"}, "window.closes: missing."),
