@@ -53,11 +53,11 @@ def test_deleted_servers_and_nodes_are_left_out() -> None:
 
 def test_a_node_knows_its_zone_its_power_state_and_its_aggregates() -> None:
     node = make_node("compute1", zone="az2", power_state="off")
-    make_aggregate(7, "ssd", node, metadata={"ssd": "true"})
+    ssd = make_aggregate(7, "ssd", node, metadata={"ssd": "true"})
     make_aggregate(8, "empty")
     loaded = ClusterSnapshot.load().nodes["compute1"]
     assert (loaded.zone, loaded.power_state) == ("az2", "off")
-    assert loaded.aggregates == [AggregateSnapshot(7, "ssd", {"ssd": "true"})]
+    assert loaded.aggregates == [AggregateSnapshot(7, "ssd", {"ssd": "true"}, ssd.uuid)]
 
 
 def test_a_pool_holds_its_volumes_and_a_volume_knows_its_servers() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from cluster.drivers.base import CloudUnavailable, OperationFailed, cloud
+from cluster.drivers.base import OperationFailed, OperationOutstanding, cloud
 from cluster.drivers.openstack.servers import OpenStackServers
 from cluster.drivers.ownership import acting_for
 from cluster.models import Server
@@ -90,18 +90,21 @@ def test_an_operation_that_is_no_longer_waited_for_can_still_be_waited_for_by_wh
 
 
 def test_an_operation_that_nova_may_have_heard_can_be_waited_for_by_whoever_takes_it_over(
-    emulator: Emulator, server: str, monkeypatch: pytest.MonkeyPatch
+    emulator: Emulator, server: str, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
+    settings.OPENSTACK_OPERATION_TIMEOUT = 0.05
     begin = OpenStackServers.begin
 
     def begin_unheard(*arguments: Any) -> None:
         emulator.fail("POST .*/action", 504, after=True)
-        emulator.fail(f"GET .*servers/{server}", 503, times=3)
+        emulator.fail(f"GET .*servers/{server}", 503, times=10_000)
         begin(*arguments)
 
     monkeypatch.setattr(OpenStackServers, "begin", begin_unheard)
-    with acting_for("one"), pytest.raises(CloudUnavailable):
+    with acting_for("one"), pytest.raises(OperationOutstanding):
         cloud().live_migrate(server)
+    emulator.faults.clear()
+    settings.OPENSTACK_OPERATION_TIMEOUT = 60
     assert reconcile(server, "one") == ("ACTIVE", "compute2")
 
 
