@@ -102,7 +102,7 @@ class ForeseenStacks(Reader):
                 yield from self.tree(nested)
 
     def write(self, root: Stack, decision: Decision) -> None:
-        """Have the rows be as `cluster.stacks.rows.write` writes them."""
+        """Write the rows in memory as `cluster.stacks.rows.write` writes those of the tables."""
         self.write_templates(root, decision)
         for uuid in decision.marked:
             if resource := self.resources.get(UUID(uuid)):
@@ -128,7 +128,7 @@ class ForeseenStacks(Reader):
                     resource.depends_on = list(wanted["depends_on"])
 
     def make_resource(self, new: NewResource, templates: Mapping[str, Template]) -> bool:
-        """Have a resource be there; return false where its stack is not there yet."""
+        """Add a resource unless it exists; return false if its stack does not exist yet."""
         stack = self.stacks.get(UUID(new.stack))
         if stack is None:
             return False
@@ -139,7 +139,7 @@ class ForeseenStacks(Reader):
         return True
 
     def make_stack(self, new: NewStack, root: Stack) -> bool:
-        """Have a stack within a resource be there; return false where that is not there yet."""
+        """Add the stack within a resource unless it exists; return false if the resource does not exist yet."""
         parent = self.resources.get(UUID(new.parent))
         if parent is None:
             return False
