@@ -1,4 +1,4 @@
-"""What a preflight foresees of operations on stacks and on their resources is what happens."""
+"""Preflights foresee the outcomes of operations on stacks and on their resources."""
 
 import re
 from typing import Any
