@@ -37,6 +37,7 @@ lint: install-dev
 	$(ENVIRONMENT) -m ruff format --check .
 	$(ENVIRONMENT) -m mypy
 	$(if $(wildcard templates),$(ENVIRONMENT) -m djlint --lint --quiet templates)
+	$(ENVIRONMENT) -m tests.wording
 	$(ENVIRONMENT) manage.py makemigrations --check --dry-run
 	$(ENVIRONMENT) manage.py check --deploy --fail-level WARNING
 

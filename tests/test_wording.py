@@ -1,0 +1,72 @@
+"""The wording check finds rejected words, and the page for contributors lists the words that it rejects."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import wording
+
+PAGE = (wording.ROOT / "docs" / "contributing.md").read_text()
+
+
+def broken_rules(source: str, path: str = "plans/example.py") -> list[tuple[str, str, int]]:
+    """Return rule, place and line of each breach in a module."""
+    found = wording.python_passages(Path(path), source)
+    return [(rule.name, passage.place, passage.line) for each in found for rule, passage in wording.breaches(each)]
+
+
+def test_the_page_for_contributors_lists_the_rejected_words() -> None:
+    listed = re.findall(r"^\| (.+) \| (.+) \|$", PAGE.partition("### Rejected words")[2], re.MULTILINE)
+    rows = [row for row in listed if row not in {("rejected", "instead"), ("---", "---")}]
+    assert rows == [(rule.name, rule.instead) for rule in wording.RULES]
+
+
+@pytest.mark.parametrize("opening", ["Have it run.", "Leave those.", "What waits.", "Say whether it waits."])
+def test_rejected_openings_of_docstrings_are_found(opening: str) -> None:
+    [(_, place, line)] = broken_rules(f'def run():\n    """{opening}"""\n')
+    assert (place, line) == ("opening", 2)
+
+
+def test_an_opening_is_not_rejected_within_a_docstring() -> None:
+    assert broken_rules('"""Return rows. What follows. Have a look."""\n') == []
+
+
+def test_a_word_is_found_on_its_line_of_a_comment_and_of_a_docstring() -> None:
+    source = '"""Return a row.\n\nIt heeds the rules."""\n\n# Nobody is told.\n'
+    assert sorted(broken_rules(source)) == [("heed", "text", 3), ("told", "text", 5)]
+
+
+@pytest.mark.parametrize(
+    "name", ["class FreeRoom: ...", "def free_room(): ...", "free_room = 1", "def f(free_room): ..."]
+)
+def test_a_word_is_found_in_names(name: str) -> None:
+    assert [(rule, place) for rule, place, _ in broken_rules(name)] == [("room", "name")]
+
+
+def test_a_word_is_found_in_the_name_of_a_module() -> None:
+    assert broken_rules("", "plans/lateness.py") == [("lateness", "name", 1)]
+
+
+def test_the_texts_of_tests_are_not_checked() -> None:
+    source = 'message = "nobody is told"\n'
+    assert [rule for rule, _, _ in broken_rules(source)] == ["told"]
+    assert broken_rules(source, "tests/plans/test_example.py") == []
+
+
+def test_quoted_code_is_not_checked() -> None:
+    assert broken_rules('"""Return `room` and ``told``."""\n') == []
+
+
+def test_names_that_are_part_of_the_api_are_not_rejected() -> None:
+    assert broken_rules("make_room = 1\n") == []
+
+
+def test_no_enforced_rule_is_broken() -> None:
+    found = [
+        breach
+        for path in wording.checked_files()
+        for each in wording.passages(path)
+        for breach in wording.breaches(each)
+    ]
+    assert [passage for rule, passage in found if passage.place in rule.enforced] == []

@@ -1,0 +1,205 @@
+"""Check the wording of code and documentation against the glossary of docs/contributing.md.
+
+``python -m tests.wording`` prints where an enforced rule is broken, and exits with 1 if any is. With ``--report`` it
+prints how often each rule is broken in each folder, with ``--rule NAME`` the places where that one is broken.
+"""
+
+import argparse
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ["watcher_site", "cluster", "actions", "plans", "audits", "templates", "tests", "docs"]
+# The page that lists the rejected words, and this list of them.
+EXEMPT = {Path("docs/contributing.md"), Path("tests/wording.py"), Path("tests/test_wording.py")}
+
+# Where a rule looks.
+OPENING = "opening"  # the first words of a docstring
+TEXT = "text"  # comments, docstrings, templates, documentation, and the texts of the program (not of the tests)
+NAME = "name"  # names of modules, classes, functions, arguments and variables, as words: make_room is "make room"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rejected wording. ``enforced`` names the places that are free of it and stay so."""
+
+    name: str
+    pattern: str
+    instead: str
+    places: frozenset[str]
+    enforced: frozenset[str]
+
+
+def rule(name: str, pattern: str, instead: str, *places: str, enforced: tuple[str, ...] = ()) -> Rule:
+    words = pattern.replace(" ", r"\s+")
+    return Rule(name, rf"\b(?:{words})\b", instead, frozenset(places), frozenset(enforced))
+
+
+# fmt: off
+RULES = [
+    # Openings of docstrings, which begin with a verb ("Return …", "Write …") or with the noun that they describe.
+    rule("Have …", "Have", "a verb that says what is done", OPENING),
+    rule("Leave …", "Leave", "Filter …, Select …, Keep …", OPENING),
+    rule("What …", "What", "a noun: The rows …, The settings …", OPENING),
+    rule("Those …", "Those", "the noun itself", OPENING),
+    rule("Whoever …", "Whoever", "the role: A person …, The worker …", OPENING),
+    rule("Say whether …", "Say whether|Say if", "Return whether …", OPENING),
+    # Words.
+    rule("asked", "asked", "requested", TEXT, NAME),
+    rule("bereft", "bereft", "orphaned", TEXT, NAME),
+    rule("company", "company", "the noun itself", TEXT, NAME),
+    rule("courier", "couriers?", "delivery, delivery thread", TEXT, NAME),
+    rule("deed", "deeds?", "event", TEXT, NAME),
+    rule("hands of", "hands of", "owned by", TEXT),
+    rule("has to do with", "ha(?:s|ve|d) to do with", "concerns, uses, calls", TEXT),
+    rule("heed", "heed(?:s|ed|ing)?", "check, obey", TEXT, NAME),
+    rule("it is then", "(?:as )?it is then", "current", TEXT),
+    rule("lateness", "lateness", "timeout", TEXT, NAME),
+    rule("let go", "let(?:s|ting)? go", "release", TEXT, NAME),
+    rule("letter", r"(?<!dead\s)letters?", "message", NAME),
+    rule("oftener", "oftener", "more often", TEXT, NAME),
+    rule("pass over", "pass(?:es|ed|ing)? over", "defer for lack of a slot", TEXT, NAME),
+    rule("put off", "put(?:s|ting)? off", "defer, postpone", TEXT, NAME),
+    rule("room", r"(?<!make\s)(?<!makes\s)(?<!making\s)rooms?", "capacity, space", TEXT, NAME),
+    rule("seat", "seats?", "slot", TEXT, NAME),
+    rule("standing", "standing", "current state, current rules", TEXT, NAME),
+    rule("surrender", "surrender(?:s|ed|ing)?", "fail, time out", TEXT, NAME),
+    rule("thing", "things?", "object, or the noun itself", TEXT, NAME),
+    rule("told", "told", "sent, reported, notified", TEXT, NAME),
+    rule("whoever", "whoever", "the role: the person, the caller", TEXT, NAME),
+]
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A piece of text or a name, and where it stands."""
+
+    path: Path
+    line: int
+    place: str
+    text: str
+
+
+def python_passages(path: Path, source: str) -> Iterator[Passage]:
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    nodes = list(ast.walk(ast.parse(source)))
+    docstrings = {node.body[0].value for node in nodes if isinstance(node, documented) and ast.get_docstring(node)}
+    for node in nodes:
+        if isinstance(node, ast.Constant) and node in docstrings:
+            yield Passage(path, node.lineno, OPENING, node.value)
+            yield Passage(path, node.lineno, TEXT, node.value)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and is_program_text(path, node.value):
+            yield Passage(path, node.lineno, TEXT, node.value)
+        elif name := defined_name(node):
+            yield Passage(path, node.lineno, NAME, as_words(name))
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield Passage(path, token.start[0], TEXT, token.string)
+    yield Passage(path, 1, NAME, as_words(path.stem))
+
+
+def is_program_text(path: Path, text: str) -> bool:
+    """Return whether a string constant is for people. Keys and columns have neither a space nor a capital letter."""
+    return path.parts[0] != "tests" and bool(re.search(r"[A-Za-z] [A-Za-z]|^[A-Z][a-z]", text))
+
+
+def defined_name(node: ast.AST) -> str:
+    match node:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return name
+        case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+            return name
+    return ""
+
+
+def as_words(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").lower()
+
+
+def without_code(pattern: str, source: str) -> str:
+    """Return a text with the parts that match blanked out, on the same lines as before."""
+    return re.sub(
+        pattern, lambda found: "`" + "\n" * found[0].count("\n") + "`", source, flags=re.DOTALL | re.MULTILINE
+    )
+
+
+def passages(path: Path) -> Iterator[Passage]:
+    source = (ROOT / path).read_text()
+    if path.suffix == ".py":
+        yield from python_passages(path, source)
+    elif path.suffix == ".md":
+        yield Passage(path, 1, TEXT, without_code(r"^```.*?^```|`[^`\n]*`", source))
+    else:
+        yield Passage(path, 1, TEXT, without_code(r"\{\{.*?\}\}|\{%.*?%\}|\b(?:class|id|name)=\"[^\"]*\"", source))
+
+
+def checked_files() -> Iterator[Path]:
+    """Yield the files of the repository but migrations, which are never changed, and the record of past releases."""
+    yield Path("README.md")
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            found = path.relative_to(ROOT)
+            if (
+                path.suffix in {".py", ".md", ".html", ".txt"}
+                and "migrations" not in found.parts
+                and found not in EXEMPT
+            ):
+                yield found
+
+
+def breaches(passage: Passage) -> Iterator[tuple[Rule, Passage]]:
+    """Yield each rule that a passage breaks, with the line on which it does. Quoted code is not looked at."""
+    text = without_code(r"``.*?``|`[^`\n]*`", passage.text)
+    for each in RULES:
+        if passage.place not in each.places:
+            continue
+        start = r"\A\s*" if passage.place == OPENING else ""
+        for match in re.finditer(start + each.pattern, text, 0 if start else re.IGNORECASE):
+            before = text[: match.end()].count("\n")
+            line = passage.text.splitlines()[before].strip()
+            yield each, Passage(passage.path, passage.line + before, passage.place, line)
+
+
+def report(found: list[tuple[Rule, Passage]]) -> str:
+    """Return a table of how often each rule is broken: a row for each rule and place, a column for each folder."""
+    columns = [*FOLDERS, "README.md"]
+    counts = Counter((each.name, passage.place, passage.path.parts[0]) for each, passage in found)
+    lines = [f"{'':24}" + "".join(f"{column:>13}" for column in columns) + f"{'':>4}enforced"]
+    for each in RULES:
+        for place in sorted(each.places):
+            cells = "".join(f"{counts[each.name, place, column] or '':>13}" for column in columns)
+            lines.append(f"{f'{each.name} ({place})':24}{cells}{'':>4}{'yes' if place in each.enforced else ''}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.wording", description=__doc__)
+    parser.add_argument("--report", action="store_true", help="print how often each rule is broken, and exit with 0")
+    parser.add_argument(
+        "--rule", choices=[each.name for each in RULES], help="look at this rule alone, enforced or not"
+    )
+    options = parser.parse_args()
+    found = [breach for path in checked_files() for passage in passages(path) for breach in breaches(passage)]
+    if options.report:
+        print(report(found))  # noqa: T201
+        return 0
+    shown = [
+        (each, passage)
+        for each, passage in found
+        if (each.name == options.rule if options.rule else passage.place in each.enforced)
+    ]
+    for each, passage in shown:
+        print(f"{passage.path}:{passage.line}: {each.name}, better: {each.instead} [{passage.place}] {passage.text}")  # noqa: T201
+    return 1 if shown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
