@@ -1,6 +1,6 @@
-"""Who a person is and what they may do: read together, once a request, and never remembered from one to the next.
+"""Authentication backends, which read an account together with its permissions, once in each request.
 
-Every password that a request brings is verified here, within the limits of `watcher_site.login_limits`.
+Every password that a request carries is verified here, within the limits of `watcher_site.login_limits`.
 """
 
 from functools import cache

@@ -1,4 +1,4 @@
-"""Whether the broker answers."""
+"""A check that the message broker answers."""
 
 from django.conf import settings
 
@@ -6,7 +6,7 @@ SECONDS = 2
 
 
 class BrokerLost(Exception):
-    """It does not answer, or does not let us in. The message may name hosts and users: it is for the log."""
+    """The broker does not answer or refuses the login. The message may name hosts and users: only logs may show it."""
 
 
 def require_broker() -> None:

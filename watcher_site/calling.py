@@ -1,6 +1,6 @@
-"""Who asked for something, and in which request: kept for what is done on their behalf later, readable to nobody else.
+"""The calling context: the person and the request behind an operation, kept encrypted for later work on their behalf.
 
-It may hold secrets, and is encrypted with keys that follow from ``SECRET_KEY`` and ``SECRET_KEY_FALLBACKS``.
+It may hold secrets, and is encrypted with keys that are derived from ``SECRET_KEY`` and ``SECRET_KEY_FALLBACKS``.
 """
 
 from base64 import urlsafe_b64encode
@@ -46,11 +46,11 @@ acting: ContextVar[Callable[[], CallingContext] | None] = ContextVar("acting", d
 
 @contextmanager
 def on_behalf_of(find: Callable[[], CallingContext] | None) -> Iterator[None]:
-    """Have what this thread does now be done for a person, or with None for nobody, as what a service does.
+    """Set the person for whom the code in the block acts; None stands for a service that acts for nobody.
 
     Args:
-        find: returns who it is. It is asked when that matters, since who sent a request is found out while it is
-            answered.
+        find: returns the calling context. It is called on first use, as the sender of a request is identified
+            while the request is answered.
     """
     token = acting.set(find)
     try:
@@ -60,7 +60,7 @@ def on_behalf_of(find: Callable[[], CallingContext] | None) -> Iterator[None]:
 
 
 def current_caller() -> CallingContext | None:
-    """Return for whom this thread does something just now: None in what no person asked for."""
+    """Return the calling context of this thread, or None if no person caused its work."""
     find = acting.get()
     return find() if find else None
 

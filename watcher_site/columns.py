@@ -68,7 +68,7 @@ class UUIDColumn(tables.Column):
 
 
 class NameColumn(tables.Column):
-    """A name; one that was made up with the time is shortened, and told in full on hovering."""
+    """A column of names: one that ends with a generated time is shortened, and shown in full on hovering."""
 
     attrs = {"td": {"class": "name"}}
 
@@ -77,14 +77,14 @@ class NameColumn(tables.Column):
 
 
 class LineColumn(tables.Column):
-    """A text of any length: as much of it as has room in one line, and on hovering the whole."""
+    """A column of texts of any length, cut to one line and shown in full on hovering."""
 
     def render(self, value: Any) -> SafeString:
         return in_one_line(str(value))
 
 
 class MessageColumn(tables.Column):
-    """What a record says of itself: its first lines, and on hovering the whole."""
+    """A column of a record's messages: the first lines, and the whole text on hovering."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(orderable=False, default="", attrs={"td": {"class": "message"}}, **options)

@@ -1,4 +1,4 @@
-"""What our management commands share: bad input is one line on stderr and exit status 2, never a traceback."""
+"""The base class of the management commands: bad input is one line on stderr and exit status 2, never a traceback."""
 
 import getpass
 import sys
@@ -42,7 +42,7 @@ class Command(BaseCommand):
 
     # What the one line begins with. Nothing, where a file and a line in front let an editor jump there.
     refusal_prefix = "CommandError: "
-    # Whether it does what a person asks for, and history tells of it; else it is a service, and nobody's deed.
+    # True if a person acts by this command, which history then records; false for services.
     acts_for_person = True
     _called_from_command_line: bool  # Django sets it.
 
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         return parser
 
     def note(self, refusal: Refused, person: str) -> None:
-        """Have history tell that the command was refused, if there is a database that can hold it."""
+        """Record in history that the command was refused, if the database can be written."""
         with suppress(DatabaseError), on_behalf_of(partial(caller, person)):
             record_refusal(f"command.{type(self).__module__.rpartition('.')[2]}", None, words(refusal))
 

@@ -92,7 +92,7 @@ def is_broker_address(text: str) -> bool:
 
 
 def is_transport_address(text: str) -> bool:
-    """Say whether it is an address as oslo.messaging has them; several brokers of a cluster are parted by commas."""
+    """Return whether a text is an oslo.messaging address; several brokers of a cluster are separated by commas."""
     return bool(re.fullmatch(r"(rabbit|kafka)://[^\s/]+(/[^\s]*)?", text))
 
 
@@ -159,9 +159,9 @@ def find_shared(numbers: Mapping[str, int]) -> str:
 
 
 def read_database(name: str, default_file: Path) -> dict[str, Any]:
-    """Read the URL of a PostgreSQL database, or of an SQLite one in a folder that this user may write to.
+    """Read the URL of a PostgreSQL database, or of an SQLite database in a folder that this user may write to.
 
-    The folder of ``default_file`` is made by whoever fills it.
+    The folder of ``default_file`` is created by the code that writes the file.
     """
     rule = "must be postgres://user:password@host:port/name or sqlite:////path/to/file."
     database: dict[str, Any] = read(env.dj_db_url, name, f"sqlite:///{default_file}", rule=rule)

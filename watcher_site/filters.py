@@ -1,4 +1,4 @@
-"""What the filters of every app share."""
+"""The parts that the filters of all apps share."""
 
 from collections.abc import Iterable
 

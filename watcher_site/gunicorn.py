@@ -1,4 +1,4 @@
-"""How gunicorn serves the site: ``gunicorn --config python:watcher_site.gunicorn``.
+"""The configuration of gunicorn: ``gunicorn --config python:watcher_site.gunicorn``.
 
 Names are gunicorn's own. Every request and every message of gunicorn goes through the site's structured log.
 """
@@ -26,9 +26,9 @@ access_log = structlog.get_logger("gunicorn.access")
 
 
 class AccessLogger(Logger):
-    """One line a request: what was asked, by whom, with what outcome.
+    """Logs one line for each request: method, path, person and outcome.
 
-    Without the query and the headers: whatever a client put there, a log is no place for it.
+    The query and the headers are left out, as they may hold secrets.
     """
 
     def access(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> None:
@@ -59,7 +59,7 @@ forwarded_allow_ips = ",".join(map(str, settings.TRUSTED_PROXIES))
 
 
 def post_worker_init(worker: Any) -> None:
-    """Leave what was loaded at the start, and never becomes garbage, out of every later search for garbage."""
+    """Exclude the objects loaded at start, which never become garbage, from every later garbage collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)

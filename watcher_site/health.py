@@ -25,12 +25,12 @@ log = structlog.get_logger(__name__)
 
 
 class NotReady(Exception):
-    """Why the site cannot serve; the message is for anyone to read."""
+    """The site cannot serve. The message gives the reason and may be shown to anyone."""
 
 
 @cache
 def require_migrations() -> None:
-    """Raise `NotReady` until every migration was applied. Asked of the database until then, and not again."""
+    """Raise `NotReady` if migrations are not applied. Once they are, the database is not queried again."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise NotReady("Migrations are not applied.")
@@ -49,9 +49,9 @@ def require_database() -> None:
 
 
 class BrokerWatch:
-    """What came of looking whether the broker answers, for all who ask within `SECONDS` of it.
+    """Checks the broker and keeps the result for `SECONDS`, for all callers.
 
-    Anyone may ask, as often as they like, and each look is a new connection to the broker: there is one at a time.
+    Each check opens a connection to the broker, and anyone may call the probe: only one check runs at a time.
     """
 
     SECONDS = 2

@@ -27,13 +27,13 @@ class Heartbeat:
 
     @property
     def lost(self) -> bool:
-        """Whether the lease is gone for good: the row is no longer ours, or nothing gives signs of life any more."""
+        """Return whether the lease is lost for good: the row is no longer ours, or the heartbeat thread has died."""
         died = self.thread.ident is not None and not self.thread.is_alive() and not self.stopping.is_set()
         return self.row_lost or died
 
     @property
     def holds(self) -> bool:
-        """Whether the lease is certainly still ours.
+        """Return whether the lease is certainly still ours.
 
         Also false in a process that slept through its lease and has not yet looked at its row again.
         """
@@ -55,7 +55,7 @@ class Heartbeat:
             connection.close()
 
     def beat(self) -> None:
-        """Beat once; a database that does not answer is asked again at the next beat."""
+        """Write one heartbeat; a database that does not answer is tried again at the next one."""
         began = time.clock_gettime(CLOCK)
         try:
             self.row_lost = not self.service.beat()

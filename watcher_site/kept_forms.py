@@ -1,4 +1,4 @@
-"""What a person had typed when the session turned out to have ended: shown again, once they are logged in."""
+"""Keep a form that was submitted after the session had ended, and show it again after the login."""
 
 from typing import Any
 

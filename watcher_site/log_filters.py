@@ -1,4 +1,4 @@
-"""What is left out of the logs."""
+"""Filters that remove tracebacks from the logs."""
 
 import logging
 

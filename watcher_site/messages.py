@@ -38,7 +38,7 @@ def without_controls(text: str) -> str:
 
 
 def without_places(text: str) -> str:
-    """Return a text without addresses, what is asked of them, and paths of files: those are for the log alone."""
+    """Return a text without URLs, endpoints and paths of files, which only the log may show."""
     for pattern, words in ((URL, "(an address)"), (ENDPOINT, "(an address)"), (FILE, "(a file)")):
         text = pattern.sub(words, text)
     return text

@@ -1,4 +1,4 @@
-"""What every request passes through, API and console alike."""
+"""Middleware for all requests, of the API and of the console."""
 
 from collections.abc import Callable
 from functools import partial

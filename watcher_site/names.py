@@ -1,4 +1,4 @@
-"""Names that people give to things: what they may hold, and how things are found by them."""
+"""Names that people give to objects: the rules for them, and looking objects up by name."""
 
 from collections.abc import Collection
 from contextlib import suppress
@@ -17,7 +17,7 @@ LONGEST_NAME = 255
 
 
 def find_named(records: Any, identifier: str) -> Any:
-    """Leave of a queryset the one with this UUID, or those with this name, whatever the letter case."""
+    """Filter a queryset by UUID, or by name ignoring case."""
     if judge_text(identifier) or len(identifier) > LONGEST_NAME:
         return records.none()
     try:

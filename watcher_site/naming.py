@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-# What has a page, the likeliest first: each that is asked costs a query.
+# The models that have pages, the likeliest first: each lookup costs a query.
 PAGES = {
     "actions.Action": "actions:detail",
     "plans.ActionPlan": "plans:detail",

@@ -1,4 +1,4 @@
-"""What the pages of every app share: who may see them, lists, single records, and buttons that change something."""
+"""The base classes of all pages: permissions, lists, single records, and buttons that change an object."""
 
 import re
 from abc import ABC, abstractmethod
@@ -33,9 +33,9 @@ class Page(PermissionRequiredMixin):
     """Whether that is done to parts of the record: history tells of it as within that."""
 
     def handle_no_permission(self) -> Any:
-        """Have a page that updates itself load anew, where its session ended meanwhile.
+        """Reload a page that updates itself after its session has ended.
 
-        Who sent something then reads that it was not done, beside the form to log in.
+        After a POST, the login page says that nothing was done.
         """
         if self.request.method == "POST" and not self.request.user.is_authenticated:
             messages.warning(self.request, "Nothing was done: you were logged out meanwhile. Log in, and do it again.")
@@ -47,7 +47,7 @@ class Page(PermissionRequiredMixin):
         return super().handle_no_permission()
 
     def note(self, problem: Exception, record: Any = None) -> None:
-        """Have history tell that something was refused here, where it was the state of things that forbade it."""
+        """Record a refusal in history, if it is one because of an object's state."""
         if is_told(problem):
             self.tell(words(problem), record)
 
@@ -172,6 +172,6 @@ def why_not(verb: Verb, problem: Exception, record: Model) -> str:
 
 
 def standing(record: Any) -> str:
-    """Say what a record with a state is, and since when."""
+    """Return a sentence with the state of a record and the time of its last change."""
     changed = f" (last changed {ago(record.updated_at)})" if record.updated_at else ""
     return f"the {record._meta.verbose_name} is already {record.state}{changed}."

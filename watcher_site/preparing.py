@@ -1,4 +1,4 @@
-"""What has to hold while a site is prepared: nobody else prepares it, and its port is free."""
+"""Locks and checks for preparing a site: no other process prepares it, and its port is free."""
 
 import socket
 from collections.abc import Callable, Iterator

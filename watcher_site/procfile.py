@@ -1,7 +1,7 @@
-"""Run what the Procfile lists, and a worker if need be, until a signal: ``python -m watcher_site.procfile``.
+"""Run the processes of the Procfile, and a worker if needed, until a signal: ``python -m watcher_site.procfile``.
 
-honcho starts the processes and prints their lines. Beyond that, one that crashes, is killed, or ends well without
-having been asked to, is started again; and each has the time that actions need when the site stops.
+honcho starts the processes and prints their lines. In addition, a process that crashes, is killed, or ends unasked is
+started again, and each has the time that actions need when the site stops.
 """
 
 import os
@@ -122,7 +122,7 @@ class PatientManager(manager.Manager):
         return super()._all_stopped()
 
     def _any_stopped(self) -> bool:
-        """From when this is so they have `settings.STOP_GRACE` seconds."""
+        """Return whether the processes are stopping. From then on they have `settings.STOP_GRACE` seconds."""
         return self._terminating or super()._any_stopped()
 
     def note_the_lost(self) -> None:

@@ -1,4 +1,4 @@
-"""Who belongs to which project: servers and stacks belong to projects, and their members see and handle them."""
+"""Projects and their members: servers and stacks belong to projects, and their members see and manage them."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def add_member(name: str, project: str) -> bool:
 
 @transaction.atomic
 def remove_member(name: str, project: str) -> None:
-    """Have a person be a member of a project no more.
+    """Remove a person from a project.
 
     Raises:
         NotFound: there is no such person, or they are no member.

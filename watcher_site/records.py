@@ -1,4 +1,4 @@
-"""What every stored object has: an id that leaves the process, its times, and deletion that can be looked back on."""
+"""The base of all stored objects: a UUID, the times of creation and change, and deletion that keeps the row."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -35,7 +35,7 @@ class RecordQuerySet(models.QuerySet[Any]):
     model: Any
 
     def present(self) -> Self:
-        """Leave out what was deleted."""
+        """Filter out deleted rows."""
         return self.filter(deleted_at__isnull=True)
 
     def beginning_with(self, text: str) -> Self:

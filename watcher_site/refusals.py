@@ -1,4 +1,4 @@
-"""Why an operation was not done: one exception for the API, the console and the commands to put into their words."""
+"""Exceptions for refused operations, shared by the API, the console and the commands."""
 
 from watcher_site.messages import cut
 
@@ -7,7 +7,7 @@ LONGEST_MESSAGE = 2000
 
 
 class Refused(Exception):
-    """An operation that was asked for and not done; the message says why, to the person who asked.
+    """An operation was refused; the message gives the reason to the person who requested it.
 
     The API answers `status`, the console shows the message, a command prints it and exits with 2.
     """
@@ -19,22 +19,22 @@ class Refused(Exception):
 
 
 class Invalid(Refused):
-    """What was asked for makes no sense: the message names the field and the rule."""
+    """The request makes no sense: the message names the field and the rule."""
 
     status = 400
 
 
 class WrongState(Invalid):
-    """What was asked for cannot be done in the state that things are in; clients of the API know it as a 400."""
+    """The state of an object forbids the operation; clients of the API know this as status 400."""
 
 
 class Conflict(Refused):
-    """What was asked for cannot be done in the state that things are in."""
+    """The state of an object forbids the operation."""
 
     status = 409
 
 
 class NotFound(Refused):
-    """What was asked for, or asked with, is not there."""
+    """An object that the request names does not exist."""
 
     status = 404

@@ -181,7 +181,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     )
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = read_whole("WATCHER_CONNECTION_AGE", 600, least=0)
-    # PostgreSQL plans what it is asked again and again only once a connection.
+    # PostgreSQL plans repeated queries once for each connection.
     DATABASES["default"].setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=3)
     # A check is a round trip, which takes 13 % of a single read (medians of 4,000 that took turns: 4.65 ms without,
     # 5.26 ms with it). A connection that PostgreSQL ended is noticed without it (`watcher_site.database_outages`).
@@ -340,7 +340,7 @@ HISTORY_AGE = timedelta(days=read_number("WATCHER_HISTORY_DAYS", 365, least=0, m
 # Where metrics come from, and which cloud it is
 
 DATASOURCE = read(env.str, "WATCHER_DATASOURCE", "cluster.datasources.stored.StoredSamples")
-# How often a data source that does not answer is asked, and how long each answer and each pause may take, in seconds.
+# Attempts for a data source that does not answer, and the timeout and the pause of each, in seconds.
 DATASOURCE_ATTEMPTS = read_whole("WATCHER_DATASOURCE_ATTEMPTS", 10, least=1, most=100)
 DATASOURCE_WAIT = read_number("WATCHER_DATASOURCE_WAIT", 1, least=0, most=60)
 DATASOURCE_TIMEOUT = read_number("WATCHER_DATASOURCE_TIMEOUT", 10, least=0.1, most=600)
@@ -366,7 +366,7 @@ EMBEDDED_CLOUD_SECONDS = read_number("WATCHER_EMBEDDED_CLOUD_SECONDS", 2, least=
 EMBEDDED_CLOUD_FAILURE_RATE = read_number("WATCHER_EMBEDDED_CLOUD_FAILURE_RATE", 0, least=0, most=1)
 # The cloud of clouds.yaml that the OpenStack driver speaks to; without one, that of OS_AUTH_URL and its like.
 OPENSTACK_CLOUD = read(env.str, "OS_CLOUD", "")
-# How long each answer of it may take, how often a question is asked that it does not answer, and the pause between.
+# The timeout of each request, the number of attempts, and the pause between them, in seconds.
 OPENSTACK_TIMEOUT = read_number("WATCHER_OPENSTACK_TIMEOUT", 60, least=0.1, most=3600)
 OPENSTACK_ATTEMPTS = read_whole("WATCHER_OPENSTACK_ATTEMPTS", 3, least=1, most=100)
 OPENSTACK_WAIT = read_number("WATCHER_OPENSTACK_WAIT", 1, least=0, most=60)
@@ -457,9 +457,9 @@ LOGGING = {
         # Anybody can send a request with a wrong Host header, at any rate.
         "django.security.DisallowedHost": {"filters": ["without_traceback"]},
         "django.request": {"filters": ["traceback_of_faults"]},
-        # A Keystone that does not answer is told in our own words.
+        # The site logs a Keystone that does not answer itself.
         "keystoneauth.identity": {"level": "ERROR"},
-        # Where a webhook may not lead is told to who asked, and beside its subscription.
+        # A forbidden address of a webhook is reported to the person who enters it, and beside its subscription.
         "requests_hardened": {"level": "ERROR"},
         "oslo_service.backend": {"level": "WARNING"},
         # A line for each task says nothing that the action's own lines do not.

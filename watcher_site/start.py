@@ -59,7 +59,7 @@ def only_start() -> Iterator[None]:
     Raises:
         Conflict: another one is at it.
     """
-    # Here it can be told in one line which variable is wrong.
+    # Imported here, so that a wrong variable is reported in one line.
     from watcher_site import settings
 
     settings.DATA_DIR.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""How a state changes: in memory by a declared transition, in the table by an UPDATE guarded with what was read."""
+"""State changes: a declared transition in memory, then an UPDATE that is guarded by the values that were read."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -72,7 +72,7 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
 
     @property
     def values_read(self) -> dict[str, Any]:
-        """What the guarded columns held when this instance was read or last saved, as the mixin keeps it."""
+        """Return the values of the guarded columns when this instance was read or last saved."""
         values: dict[str, Any] = self._ConcurrentTransitionMixin__initial_states  # type: ignore[attr-defined]
         return values
 

@@ -172,7 +172,7 @@ def comparable(value: Any) -> Any:
 
 
 class Announced(Protocol):
-    """What is to be told of a changed row to those who listen, written with it."""
+    """The notifications of a changed row, written with the change."""
 
     def parts(self, changed: str | None = None, keys: Sequence[int] = ()) -> tuple[list[str], str, list[Any]]:
         """Return the tables that an INSERT reads from, the INSERT, and the values of both.
@@ -181,7 +181,7 @@ class Announced(Protocol):
         """
 
     def write(self, keys: Sequence[int]) -> None:
-        """Write what is to be told of the rows with these keys, in the transaction that is open."""
+        """Write the notifications of the rows with these keys, in the open transaction."""
 
 
 def write_together(change: Change, records: Sequence[models.Model] = (), announced: Announced | None = None) -> bool:

@@ -1,4 +1,4 @@
-"""What a text or JSON column can hold, whichever database is underneath."""
+"""Rules for texts and JSON that every supported database can store."""
 
 from collections.abc import Iterator
 from math import isfinite

@@ -1,4 +1,4 @@
-"""How PostgreSQL's timestamps become Python's: by one call of the interpreter's own, not by a pattern and its parts.
+"""A loader of PostgreSQL's timestamps that uses the interpreter's parser, which is faster than a regular expression.
 
 Every row of the API and of the console has two or three of them.
 """
@@ -28,6 +28,6 @@ class TimestampLoader(TimestamptzLoader):
 
 
 def load_timestamps(connection: Any, **_: Any) -> None:
-    """Have a new connection to PostgreSQL load its timestamps so: a receiver of Django's `connection_created`."""
+    """Register the loader with a new PostgreSQL connection: a receiver of Django's `connection_created`."""
     if connection.vendor == "postgresql":
         connection.connection.adapters.register_loader("timestamptz", TimestampLoader)

@@ -11,7 +11,7 @@ from watcher_site.api.documentation import DocumentationPage, DocumentView
 from watcher_site.health import healthz, readyz
 from watcher_site.notifications.metrics import MetricsView
 
-# What is asked the most stands first: they are tried one after the other.
+# The most frequent requests come first, as the patterns are tried in order.
 urlpatterns: list[URLPattern | URLResolver] = [
     *bookmarks.urlpatterns,
     *api.urlpatterns,

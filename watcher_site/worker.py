@@ -1,4 +1,4 @@
-"""A process that works until it is told to stop: what the applier and the decision engine have in common."""
+"""The base class of processes that run until a signal, such as the applier and the decision engine."""
 
 import signal
 from abc import ABC, abstractmethod
@@ -39,7 +39,7 @@ class Worker(ABC):
         self.log = structlog.get_logger(type(self).__module__).bind(service=self.service.pk, host=self.host)
 
     def stop_on_signals(self) -> None:
-        """Have SIGTERM and SIGINT end `run`, once what is under way has come to its end."""
+        """End `run` on SIGTERM and SIGINT, after the current work has ended."""
 
         def request_stop(*_: Any) -> None:
             # A handler may interrupt anything: it only sets a flag.
@@ -49,7 +49,7 @@ class Worker(ABC):
         signal.signal(signal.SIGINT, request_stop)
 
     def run(self, once: bool = False) -> None:
-        """Work until told to stop, or with ``once`` until the tables hold nothing more to do."""
+        """Run until a signal, or with ``once`` until the tables hold no more work."""
         self.heartbeat.start()
         self.log.info(f"{self.kind} started")
         try:
@@ -80,7 +80,7 @@ class Worker(ABC):
         self.heartbeat.start()
 
     def stop(self) -> None:
-        """Leave cleanly; where the database is away, the lease ends by itself."""
+        """Stop the heartbeat and retire the service; if the database is away, the lease expires by itself."""
         self.heartbeat.stop()
         with suppress(*LOST_DATABASE):
             self.service.retire()
@@ -94,7 +94,7 @@ class Worker(ABC):
     @property
     @abstractmethod
     def is_idle(self) -> bool:
-        """Whether nothing is under way, and the last look at the tables came to its end and found nothing either."""
+        """Return whether no work is in progress and the last complete look at the tables found none."""
 
     @abstractmethod
     def step(self) -> None:
@@ -106,4 +106,4 @@ class Worker(ABC):
 
     @abstractmethod
     def await_database(self) -> None:
-        """Have the next look come after `settings.POLL_INTERVAL` seconds: the last one came to nothing."""
+        """Wait `settings.POLL_INTERVAL` seconds before the next look at the tables, after a failed one."""

@@ -26,7 +26,7 @@ from watcher_site.statements import Placeholder, Query
 DIGEST_KEY = token_bytes(32)
 
 by_name = Query(people().filter(username=Placeholder("name", User._meta.get_field("username"))))
-# The whole digest is asked for: nobody can find a token by measuring how much of it is right.
+# The query compares the whole digest, so that response times reveal nothing about a token.
 by_token = Query(
     people().filter(
         Q(auth_token_set__expiry=None) | Q(auth_token_set__expiry__gte=Now()),

@@ -129,7 +129,7 @@ def read_attributes(
 
 
 def refuse_later(request: Request, serializer_class: Any) -> None:
-    """Refuse attributes of a body that a later version brought: not to read them would do what nobody asked for.
+    """Refuse attributes of a body that a later microversion added, rather than ignore them.
 
     Raises:
         NotAcceptableHere: there is such an attribute.

@@ -1,4 +1,4 @@
-"""Which versions and resources there are: ``/`` for everybody, ``/v1`` for those who are logged in."""
+"""The discovery documents: ``/`` for everybody, ``/v1`` for people who are logged in."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -96,7 +96,7 @@ def collections(version: versions.Version, own: str) -> dict[str, list[dict[str,
 
 
 def wants_html(request: HttpRequest) -> bool:
-    """Say whether a browser asks: it names HTML in so many words, and API clients do not."""
+    """Return whether the client is a browser, which accepts HTML by name; API clients do not."""
     return "text/html" in accepted(request.headers.get("Accept", ""))
 
 

@@ -1,4 +1,4 @@
-"""From an exception to a status and the one error body that existing clients parse (`docs/api.md`)."""
+"""Turn exceptions into a status and the one error body that existing clients parse (`docs/api.md`)."""
 
 import sys
 from http import HTTPStatus
@@ -70,7 +70,7 @@ def flat(detail: Any, field: str = "") -> str:
 
 
 def body_for(path: str, code: int, message: str, problem: Exception | None = None) -> dict[str, Any]:
-    """Return the error body that those expect who asked for this path."""
+    """Return an error body in the format that the clients of this path expect."""
     message, fault = cut(message, LONGEST_MESSAGE), find_fault(path)
     return fault(code, message, problem) if fault else body(code, message)
 

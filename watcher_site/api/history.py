@@ -54,7 +54,7 @@ class HistorySerializer(ResourceSerializer):
 
 
 class HistoryView(ResourceView):
-    """Nobody changes history: entries come with what they tell of, and go when they are old enough."""
+    """The history of events, read only: entries are written with their change, and deleted when they are old."""
 
     since = HISTORY
     serializer_class = HistorySerializer

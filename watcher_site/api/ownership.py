@@ -1,4 +1,4 @@
-"""What belongs to projects: whoever has a right on all of it may do that with all, members with what is theirs."""
+"""Access to the resources of projects: for people with a permission on the model, and for members of the project."""
 
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from watcher_site.refusals import Invalid
 
 
 class ProjectPermission(ModelPermission):
-    """Who has no right on a model may do the same with what belongs to their own projects."""
+    """Grants people without a permission on the model the same access to the rows of their own projects."""
 
     def check(self, request: Request, view: Any) -> bool:
         needed = required(request, view)
@@ -21,7 +21,7 @@ class ProjectPermission(ModelPermission):
         raise denied(view)
 
     def has_object_permission(self, request: Request, view: Any, obj: Any) -> bool:
-        """What is listed, or found, for a person without the right to see all is of their projects."""
+        """Return True for people with the permission and for members of the object's project, raise otherwise."""
         needed = required(request, view)
         project = obj[view.shown_project] if isinstance(obj, dict) else obj.project_id
         if request.user.has_perm(needed) or project in view.projects:
@@ -30,7 +30,7 @@ class ProjectPermission(ModelPermission):
 
 
 class OwnedByProjects:
-    """A `ResourceView` of such things.
+    """A mixin for a `ResourceView` whose objects belong to projects.
 
     ``project_column`` is where the model has the project, ``shown_project`` where an answer has it, and
     ``project_argument`` what a refusal calls that of a body.
@@ -48,7 +48,7 @@ class OwnedByProjects:
         return projects_of(self.request.user)
 
     def may(self, verb: str) -> bool:
-        """Say whether this person may do something, of Django's verbs of permissions, with all of them."""
+        """Return whether this person has Django's permission ``verb`` on the model, that is on all of its objects."""
         options = self.model._meta
         return bool(self.request.user.has_perm(f"{options.app_label}.{verb}_{options.model_name}"))
 

@@ -19,10 +19,10 @@ WORDS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Offer:
-    """What a list can be asked for: its sort keys with the column or relation path that each stands for, and filters.
+    """The query arguments that a list accepts: its filters, and its sort keys with the column or relation of each.
 
-    A filter that is ``repeatable`` may stand in a query several times. ``several_keys``: there is the argument `sort`.
-    ``direction`` is that of an order for which `sort_dir` is left out.
+    A filter that is ``repeatable`` may be given several times. ``several_keys``: there is the argument `sort`.
+    ``direction`` is the default of `sort_dir`.
     """
 
     sort_keys: Mapping[str, str]
@@ -68,10 +68,10 @@ class SortKey:
 
 @dataclass(frozen=True)
 class Page:
-    """What a list was asked for.
+    """The page of a list that a query requests.
 
-    ``arguments`` are the filters, which the link to the next page carries on; ``combined`` tells that the keys were
-    asked for by `sort`.
+    ``arguments`` are the filters, which the link to the next page repeats; ``combined`` is true if the keys were given
+    by `sort`.
     """
 
     limit: int
@@ -116,7 +116,7 @@ class Page:
 
 
 def is_nullable(model: type[Model] | None, path: str) -> bool:
-    """Say whether a column, or a relation on the way to it, may be null."""
+    """Return whether a column, or a relation on the path to it, may be null."""
     for name in path.split("__"):
         column: Any = model._meta.get_field(name) if model else None
         if column.null:
@@ -126,7 +126,7 @@ def is_nullable(model: type[Model] | None, path: str) -> bool:
 
 
 def read_page(query: QueryDict, offer: Offer) -> Page:
-    """Return what a list was asked for.
+    """Return the page of a list that a query requests.
 
     Raises:
         Invalid: an unknown argument, one given twice that may not be, or a limit, sort key or direction that is none.

@@ -1,4 +1,4 @@
-"""Who may do what, by Django's permissions on the resource's model."""
+"""Permissions of the API: Django's permissions on the model of the resource."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ VERBS = {
 
 
 class ModelPermission(IsAuthenticated):
-    """Ask for the permission that a view names, or for Django's own of the method on the view's model.
+    """Require the permission that a view names, or else Django's own for the method on the view's model.
 
-    A single object is looked up before its permission is asked: who has no right gets 404 for what does not exist
-    and 403 for what does, as on existing servers.
+    A single object is looked up before its permission is checked: people without the right get 404 if it does not
+    exist, and 403 if it does, as on existing servers.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:

@@ -1,4 +1,4 @@
-"""How a resource looks from outside: its fields, the version that brought each, and the columns they are read from."""
+"""Representations of resources: the fields, the version that added each, and the columns that they are read from."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -71,7 +71,7 @@ class ResourceSerializer(serializers.Serializer[Any]):
 
     @classmethod
     def select(cls, queryset: QuerySet[Any], version: Version, detailed: bool) -> QuerySet[Any]:
-        """Have a queryset give what `finish` takes: the columns of the stored fields."""
+        """Select the columns of the stored fields, from which `finish` makes the answer."""
         return queryset.values_list(*(cls.column(name, version) for name in cls.stored(version, detailed)))
 
     @classmethod

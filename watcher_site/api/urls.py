@@ -51,7 +51,7 @@ def read(collection: str, view: Any, item: dict[str, str] | None = None, **verbs
     ]
 
 
-# What is asked the most stands first: they are tried one after the other.
+# The most frequent requests come first, as the patterns are tried in order.
 urlpatterns = [
     *read("actions", ActionView, {"patch": "partial_update"}),
     route(f"actions/{IDENTIFIER}/signal", ActionView, "actions-signal", post="signal"),

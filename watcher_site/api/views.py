@@ -56,13 +56,12 @@ class VersionedView(APIView):
 class ResourceView(ViewSetMixin, VersionedView):
     """Lists and single objects of one kind.
 
-    Subclasses name the ``serializer_class``, the ``model``, what the model is called in messages (``title``) and
-    in policies (``policy``), their ``filters`` (methods ``filter_<name>(queryset, value)``) and ``sort_keys``
-    (what the client says: the column it stands for). A filter that is ``repeatable`` gets the list of its values.
-    ``sort_direction`` is that of a list that is asked for without `sort_dir`.
-    ``sort_keys_formerly`` tells what a key stood for before a version. ``sort_expressions`` make the columns that no
-    table has, ``arguments_since`` tells the version that brought a
-    filter or a sort key, or ``sort``: several keys at once.
+    Subclasses name the ``serializer_class``, the ``model``, what the model is called in messages (``title``) and in
+    policies (``policy``), their ``filters`` (methods ``filter_<name>(queryset, value)``) and ``sort_keys`` (what the
+    client says: the column it stands for). A filter that is ``repeatable`` gets the list of its values.
+    ``sort_direction`` is the default of `sort_dir`. ``sort_keys_formerly`` tells what a key stood for before a
+    version. ``sort_expressions`` make the columns that no table has, ``arguments_since`` tells the version that
+    brought a filter or a sort key, or ``sort``: several keys at once.
 
     ``named_in_paths`` is what paths name, in messages, where that is not called as in policies.
 
@@ -121,7 +120,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         return f"{self.policy}:{self.policy_actions.get(self.action or '', self.action)}"
 
     def deed(self) -> str:
-        """Return what history calls that which is asked for here."""
+        """Return the event by which history records this request."""
         if self.request.method in SAFE_METHODS:
             return f"{self.policy}.view"
         told = self.deeds.get(self.action or "", self.policy_name().replace(":", "."))
@@ -144,7 +143,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         return response
 
     def note_refusal(self, problem: Exception) -> None:
-        """Have history tell that somebody was refused this."""
+        """Record in history that this request was refused."""
         identifier = self.kwargs.get("identifier", "")
         try:
             thing = (identifier and self.find_present(identifier)) or identifier
@@ -189,7 +188,7 @@ class ResourceView(ViewSetMixin, VersionedView):
     @classmethod
     @cache
     def offer(cls, version: versions.Version) -> Offer:
-        """Return what lists can be asked for at a version."""
+        """Return the query arguments that lists accept at a version."""
         former = {name: column for name, (until, column) in cls.sort_keys_formerly.items() if version < until}
         keys = {name: column for name, column in (cls.sort_keys | former).items() if version >= cls.since_of(name)}
         return Offer(
@@ -279,7 +278,7 @@ class ResourceView(ViewSetMixin, VersionedView):
             raise NotAcceptableHere(since)
 
     def require(self, request: Request, permission: str) -> None:
-        """Ask for a permission that depends on what the body wants.
+        """Require a permission that depends on the content of the body.
 
         Raises:
             PermissionDenied: this person does not have it.
@@ -319,7 +318,7 @@ class ResourceView(ViewSetMixin, VersionedView):
 
 
 class ComposedLookup:
-    """Single objects by UUID, for what is asked so often that its query is composed once for each version."""
+    """Look single objects up by UUID with a query that is composed once for each version, for frequent requests."""
 
     def find(self: Any, identifier: str) -> list[Row]:
         return self.find_uuid(read_uuid(identifier, self.uuid_field()), self.shows_deleted())
@@ -375,12 +374,12 @@ def asked_state(document: Any) -> str:
 
 
 def is_refusal(problem: Exception, response: Response) -> bool:
-    """Say whether history tells of what was answered so: a right is missing, or the state of things forbids it."""
+    """Return whether history records this answer: a right is missing, or a state forbids the request."""
     return response.status_code == FORBIDDEN or is_told(problem)
 
 
 def note_refused_reading(view: Any, problem: Exception, response: Response) -> None:
-    """Have history tell that somebody may not read this: in one statement, as it is not looked up what it is."""
+    """Record in history that reading an object was refused. It takes one statement, as the object is not looked up."""
     if response.status_code == FORBIDDEN:
         record_refusal(view.deed(), view.kwargs.get("identifier", ""), why(problem))
 
@@ -390,7 +389,7 @@ def why(problem: Exception) -> str:
 
 
 def refuse_nul(request: Request) -> None:
-    """Refuse a path or a query that no database can be asked for."""
+    """Refuse a path or a query with a NUL character, which no database accepts."""
     query = request.META.get("QUERY_STRING", "")
     if any(nul in text for nul, text in (("\0", request.path), ("\0", query), ("%00", query))):
         raise Invalid("The URL must not hold NUL characters.")

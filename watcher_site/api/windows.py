@@ -11,7 +11,7 @@ TIME_OF_DAY = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 
 
 class WindowSerializer(serializers.Serializer[Any]):
-    """What the OpenAPI document says of a window; `watcher_site.wall_clock.read_window` reads it."""
+    """The OpenAPI schema of a window; `watcher_site.wall_clock.read_window` parses windows."""
 
     opens = serializers.RegexField(TIME_OF_DAY, help_text="such as 22:00, by the clock of the zone")
     closes = serializers.RegexField(TIME_OF_DAY, help_text="on the next day, where it is not later")
@@ -28,4 +28,4 @@ class WindowSerializer(serializers.Serializer[Any]):
 
 @extend_schema_field(WindowSerializer(allow_null=True))
 class WindowField(serializers.JSONField):
-    """A window as it was sent: to whoever reads it, each of its mistakes is worth words of its own."""
+    """A window as it was sent: the code that reads it has a message for each mistake."""

@@ -1,4 +1,4 @@
-"""What the console's list of history can be narrowed to."""
+"""The filters of the console's list of history."""
 
 from typing import Any
 from uuid import UUID
@@ -30,7 +30,7 @@ class MomentFilter(django_filters.DateTimeFilter):
 
 class HistoryFilters(django_filters.FilterSet):
     user = TextFilter(label="Who")
-    deed = TextFilter(label="Deed or kind of object", method="of_kind")
+    deed = TextFilter(label="Event or kind of object", method="of_kind")
     object = TextFilter(label="Object", method="of_object")
     outcome = django_filters.ChoiceFilter(choices=words(HistoryEntry.Outcome.values), empty_label="any")
     since = MomentFilter(label="Since (UTC)")
@@ -45,7 +45,7 @@ class HistoryFilters(django_filters.FilterSet):
         return narrow(entries, {name: value})
 
     def of_kind(self, entries: HistoryQuerySet, _: str, value: str) -> HistoryQuerySet:
-        """Take a deed, such as ``action_plan.start``, or an object's type, such as ``action plan``."""
+        """Filter by an event, such as ``action_plan.start``, or by the type of an object, such as ``action plan``."""
         word = value.strip().lower().replace(" ", "_")
         return narrow(entries, {"deed" if "." in word else "object_type": word})
 

@@ -1,7 +1,7 @@
-"""Who logged in and out, and who was not let in: receivers of Django's signals.
+"""Record logins, logouts and failed logins: receivers of Django's signals.
 
-A request with a password or a token is no login: only those that fail are told. What somebody typed as a name is kept
-only where an account is called so: people type their password there.
+A request with a password or a token is no login: only its failures are recorded. A name that was typed is kept only if
+an account has that name, since people type passwords into that field.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""Who did what, and when: the one door through which deeds are written into history.
+"""Record who did what, and when: the only functions that write events into history.
 
-Whoever changes something for a person calls `record` in the transaction of the change: what is rolled back was never
-done. Refusals are recorded when their change is rolled back (`watcher_site.history.refusals`).
+Code that changes something for a person calls `record` in the transaction of the change, so that a rollback removes
+the event too. A refusal is recorded after its change was rolled back (`watcher_site.history.refusals`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,9 +17,9 @@ from watcher_site.statements import insert
 from watcher_site.storable import make_storable
 
 SUCCESS, REFUSED = HistoryEntry.Outcome.SUCCESS, HistoryEntry.Outcome.REFUSED
-# What is longer is told by its beginning: history says what was done, not all that was ever stored.
+# Longer values are cut: history records what was done, and is no copy of the data.
 LONGEST_VALUE = 255
-# Beyond it no program agrees with another on what a number in JSON is: it is told as a text.
+# Programs disagree on larger numbers in JSON, so these are stored as texts.
 LARGEST = 2**63 - 1
 MOST_VALUES = 50
 
@@ -36,17 +36,17 @@ def record(
     within: Any = None,
     details: Details | None = None,
 ) -> HistoryEntry | None:
-    """Write down what a person did to one thing, in the transaction that is open; return it.
+    """Record in the open transaction what a person did to one object, and return the entry.
 
-    Nothing is written, and None returned, for what no person asked for: neither a request nor a command.
+    Without a person, that is outside of requests and commands, nothing is written and None is returned.
 
     Args:
-        deed: ``<object>.<verb>``, such as ``action_plan.start``.
-        thing: the object, a row whose UUID and name are kept; or one of these, as a text.
-        caller: who, if it is somebody else than whose request or command it is.
-        message: in words, such as a reason that was given, or why it was refused.
-        within: the row that holds the object, such as the plan of an action: its page tells of it, too.
-        details: names and values to be read by everybody who may see history: never a secret.
+        deed: the event as ``<object>.<verb>``, such as ``action_plan.start``.
+        thing: the object: a row, whose UUID and name are kept, or one of these as a text.
+        caller: the person, if it is not the one of the request or command.
+        message: a text, such as a reason that was given, or the reason of a refusal.
+        within: the row that holds the object, such as the plan of an action: its page shows the event, too.
+        details: names and values for everybody who may read history: never a secret.
     """
     entry = describe(deed, thing, caller=caller, outcome=outcome, message=message, within=within, details=details)
     insert([entry] if entry else [])
@@ -54,7 +54,7 @@ def record(
 
 
 def record_many(deed: str, things: Iterable[Any], **options: Any) -> list[HistoryEntry]:
-    """Write down what a person did to several things at once, in one statement. ``options`` are those of `record`."""
+    """Record what a person did to several objects, in one statement. ``options`` are those of `record`."""
     who = options.pop("caller", None) or current_caller()
     entries = [entry for thing in things if (entry := describe(deed, thing, caller=who, **options))] if who else []
     HistoryEntry.objects.bulk_create(entries, batch_size=500)
@@ -113,7 +113,7 @@ def project_of(*things: Any) -> str:
 
 
 def name_of(thing: Any) -> str:
-    """Return what people call a thing: of one that has no name, nothing; a text that is no UUID stands for itself."""
+    """Return the name of an object: empty if it has none; a text that is no UUID is a name itself."""
     if isinstance(thing, str):
         return "" if uuid_of(thing) else thing
     return getattr(thing, "name", None) or getattr(thing, "username", None) or ""

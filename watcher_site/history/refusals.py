@@ -1,7 +1,7 @@
-"""What people were refused: written when their change has been rolled back, in a transaction of its own.
+"""Record refusals: written in a transaction of their own after that of the change was rolled back.
 
-Who asks again and again for what is refused does not fill the table: the same refusal is told once a minute by each
-process, and so is, as one, whatever is beyond a limit.
+Repeated requests cannot fill the table: each process records the same refusal once a minute, and all refusals beyond a
+limit as one.
 """
 
 from threading import Lock
@@ -44,13 +44,13 @@ class Restraint:
 
 
 restraint = Restraint()
-# Who reads what they may not, one thing after the other, hides nothing of what others wanted to change.
+# A limit of its own: someone who tries to read many objects cannot crowd out the refusals of changes.
 reading_restraint = Restraint()
 READING = ".view"
 
 
 def is_told(problem: BaseException) -> bool:
-    """Say whether a refusal is one that history tells: not bad input, but what the state of things forbids."""
+    """Return whether history records a refusal: one because of an object's state, not one of bad input."""
     return isinstance(problem, Conflict | WrongState | ConcurrentTransition | TransitionNotAllowed)
 
 

@@ -1,4 +1,4 @@
-"""What history can be narrowed to: the same for the API, the console, the exports and the command."""
+"""The filters of history, shared by the API, the console, the exports and the command."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ SEARCHED = ("object_name", "message", "user", "deed")
 
 
 def narrow(entries: HistoryQuerySet, wishes: Mapping[str, Any]) -> HistoryQuerySet:
-    """Leave the entries that meet all of the wishes, texts by the names of `FILTERS`. Empty ones are none.
+    """Return the entries that match all wishes, which are named as in `FILTERS`. Empty values do not filter.
 
     Raises:
         Invalid: a value makes no sense; the message names the filter and the rule.
@@ -54,7 +54,7 @@ def before(entries: HistoryQuerySet, value: Any) -> HistoryQuerySet:
 
 
 def with_text(entries: HistoryQuerySet, value: str) -> HistoryQuerySet:
-    """Leave those that hold the text anywhere, whatever the letter case. No index serves this: combine it."""
+    """Filter by a text anywhere in an entry, ignoring case. No index serves this: combine it with other filters."""
     found = Q()
     for column in SEARCHED:
         found |= Q(**{f"{column}__icontains": value})

@@ -18,10 +18,10 @@ from watcher_site.templatetags.console import head, short
 class HistoryTable(tables.Table):
     created_at = TimeColumn(verbose_name="when")
     user = tables.Column(verbose_name="who", empty_values=())
-    deed = tables.Column()
+    deed = tables.Column(verbose_name="event")
     object_name = tables.Column(verbose_name="object", empty_values=())
     outcome = tables.Column()
-    message = MessageColumn(verbose_name="told", empty_values=())
+    message = MessageColumn(verbose_name="details", empty_values=())
 
     class Meta:
         model = HistoryEntry

@@ -19,7 +19,7 @@ PERMISSION = "watcher_site.view_historyentry"
 
 
 class HistoryList(ListPage):
-    """Who did what, the newest first."""
+    """The page of history: who did what, the newest first."""
 
     model = HistoryEntry
     deed = "history.view"
@@ -41,7 +41,7 @@ class HistoryList(ListPage):
 
 
 class Export(Page, View):
-    """What the list is narrowed to, as a file."""
+    """The filtered list of history as a file."""
 
     permission_required = PERMISSION
     deed = "history.view"

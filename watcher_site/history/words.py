@@ -1,4 +1,4 @@
-"""Deeds in words."""
+"""Texts for the events of history."""
 
 import re
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 def deed_in_words(deed: str) -> str:
-    """Return a deed as people say it: ``action_plan.start`` is "start action plan"."""
+    """Return an event as a text: ``action_plan.start`` is "start action plan"."""
     thing, _, verb = deed.partition(".")
     return f"{verb} {thing}".replace("_", " ").strip()
 
 
 def details_in_words(details: Mapping[str, Any]) -> str:
-    """Return the details of a deed in one line: ``count: 2; name: web → shop``; what is empty is left out."""
+    """Return the details of an event in one line: ``count: 2; name: web → shop``. Empty details are left out."""
     told = [
         f"{name.replace('_', ' ')}: {value_in_words(value, LEFT_OPEN.get(name, 'none'))}"
         for name, value in details.items()

@@ -1,4 +1,4 @@
-"""Who did what, to what, and when: rows that are only ever added, and removed when they are old enough."""
+"""The history: events of who did what, and when. Rows are only added, and deleted when they are old enough."""
 
 from typing import Any, Self
 from uuid import UUID, uuid4
@@ -18,17 +18,17 @@ DEEDS_ON_ALL_ACTIONS = ("action_plan.signal", "action_plan.cancel")
 
 class HistoryQuerySet(models.QuerySet[Any]):
     def present(self) -> Self:
-        """Leave all: what was done is never taken back."""
+        """Return all entries: history has no deleted ones."""
         return self.all()
 
     def expired(self) -> Self:
-        """Leave what is older than history is kept."""
+        """Select the entries that are older than history is kept."""
         if not settings.HISTORY_AGE:
             return self.none()
         return self.filter(created_at__lt=timezone.now() - settings.HISTORY_AGE)
 
     def about(self, thing: UUID) -> Self:
-        """Leave what was done to a thing, and to what it holds, as a plan holds actions."""
+        """Select the entries about an object and about the objects within it, such as the actions of a plan."""
         return self.filter(Q(object_uuid=thing) | Q(within=thing))
 
     def about_action(self, action: UUID, plan: UUID) -> Self:
@@ -39,10 +39,10 @@ class HistoryQuerySet(models.QuerySet[Any]):
 
 
 class HistoryEntry(models.Model):
-    """One deed of a person, or one that they were refused.
+    """One event of a person, done or refused.
 
-    Names are kept as they were: the person and the thing may be gone. ``deed`` is ``<object>.<verb>``, such as
-    ``action_plan.start``; ``within`` is what holds the object, such as the plan of an action.
+    Names are stored as they were, since the person and the object may be deleted. ``deed`` is ``<object>.<verb>``,
+    such as ``action_plan.start``; ``within`` is the object that holds this one, such as the plan of an action.
     """
 
     class Outcome(models.TextChoices):

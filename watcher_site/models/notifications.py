@@ -1,4 +1,4 @@
-"""Notifications: the outbox that changes write to, who is told of them, and what is still to be delivered to whom."""
+"""Notifications: the outbox that changes write to, the subscriptions, and the deliveries that are still to be sent."""
 
 from datetime import datetime
 from typing import Any, Self
@@ -22,21 +22,22 @@ TYPE_LENGTH = 63
 
 class NotificationQuerySet(models.QuerySet[Any]):
     def undispatched(self) -> Self:
-        """Leave those of which no relay has found out yet who is to be told."""
+        """Select the notifications for which no relay has created deliveries yet."""
         return self.filter(is_dispatched=False).order_by("pk")
 
     def settled(self) -> Self:
-        """Leave those that nobody waits for any more."""
+        """Select the notifications without open deliveries."""
         return self.filter(~Exists(Delivery.objects.filter(notification=OuterRef("pk"))), is_dispatched=True)
 
 
 class Notification(models.Model):
-    """One event of one object, written in the transaction of the change that it tells of: the outbox.
+    """One event of one object, written in the transaction of its change: a row of the outbox.
 
-    Of each object the primary keys rise in the order of its changes: whoever changes its row locks it first.
+    The primary keys of an object's notifications rise in the order of its changes, since a change locks the object's
+    row first.
     """
 
-    # Nobody looks for one by this: an index would only cost whoever changes something.
+    # No query looks a notification up by its UUID, so an index would only slow down changes.
     uuid = models.UUIDField(default=uuid4, editable=False)
     kind = models.CharField(max_length=TYPE_LENGTH, help_text="of the object, which the payload is made by")
     event_type = models.CharField(max_length=TYPE_LENGTH)
@@ -64,7 +65,7 @@ class Notification(models.Model):
 
 class SubscriptionQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
-        """Leave the one with this UUID or name, whatever the letter case."""
+        """Select by UUID, or by name ignoring case."""
         found: Self = find_named(self, identifier)
         return found
 
@@ -80,7 +81,7 @@ class Subscription(Record):
     secret = models.TextField(editable=False, help_text="what its notifications are signed with, sealed")
     event_types = models.JSONField(default=list, help_text="patterns such as action.* or *.error")
     enabled = models.BooleanField(default=True)
-    # What a relay found out. Whoever changes a subscription leaves these as they are.
+    # These are written by relays only. Changes of a subscription leave them alone, but for the reset of a pause.
     failures = models.PositiveIntegerField(default=0, editable=False, help_text="times in a row it did not answer")
     due_time = models.DateTimeField(null=True, editable=False, help_text="before which nothing is sent to it")
     last_success = models.DateTimeField(null=True, editable=False)
@@ -105,34 +106,34 @@ class Subscription(Record):
 
 class DeliveryQuerySet(RecordQuerySet):
     def present(self) -> Self:
-        """Leave all: what was delivered has no row."""
+        """Return all deliveries: a delivery that was sent has no row."""
         return self.all()
 
     def pending(self) -> Self:
         return self.filter(state=self.model.State.PENDING)
 
     def undelivered(self) -> Self:
-        """Leave the dead letters: what was given up, until a person has it sent again."""
+        """Select the dead letters: deliveries that were given up, until a person resends them."""
         return self.filter(state=self.model.State.UNDELIVERED)
 
     def awaited(self) -> Self:
-        """Leave what waits for a receiver that relays go to."""
+        """Select the pending deliveries to receivers that are switched on."""
         return self.pending().exclude(self.model.is_off())
 
     def stuck(self) -> Self:
-        """Leave what comes to nobody unless a person does something about it."""
+        """Select the deliveries that stay undelivered unless a person acts."""
         given_up, waits = (Q(state=state) for state in (self.model.State.UNDELIVERED, self.model.State.PENDING))
         return self.filter(given_up | waits & self.model.is_off())
 
     def free(self) -> Self:
-        """Leave those that no living relay is sending."""
+        """Select the deliveries that no living relay is sending."""
         return self.exclude(relay__in=Service.objects.active().values("pk"))
 
     def due(self, now: datetime) -> Self:
         return self.filter(Q(due_time=None) | Q(due_time__lte=now))
 
     def put_off(self, problem: str, until: datetime) -> int:
-        """Have these tried again later, and say why."""
+        """Defer these deliveries until a time, with the problem as the reason."""
         return self.write_attempt(problem, state=self.model.State.PENDING, due_time=until)
 
     def give_up(self, problem: str) -> int:
@@ -150,14 +151,14 @@ class DeliveryQuerySet(RecordQuerySet):
         return self.update(problem=cut(problem), relay=None, updated_at=timezone.now(), **columns)
 
     def resend(self) -> int:
-        """Have dead letters tried anew, and return how many they are."""
+        """Make dead letters pending again, and return their number."""
         return self.undelivered().update(
             attempts=0, due_time=None, updated_at=timezone.now(), state=self.model.State.PENDING
         )
 
 
 class Delivery(models.Model):
-    """What is still to be told to one receiver; the row goes when that is done."""
+    """A notification that is still to be sent to one receiver; the row is deleted once it was sent."""
 
     class State(models.TextChoices):
         PENDING = "PENDING"
@@ -209,7 +210,7 @@ class Delivery(models.Model):
 
     @staticmethod
     def is_off() -> Q:
-        """Ask for those whose receiver is switched off: a subscription not enabled, or a broker that is not set."""
+        """Return the condition for a receiver that is off: a disabled subscription, or the broker if none is set."""
         is_off = Q(subscription__isnull=False) & ~Q(subscription__enabled=True, subscription__deleted_at=None)
         return is_off if settings.NOTIFICATION_URL else is_off | Q(subscription=None)
 

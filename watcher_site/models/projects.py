@@ -1,11 +1,11 @@
-"""Who belongs to which project."""
+"""The members of projects."""
 
 from django.conf import settings
 from django.db import models
 
 
 class ProjectMember(models.Model):
-    """That a person belongs to a project, by the id that the cloud has for it."""
+    """The membership of a person in a project, with the project's id in the cloud."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="project_memberships")
     project_id = models.CharField(max_length=255)

@@ -17,7 +17,7 @@ REPLACED = "REPLACED"
 
 class ServiceQuerySet(RecordQuerySet):
     def active(self) -> Self:
-        """Leave those that gave a sign of life within `settings.SERVICE_DOWN_TIME` seconds."""
+        """Select the services whose last heartbeat is at most `settings.SERVICE_DOWN_TIME` seconds old."""
         return self.present().filter(last_seen_up__gte=self.model.horizon())
 
     def appliers(self) -> Self:
@@ -27,7 +27,7 @@ class ServiceQuerySet(RecordQuerySet):
         return self.filter(name=self.model.WORKER)
 
     def missing(self) -> Self:
-        """Leave those whose lease ran out: what they held is for others to take over."""
+        """Select the services whose lease expired: other processes may take over their work."""
         return self.exclude(pk__in=self.model.objects.active().values("pk"))
 
     def lost(self) -> Self:
@@ -35,7 +35,7 @@ class ServiceQuerySet(RecordQuerySet):
         return self.present().missing()
 
     def idle(self) -> Self:
-        """Leave those that hold no work: no row of a higher app points at them."""
+        """Select the services that own no work: no row of a higher app refers to them."""
         return self.filter(**{f"{relation.name}__isnull": True for relation in self.model._meta.related_objects})
 
     def retire_gone(self) -> int:
@@ -47,9 +47,9 @@ class ServiceQuerySet(RecordQuerySet):
 
 
 class Service(models.Model):
-    """A running applier, worker or decision engine: what ``GET /v1/services`` shows, and the lease on its work.
+    """A running process such as an applier, as ``GET /v1/services`` shows it, and the lease on its work.
 
-    One row a process. Whoever holds work points at its row; the row's last sign of life is the lease.
+    Each process has one row. Work refers to the row of its owner, and the last heartbeat of that row renews the lease.
     """
 
     DECISION_ENGINE = "watcher-decision-engine"
@@ -129,5 +129,5 @@ class Service(models.Model):
             type(self).objects.filter(pk=self.pk).update(told_status=FAILED)
 
     def retire(self) -> None:
-        """Leave cleanly: whatever still points at this row is without an owner from now on."""
+        """Delete the row of this process at its end: work that still refers to it has no owner from now on."""
         type(self).objects.filter(pk=self.pk).soft_delete()

@@ -1,1 +1,1 @@
-"""Notifications: what of the site's objects is told to others, and how it comes to them."""
+"""Notifications: messages about changes of the site's objects, and their delivery to receivers."""

@@ -1,4 +1,4 @@
-"""Where webhooks may lead: to no address of this machine or its networks, unless a setting says so."""
+"""The addresses that webhooks may use: none of this machine or its networks, unless a setting allows them."""
 
 import re
 from contextlib import suppress
@@ -45,7 +45,7 @@ def checked_url(url: object) -> str:
 
 
 class Target(NamedTuple):
-    """Where a request goes."""
+    """The destination of a request."""
 
     host: str
     port: int

@@ -56,7 +56,7 @@ class SubscriptionSerializer(ResourceSerializer):
 
 
 class MadeSubscriptionSerializer(SubscriptionSerializer):
-    """The answer to POST: the one time that the secret is told."""
+    """The answer to POST, the only one that contains the secret."""
 
     secret = serializers.CharField(help_text=SECRET_HELP)
 
@@ -96,7 +96,7 @@ class TestSerializer(serializers.Serializer[Any]):
 
 
 def unstored(answer: Response) -> Response:
-    """Have nobody on the way keep an answer that holds a secret."""
+    """Forbid caches to store an answer that contains a secret."""
     answer["Cache-Control"] = "no-store"
     return answer
 
@@ -205,7 +205,7 @@ class ResendSerializer(serializers.Serializer[Any]):
 
 
 class ResentSerializer(serializers.Serializer[Any]):
-    """How many are sent again."""
+    """The number of dead letters that are sent again."""
 
     resent = serializers.IntegerField()
 

@@ -36,7 +36,7 @@ def open_transport() -> Any:
 
 
 class BrokerReceiver(WaveReceiver):
-    """RabbitMQ, which is told many notifications at once."""
+    """RabbitMQ, which receives many notifications at once."""
 
     def __init__(self) -> None:
         self.transport = open_transport()
@@ -74,7 +74,7 @@ class BrokerReceiver(WaveReceiver):
 
 
 class TellingDriver(MessagingV2Driver):
-    """The driver that notifiers have, but for one thing: they log that a message was lost, and this one says so."""
+    """The oslo.messaging driver for notifications, which raises an error for a lost message rather than log it."""
 
     def notify(self, ctxt: Any, message: Any, priority: str, retry: int) -> None:
         """Send one message to each topic, and return when the broker has it.

@@ -1,4 +1,4 @@
-"""How the message broker fares: what waits for it, and why."""
+"""The state of the message broker: how many deliveries are pending, and why."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class BrokerState(NamedTuple):
 
     @property
     def matters(self) -> bool:
-        """Whether there is anything to tell."""
+        """Return whether there is anything to show."""
         return bool(self.enabled or self.waiting or self.undelivered)
 
 

@@ -14,7 +14,7 @@ SIGNATURE = "Bssbb"
 
 @dataclass
 class Answers:
-    """What the broker said of messages, by their marks; of those that no queue took, the queue that they were for."""
+    """The broker's answers by the marks of messages; for an unrouted message, the queue that it was addressed to."""
 
     taken: set[Any] = field(default_factory=set)
     refused: set[Any] = field(default_factory=set)
@@ -37,13 +37,16 @@ class Confirms:
         channel.events["basic_return"] = {self.on_return}
 
     def write(self, mark: Any, exchange: str, routing_key: str, message: Message) -> None:
-        """Write a message, known by a mark to whoever writes it. It comes back if no queue takes it."""
+        """Write a message under a mark, which identifies it in the answers.
+
+        The broker returns it if no queue takes it.
+        """
         self.written += 1
         self.awaited[self.written] = mark
         self.channel.send_method(spec.Basic.Publish, SIGNATURE, (0, exchange, routing_key, True, False), message)
 
     def await_all(self, timeout: float) -> None:
-        """Wait until the broker has told of all.
+        """Wait until the broker has answered for all messages.
 
         Raises:
             TimeoutError: it was silent for so many seconds.
@@ -53,7 +56,7 @@ class Confirms:
             self.channel.connection.drain_events(timeout=timeout)
 
     def collect(self) -> Answers:
-        """Return what was told since the last time, and await nothing any more."""
+        """Return the answers since the last call, and stop waiting for the others."""
         told, self.told = self.told, Answers()
         self.awaited.clear()
         return told

@@ -1,4 +1,4 @@
-"""A courier brings one receiver what waits for it, in a thread of its own: a slow one delays nobody else."""
+"""The delivery to one receiver in a thread of its own, so that a slow receiver delays no other."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +21,10 @@ LONGEST_PAUSE = 30.0
 
 
 class Courier:
-    """What a relay has for one receiver: connections that are kept, and a thread while something waits."""
+    """The connections and the thread by which a relay sends to one receiver.
+
+    The thread runs while deliveries are pending.
+    """
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class Courier:
             self.rest(settings.POLL_INTERVAL)
             self.let_go()
         except Exception:
-            # Whatever it is, others are told all the same.
+            # Whatever the error is, the other receivers are not affected.
             self.log.exception("courier broke off")
             self.rest(LONGEST_PAUSE)
             self.let_go()
@@ -79,7 +82,7 @@ class Courier:
             self.wake.set()
 
     def let_go(self) -> None:
-        """Leave what it had in hand to whoever comes next: as long as its relay lives, nobody else would take it."""
+        """Release the lines that it holds. While its relay lives, no other relay would take them."""
         while self.goes_on():
             try:
                 connection.close()
@@ -147,7 +150,7 @@ class Courier:
         self.stopping = True
 
     def close(self, timeout: float) -> None:
-        """Wait so many seconds for what is being sent, and let go of the connections."""
+        """Wait up to ``timeout`` seconds for the message that is being sent, and close the connections."""
         if self.thread:
             self.thread.join(timeout)
         self.receiver.close()

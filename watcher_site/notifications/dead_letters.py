@@ -1,4 +1,4 @@
-"""What was given up: sent again, or deleted; the one door for the API, the console and the commands."""
+"""Resend and delete dead letters, for the API, the console and the commands."""
 
 from collections.abc import Mapping
 

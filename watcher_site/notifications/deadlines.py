@@ -19,7 +19,7 @@ under_way = local()
 
 
 class Watch:
-    """What breaks a request off when its time is over: so many seconds to connect, and so many to answer."""
+    """Interrupts a request when its time is over: one timeout for connecting and one for the answer."""
 
     connection: Any = None
     is_over = False
@@ -29,7 +29,7 @@ class Watch:
         self.seconds = seconds
 
     def begin(self) -> None:
-        """Let the time run from now on."""
+        """Start the timer."""
         self.cease()
         self.timer = Timer(self.seconds, self.end)
         self.timer.daemon = True
@@ -47,7 +47,7 @@ class Watch:
     def end(self) -> None:
         self.is_over = True
         with suppress(AttributeError, OSError, TypeError):
-            # Whoever reads from it, or writes to it, finds it at its end.
+            # A thread that reads from or writes to the socket sees the end of the connection.
             socket.socket.shutdown(self.connection.sock, socket.SHUT_RDWR)
 
 
@@ -88,7 +88,7 @@ class WatchedSecurePool(HTTPSConnectionPool):
 
 
 def make_watched(session: requests.Session) -> None:
-    """Have the requests of a session be such as `ends_within` can break off."""
+    """Make the requests of a session interruptible by `ends_within`."""
     for adapter in session.adapters.values():
         if isinstance(adapter, HTTPAdapter):
             adapter.poolmanager.pool_classes_by_scheme = {"http": WatchedPool, "https": WatchedSecurePool}
@@ -96,10 +96,10 @@ def make_watched(session: requests.Session) -> None:
 
 @contextmanager
 def ends_within(seconds: float) -> Iterator[Watch]:
-    """Break off what is asked for in this thread, and not answered in whole so many seconds after it was connected.
+    """Interrupt a request of this thread that is not answered in full ``seconds`` after it was connected.
 
     Raises:
-        requests.Timeout: it was broken off.
+        requests.Timeout: it was interrupted.
     """
     watch = under_way.watch = Watch(seconds)
     watch.begin()

@@ -1,4 +1,4 @@
-"""Who is to be told: for what changes wrote into the outbox, one delivery for each receiver that listens to it."""
+"""Turn notifications of the outbox into one delivery for each receiver that subscribed to their events."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,7 +15,7 @@ BATCH = 1000
 
 
 class New(NamedTuple):
-    """What of a notification says who is to be told."""
+    """The columns of a notification that select its receivers."""
 
     pk: int
     event_type: str
@@ -25,16 +25,16 @@ class New(NamedTuple):
 
 
 def dispatch() -> int:
-    """Find out for the oldest notifications that are new who is to be told, and return how many these are.
+    """Create the deliveries of the oldest new notifications, and return the number of these notifications.
 
-    One relay at a time does so: of each object, deliveries are in the order of the notifications.
+    Only one relay at a time does so, which keeps an object's deliveries in the order of its notifications.
     """
     if not Notification.objects.undispatched().exists():
         return 0
     with transaction.atomic():
         lock_table(Notification)
         new = [New._make(row) for row in Notification.objects.undispatched().values_list(*New._fields)[:BATCH]]
-        # Locked: whoever deletes one deletes with it what is written here.
+        # Locked, so that deleting a subscription also deletes the deliveries written here.
         subscriptions = list(Subscription.objects.enabled().order_by("pk").select_for_update(no_key=True))
         Delivery.objects.bulk_create(
             (delivery for one in new for delivery in deliveries(one, subscriptions)), batch_size=BATCH

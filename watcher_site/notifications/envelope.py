@@ -1,4 +1,4 @@
-"""What goes out of a notification: the envelope of the message broker's, and CloudEvents for webhooks."""
+"""The envelopes of notifications: oslo.messaging's for the message broker, CloudEvents for webhooks."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ MOST_PATTERNS = 50
 
 @cache
 def known_event_types() -> frozenset[str]:
-    """Return every event that something is told of."""
+    """Return the event types of all kinds of notifications."""
     kinds: Iterable[Any] = plugins.load("NOTIFICATION_KINDS").values()
     return frozenset(f"{kind.name}.{name}" for kind in kinds for name in kind.event_names)
 
@@ -38,7 +38,7 @@ def checked_event_types(patterns: Any) -> list[str]:
 
 
 def nearest(pattern: str) -> str:
-    """Say what might have been meant by a pattern that stands for nothing."""
+    """Return a hint at the event types for a pattern that matches none."""
     known = sorted(known_event_types())
     if close := get_close_matches(pattern, known, n=1):
         return f"there is {close[0]}"

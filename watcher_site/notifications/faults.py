@@ -1,4 +1,4 @@
-"""What went wrong, as ``ExceptionPayload`` has it: where, which exception, and what may be told of it."""
+"""Describe an error in the format of ``ExceptionPayload``: the place, the exception, and a message without secrets."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ def describe(problem: BaseException, message: str) -> dict[str, Any]:
     """Return the fault of an event.
 
     Args:
-        message: what people may be told: never a path, a query or a secret.
+        message: a text for users: never a path, a query or a secret.
     """
     module, function = origin(problem)
     return make(type(problem).__name__, message, module, function)

@@ -31,7 +31,7 @@ LIFE = ("create", "update", "delete")
 
 
 def phases_of(*parts: str) -> tuple[str, ...]:
-    """Return the names of the events of things that begin, and end well or badly."""
+    """Return the names of the events of operations: start, end and error of each."""
     return tuple(f"{part}.{phase}" for part in parts for phase in ("start", "end", "error"))
 
 

@@ -1,4 +1,4 @@
-"""What a relay reads of deliveries: plain tuples, as it reads thousands a second."""
+"""The columns of deliveries that a relay reads: plain tuples, as it reads thousands a second."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Deliveries in the hands of a relay: lines, each of which tells one receiver of one object, in order."""
+"""Lines of deliveries that a relay holds: each line holds one object's notifications for one receiver, in order."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -16,12 +16,12 @@ from watcher_site.notifications.letters import Letter, read
 
 
 def take(subscription: int | None, relay: Service, most: int = 1000) -> list[list[Letter]]:
-    """Take lines of a receiver that no living relay has, and return each in its order, as far as there is room.
+    """Claim lines of a receiver that no living relay holds, and return each in order, up to ``most`` deliveries.
 
-    Who has the first of a line has the line. Rows that another relay is about to take are passed over.
+    The owner of the first delivery owns the line. Rows that another relay is claiming are skipped.
 
     Args:
-        most: deliveries that are taken at once.
+        most: deliveries that are claimed at once.
     """
     held: set[UUID] = set()
     last = 0
@@ -67,12 +67,12 @@ def remove(delivered: Iterable[Letter]) -> None:
 
 
 def let_go(letters: Iterable[Letter], relay: Service) -> None:
-    """Leave what was not delivered to whoever comes next."""
+    """Release deliveries that were not sent, so that any relay may claim them."""
     Delivery.objects.filter(pk__in=[letter.pk for letter in letters], relay=relay).update(relay=None)
 
 
 def let_go_all(subscription: int | None, relay: Service) -> None:
-    """Leave all that a relay has in hand for a receiver to whoever comes next."""
+    """Release all deliveries of a receiver that a relay holds."""
     Delivery.objects.filter(subscription=subscription, relay=relay).update(relay=None)
 
 
@@ -100,7 +100,7 @@ def put_off(letter: Letter, problem: str, least: float = 0) -> bool:
 
 
 def note_success(subscription: int, moment: datetime, problem: str | None = None) -> None:
-    """Write that a receiver took something, and why it refused another thing, if it did."""
+    """Store that a receiver accepted a notification, and the problem with another one, if there was any."""
     Subscription.objects.filter(pk=subscription).update(
         failures=0, due_time=None, last_success=moment, problem=problem and cut(problem)
     )
@@ -138,9 +138,9 @@ def note_silence(subscription: int, problem: str, tried: Iterable[Letter] = ()) 
 
 
 def resend(deliveries: Any = None) -> int:
-    """Have dead letters sent again, those of a queryset or all, and return how many they are.
+    """Resend the dead letters of a queryset, or all, and return their number.
 
-    What is no dead letter stays as it is.
+    Other deliveries stay as they are.
     """
     chosen = (Delivery.objects.all() if deliveries is None else deliveries).undelivered().order_by()
     with transaction.atomic():

@@ -1,7 +1,7 @@
-"""Who listens: what nobody wants to hear of is not written down.
+"""The event types that any receiver subscribed to: a notification without a receiver is not written.
 
-A process looks into the table of subscriptions now and then, and not at each change. One that was made or changed
-is heeded by the process that did so at once, and by the others within `SECONDS`.
+Each process reads the table of subscriptions at intervals and not at each change. A subscription that was created or
+changed takes effect at once in the process that did so, and in the others within `SECONDS`.
 """
 
 from collections.abc import Iterable
@@ -29,23 +29,23 @@ def matcher(pattern: str) -> Pattern[str]:
 
 
 def matches(patterns: Iterable[str], event_type: str) -> bool:
-    """Say whether a subscription to these patterns is one to an event type; ``*`` stands for any letters."""
+    """Return whether an event type matches one of the patterns; ``*`` stands for any letters."""
     return any(matcher(pattern).match(event_type) for pattern in patterns)
 
 
 def broker_wants(priority: str) -> bool:
-    """Say whether notifications of a priority go to the message broker."""
+    """Return whether notifications of a priority are sent to the message broker."""
     return bool(settings.NOTIFICATION_URL) and priority in LEVELS[settings.NOTIFICATION_LEVEL]
 
 
 class Listeners:
-    """What this process knows of who listens."""
+    """The cached patterns of all subscriptions."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Have the next change look into the table."""
+        """Clear the cache: the next change reads the table."""
         self.looked_at, self.patterns = -inf, frozenset[str]()
 
     def forget_on_commit(self) -> None:
@@ -62,7 +62,7 @@ class Listeners:
 
     @property
     def any(self) -> bool:
-        """Whether somebody listens to something."""
+        """Return whether there is any receiver."""
         return (bool(settings.NOTIFICATION_URL) and bool(settings.NOTIFICATION_LEVEL)) or bool(self.look())
 
     def want(self, event_type: str, priority: str) -> bool:

@@ -1,4 +1,4 @@
-"""``/metrics``: how much waits to be told, as Prometheus reads it, for those who may see what is undelivered."""
+"""``/metrics``: the backlog of deliveries in Prometheus' format, for people who may see undelivered notifications."""
 
 from django.db.models import Count, Min
 from django.http import HttpResponse
@@ -13,7 +13,7 @@ from watcher_site.notifications.subscriptions import BROKER
 
 
 class MetricsView(VersionedView):
-    """Numbers for whoever watches the site."""
+    """The numbers for monitoring the site."""
 
     model = Delivery
     policy = "metrics"

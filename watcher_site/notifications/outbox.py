@@ -1,6 +1,7 @@
-"""The outbox: what is to be told of a change is written in the statement, or the transaction, that makes the change.
+"""The outbox: notifications are written by the statement, or in the transaction, that makes the change.
 
-On PostgreSQL it is a part of the very statement that changes a single row; many rows at once take one INSERT more.
+On PostgreSQL the INSERT is part of the statement that changes a single row; a change of many rows takes one INSERT
+more.
 """
 
 from collections import defaultdict
@@ -65,7 +66,7 @@ class Announcement:
         return source, insertion(is_typed), [*events, *values, *keys, *own]
 
     def write(self, keys: Sequence[int]) -> None:
-        """Write what is to be told of the objects with these primary keys, as they are in the open transaction."""
+        """Write notifications of the objects with these primary keys, as they are in the open transaction."""
         for start in range(0, len(keys), BATCH):
             source, insert, values = self.parts(keys=keys[start : start + BATCH])
             with connection.cursor() as cursor:
@@ -118,7 +119,7 @@ def announcement(kind: str, events: Iterable[Event], old_state: str | None = Non
 
 
 def of_change(instance: Any, old_state: str) -> Announcement | None:
-    """Return what is to be told of an instance that is about to be saved, or None where nobody listens to that."""
+    """Return the notification of an instance that is about to be saved, or None if it has no receiver."""
     name = instance.notified_as
     if name is None or not listeners.any:
         return None

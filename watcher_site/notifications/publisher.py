@@ -41,7 +41,7 @@ class Batch:
 
 
 class Publisher:
-    """What publishes in one thread."""
+    """Publishes messages to RabbitMQ in one thread."""
 
     def __init__(self, driver: RabbitDriver, exchange: str) -> None:
         self.driver, self.exchange = driver, Exchange(exchange)

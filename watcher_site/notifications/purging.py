@@ -1,4 +1,4 @@
-"""Which notifications may be removed for good."""
+"""The notifications that may be removed for good."""
 
 from datetime import datetime, timedelta
 

@@ -10,7 +10,7 @@ from watcher_site.notifications.outbox import announce, announce_changes
 
 
 class NotifiesUpdates:
-    """A part of querysets: where somebody listens, an update that sets ``updated_at`` is told of each row."""
+    """A mixin of querysets: an update of ``updated_at`` writes a notification for each row, if it has receivers."""
 
     def update(self: Any, **columns: Any) -> int:
         if "updated_at" not in columns or not listeners.any:

@@ -19,7 +19,7 @@ class Undelivered(Exception):
     def __init__(self, message: str, pause: float = 0) -> None:
         super().__init__(message)
         self.pause = pause
-        """For how many seconds at least it does not want to be asked again."""
+        """The least number of seconds before the next attempt, if the receiver names one."""
 
 
 class Unreachable(Exception):
@@ -31,7 +31,7 @@ Problem = Undelivered | Unreachable
 
 @dataclass
 class Outcome:
-    """How far a line came."""
+    """The progress of a line: the deliveries that were sent, and those that are left."""
 
     delivered: list[Letter] = field(default_factory=list)
     left: list[Letter] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Receiver(ABC):
         """
 
     def close(self) -> None:  # noqa: B027 (a receiver may hold nothing)
-        """Let go of what it holds, such as connections."""
+        """Close connections and other resources that it holds."""
 
 
 def unsendable(problem: Exception) -> Undelivered:

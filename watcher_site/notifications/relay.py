@@ -67,7 +67,7 @@ class Relay(Worker):
         self.looked = True
 
     def deliver(self) -> bool:
-        """Send a courier to each receiver that something waits for, and say whether any set out."""
+        """Start a thread for each receiver with pending deliveries, and return whether any was started."""
         set_out = False
         self.dismiss_gone()
         for key, subscription in self.waited_for().items():
@@ -89,7 +89,7 @@ class Relay(Worker):
         return receivers
 
     def dismiss_gone(self) -> None:
-        """Let go of what couriers hold whose receiver was deleted or disabled, once they are back."""
+        """Close the connections to receivers that were deleted or disabled, once their threads have stopped."""
         known = {key for key in self.couriers if key is not None}
         if known:
             known -= set(Subscription.objects.enabled().filter(pk__in=known).values_list("pk", flat=True))
@@ -97,7 +97,7 @@ class Relay(Worker):
             self.release(key)
 
     def release(self, key: int | None) -> bool:
-        """Have a courier begin nothing more, and say whether it is back, and what it held let go of."""
+        """Stop a receiver's thread after its current message, and return whether it has stopped and was closed."""
         courier = self.couriers[key]
         courier.stop()
         if courier.is_at_work:
@@ -115,7 +115,7 @@ class Relay(Worker):
         try:
             receiver = WebhookReceiver(subscription) if subscription else make_broker()
         except Invalid as problem:
-            self.log.error("receiver cannot be told", receiver=str(subscription), reason=str(problem))
+            self.log.error("receiver unusable", receiver=str(subscription), reason=str(problem))
             return None
         self.couriers[key] = Courier(subscription, receiver, self.service, lambda: self.heartbeat.holds, self.wake)
         return self.couriers[key]
@@ -134,7 +134,7 @@ class Relay(Worker):
         super().renew()
 
     def dismiss(self, timeout: float) -> None:
-        """Have all couriers begin nothing more, and wait so many seconds for what they are sending."""
+        """Stop the threads of all receivers, and wait up to ``timeout`` seconds for messages being sent."""
         until = time.monotonic() + timeout
         for courier in self.couriers.values():
             courier.stop()

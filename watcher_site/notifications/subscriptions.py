@@ -1,4 +1,4 @@
-"""How subscriptions are made, changed and deleted: the one door for the API, the console and the commands."""
+"""Create, change and delete subscriptions, for the API, the console and the commands."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from watcher_site.storable import require_storable
 from watcher_site.uniqueness import is_taken
 
 CHANGE = "watcher_site.change_subscription"
-# The broker goes by this name where receivers are told apart.
+# The name of the broker among the receivers.
 BROKER = "broker"
 NO_NAMES = ("detail", BROKER)
 CHANGEABLE = ("name", "url", "event_types", "enabled")
@@ -29,12 +29,12 @@ CHANGEABLE = ("name", "url", "event_types", "enabled")
 def subscribe(
     name: str, url: str, event_types: Any = ("*",), secret: str | None = None, enabled: bool = True
 ) -> tuple[Subscription, str]:
-    """Make a subscription, and return it with its secret, which is told this once only.
+    """Create a subscription, and return it with its secret, which cannot be read later.
 
     Args:
-        url: where notifications are sent to, each in a POST.
+        url: the address that receives notifications, each in a POST.
         event_types: patterns, in which ``*`` stands for any letters.
-        secret: what notifications are signed with; made, where it is left out.
+        secret: the key that signs notifications; generated if it is left out.
 
     Raises:
         Invalid: the message names the field and the rule.
@@ -60,7 +60,9 @@ def subscribe(
 
 @transaction.atomic
 def change_subscription(subscription: Subscription, changes: Mapping[str, Any]) -> Subscription:
-    """Change what is named of `CHANGEABLE` and ``secret``, and return the subscription as it is then.
+    """Change fields of `CHANGEABLE` and ``secret``, and return the changed subscription.
+
+    Pending deliveries are tried at once.
 
     One that is changed is tried at once, however long the pause was that its failures led to.
 
@@ -72,7 +74,7 @@ def change_subscription(subscription: Subscription, changes: Mapping[str, Any]) 
     standing = lock(subscription)
     before, url = shown(standing), standing.url
     for name, value in changes.items():
-        # What stays is not asked about: its rules, or the host's address, may have changed since.
+        # A value that stays is not checked again: its rules, or the host's address, may have changed since.
         if value != getattr(standing, name):
             setattr(standing, name, CHECKS[name](value))
     standing.failures, standing.due_time = 0, None
@@ -88,7 +90,9 @@ def change_subscription(subscription: Subscription, changes: Mapping[str, Any]) 
 
 
 def renew_secret(subscription: Subscription) -> tuple[Subscription, str]:
-    """Give a subscription another secret, and return both: it is told this once, and the former is no longer used.
+    """Replace the secret of a subscription, and return both.
+
+    The new secret cannot be read later; the old one is invalid.
 
     Raises:
         NotFound: it was deleted meanwhile.

@@ -18,7 +18,7 @@ TEST = "test"
 
 class SubscriptionNotifications(Kind):
     name = "subscription"
-    # Nobody hears of these who was not asked about.
+    # No event type, as test messages go only to the receiver that is tested.
     event_names = ()
 
     @property
@@ -35,7 +35,7 @@ class SubscriptionNotifications(Kind):
 
 @transaction.atomic
 def send_test(subscription: Subscription) -> Notification:
-    """Have a relay send a test message, at once also where its receiver is left alone for a while.
+    """Send a test message, at once even if the receiver is paused after failures.
 
     Raises:
         Conflict: the subscription is disabled.

@@ -70,7 +70,7 @@ class DeleteUndelivered(LetterVerb):
     permission_required = DELETE
     verb = "delete it"
     question = "Delete this notification?"
-    consequence = "Its receiver is never told."
+    consequence = "Its receiver never gets it."
 
     def perform(self, letter: Delivery) -> str:
         dead_letters.delete(letter)

@@ -1,4 +1,4 @@
-"""The console's pages of who is told."""
+"""The console's pages of subscriptions."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ class SubscriptionPage(RecordPage):
 
 
 class SubscriptionForm(forms.Form):
-    """What people say of a subscription; all that is wrong with it is told at once."""
+    """The form of a subscription, which shows all mistakes at once."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
     url = forms.CharField(label="URL", max_length=URL_LENGTH, help_text="Each notification is a POST to it.")

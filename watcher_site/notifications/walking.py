@@ -1,4 +1,4 @@
-"""Receivers that are told one notification at a time in each line, and several lines at once."""
+"""Receivers that take one notification at a time from each line, from several lines in parallel."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence

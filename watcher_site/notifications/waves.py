@@ -1,6 +1,6 @@
-"""Receivers that are told many notifications at once: the first of each line, then the second of each, and so on.
+"""Receivers that take many notifications at once: the first of each line, then the second of each, and so on.
 
-Whichever of a wave is refused, none that comes after it in its line was sent.
+If a notification of a batch is refused, no later one of its line was sent.
 """
 
 from abc import abstractmethod

@@ -141,7 +141,7 @@ class WebhookReceiver(WalkingReceiver):
 
 
 def has_no_address(problem: BaseException | None) -> bool:
-    """Say whether a request failed since the name of its host leads nowhere."""
+    """Return whether a request failed because its host name cannot be resolved."""
     while problem is not None:
         if isinstance(problem, gaierror | NameResolutionError):
             return True

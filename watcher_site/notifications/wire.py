@@ -1,4 +1,4 @@
-"""What goes over the wire to RabbitMQ: messages and queues as the rabbit driver of oslo.messaging (18.3) has them.
+"""The messages and queues of RabbitMQ, in the format of oslo.messaging's rabbit driver (18.3).
 
 The sources, in the package oslo_messaging: `_drivers/common.py` (serialize_msg), `_drivers/amqp.py` (_add_unique_id),
 and `_drivers/impl_rabbit.py` (notify_send, _publish_and_creates_default_queue, _publish).
@@ -20,10 +20,10 @@ ENVELOPE_VERSION = "2.0"
 def envelope(message: dict[str, Any]) -> bytes:
     """Return the body that carries a message.
 
-    Each sending has an id of its own, by which listeners pass over what the broker delivers to them twice.
+    Each sending has an id of its own, by which listeners recognize messages that the broker delivers twice.
 
     Raises:
-        TypeError: something of the message is no JSON.
+        TypeError: a part of the message is no JSON.
     """
     inner = orjson.dumps({**message, UNIQUE_ID: uuid4().hex}).decode()
     return orjson.dumps({"oslo.version": ENVELOPE_VERSION, "oslo.message": inner})

@@ -1,4 +1,4 @@
-"""How the console writes states, times, identifiers and shares."""
+"""Template tags for states, times, identifiers and shares."""
 
 import re
 from collections.abc import Mapping
@@ -110,7 +110,7 @@ def state_bar(counts: Mapping[str, int], label: str) -> dict[str, Any]:
 
 @register.inclusion_tag("_bar.html")
 def use_bar(used: float, capacity: float, label: str) -> dict[str, Any]:
-    """Draw how much of a capacity is used, in three colours: with room, nearly full, over it."""
+    """Draw the used share of a capacity in three colours: below 85 %, nearly full, exceeded."""
     share = used / capacity if capacity else 1.0
     level = "over" if share > 1 else "high" if share > 0.85 else "room"
     return {"parts": [{"state": level, "x": 0, "width": 1000 * min(share, 1), "label": label}], "label": label}

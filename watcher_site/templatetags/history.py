@@ -1,4 +1,4 @@
-"""What people did to a thing, on its page."""
+"""Template tag for the history of an object on its page."""
 
 from typing import Any
 

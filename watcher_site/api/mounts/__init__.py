@@ -1,1 +1,1 @@
-"""What those parts of the site share that speak as other services do, at paths of their own, to their clients."""
+"""The code that is shared by the mounts: paths under which the site answers as another OpenStack service."""

@@ -1,4 +1,4 @@
-"""The error bodies of other services: whose shape an answer has follows from the path that was asked for."""
+"""The error bodies of other services: the path of a request decides which service's format its answer has."""
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -33,7 +33,7 @@ ORCHESTRATION_NAMES = {"NotFound": "EntityNotFound", "ActionInProgress": "Action
 
 
 def orchestration_fault(status: int, message: str, problem: Exception | None = None) -> Body:
-    """Return Heat's: the status in words, and the error with its type, of which no traceback is ever told."""
+    """Return an error body in Heat's format, always without a traceback."""
     phrase = HTTPStatus(status).phrase
     kind = ORCHESTRATION_NAMES.get(type(problem).__name__) or f"HTTP{phrase.replace(' ', '')}"
     error = {"type": kind, "message": message, "traceback": None}

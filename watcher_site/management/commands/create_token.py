@@ -16,7 +16,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", help="the user's name")
-        parser.add_argument("--hours", type=float, help="how long it is valid; WATCHER_TOKEN_HOURS unless told")
+        parser.add_argument("--hours", type=float, help="how long it is valid; WATCHER_TOKEN_HOURS by default")
 
     def handle(self, *args: Any, **options: Any) -> str:
         user = get_user_model().objects.filter(username=options["user"], is_active=True).first()

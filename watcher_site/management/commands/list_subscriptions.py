@@ -1,4 +1,4 @@
-"""``manage.py list_subscriptions``: who is told of what, and how that goes."""
+"""``manage.py list_subscriptions``: print the subscriptions and the state of their deliveries."""
 
 from typing import Any
 

@@ -59,7 +59,10 @@ def banner(account: list[str]) -> str:
 
 
 def may_be_filled() -> bool:
-    """Say whether the cloud is our own, and was never filled: a demonstration once cleared away does not come back."""
+    """Return whether the cloud is embedded and was never filled.
+
+    A demonstration that was deleted is not loaded again.
+    """
     is_mirrored = import_string(settings.CLOUD).is_mirrored
     return not (is_mirrored or apps.get_model("cluster", "ComputeNode").objects.exists())
 
