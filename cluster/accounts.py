@@ -1,4 +1,4 @@
-"""What pools hold, counted from their volumes: the one rule behind every number of a pool of the embedded cloud."""
+"""Account for pools: the one function that computes the numbers of a pool of the embedded cloud from its volumes."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ BATCH = 500
 
 
 def account(pools: Iterable[Pool]) -> None:
-    """Have locked pools say what their volumes take of them, and write what changed."""
+    """Set the capacity figures of locked pools from their volumes, and write the pools that changed."""
     pools = [pool for pool in pools if not pool.deleted_at]
     held = Volume.objects.held_by(pools)
     changed = []

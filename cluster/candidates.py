@@ -1,4 +1,4 @@
-"""Which members of a cluster are the first to go when it shrinks."""
+"""Choose the nodes that leave a cluster first when it shrinks."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ NEVER_CREATED = Q(status=Status.INIT)
 
 
 class Criteria(TextChoices):
-    """Which go first of those that are well. Where two are equal, the order of joining says."""
+    """The order in which healthy nodes leave a cluster. Ties are broken by the order of joining."""
 
     OLDEST_FIRST = "OLDEST_FIRST", "those that are there for the longest time"
     OLDEST_PROFILE_FIRST = "OLDEST_PROFILE_FIRST", "those that were made from the oldest profile"

@@ -1,4 +1,4 @@
-"""What there is to read of ``/v1/clusters``, and of the policies that they have."""
+"""The readable part of ``/v1/clusters``, and of the policies of clusters."""
 
 from collections import defaultdict
 from typing import Any
@@ -58,7 +58,7 @@ class ClusterSerializer(ResourceSerializer):
 
 
 def add_uuids(rows: list[Row], field: str, things: QuerySet[Any], column: str) -> None:
-    """Add to clusters the UUIDs of things that they have, in the order of the things, in one query."""
+    """Add to clusters the UUIDs of related objects, in the order of these, in one query."""
     found: dict[UUID, list[UUID]] = defaultdict(list)
     of_these = things.filter(cluster__uuid__in=[row["uuid"] for row in rows])
     for cluster, uuid in of_these.values_list("cluster__uuid", column):
@@ -106,7 +106,7 @@ class ClusterReading(ResourceView):
 
 
 class BindingSerializer(ResourceSerializer):
-    """That a cluster has a policy."""
+    """The binding of a policy to a cluster."""
 
     uuid = serializers.UUIDField()
     cluster_uuid = serializers.UUIDField()
@@ -132,4 +132,4 @@ class BindingSerializer(ResourceSerializer):
 
     @classmethod
     def add_links(cls, rows: list[Row], host: str) -> None:
-        """It has no address of its own: the cluster and the policy together name it."""
+        """Add no links: a binding has no address of its own, the cluster and the policy together identify it."""

@@ -1,4 +1,4 @@
-"""What a cloud holds, as a driver reads it: each thing by the names of its columns, and others by their keys."""
+"""The contents of a cloud, as a driver reads them: each object by its columns, related objects by their keys."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,10 +23,12 @@ class StorageContents:
 
 @dataclass
 class CloudContents:
-    """Everything, or without ``storage`` all but that. A server names its ``node`` by host name, or none.
+    """The whole contents of a cloud; without ``storage``, all but storage.
+
+    ``node`` of a server is a host name, or None.
 
     ``project`` is the id of the project that the driver logs in to, if the cloud creates servers only there.
-    ``remarks`` tell people what could not be read, and what that means.
+    ``remarks`` explain what could not be read, and the consequences.
     """
 
     compute_nodes: list[Item] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What the console's lists of the cloud can be narrowed to."""
+"""The filters of the console's lists of the cloud."""
 
 import django_filters
 from django.db.models import QuerySet

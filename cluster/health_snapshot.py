@@ -1,4 +1,4 @@
-"""What people marked unhealthy, as strategies see it: read in four queries, however much there is."""
+"""Objects that people marked unhealthy, as strategies see them: read in four queries, whatever their number."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,10 +27,10 @@ class UnhealthyPart:
 
 @dataclass
 class StackHealth:
-    """A root stack, whether it was marked itself, and what in it is not well.
+    """A root stack, whether it was marked itself, and its unhealthy parts.
 
-    Of what is within a resource that was marked nothing is told: it goes with that. ``broken`` are servers that
-    failed otherwise.
+    The parts within a marked resource are left out, as they are replaced with it. ``broken`` are servers that failed
+    otherwise.
     """
 
     uuid: UUID
@@ -126,7 +126,7 @@ class Trees:
             stack = self.stacks.get(holder.stack_id)
 
     def goes_with_another(self, part: StackResource) -> bool:
-        """Say whether what it is in was marked, or is one that nothing names any more."""
+        """Return whether a part is replaced with its holder, which was marked or is no longer part of a stack."""
         above = list(self.above(part))
         held = zip(above[::2], above[1::2], strict=False)
         is_left = any(holder.physical_id not in (None, str(stack.uuid)) for stack, holder in held)  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""JSON from files that people write: what is wrong is told with the line that it stands on."""
+"""A parser for JSON files that people write: every error names the line."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ LONGEST_NUMBER = 300
 
 
 class Misfit(Exception):
-    """Something in a document that breaks a rule, at a path such as ``("servers", 3, "node")``."""
+    """A value in a document that breaks a rule, at a path such as ``("servers", 3, "node")``."""
 
     def __init__(self, path: Path, rule: str) -> None:
         super().__init__(f"{label(path)}: {rule}" if path else rule)

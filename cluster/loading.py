@@ -1,4 +1,4 @@
-"""How a topology comes into the tables of the embedded cloud: all of it, or nothing."""
+"""Load a topology into the tables of the embedded cloud, completely or not at all."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -25,20 +25,20 @@ SERVERS = Collection("servers", Server, "server", "name", frozenset({"node"}))
 
 @transaction.atomic
 def load_topology(document: Any) -> Report:
-    """Bring the tables in line with a topology. What it does not name stays as it is.
+    """Update the tables from a topology. Rows that it does not name stay as they are.
 
-    A thing is known by its UUID or, without one, by its name; one that was deleted comes back if it is known by its
-    UUID. Attributes left out keep their value, in a new row the default.
+    A row is identified by its UUID or, without one, by its name; a deleted row is restored if it is identified by its
+    UUID. Attributes left out keep their value, and have the default in a new row.
 
     Raises:
-        Misfit: the topology makes no sense, by itself or beside what stands in the tables.
+        Misfit: the topology contradicts itself, or the tables.
         Conflict: the tables mirror another cloud.
     """
     if cloud().is_mirrored:
         raise Conflict("WATCHER_CLOUD: the tables mirror a real cloud, and only the embedded cloud can be filled.")
     check_topology(document)
     lock_table(ComputeNode)
-    # All rows, in one query a table: a topology may name any of them, and room is taken by all.
+    # All rows, in one query for each table: a topology may name any of them, and all use capacity.
     # Servers first, as the embedded cloud locks them: it and this do not wait for each other.
     servers = list(
         Server.objects.select_for_update(of=("self",), no_key=True).select_related("new_flavor").order_by("pk")
@@ -113,7 +113,7 @@ def place(
 
 
 def require_sense(entry: Entry, node: ComputeNode | None) -> None:
-    """Raise `Misfit` where a server waits for room that it has, or has had: nobody would ever build it."""
+    """Raise `Misfit` for a PENDING server that is on a node, or has run: it would never be built."""
     if entry.row.state != Server.State.PENDING:
         return
     path = [*entry.path, "state" if "state" in entry.item else "node"]

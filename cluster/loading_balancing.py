@@ -39,7 +39,7 @@ def place(entry: Entry, servers: Mapping[Any, Server]) -> dict[int, Mapping[str,
 
 
 def write_members(wanted: Iterable[tuple[Entry, Mapping[int, Mapping[str, Any]]]]) -> None:
-    """Have each pool hold just these members; what the topology does not say of one keeps its value."""
+    """Set the members of each pool; attributes that the topology leaves out keep their value."""
     pools = {entry.row.pk: entry for entry, _ in wanted}
     standing = {(row.pool_id, row.server_id): row for row in BalancingMember.objects.filter(pool__in=pools)}
     new, changed = [], []

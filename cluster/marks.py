@@ -1,4 +1,4 @@
-"""What people say of the health of something, and which thing holds that."""
+"""Marks of people on the health of an object, and the row that stores the mark."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Markable = Stack | StackResource | Server | Node
 
 @dataclass(frozen=True)
 class Mark:
-    """What a person says of the health of something, and which thing holds that: for a server it may be another."""
+    """The mark of a person on the health of an object. The row that stores it may be another, as for some servers."""
 
     object_type: str
     object_id: UUID
@@ -25,7 +25,7 @@ class Mark:
 
 
 def find_mark(thing: Markable) -> Mark:
-    """Return what is said of something now. Raises: `Invalid`, where it cannot be told which thing is meant."""
+    """Return the current mark of an object. Raises: `Invalid` if the object cannot be identified."""
     holder: Any = find_holder(thing)
     reason = holder.unhealthy_reason if isinstance(holder, Server | Node) else reason_of(holder)
     name = "resource" if isinstance(holder, StackResource) else type(holder).__name__.lower()

@@ -20,7 +20,7 @@ class MemberSnapshot:
 
     @property
     def is_broken(self) -> bool:
-        """Whether it is wanted, and does not run, or reads as if it did not."""
+        """Return whether the node is wanted and does not run, by its own status or that of its server."""
         if self.status == Node.Status.DELETING:
             return False
         return self.status not in (Node.Status.ACTIVE, Node.Status.WARNING) or self.server_state != Server.State.ACTIVE
@@ -43,7 +43,7 @@ class NodeClusterSnapshot:
 
     @property
     def missing(self) -> int:
-        """How many nodes it has less than it wants."""
+        """Return the number of nodes by which the cluster is below its desired capacity."""
         return max(self.desired_capacity - len(self.members), 0)
 
 

@@ -1,4 +1,4 @@
-"""How samples come into the tables: all of a file, or nothing."""
+"""Load samples of a file into the tables, completely or not at all."""
 
 from collections.abc import Iterable
 from itertools import islice

@@ -1,4 +1,4 @@
-"""How what was read of a cloud comes into our tables: in few statements, and all of it or nothing."""
+"""Write the contents of a cloud to our tables: in few statements, and completely or not at all."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from cluster.models import (
     VolumeType,
 )
 
-# What a cloud's things are known by; the embedded cloud's are known by their names.
+# The identifiers of a cloud's objects; those of the embedded cloud are identified by name.
 COMPUTE_NODES = Collection("compute_nodes", ComputeNode, "compute node", "uuid")
 HOST_AGGREGATES = Collection("host_aggregates", HostAggregate, "host aggregate", "id", frozenset({"compute_nodes"}))
 FLAVORS = Collection("flavors", Flavor, "flavor", "flavor_id")
@@ -39,7 +39,7 @@ UNIQUE = {ComputeNode: "hostname", HostAggregate: "name", Flavor: "name", Volume
 
 @dataclass
 class MirrorReport:
-    """How many rows of our tables were made, changed and removed, and how many were as they should be."""
+    """The numbers of rows that were created, changed, removed, and already correct."""
 
     created: int = 0
     changed: int = 0
@@ -103,7 +103,7 @@ def mark_deleted(collection: Collection, rows: list[Any]) -> int:
 
 
 def release_names(table: Mirrored) -> None:
-    """Have the rows that get another name give up theirs first: two of them may have changed names."""
+    """Free the names of rows that are renamed, as two rows may swap their names."""
     column = UNIQUE.get(table.collection.model)
     renamed = [entry for entry in table.entries if column in entry.changed and not entry.is_new]
     if renamed:

@@ -1,4 +1,4 @@
-"""What records with names of their own share: nobody deletes them meanwhile, and no two of a kind have one name."""
+"""Lock and save records with unique names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar

@@ -165,16 +165,15 @@ def size(flavor: Flavor) -> dict[str, int]:
 
 @transaction.atomic
 def load_planetlab(path: Path, step: int, now: datetime | None = None) -> tuple[int, int]:
-    """Build the cloud, with the samples of the two hours up to a step of the day, which is made to be now.
+    """Load servers from traces, with samples of the two hours before a step of the day, moved to the present.
 
-    Servers that are there already stay where they are: whoever acts on a plan and goes on to a later time sees what
-    became of it.
+    Servers that exist stay on their nodes, so that a later step shows the effect of an executed plan.
 
     Returns:
-        How many servers and how many samples there are.
+        The number of servers and the number of samples.
 
     Raises:
-        Invalid: the file makes no sense, or its cloud does not fit beside what is there already.
+        Invalid: the file makes no sense, or contradicts the tables.
     """
     traces = read_traces(path)
     names = [trace.name for trace in traces]

@@ -1,4 +1,4 @@
-"""How policies are made, renamed and deleted: the one door for the API, the console and the commands."""
+"""Create, rename and delete policies, for the API, the console and the commands."""
 
 from collections.abc import Mapping
 from typing import Any

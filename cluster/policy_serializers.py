@@ -49,7 +49,7 @@ class NewPolicySerializer(PropertiesSerializer):
 
 
 class CheckedPropertiesSerializer(serializers.Serializer[Any]):
-    """What a policy of these properties goes by."""
+    """The checked properties of a policy."""
 
     type = serializers.CharField()
     spec = serializers.DictField(help_text="with the defaults of what was left out")

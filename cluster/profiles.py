@@ -1,4 +1,4 @@
-"""How profiles are made, changed and deleted: the one door for the API, the console and the commands."""
+"""Create, change and delete profiles, for the API, the console and the commands."""
 
 from collections.abc import Mapping
 from typing import Any

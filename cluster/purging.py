@@ -1,4 +1,4 @@
-"""Which rows of clusters and stacks may be removed for good: those that were deleted, and that no row needs."""
+"""The rows of clusters and stacks that may be removed for good: deleted ones, to which no row refers."""
 
 from datetime import datetime
 from typing import Any
@@ -47,5 +47,5 @@ def expired(model: Any, cutoff: datetime) -> QuerySet[Any]:
 
 
 def refers(column: str, model: Any, going: QuerySet[Any]) -> Exists:
-    """Ask whether a row of this model refers to the outer one, and stays."""
+    """Return the condition that a row of this model refers to the outer row, and is not going to be removed itself."""
     return Exists(model.objects.filter(**{column: OuterRef("pk")}).exclude(pk__in=going.order_by().values("pk")))

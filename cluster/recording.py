@@ -1,4 +1,4 @@
-"""How one thing that was just read of a cloud comes into our tables: at once, and alone."""
+"""Write a single object that was read from a cloud to our tables."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def record_node(host: str, **columns: Any) -> None:
 
 
 def record_server_well(server: str) -> None:
-    """Forget that a person says that a server is unhealthy: it was made anew, or is told to be well."""
+    """Remove a person's mark from a server that was rebuilt or is reported as healthy."""
     Server.objects.filter(uuid=server).exclude(unhealthy_reason=None).update(unhealthy_reason=None)
 
 

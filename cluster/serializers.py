@@ -30,7 +30,7 @@ class ProfileSerializer(ResourceSerializer):
 
 
 class SpecSerializer(serializers.Serializer[Any]):
-    """What the OpenAPI document says of a spec; `cluster.profiles` checks it."""
+    """The schema of a spec in the OpenAPI document; `cluster.profiles` checks specs."""
 
     flavor = serializers.CharField(max_length=255, help_text="its id or its name")
     image = serializers.CharField(max_length=255, required=False, allow_null=True, help_text="its id")

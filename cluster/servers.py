@@ -1,4 +1,4 @@
-"""How servers of the embedded cloud are asked for, and how those go that are nowhere: the one door for them."""
+"""Request servers of the embedded cloud, and delete those that found no host."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -72,7 +72,7 @@ def request_server(attributes: Mapping[str, Any], project_id: str, user_id: str)
 
 
 def checked_request(attributes: Any) -> Mapping[str, Any]:
-    """Return what a server is asked for with: ``name``, ``flavorRef`` and what else `REQUEST` knows.
+    """Return the checked attributes of a requested server: ``name``, ``flavorRef`` and the others of `REQUEST`.
 
     Raises:
         Invalid: the message names the field and the rule.

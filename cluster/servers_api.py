@@ -1,4 +1,4 @@
-"""What there is to read of ``/v1/servers``, and by whom: a person's own projects, or all."""
+"""The readable part of ``/v1/servers``: people see the servers of their own projects, or all."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid
 
-# The versions that brought servers, their waiting for room, and what people say of their health.
+# The versions that added servers, the status PENDING, and marks on their health.
 SERVERS, PENDING, MARKS = (1, 8), (1, 10), (1, 11)
 VIEW_ALL = "cluster.view_server"
 HOST = "OS-EXT-SRV-ATTR:host"
@@ -78,7 +78,7 @@ class ServerSerializer(ResourceSerializer):
     def finish(
         cls, values: Iterable[Sequence[Any]], version: versions.Version, detailed: bool, host: str
     ) -> list[Row]:
-        """Two queries more, where marks are told: what belongs to a stack or a cluster holds its own elsewhere."""
+        """Add marks, in two more queries: for a server of a stack or a cluster, the mark is on another row."""
         rows = super().finish(values, version, detailed, host)
         if rows and "unhealthy_reason" in rows[0]:
             told = reasons_of({str(row["id"]): row["unhealthy_reason"] for row in rows})
@@ -133,7 +133,7 @@ class ServerReading(OwnedByProjects, ResourceView):
         return queryset.filter(project_id=value)
 
     def filter_host(self, queryset: QuerySet[Server], value: str) -> QuerySet[Server]:
-        """Where a server is, only those may ask who may see it."""
+        """Filter by host, for people who may see all servers: only they may know where a server is."""
         is_allowed = self.request.user.has_perm(VIEW_ALL)
         return queryset.filter(Q(node__hostname=value) if is_allowed else Q(pk__in=[]))
 

@@ -1,9 +1,9 @@
-"""What happens in the cloud, for higher apps to hear of."""
+"""Django signals for events in the cloud, which apps above this one receive."""
 
 from django.dispatch import Signal
 
 server_pending = Signal()
-"""A server found no host, and waits for room; sent after the commit, and not at all if the process dies before.
+"""A server found no host and is PENDING; sent after the commit, and not at all if the process dies before.
 
-Whoever listens must look into the table now and then as well.
+Receivers must read the table at intervals as well.
 """

@@ -1,4 +1,4 @@
-"""How large clusters may be, and what an adjustment of their size comes to."""
+"""Limits for the size of clusters, and the result of an adjustment."""
 
 from dataclasses import dataclass
 

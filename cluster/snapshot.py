@@ -59,7 +59,7 @@ class AggregateSnapshot:
 class NodeSnapshot:
     """A compute node: memory in MB, disk in GB; a capacity is (total - reserved) * ratio.
 
-    ``servers`` are on it, ``arriving`` ones are being migrated to it; both take room.
+    ``servers`` are on it, ``arriving`` ones are being migrated to it; both count as used.
     """
 
     uuid: UUID
@@ -123,9 +123,9 @@ class NodeSnapshot:
 class ClusterSnapshot:
     """The compute nodes by host name, in the order of their names, each with its servers in the order of theirs.
 
-    ``storage`` holds the storage nodes likewise, ``clusters`` the clusters of nodes, where a strategy asked for them,
-    ``waiting`` the servers that found no host and wait for room, the oldest first. ``measurements`` hold what a
-    strategy asked a data source for: by the name of the reading, one number a resource.
+    ``storage`` holds the storage nodes likewise, ``clusters`` the clusters of nodes, if the strategy requires them,
+    ``waiting`` the PENDING servers, which found no host, the oldest first. ``measurements`` hold the values that a
+    strategy requires from a data source: by the name of the reading, one number for each resource.
     """
 
     nodes: dict[str, NodeSnapshot] = field(default_factory=dict)

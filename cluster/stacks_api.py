@@ -1,6 +1,6 @@
-"""What there is to read of ``/v1/stacks`` and of the resources of a stack, in the words of OpenStack's orchestration.
+"""The readable part of ``/v1/stacks`` and of the resources of a stack, in the format of OpenStack's orchestration.
 
-Who sees what: a person's own projects, or all.
+People see the stacks of their own projects, or all.
 """
 
 import re
@@ -133,7 +133,7 @@ class StackReading(OwnedByProjects, ResourceView):
         return stacks_called(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
 
     def get_queryset(self) -> QuerySet[Any]:
-        """Return the stacks that this person may see; lists are of root stacks, unless nested ones are asked for."""
+        """Return the stacks that this person may see; lists have root stacks, and nested ones on request."""
         stacks: Any = super().get_queryset()
         return stacks if self.detail or read_flag(self.request, "show_nested") else stacks.roots()
 
@@ -150,7 +150,7 @@ class StackReading(OwnedByProjects, ResourceView):
         return queryset.filter(project_id=value)
 
     def filter_show_nested(self, queryset: QuerySet[Stack], value: str) -> QuerySet[Stack]:
-        """`get_queryset` has heeded it."""
+        """Return the queryset: `get_queryset` applies this filter."""
         return queryset
 
 
@@ -295,12 +295,12 @@ class StackResourceReading(OwnedByProjects, ResourceView):
         return queryset.filter(status__in=known_statuses("status", value))
 
     def filter_nested_depth(self, queryset: QuerySet[StackResource], value: str) -> QuerySet[StackResource]:
-        """`get_queryset` has heeded it."""
+        """Return the queryset: `get_queryset` applies this filter."""
         return queryset
 
 
 def read_depth(value: str) -> int:
-    """Return how many levels of stacks within are asked for. Raises: `Invalid`."""
+    """Return the requested number of levels of nested stacks. Raises: `Invalid`."""
     if not DEPTH.fullmatch(value):
         raise Invalid(f"Invalid input for field/attribute nested_depth. Value: '{value}'. It must be from 0 to 999.")
     return int(value)

@@ -75,7 +75,7 @@ class StorageSnapshot:
         return [volume for pool in self.pools.values() for volume in pool.volumes]
 
     def serves(self, pool: PoolSnapshot, volume_type: str | None) -> bool:
-        """Say whether volumes of a type, or without any, may be in a pool."""
+        """Return whether volumes of a type, or without any, may be in a pool."""
         return volume_type is None or volume_type in self.nodes[pool.host].volume_type
 
 

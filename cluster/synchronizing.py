@@ -1,4 +1,4 @@
-"""Keeping our tables in line with a cloud that they mirror: one reading at a time, whoever asks for it."""
+"""Synchronize our tables with a cloud that they mirror: one reading at a time."""
 
 import time
 from collections.abc import Callable
@@ -67,7 +67,10 @@ def read_and_write(holder: UUID) -> MirrorReport:
 
 
 def describe(problem: Exception) -> str:
-    """Say in one line what does not fit. A database goes on with the whole row, which may hold secrets."""
+    """Return one line about a conflict with our tables.
+
+    A database error also contains the row, which may hold secrets.
+    """
     return f"What the cloud holds does not fit into our tables: {str(problem).partition(chr(10))[0]}"
 
 

@@ -23,7 +23,7 @@ AS_IT_IS = {"th": {"class": "text-end as-it-is"}, "td": {"class": "text-end text
 
 
 class UseColumn(tables.Column):
-    """How much of one capacity is taken: two attributes of the record, which are shown in a unit."""
+    """The used share of a capacity: two attributes of the record, shown in a unit."""
 
     def __init__(
         self, used: str, capacity: str, unit: str, scale: Callable[[float], float] = float, **options: Any
@@ -91,7 +91,7 @@ class ServerTable(tables.Table):
 
     @cached_property
     def marks(self) -> dict[str, str | None]:
-        """Why people say that servers of this page are unhealthy, by UUID: two queries, however many these are."""
+        """Return the reasons of marks on the servers of this page by UUID: two queries, however many there are."""
         return reasons_of({str(row.record.uuid): row.record.unhealthy_reason for row in self.paginated_rows})
 
     def render_health(self, record: Server) -> str:

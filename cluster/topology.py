@@ -147,7 +147,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def check_topology(document: Any) -> None:
-    """Raise `Misfit` for the first thing in a topology that makes no sense by itself."""
+    """Raise `Misfit` for the first contradiction within a topology."""
     check_values(document)
     problem = next(iter(Draft202012Validator(SCHEMA).iter_errors(document)), None)
     if problem:

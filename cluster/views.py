@@ -85,7 +85,7 @@ class ServerPage(RecordPage):
 
 
 def mark_of(server: Server) -> Mark | None:
-    """Return what is said of the health of a server: nothing, where it cannot be told what would hold that."""
+    """Return the mark on the health of a server, or None if the row that would store it cannot be identified."""
     try:
         return find_mark(server)
     except Invalid:

@@ -1,4 +1,4 @@
-"""Where things are: the availability zone of a server, a node or a volume."""
+"""Find the availability zone of a server, a node or a volume."""
 
 from uuid import UUID
 
@@ -6,7 +6,7 @@ from cluster.models import ComputeNode, Server, Volume
 
 
 def find_zone(target: str | None) -> str | None:
-    """Return the zone of what has this UUID, or of the node of this host name, if there is such a thing."""
+    """Return the zone of the object with this UUID, or of the node with this host name, if there is one."""
     try:
         uuid = UUID(target or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where load balancers reach the servers of an OpenStack cloud: their fixed addresses, as Neutron knows them."""
+"""Look up the addresses of servers in the subnets of load balancers: fixed addresses in Neutron."""
 
 from cluster.drivers.base import OperationRefused, ServerNotFound
 from cluster.drivers.openstack.access import Access

@@ -23,7 +23,7 @@ class MemberDraining(CloudBusy):
 
 @dataclass(frozen=True)
 class BalancerPool:
-    """A pool; ``load_balancer`` is the UUID of what it is part of, where the cloud has such things."""
+    """A pool of a load balancer; ``load_balancer`` is the UUID of the load balancer, in clouds that have them."""
 
     uuid: str
     name: str
@@ -48,18 +48,18 @@ class PoolMember:
 class Balancer(ABC):
     """The load balancers of the cloud that `settings.CLOUD` names: `balancer` returns the one to use.
 
-    A pool is named by its UUID or its name, a server by its UUID. A server is in a pool once: however often, and by
-    however many processes, a call is made, there is one member afterwards, or none. So whoever goes on after a crash
-    just calls again; nothing has to be noted down in between. Every call returns when the load balancer has done what
-    was asked for, and long ones call the ``checkpoint`` as those of `Cloud` do, outside of any transaction.
+    A pool is named by its UUID or its name, a server by its UUID. Every call is idempotent: however often, and by
+    however many processes, it is made, a server has one member in the pool afterwards, or none. After a crash the call
+    is just repeated; no progress has to be stored. Every call returns when the load balancer has completed the change,
+    and long ones call the ``checkpoint`` as those of `Cloud` do, outside of any transaction.
 
-    All raise a `CloudError` with a message for people:
+    All raise a `CloudError` with a message for users:
 
     - `BalancingPoolNotFound`: there is no such pool.
-    - `CloudBusy`: not now. The load balancer is just being changed by somebody else, or connections are still open
+    - `CloudBusy`: the load balancer is being changed by another request, or connections are still open
       (`MemberDraining`). The same call may be made again later: an action answers RETRY, as it does by itself.
-    - `OperationRefused`: not so. The server is in the pool with another port or has no address there, the load
-      balancer is broken, or an argument is out of its range.
+    - `OperationRefused`: the server is in the pool with another port or has no address there, the load balancer is
+      broken, or an argument is out of its range.
     - `CloudUnavailable`, `CloudMisconfigured`, `OperationFailed`: as in `Cloud`.
     """
 
@@ -81,13 +81,13 @@ class Balancer(ABC):
         subnet: str | None = None,
         checkpoint: Checkpoint = proceed,
     ) -> PoolMember:
-        """Have a server get connections; one that is a member already, or is leaving, gets this weight.
+        """Add a server to a pool. If it is a member already, or is leaving, its weight is set.
 
         Args:
-            port: where the server takes connections, 1 to 65535.
+            port: the port on which the server takes connections, 1 to 65535.
             weight: its share of new connections, 0 to 256.
-            subnet: the id or name of the one on which the pool reaches the server, where the cloud has any; otherwise
-                that of the load balancer's own address.
+            subnet: the id or name of the subnet on which the pool reaches the server, in clouds with subnets; by
+                default that of the load balancer's own address.
 
         Raises:
             ServerNotFound: there is no such server.

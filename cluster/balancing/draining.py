@@ -1,4 +1,4 @@
-"""What the balancers of all clouds share: checked arguments, and the time that a server has to leave a pool."""
+"""The base of the balancers of all clouds: checks of arguments, and the time that a server has to leave a pool."""
 
 from abc import ABC, abstractmethod
 from datetime import timedelta
@@ -62,7 +62,7 @@ class DrainingBalancer(Balancer, ABC):
 
     @abstractmethod
     def take_out(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
-        """Have a server be no member, whether it was one or not."""
+        """Remove a server from a pool, if it is a member."""
 
 
 def stop_counting(pool: BalancerPool, server: str) -> None:

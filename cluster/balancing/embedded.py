@@ -11,9 +11,9 @@ from cluster.models import BalancingMember, BalancingPool, Server
 
 
 class EmbeddedBalancer(DrainingBalancer):
-    """Whoever changes a pool's members locks its row first.
+    """Balancers of the embedded cloud. A change of a pool's members locks the row of the pool first.
 
-    There is no traffic: connections are what `open_connections` and `close_connections` make of them.
+    There is no traffic: connections are opened and closed by `open_connections` and `close_connections`.
     """
 
     def find_pool(self, pool: str) -> BalancerPool:

@@ -10,10 +10,12 @@ from cluster.drivers.base import Checkpoint, OperationFailed, OperationRefused
 
 
 class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
-    """A member's name is the UUID of its server: by it a member is found again, also when the server is gone.
+    """Balancers of Octavia.
 
-    Octavia changes one thing of a load balancer at a time, and calls every other request until then in conflict. Each
-    change here is asked for once, and waited for.
+    A member is named by the UUID of its server, so it can be found after the server was deleted.
+
+    Octavia makes one change of a load balancer at a time, and answers every other request meanwhile with a conflict.
+    Each change is requested once, and awaited.
     """
 
     def find_pool(self, pool: str) -> BalancerPool:

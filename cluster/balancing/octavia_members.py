@@ -42,11 +42,13 @@ class OctaviaMembers:
         return self.access.read(lambda cloud: cloud.load_balancer.get_load_balancer(key))
 
     def change(self, pool: BalancerPool, begin: Callable[[Connection], Any], is_done: Callable[[], bool]) -> None:
-        """Ask for a change once. Where the answer is lost, or another was faster, what there is tells if it is made.
+        """Request a change once.
+
+        If the answer is lost or another process was faster, the current state tells if it was made.
 
         Raises:
-            CloudBusy: the load balancer is just being changed.
-            OperationRefused: it is broken, which Octavia calls a conflict as well.
+            CloudBusy: the load balancer is being changed.
+            OperationRefused: it is broken, which Octavia reports as a conflict as well.
         """
         try:
             self.access.ask(begin)

@@ -30,7 +30,7 @@ AGGREGATES = ("mean", "min", "max", "count")
 
 
 class DatasourceError(Refused):
-    """The data source does not answer, or not with what was asked for; the message says which and why."""
+    """The data source does not answer, or its answer is unusable; the message names the data source and the reason."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,18 @@ class Datasource(ABC):
 
     @abstractmethod
     def read(self, reading: Reading) -> Mapping[str, float]:
-        """Return the aggregate of each resource that has samples in the period: one request for all of them.
+        """Return the aggregate of each resource that has samples in the period, with one request for all of them.
 
         Raises:
-            DatasourceError: it could not be asked.
+            DatasourceError: the request failed.
         """
 
     @abstractmethod
     def find_metrics(self) -> set[str]:
-        """Return those of `METRICS` that it has any sample of now.
+        """Return the `METRICS` of which the data source has a current sample.
 
         Raises:
-            DatasourceError: it could not be asked.
+            DatasourceError: the request failed.
         """
 
 

@@ -1,4 +1,4 @@
-"""Samples that a Prometheus server keeps, asked over its HTTP API."""
+"""Samples from a Prometheus server, queried over its HTTP API."""
 
 import math
 from collections import Counter

@@ -26,10 +26,10 @@ class Unavailable(Exception):
 
 
 def query(expression: str) -> list[dict[str, Any]]:
-    """Ask an instant query that gives a vector, several times if need be, and return its samples.
+    """Run an instant query that gives a vector, with retries, and return its samples.
 
     Raises:
-        DatasourceError: there is no answer to it.
+        DatasourceError: the query was not answered.
     """
     retrying = Retrying(
         retry=retry_if_exception_type(Unavailable),
@@ -51,10 +51,10 @@ def place() -> str:
 
 
 def ask(expression: str) -> tuple[int, bytes]:
-    """Ask once, and return the status and the body of an answer that another try would not change.
+    """Send a query once, and return the status and the body of an answer that a retry would not change.
 
     Raises:
-        Unavailable: no answer, or one that tells of trouble on the other side.
+        Unavailable: there is no answer, or the server reports a temporary problem.
         DatasourceError: the server could not be trusted, or a file that is needed for that could not be read.
     """
     address = settings.PROMETHEUS_URL.rstrip("/") + "/api/v1/query"

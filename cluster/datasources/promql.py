@@ -1,4 +1,4 @@
-"""What Prometheus is asked for each metric, in its query language and in the metric's unit.
+"""The Prometheus query of each metric, in the metric's unit.
 
 The series are those of node_exporter and of Ceilometer, as the infra-optim reference reads them. A series that is
 neither holds the metric itself, in its unit.

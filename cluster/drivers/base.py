@@ -38,7 +38,7 @@ class AnswerLost(CloudUnavailable):
 
 
 class CloudMisconfigured(CloudError):
-    """What we were told about how to reach the cloud makes no sense, or the cloud refuses it."""
+    """The settings for reaching the cloud make no sense, or the cloud rejects them."""
 
 
 class ServerNotFound(CloudError):
@@ -77,24 +77,24 @@ class PoolNotFound(CloudError):
 
 
 class NoValidHost(CloudError):
-    """The scheduler, or the node that was asked for, has no room."""
+    """The scheduler found no host, or the requested node has not enough capacity."""
 
     def __init__(self, reason: str = "There are not enough hosts available.") -> None:
         super().__init__(f"No valid host was found. {reason}")
 
 
 class OperationRefused(CloudError):
-    """The cloud will not begin the operation in the state that things are in."""
+    """The state of a server or another object forbids the operation."""
 
 
 class CloudBusy(OperationRefused):
-    """What the operation is for is in another one now: it may begin later, where ``until`` is told at that time."""
+    """Another operation on the object is in progress: this one may begin later, at ``until`` if that is known."""
 
     until: datetime | None = None
 
 
 class WaitingForRoom(CloudBusy):
-    """A server was asked for that found no host, and is PENDING until there is room for it."""
+    """A requested server found no host, and is PENDING until there is enough capacity."""
 
     def __init__(self, server: str, until: datetime) -> None:
         super().__init__(f"Instance {server} waits for room")
@@ -106,7 +106,7 @@ class OperationFailed(CloudError):
 
 
 class OperationOutstanding(OperationFailed):
-    """It is no longer waited for; the cloud may still be at work on it."""
+    """The wait for an operation ended; the cloud may still be working on it."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,12 @@ class CloudServer:
 
 @dataclass(frozen=True)
 class NewServer:
-    """A server to be: ``flavor`` is an id or a name, ``zone`` and ``host`` say where it must be, if they say anything.
+    """A server to create: ``flavor`` is an id or a name; ``zone`` and ``host`` name the required place, if any.
 
-    ``token`` is what is the same in every process that asks for this one server, such as the UUID of what needs it.
-    ``project`` and ``user`` own it, where the cloud lets us say so: in OpenStack it belongs to whom we log in as.
-    ``may_wait`` for room, where `settings.USE_PENDING_STATE` says that servers do, and the cloud has a way to.
+    ``token`` is the same in every process that requests this server, such as the UUID of the object that needs it.
+    ``project`` and ``user`` own it, where the cloud lets us choose: in OpenStack the login's project owns it.
+    ``may_wait`` allows it to be PENDING for lack of capacity, if `settings.USE_PENDING_STATE` is set and the cloud
+    supports that.
     """
 
     name: str
@@ -193,14 +194,16 @@ class CloudPool:
 
 
 class Cloud(ABC):
-    """A cloud. Servers, nodes and volumes are named by UUID, compute services by host name, all else by name.
+    """The interface of clouds.
 
-    Every operation returns when it is done and raises a `CloudError` if it could not be done. Long ones call the
-    ``checkpoint`` that they are given every now and then, outside of any transaction, and let what it raises
-    through; `abort_migration`, `reconcile` or `reconcile_volume` then bring it back to a state that can be told.
+    Servers, nodes and volumes are named by UUID, compute services by host, everything else by name.
 
-    What a driver reads of one server, node, service or volume, and what became of it after an operation, stands in
-    our tables when the call returns.
+    Every operation returns when it is done and raises a `CloudError` if it could not be done. Long operations call the
+    ``checkpoint`` argument at intervals, outside of any transaction, and let its exceptions through;
+    `abort_migration`, `reconcile` or `reconcile_volume` then bring the object back to a defined state.
+
+    When a call returns, our tables hold the server, node, service or volume as the driver read it, or as the operation
+    left it.
     """
 
     is_mirrored: ClassVar[bool] = False
@@ -228,28 +231,28 @@ class Cloud(ABC):
 
     @abstractmethod
     def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
-        """Create a server, or go on with its creation, and return it when it runs.
+        """Create a server, or continue its creation, and return it when it runs.
 
-        Asked again with the same token it makes no other, but returns the one that is there. A creation that fails
-        leaves none behind; one that is interrupted is gone on with, or ended by `delete_server`.
+        A call with the same token creates no second server, but returns the existing one. A creation that fails leaves
+        no server behind; one that was interrupted is continued, or ended by `delete_server`.
 
         Raises:
-            FlavorNotFound, NoValidHost: it cannot be created so, or has no room.
-            CloudBusy: another creates it now.
-            WaitingForRoom: it is PENDING, and stays: who asks again later finds what became of it.
+            FlavorNotFound, NoValidHost: there is no such flavor, or not enough capacity.
+            CloudBusy: another process is creating it.
+            WaitingForRoom: it is PENDING, and stays so; a later call returns the outcome.
         """
 
     @abstractmethod
     def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
-        """Find a host for a server that never ran, or take the one that is named, and have it run there.
+        """Start a server that never ran on a free host, or on ``host``.
 
-        One that finds no host is in ERROR, or PENDING where `settings.USE_PENDING_STATE` says so and nothing else was
-        wrong. Whoever goes on with the same work goes on with what was interrupted, by asking again.
+        A server that finds no host is in ERROR, or PENDING if `settings.USE_PENDING_STATE` is set and there was no
+        other problem. A build that was interrupted is continued by repeating the call.
 
         Raises:
-            ServerNotFound, OperationRefused: there is none, or it has run before.
-            NoValidHost: there is no room for it.
-            CloudBusy: something else is under way on it.
+            ServerNotFound, OperationRefused: there is no such server, or it has run before.
+            NoValidHost: there is not enough capacity for it.
+            CloudBusy: another operation on it is in progress.
         """
 
     @abstractmethod
@@ -313,26 +316,26 @@ class Cloud(ABC):
 
     @abstractmethod
     def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
-        """Boot a server anew, also one that is stopped or broken; it then runs.
+        """Reboot a server, also one that is stopped or broken; it runs afterwards.
 
-        Whoever goes on with the same work goes on with a reboot that was interrupted, by asking again.
+        A reboot that was interrupted is continued by repeating the call.
 
         Raises:
-            ServerNotFound, OperationRefused: there is none, or it was never built.
-            CloudBusy: something else is under way on it.
+            ServerNotFound, OperationRefused: there is no such server, or it was never built.
+            CloudBusy: another operation on it is in progress.
         """
 
     @abstractmethod
     def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
-        """Build a server anew from an image, or without one from its own: what was on its disk is lost.
+        """Rebuild a server from ``image``, or from its own image. The data on its disk is lost.
 
-        Its UUID, node, addresses, flavor and metadata stay. What was broken runs then; what was stopped stays so.
-        Whoever goes on with the same work goes on with a rebuild that was interrupted, by asking again.
+        Its UUID, node, addresses, flavor and metadata stay. A broken server runs afterwards; a stopped one stays
+        stopped. A rebuild that was interrupted is continued by repeating the call.
 
         Raises:
-            ServerNotFound, OperationRefused: there is none, or it was never built.
+            ServerNotFound, OperationRefused: there is no such server, or it was never built.
             NoValidHost: its node may not have this image.
-            CloudBusy: something else is under way on it.
+            CloudBusy: another operation on it is in progress.
         """
 
     @abstractmethod
@@ -389,7 +392,7 @@ class Cloud(ABC):
 
     @abstractmethod
     def enable_compute_service(self, host: str) -> None:
-        """Let the scheduler choose the host again."""
+        """Allow the scheduler to choose the host again."""
 
     @abstractmethod
     def disable_compute_service(self, host: str, reason: str | None = None) -> None:
@@ -412,7 +415,7 @@ def load_driver() -> Cloud:
 
 @contextmanager
 def standing_in(model: Cloud) -> Iterator[None]:
-    """Have all that this thread asks of the cloud, and does to it, reach a model of it instead."""
+    """Redirect all calls of this thread to the cloud to a model of it."""
     token = STAND_IN.set(model)
     try:
         yield

@@ -45,10 +45,10 @@ MIGRATING, POWERING_OFF, POWERING_ON, RESIZING = "migrating", "powering-off", "p
 
 
 class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, EmbeddedStorage):
-    """Every operation is a short transaction that takes what it needs, a wait without any, and one that ends it.
+    """The embedded cloud. An operation is a short transaction that reserves capacity, a wait, and one that ends it.
 
-    While it waits, ``task_state`` says what is going on, and ``destination`` holds the room. Both stay behind if
-    the process dies, until `reconcile` or `abort_migration`.
+    While an operation waits, ``task_state`` names it, and ``destination`` reserves capacity. Both stay if the process
+    dies, until `reconcile` or `abort_migration`.
     """
 
     def make_balancer(self) -> EmbeddedBalancer:
@@ -104,7 +104,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         return CloudFlavor(row.flavor_id, row.name)
 
     def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
-        """Resize it where it is: a node that has no room for the larger size refuses."""
+        """Resize a server on its node, which refuses if its capacity is too small for the new flavor."""
         wanted = self.reserve_size(server, flavor)
         self.work(server, checkpoint)
         specs = {"flavor": wanted.name, "flavor_extra_specs": wanted.extra_specs}
@@ -112,7 +112,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
 
     @transaction.atomic
     def reserve_size(self, server: str, flavor: str) -> Flavor:
-        """Take the room that a server needs beyond its own."""
+        """Reserve the capacity that a server needs in addition to its own."""
         row, wanted = self.lock_free(server), find_flavor(flavor)
         node = require_resizable(row, wanted)
         require_growth(row, wanted, node.hostname)
@@ -159,7 +159,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
 
     @transaction.atomic
     def reserve(self, server: str, destination: str | None, states: frozenset[Server.State]) -> ComputeNode:
-        """Take room for the server where it goes."""
+        """Reserve capacity for a server on its destination, and return that."""
         row = self.lock_free(server)
         require_movable(row, states)
         row.task_state, row.operation_owner, row.destination = MIGRATING, OWNER.get(), choose(row, destination)
@@ -175,7 +175,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         row.save_changes(["task_state", "operation_owner"])
 
     def work(self, server: str, checkpoint: Checkpoint) -> None:
-        """Let the time pass that the operation takes; undo what it took if the cloud fails."""
+        """Wait as long as the operation takes, and release its reservation if the operation fails."""
         try:
             pass_time(checkpoint)
         except OperationFailed:

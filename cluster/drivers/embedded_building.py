@@ -1,4 +1,4 @@
-"""How servers that were asked for get a node of the embedded cloud, and what becomes of those that find none."""
+"""Building of servers in the embedded cloud: choosing a node, and handling servers that find none."""
 
 from abc import ABC, abstractmethod
 from functools import partial
@@ -33,7 +33,7 @@ FAULT_CODE = 500
 
 
 class EmbeddedBuilding(Cloud, ABC):
-    """What `EmbeddedCloud` does to have a server run for the first time."""
+    """The part of `EmbeddedCloud` that starts a server for the first time."""
 
     @abstractmethod
     def lock(self, server: str) -> Server:
@@ -56,9 +56,10 @@ class EmbeddedBuilding(Cloud, ABC):
 
     @transaction.atomic
     def begin_build(self, server: str, host: str | None) -> NoValidHost | None:
-        """Give a server that never ran its room on a node, or take up what an earlier attempt left.
+        """Reserve capacity on a node for a server that never ran, or continue an earlier attempt.
 
-        Where there is no room it returns why. That is written under the same lock: nobody else builds it in between.
+        If there is no capacity, return the reason, which is stored under the same lock so that no other process builds
+        the server meanwhile.
         """
         row = self.lock(server)
         if row.task_state != SPAWNING or not may_undo(row):
@@ -89,7 +90,10 @@ class EmbeddedBuilding(Cloud, ABC):
 
     @transaction.atomic
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
-        """Nova does so whatever is under way. What waits for room has never run, and cannot be told to be ACTIVE."""
+        """Set the state of a server, as Nova does, whatever operation is in progress.
+
+        A server that is PENDING for lack of capacity has never run, and cannot be set to ACTIVE.
+        """
         row = self.lock(server)
         require_status(row, expected)
         before = row.state
@@ -107,7 +111,7 @@ class EmbeddedBuilding(Cloud, ABC):
 
 
 def bury(row: Server, problem: CloudError, state: State) -> None:
-    """Have a server, locked, that could not be built take no room, and say why (Nova's ``_bury_in_cell0``)."""
+    """Store that a locked server could not be built, and why, without a node (Nova's ``_bury_in_cell0``)."""
     row.node, row.task_state, row.operation_owner = None, None, ""
     # Who is PENDING already, and finds no host again, stays what it is, and is no news.
     before, is_news = row.state, row.state != state

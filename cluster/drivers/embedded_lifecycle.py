@@ -1,4 +1,4 @@
-"""How servers of the embedded cloud come and go."""
+"""Creation and deletion of servers in the embedded cloud."""
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -34,15 +34,15 @@ from cluster.quotas import QuotaExceeded, demand_of, require_quota
 from watcher_site.uniqueness import is_taken
 
 SPAWNING, DELETING = "spawning", "deleting"
-# So long at most nobody looks whether there is room by now: what waits is looked at more often, as it is put off.
+# The longest time between two looks for free capacity; a deferred action usually looks more often.
 NEXT_LOOK = timedelta(minutes=1)
 
 
 class EmbeddedLifecycle(Cloud, ABC):
-    """What `EmbeddedCloud` does to have a server, and to have it no more.
+    """The part of `EmbeddedCloud` that creates and deletes servers.
 
-    A server that is being created takes its room from the beginning. Until it runs it is BUILDING; if nobody is at
-    work on it then, its creation was interrupted. There are no images here: any will do.
+    A server that is being created has its capacity reserved from the beginning. Until it runs it is BUILDING; if no
+    process works on it, its creation was interrupted. There are no images here: any name is accepted.
     """
 
     @abstractmethod
@@ -65,11 +65,12 @@ class EmbeddedLifecycle(Cloud, ABC):
         return self.created(server)
 
     def created(self, server: str) -> CloudServer:
-        """Return a server that was created, unless it waits for room, or was told to wait no more.
+        """Return a server that was created, unless it is PENDING or its waiting was ended.
 
         Raises:
-            OperationFailed: it was told so; it is gone then.
-            WaitingForRoom: it is PENDING still.
+            ServerNotFound: there is no such server.
+            OperationFailed: its waiting was ended; it was deleted.
+            WaitingForRoom: it is still PENDING.
         """
         row = Server.objects.present().select_related("node").filter(uuid=server).first()
         if row is None:
@@ -106,7 +107,7 @@ class EmbeddedLifecycle(Cloud, ABC):
             return str(row.uuid), False
         if row.task_state and not may_undo(row):
             busy = CloudBusy(f"Instance {row.uuid} is busy: {row.task_state}")
-            # Room was made for it, and whoever did that has it built.
+            # Capacity became free, and another process is building the server.
             busy.until = timezone.now() + NEXT_LOOK if wanted.may_wait else None
             raise busy
         row.task_state, row.operation_owner = SPAWNING, OWNER.get()
@@ -114,11 +115,11 @@ class EmbeddedLifecycle(Cloud, ABC):
         return str(row.uuid), True
 
     def insert(self, wanted: NewServer) -> tuple[str, bool]:
-        """Write a new server where it has room, or one that waits for that; and return whether it is to be created.
+        """Insert a new server where there is capacity, or as PENDING; return its UUID and whether to create it.
 
         Raises:
-            NoValidHost: there is no room, and it may not wait.
-            CloudBusy: another did so just now.
+            NoValidHost: there is not enough capacity, and it may not be PENDING.
+            CloudBusy: another process inserted it at the same time.
             OperationRefused: the project's quota does not allow it.
         """
         row, nowhere = make_row(wanted, find_flavor(wanted.flavor)), None
@@ -153,7 +154,7 @@ class EmbeddedLifecycle(Cloud, ABC):
 
     @transaction.atomic
     def end(self, server: str, task_state: str) -> None:
-        """Have the server be no more, if it is still in the operation that began; its volumes are free then."""
+        """Delete the server if it is still in the operation that began, and release its volumes."""
         row = self.lock(server)
         if row.task_state != task_state or not may_end(row):
             raise OperationFailed(f"Instance {server} was taken out of its operation {task_state}")

@@ -1,4 +1,4 @@
-"""How servers of the embedded cloud are brought back where they are."""
+"""Reboots and rebuilds of servers in the embedded cloud."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
@@ -21,7 +21,7 @@ REBOOTING, REBUILDING = "rebooting", "rebuilding"
 
 
 class EmbeddedRepairs(Cloud, ABC):
-    """What `EmbeddedCloud` does to have a server run again. There are no images here: any will do."""
+    """The part of `EmbeddedCloud` that repairs servers. There are no images here: any name is accepted."""
 
     @abstractmethod
     def lock(self, server: str) -> Server:
@@ -29,7 +29,7 @@ class EmbeddedRepairs(Cloud, ABC):
 
     @abstractmethod
     def work(self, server: str, checkpoint: Checkpoint) -> None:
-        """Let the time pass that the operation takes."""
+        """Wait as long as the operation takes."""
 
     @abstractmethod
     def finish(self, server: str, task_state: str, **changes: object) -> None:

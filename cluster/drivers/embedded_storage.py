@@ -1,4 +1,4 @@
-"""The storage of the embedded cloud: volumes in pools, moved and retyped with their room counted under locks."""
+"""The storage of the embedded cloud: volumes in pools, moved and retyped with their capacity reserved under locks."""
 
 from abc import ABC
 from typing import Any
@@ -40,7 +40,7 @@ OPEN = Q(
 
 
 class EmbeddedStorage(Cloud, ABC):
-    """What `EmbeddedCloud` does with volumes: ``migration_status`` and ``destination`` say what is going on."""
+    """The part of `EmbeddedCloud` for volumes: ``migration_status`` and ``destination`` describe an operation."""
 
     def find_volume(self, volume: str) -> CloudVolume:
         return describe(only(Volume.objects.present().filter(uuid=volume), VolumeNotFound(volume)))
@@ -77,7 +77,7 @@ class EmbeddedStorage(Cloud, ABC):
 
     @transaction.atomic
     def reserve_room(self, volume: str, pool: str) -> Pool:
-        """Take room for the volume in the pool that it goes to."""
+        """Reserve capacity for the volume in its destination pool."""
         row = lock_free_volume(volume)
         wanted = find_pool(pool)
         require_way(row, wanted, is_served=not row.volume_type or serves(wanted, row.volume_type))
@@ -95,7 +95,7 @@ class EmbeddedStorage(Cloud, ABC):
         return kind, reserve(row, lock_pools(OPEN & Q(storage_node__volume_types=kind)), RETYPING)
 
     def work_on(self, volume: str, checkpoint: Checkpoint) -> None:
-        """Let the time pass that the operation takes; undo what it took if the cloud fails."""
+        """Wait as long as the operation takes, and release its reservation if the operation fails."""
         try:
             pass_time(checkpoint)
         except OperationFailed:
@@ -157,16 +157,16 @@ def serves(pool: Pool, kind: VolumeType) -> bool:
 
 
 def lock_pools(which: Q) -> list[Pool]:
-    """Lock pools, always in the same order; what their volumes take is then asked by a statement of its own."""
+    """Lock pools, always in the same order; the usage of their volumes is read by a statement of its own."""
     keys = Pool.objects.present().filter(which).order_by("pk").values_list("pk", flat=True)
     return list(Pool.objects.filter(pk__in=list(keys)).select_for_update(no_key=True).order_by("pk"))
 
 
 def reserve(row: Volume, pools: list[Pool], status: str) -> Pool:
-    """Take room for a volume in that of the locked pools which may promise the most.
+    """Reserve capacity for a volume in the locked pool that has most of it left to promise.
 
     Raises:
-        OperationRefused: there are none, or none of them has room.
+        OperationRefused: there is no pool, or none has enough capacity.
     """
     account(pools)
     best = roomiest(row, pools)

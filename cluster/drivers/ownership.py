@@ -1,4 +1,4 @@
-"""Whose an operation of the embedded cloud is: nobody undoes or ends that of another."""
+"""Owners of operations of the embedded cloud, which keep others from undoing or ending them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ OWNER: ContextVar[str] = ContextVar("owner", default="")
 
 @contextmanager
 def acting_for(work: str, attempt: int = 0) -> Iterator[None]:
-    """Have what this thread begins in the cloud belong to one attempt at a piece of work.
+    """Set the owner of the operations that this thread begins in the cloud: one attempt at a piece of work.
 
-    Only that attempt ends it, and only that one or a later one of the same work undoes it.
+    Only this attempt may end them, and only this or a later attempt at the same work may undo them.
 
     Args:
-        work: what is the same in every process that goes on with it, such as an action's UUID.
+        work: an identifier that is the same in every process that continues the work, such as an action's UUID.
     """
     token = OWNER.set(f"{work}/{attempt}")
     try:
@@ -26,12 +26,12 @@ def acting_for(work: str, attempt: int = 0) -> Iterator[None]:
 
 
 def may_end(row: Server | Volume) -> bool:
-    """Say whether the operation under way on a row is this attempt's own, or nobody's."""
+    """Return whether the operation in progress on a row belongs to this attempt, or has no owner."""
     return row.operation_owner in {"", OWNER.get()}
 
 
 def may_undo(row: Server | Volume) -> bool:
-    """Say whether the operation under way on a row is this attempt's, or was left behind by one before it."""
+    """Return whether the operation on a row belongs to this attempt, or to an earlier one of the same work."""
     work, _, attempt = row.operation_owner.partition("/")
     own, _, latest = OWNER.get().partition("/")
     return may_end(row) or (work == own and int(attempt or 0) <= int(latest))

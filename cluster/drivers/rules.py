@@ -1,6 +1,6 @@
-"""What the embedded cloud asks of servers and nodes before an operation begins, in words for people.
+"""Checks of the embedded cloud on servers and nodes before an operation begins, with messages for users.
 
-The rows may be locked ones of the tables, or stand in memory alone, where a preflight foresees operations.
+The rows may be locked rows of the tables, or exist in memory only, for a preflight.
 """
 
 from collections.abc import Collection, Mapping
@@ -91,7 +91,7 @@ def require_movable(row: Server, states: frozenset[Server.State]) -> None:
 
 
 def require_resizable(row: Server, wanted: Flavor) -> ComputeNode:
-    """Return the node that a server may be given another flavor on, if that has room."""
+    """Return the node of a server that may be resized to a flavor."""
     node = require_place(row)
     if row.state not in RESIZED:
         raise OperationRefused(f"Instance {row.uuid} can not be resized while it is {row.state}")

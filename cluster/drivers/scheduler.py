@@ -1,4 +1,4 @@
-"""Where a server of the embedded cloud finds room, counted under locks."""
+"""The scheduler of the embedded cloud: it counts the free capacity of nodes under locks, and chooses one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Room:
         return f"{self.node.hostname} takes {misfit}." if misfit else self.lack(wanted)
 
     def suits(self, server: Server) -> bool:
-        """Say whether the scheduler may choose this node, which is enabled, for a server that is elsewhere."""
+        """Return whether the scheduler may move a server to this node, which is enabled."""
         return (
             self.node.state == ComputeNode.State.UP
             and self.node.pk != server.node_id
@@ -42,7 +42,7 @@ def size(thing: Server | Flavor) -> dict[str, int]:
 
 
 def require_growth(server: Server, flavor: Flavor, hostname: str) -> None:
-    """Raise `NoValidHost` unless the node that a server is on, which stays locked, has room for it to grow."""
+    """Lock the node of a server, and raise `NoValidHost` if its capacity is too small for the server to grow."""
     [room] = lock_nodes(hostname)
     check_growth(server, flavor, room)
 
@@ -99,11 +99,11 @@ def free_of(node: ComputeNode, used: Mapping[str, int]) -> dict[str, float]:
 
 
 def choose(server: Server, hostname: str | None, zone: str | None = None) -> ComputeNode:
-    """Return the node, of a zone or of any, that the server shall go to, locked until the transaction ends.
+    """Return the destination of a server, of a zone or of any, locked until the transaction ends.
 
     Raises:
-        OperationRefused: the host that was asked for is unknown, disabled, down, or where the server is already.
-        NoValidHost: it has no room, or none of them has.
+        OperationRefused: the requested host is unknown, disabled, down, or the server's own.
+        NoValidHost: it has not enough capacity, or no host has.
     """
     return choose_among(lock_nodes(hostname, zone), server, hostname)
 
@@ -128,7 +128,7 @@ def check_wanted(server: Server, hostname: str, rooms: list[Room]) -> ComputeNod
 
 
 def find_best(server: Server, rooms: list[Room]) -> ComputeNode:
-    """Return the node with the most memory free among those that are up and have room."""
+    """Return the node with the most free memory among those that are up and have enough capacity."""
     fitting = [room for room in rooms if room.suits(server)]
     if not fitting:
         raise NoValidHost()

@@ -1,4 +1,4 @@
-"""What the embedded cloud asks of volumes and pools before an operation begins, as `rules` does of servers."""
+"""Checks of the embedded cloud on volumes and pools before an operation begins, like those of `rules` on servers."""
 
 from collections.abc import Iterable, Sequence
 
@@ -48,10 +48,10 @@ def require_way(row: Volume, wanted: Pool, is_served: bool) -> None:
 
 
 def roomiest(row: Volume, pools: Sequence[Pool]) -> Pool:
-    """Return that of the pools which may promise the most.
+    """Return the pool with the most capacity left to promise.
 
     Raises:
-        OperationRefused: there are none, or none of them has room.
+        OperationRefused: there is no pool, or none has enough capacity.
     """
     if not pools:
         raise OperationRefused(f"No storage node that could take volume {row.uuid} is enabled and up")

@@ -1,11 +1,11 @@
-"""Load balancers as they would be: what is asked of them is taken as done."""
+"""Load balancers of a preflight, on which every operation succeeds."""
 
 from cluster.balancing.base import Balancer, BalancerPool, PoolMember
 from cluster.drivers.base import Checkpoint, proceed
 
 
 class ForeseenBalancer(Balancer):
-    """It knows nothing of pools, whose place is not always our tables, and neither asks nor changes any."""
+    """A balancer without state: the pools of a cloud need not be in our tables, so none is read or changed."""
 
     def find_pool(self, pool: str) -> BalancerPool:
         return BalancerPool(pool, pool)

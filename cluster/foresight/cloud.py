@@ -171,7 +171,7 @@ class ForeseenCloud(ForeseenStorage):
         return self.reconcile(server)
 
     def reconcile(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
-        """What is under way is taken back: whoever asks does it anew."""
+        """Undo the operation in progress; the caller begins it anew."""
         row = self.server(server)
         if may_undo(row):
             row.task_state, row.operation_owner = None, ""

@@ -1,4 +1,4 @@
-"""What is free on the nodes of a cloud in memory, and which of them its scheduler would choose."""
+"""Free capacity of the nodes of a cloud in memory, and the scheduler's choice among them."""
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict

@@ -29,7 +29,7 @@ from cluster.models import Pool, StorageNode, Volume, VolumeAttachment, VolumeTy
 
 
 class ForeseenStorage(Cloud, ABC):
-    """What `ForeseenCloud` does with volumes: a pool's ``virtual_free`` follows what moves into it and out of it."""
+    """The part of `ForeseenCloud` for volumes: ``virtual_free`` of a pool follows the volumes that move in and out."""
 
     def __init__(self) -> None:
         self.volumes: dict[UUID, Volume] = {}
@@ -85,7 +85,7 @@ class ForeseenStorage(Cloud, ABC):
         row.volume_type = kind
 
     def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:
-        """What is under way is taken back: whoever asks does it anew."""
+        """Undo the operation in progress; the caller begins it anew."""
         row = self.volume(volume)
         if may_undo(row):
             if row.destination:
@@ -130,6 +130,6 @@ def is_present(pool: Pool) -> bool:
 
 
 def is_open(pool: Pool) -> bool:
-    """Say whether a pool takes volumes."""
+    """Return whether a pool accepts volumes."""
     node = pool.storage_node
     return node.status == StorageNode.Status.ENABLED and node.state == StorageNode.State.UP

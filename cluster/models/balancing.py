@@ -18,7 +18,7 @@ LAST_PORT = 65535
 
 class BalancingPoolQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
-        """Leave the present one with this UUID or name."""
+        """Select the present pool with this UUID or name."""
         if judge_text(identifier):
             return self.none()
         try:
@@ -65,7 +65,7 @@ class BalancingMember(models.Model):
 
 
 class Draining(models.Model):
-    """That a server is leaving a pool of any cloud; its grace period is counted from here on, whoever counts."""
+    """A server that is leaving a pool; its grace period begins at ``since``, whichever process counts it."""
 
     pool = models.UUIDField()
     server = models.UUIDField()

@@ -18,12 +18,12 @@ UNLIMITED = -1
 
 class ClusterQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
-        """Leave the one with this UUID, or those with this name, whatever the letter case."""
+        """Select by UUID, or by name ignoring case."""
         found: Self = find_named(self, identifier)
         return found
 
     def of_profile(self, identifier: str) -> Self:
-        """Leave those whose nodes are made from the profile of this UUID or name."""
+        """Select the clusters whose nodes are made from the profile of this UUID or name."""
         return self.filter(profile__in=Profile.objects.present().named(identifier))
 
 
@@ -106,7 +106,7 @@ class Cluster(StatefulModel):
 
     @transition(field=status, source="*", target=RETURN_VALUE(*SETTLED))
     def settle(self, status: "Cluster.Status", reason: str) -> str:
-        """What was at work on it has ended."""
+        """Store the status and its reason after an operation on the cluster has ended."""
         self.status_reason = cut(reason)
         return status
 

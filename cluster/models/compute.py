@@ -22,7 +22,7 @@ def allocation(resource: str) -> Greatest:
 
 class ComputeNodeQuerySet(RecordQuerySet):
     def taking_servers(self) -> Self:
-        """Leave those that the scheduler may choose for new servers."""
+        """Select the compute nodes that the scheduler may choose for new servers."""
         return self.filter(status=ComputeNode.Status.ENABLED, state=ComputeNode.State.UP)
 
     def with_use(self) -> Self:
@@ -79,7 +79,7 @@ class ComputeNode(Record):
 
     class Meta:
         ordering = ["hostname"]
-        # What the console's list is sorted and filtered by; servers are asked for by their host, deleted ones as well.
+        # For the sort keys and filters of the console's list; the filter by host includes deleted servers.
         indexes = [
             models.Index("hostname", "id", name="compute_node_any_hostname"),
             models.Index("zone", "id", name="compute_node_zone"),
@@ -156,7 +156,7 @@ class Flavor(Record):
 
 class ServerQuerySet(RecordQuerySet):
     def waiting(self) -> Self:
-        """Leave those that found no host, and wait for room."""
+        """Select the servers that found no host, and are PENDING for lack of capacity."""
         return self.present().filter(state=Server.State.PENDING, node=None)
 
     def given_up(self) -> Self:
@@ -295,7 +295,10 @@ class Server(Record):
 
     @property
     def has_run(self) -> bool:
-        """Whether there is, or was, something that could be rebuilt: what is in our tables only may not tell when."""
+        """Return whether the server ever ran, so that it can be rebuilt.
+
+        ``launched_at`` may be unknown for rows that were loaded.
+        """
         return self.launched_at is not None or (self.node_id is not None and self.state != self.State.BUILDING)
 
     def taken(self, resource: str) -> int:

@@ -15,7 +15,7 @@ THINGS = ("cluster", "node", "stack", "resource")
 
 
 def of_one_thing() -> Q:
-    """Return the condition that a lock is on one thing, and on nothing else."""
+    """Return the condition that a lock is on exactly one object."""
     return Q.create([Q(**{f"{name}__isnull": name != one for name in THINGS}) for one in THINGS], connector=Q.OR)
 
 

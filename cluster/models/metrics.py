@@ -1,4 +1,4 @@
-"""What was measured: samples of metrics, kept in our own database."""
+"""Samples of metrics, stored in our own database."""
 
 from django.db import models
 

@@ -26,11 +26,11 @@ class NodeQuerySet(RecordQuerySet):
         return found
 
     def of_profile(self, identifier: str) -> Self:
-        """Leave those that were made from the profile of this UUID or name."""
+        """Select the nodes that were made from the profile of this UUID or name."""
         return self.filter(profile__in=Profile.objects.present().named(identifier))
 
     def of_cluster(self, identifier: str) -> Self:
-        """Leave the members of the cluster of this UUID or name."""
+        """Select the nodes of the cluster of this UUID or name."""
         return self.filter(cluster__in=Cluster.objects.present().named(identifier))
 
     def find(self, uuid: str) -> "Node | None":
@@ -60,7 +60,7 @@ class Node(StatefulModel):
     SETTLED = (Status.ACTIVE, Status.WARNING, Status.ERROR)
     UNDER_WAY = (Status.CREATING, Status.UPDATING, Status.RECOVERING, Status.OPERATING, Status.DELETING)
     CREATABLE = (Status.INIT, Status.CREATING, Status.ERROR)
-    # Whoever holds its lock may find it left in the midst of what somebody else began.
+    # The owner of the node's lock may find it in the middle of an operation that another process began.
     RECOVERABLE = (Status.INIT, Status.CREATING, Status.UPDATING, Status.RECOVERING, Status.OPERATING, *SETTLED)
 
     guard_fields = ["status"]
@@ -121,21 +121,21 @@ class Node(StatefulModel):
 
     @property
     def token(self) -> str:
-        """What its server of this generation is created with."""
+        """Return the token with which the node's server of this generation is created."""
         return f"{self.uuid}/{self.generation}" if self.generation else str(self.uuid)
 
     @property
     def is_marked(self) -> bool:
-        """Whether a person says that it is unhealthy."""
+        """Return whether a person marked the node unhealthy."""
         return self.unhealthy_reason is not None
 
     def expect(self, generation: int) -> None:
-        """Its server is no more; there is to be another one, of this generation."""
+        """Prepare for a new server of this generation, in place of the present one."""
         self.generation, self.physical_id, self.unhealthy_reason = generation, None, None
 
     @transition(field=status, source=CREATABLE, target=Status.CREATING)
     def begin_creation(self) -> None:
-        """Its server is being created, perhaps anew, or by another process than before."""
+        """Begin the creation of the node's server, possibly not for the first time."""
         self.status_reason = "Creation in progress"
         self.init_at = self.init_at or timezone.now()
 
@@ -145,7 +145,7 @@ class Node(StatefulModel):
 
     @transition(field=status, source=[Status.INIT, Status.CREATING, *SETTLED], target=Status.INIT)
     def undo_creation(self) -> None:
-        """It has no server any more, and can be created again."""
+        """Return to the state before the creation: the node has no server any more, and can be created again."""
         self.status_reason, self.physical_id = "Creation was undone", None
 
     @transition(field=status, source=[Status.INIT, *UNDER_WAY, *SETTLED], target=Status.DELETING)
@@ -170,7 +170,7 @@ class Node(StatefulModel):
 
     @transition(field=status, source=[*UNDER_WAY], target=Status.ERROR)
     def fail(self, reason: str) -> None:
-        """What was under way came to a bad end; its server may be there or not."""
+        """End an operation with an error. The node may have a server or not."""
         self.status_reason = cut(reason)
 
     @transition(field=status, source=SETTLED, target=Status.ACTIVE)

@@ -16,7 +16,7 @@ LAST_PRIORITY = 1000
 
 class PolicyQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
-        """Leave the one with this UUID or name, whatever the letter case."""
+        """Select by UUID, or by name ignoring case."""
         found: Self = find_named(self, identifier)
         return found
 
@@ -47,16 +47,16 @@ class Policy(Record):
 
 class PolicyBindingQuerySet(RecordQuerySet):
     def asked(self, cluster: Cluster) -> Any:
-        """Return those that have a say about a cluster, in the order in which they are asked."""
+        """Return the enabled policies of a cluster, in the order in which they are applied."""
         return self.present().filter(cluster=cluster, enabled=True).select_related("policy").order_by("priority", "pk")
 
 
 class PolicyBinding(Record):
-    """That a cluster has a policy."""
+    """The binding of a policy to a cluster."""
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="policy_bindings")
     policy = models.ForeignKey(Policy, models.PROTECT, related_name="bindings")
-    # Of two policies the one with the smaller number is asked first.
+    # Policies are applied in ascending order.
     priority = models.PositiveIntegerField(help_text="the smaller, the earlier it is asked")
     enabled = models.BooleanField(default=True)
     last_op = models.DateTimeField(null=True, editable=False, help_text="when what it is about was last done")

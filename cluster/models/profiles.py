@@ -1,4 +1,4 @@
-"""What clusters are made of: profiles that describe servers."""
+"""Profiles, which describe the servers of clusters."""
 
 from collections.abc import Collection
 from typing import Self
@@ -14,19 +14,19 @@ NAME_LENGTH = 255
 
 
 def names_among(names: Collection[str]) -> Q:
-    """Say that a record has one of these names, whatever the letter case."""
+    """Return the condition that a record has one of these names, ignoring case."""
     return Q(*(Q(name__iexact=name) for name in names), _connector=Q.OR)
 
 
 class ProfileQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
-        """Leave the one with this UUID or name, whatever the letter case."""
+        """Select by UUID, or by name ignoring case."""
         found: Self = find_named(self, identifier)
         return found
 
 
 class Profile(Record):
-    """What servers are created from: ``spec`` has their flavor, and if need be their image and their metadata."""
+    """A description of servers to create: ``spec`` has their flavor, and optionally their image and metadata."""
 
     class Type(models.TextChoices):
         SERVER = "os.nova.server-1.0"

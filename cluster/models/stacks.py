@@ -26,7 +26,7 @@ MARKED = "state changed by resource_mark_unhealthy api"
 
 
 class Verb(StrEnum):
-    """What is done to a stack or a resource: the first part of its status."""
+    """An operation on a stack or a resource: the first part of its status."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -34,7 +34,7 @@ class Verb(StrEnum):
 
 
 class StackStatus(models.TextChoices):
-    """What was done to it last, and what came of that."""
+    """The last operation and its result."""
 
     INIT_COMPLETE = "INIT_COMPLETE"
     CREATE_IN_PROGRESS = "CREATE_IN_PROGRESS"
@@ -62,9 +62,9 @@ MARKABLE = tuple(status for status in StackStatus if status not in DELETING)
 
 
 class StackPart(StatefulModel):
-    """What stacks and their resources share: a status with its reason, which work and people change.
+    """The base of stacks and their resources: a status with its reason.
 
-    All changes but a person's mark are written by actions that hold the lock of the root stack.
+    Actions that hold the lock of the root stack make all changes, except marks, which people make.
     """
 
     guard_fields = ["status"]
@@ -84,7 +84,7 @@ class StackPart(StatefulModel):
 
     @property
     def verb(self) -> str:
-        """What was done to it last: INIT, CREATE, UPDATE, DELETE or CHECK."""
+        """Return the last operation: INIT, CREATE, UPDATE, DELETE or CHECK."""
         return self.status.partition("_")[0]
 
     @property
@@ -93,7 +93,7 @@ class StackPart(StatefulModel):
 
     @property
     def is_marked(self) -> bool:
-        """Whether a person says that it is unhealthy."""
+        """Return whether a person marked it unhealthy."""
         return bool(self.status == StackStatus.CHECK_FAILED)
 
     @transition(field=status, source="*", target=RETURN_VALUE(*IN_PROGRESS))
@@ -108,7 +108,7 @@ class StackPart(StatefulModel):
         target=RETURN_VALUE(StackStatus.CREATE_COMPLETE, StackStatus.UPDATE_COMPLETE),
     )
     def finish(self) -> str:
-        """What was done to it came to a good end; a deletion ends with `remove`."""
+        """End the operation with success; a deletion ends with `remove`."""
         self.status_reason = f"{self.verb} completed successfully"
         return StackStatus(f"{self.verb}_COMPLETE")
 
@@ -118,7 +118,7 @@ class StackPart(StatefulModel):
         target=RETURN_VALUE(StackStatus.CREATE_FAILED, StackStatus.UPDATE_FAILED, StackStatus.DELETE_FAILED),
     )
     def fail(self, reason: str) -> str:
-        """What was done to it came to a bad end."""
+        """End the operation with an error."""
         self.status_reason = cut(reason)
         return StackStatus(f"{self.verb}_FAILED")
 
@@ -152,11 +152,11 @@ class StackPart(StatefulModel):
 
 class StackQuerySet(RecordQuerySet):
     def roots(self) -> Self:
-        """Leave out the stacks within stacks."""
+        """Filter out the stacks within stacks."""
         return self.filter(root=None)
 
     def tree(self, root: "Stack") -> Self:
-        """Leave a root stack and all that is in it, at any depth."""
+        """Select a root stack and the stacks within it, at any depth."""
         return self.filter(Q(pk=root.pk) | Q(root=root.pk))
 
 
@@ -216,7 +216,7 @@ class Stack(StackPart):
 
 class StackResourceQuerySet(RecordQuerySet):
     def tree(self, root: Stack) -> Self:
-        """Leave the resources of a root stack, and of all that is in it, at any depth."""
+        """Select the resources of a root stack and of the stacks within it, at any depth."""
         return self.filter(Q(stack=root.pk) | Q(stack__root=root.pk))
 
     def failed_first(self) -> Self:
@@ -229,9 +229,9 @@ class StackResourceQuerySet(RecordQuerySet):
 
 
 class StackResource(StackPart):
-    """One thing of a stack, and what there is for it in the cloud.
+    """An element of a stack, and its counterpart in the cloud.
 
-    What takes its place keeps its name and this row: it is of the next generation.
+    A replacement keeps the name and the row, with the next generation.
     """
 
     class Type(models.TextChoices):
@@ -275,20 +275,20 @@ class StackResource(StackPart):
 
     @property
     def is_nesting(self) -> bool:
-        """Whether there is a stack within."""
+        """Return whether the resource contains a stack."""
         return self.type in self.NESTING
 
     @property
     def reference_id(self) -> str:
-        """What other parts of a template know it by: Heat's reference id."""
+        """Return the identifier that other parts of a template refer to: Heat's reference id."""
         return f"{self.stack.name}-{self.name}"
 
     def token(self, generation: int) -> str:
-        """What its server of a generation is created with: there is one of each."""
+        """Return the token with which the server of a generation is created, one for each generation."""
         return f"{self.uuid}/{generation}"
 
     def receive(self, physical_id: str | UUID, generation: int, now: datetime | None = None) -> None:
-        """There is something new for it in the cloud, of this generation. What was there before is to be deleted."""
+        """Store the new counterpart in the cloud and its generation. The former one is to be deleted."""
         if self.physical_id not in (None, str(physical_id)):
             self.former_physical_id = self.physical_id
         self.physical_id, self.generation, self.made_at = str(physical_id), generation, now or timezone.now()

@@ -109,7 +109,7 @@ ACCOUNTS = (
 
 class VolumeQuerySet(RecordQuerySet):
     def held_by(self, pools: Iterable[Pool]) -> dict[Any, tuple[int, int]]:
-        """Return how many volumes take room in each pool, on it or on their way to it, and how many GB."""
+        """Return the number and the GB of the volumes that take capacity of each pool, on it or moving to it."""
         keys = [pool.pk for pool in pools]
         held: dict[Any, tuple[int, int]] = dict.fromkeys(keys, (0, 0))
         for place in ("pool", "destination"):

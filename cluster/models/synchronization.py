@@ -1,4 +1,4 @@
-"""When the cloud was last read whole, and who is reading it."""
+"""The time of the last complete reading of the cloud, and the process that is reading it."""
 
 from datetime import datetime, timedelta
 from typing import Self
@@ -42,7 +42,7 @@ class Synchronization(models.Model):
         return cls.objects.get_or_create(pk=cls.ONLY)[0]
 
     def is_fresh(self, age: timedelta) -> bool:
-        """Say whether the last reading succeeded, and began less long ago than this."""
+        """Return whether the last reading succeeded and is more recent than ``age``."""
         return not self.problem and self.succeeded_at is not None and self.succeeded_at > timezone.now() - age
 
     @classmethod

@@ -23,7 +23,7 @@ APART, SOFTLY_APART = "anti-affinity", "soft-anti-affinity"
 
 @dataclass
 class Host:
-    """A host that can take servers: how many nodes of the cluster it has, and for how many more there is room."""
+    """A host for servers, with the number of the cluster's nodes on it and its capacity for more of them."""
 
     name: str
     zone: str
@@ -32,12 +32,15 @@ class Host:
 
     @property
     def rank(self) -> tuple[int, int, str]:
-        """What is the smallest for the host that comes next."""
+        """Return the sort key: the host with the smallest is chosen next."""
         return self.nodes, -self.room, self.name
 
 
 class Affinity(PolicyType):
-    """Asked after the zones have been chosen: each host is in its node's zone."""
+    """Distributes nodes over hosts.
+
+    It runs after the zones were chosen, and chooses a host in the zone of each node.
+    """
 
     name = "senlin.policy.affinity-1.0"
     description = "How the nodes of a cluster are spread over hosts."
@@ -124,7 +127,7 @@ def find_needed(cluster: Cluster) -> Mapping[str, int]:
 
 
 def find_room(node: ComputeNode, used: Mapping[str, int], needed: Mapping[str, int]) -> int:
-    """Return how many such nodes a host has room for."""
+    """Return how many such nodes fit on a host."""
     if find_misfit(node.allocation_units, needed):
         return 0
     rooms = [

@@ -17,7 +17,7 @@ class When(StrEnum):
 
 
 class PolicyRefused(Exception):
-    """What is asked for may not be done; the message says why, to the person who asked."""
+    """A policy forbids the operation; the message gives the reason to the person who requested it."""
 
 
 def nothing_excluded(action_type: str) -> Collection[str]:
@@ -26,11 +26,10 @@ def nothing_excluded(action_type: str) -> Collection[str]:
 
 @dataclass
 class PolicyCheck:
-    """What a policy is asked about: an action on a cluster, or on one of its nodes.
+    """The input of a policy: an action on a cluster or on one of its nodes.
 
-    ``data`` is the action's: what the policies before this one decided, and where this one writes its own decision.
-    The format is the document's: ``{"deletion": {"count": 2, "candidates": [UUIDs]}}``, ``{"creation": {"count":
-    2}}``.
+    ``data`` is the action's: the decisions of the policies before this one, and the place for its own. The format is
+    the document's: ``{"deletion": {"count": 2, "candidates": [UUIDs]}}``, ``{"creation": {"count": 2}}``.
     """
 
     cluster: Cluster
@@ -52,12 +51,11 @@ class PolicyCheck:
 
 
 class PolicyType(ABC):
-    """One kind of policy: a plug-in of the settings table ``POLICY_TYPES``, without a state of its own.
+    """A kind of policy: a stateless plug-in of the settings table ``POLICY_TYPES``.
 
-    ``targets`` are the action types before and after which it is asked; policies are asked in ascending ``priority``,
-    for which a binding may have another number. One that ``decides`` does nothing but read tables and write data: it
-    is asked when a plan is made. Others, which do something to the cloud, are asked when the action is executed; that
-    may be twice, where the process that asked was lost.
+    ``targets`` are the action types before and after which the policy is applied, in ascending ``priority``, which a
+    binding may override. A policy that ``decides`` only reads tables and writes data: it is applied when a plan is
+    made. Others change the cloud, and are applied when the action is executed, twice if the process is lost.
     """
 
     name: ClassVar[str]
@@ -89,12 +87,12 @@ class PolicyType(ABC):
         """Return which property breaks which rule that no schema can say, if one does."""
         return None
 
-    def pre_op(self, check: PolicyCheck) -> None:  # noqa: B027 (most are asked at one time only)
+    def pre_op(self, check: PolicyCheck) -> None:  # noqa: B027 (most are applied at one time only)
         """Decide before the action is executed.
 
         Raises:
             PolicyRefused: the action may not be executed.
-            CloudBusy: it can not be told, or done, now: the action is tried again later.
+            CloudBusy: a decision is not possible now: the action is tried again later.
         """
 
     def require_still(self, check: PolicyCheck) -> None:  # noqa: B027
@@ -111,11 +109,11 @@ class PolicyType(ABC):
         """
 
     def attach(self, cluster: Cluster) -> None:  # noqa: B027
-        """Do what is due when a cluster gets it. May be asked twice. Raises: `PolicyRefused`."""
+        """Prepare a cluster that gets the policy. Must be idempotent. Raises: `PolicyRefused`."""
 
     def give_up_attaching(self, cluster: Cluster) -> None:
-        """Undo what an `attach` did that came to no good end. May be asked twice. Raises: `PolicyRefused`."""
+        """Undo an `attach` that failed. Must be idempotent. Raises: `PolicyRefused`."""
         self.detach(cluster)
 
     def detach(self, cluster: Cluster) -> None:  # noqa: B027
-        """Do what is due when a cluster loses it. May be asked twice. Raises: `PolicyRefused`."""
+        """Clean up a cluster that loses the policy. Must be idempotent. Raises: `PolicyRefused`."""

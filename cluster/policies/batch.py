@@ -1,4 +1,4 @@
-"""In which steps the nodes of a cluster get a new profile, so that enough of them stay in service."""
+"""The batch policy: replace the nodes of a cluster in steps, so that enough of them stay in service."""
 
 from collections.abc import Mapping
 from typing import Any

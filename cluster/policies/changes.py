@@ -1,4 +1,4 @@
-"""What an action comes to: how many nodes a cluster gets or loses, and which."""
+"""The size of a change: how many nodes a cluster gains or loses, and which."""
 
 from cluster.policies.base import PolicyCheck
 
@@ -8,7 +8,7 @@ BY_ONE = {"CLUSTER_SCALE_OUT": 1, "CLUSTER_SCALE_IN": -1, "NODE_CREATE": 1, "NOD
 
 
 def find_change(check: PolicyCheck) -> int:
-    """Return how many nodes more, or below zero fewer, there will be: as decided already, else as asked for."""
+    """Return the change of the number of nodes, negative for a loss: as decided by a policy, or else as requested."""
     if decided := check.data.get("creation", {}).get("count"):
         return int(decided)
     if decided := check.data.get("deletion", {}).get("count"):

@@ -1,4 +1,4 @@
-"""How the policies of a cluster are asked, one after the other, so that none is asked again once it has decided."""
+"""Apply the policies of a cluster in order, each of them once."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ COMPLETED = "Completed policy checking."
 DECIDED = "decided"
 """The key in an action's data that says that nothing is left to be decided before it is executed."""
 ASKED = "asked"
-"""The key in an action's data of the policies that have been asked, by the time of asking."""
+"""The key in an action's data of the policies that were applied, by the time of applying them."""
 
 
 def check_policies(
@@ -33,21 +33,21 @@ def check_policies(
     excluded: Callable[[str], Collection[str]] = nothing_excluded,
     checkpoint: Checkpoint = proceed,
 ) -> Data:
-    """Ask those that have not been asked yet, and return the action's data with their decisions.
+    """Apply the policies that were not applied yet, and return the action's data with their decisions.
 
-    Where everything was decided before, they look first whether it may still be done.
+    If all had decided before, check first that their decisions still hold.
 
     Args:
         data: the action's, as it was last saved.
-        save: is given the data after each policy, before the next is asked: whoever goes on after a crash asks those
-            that are left.
-        deciding_only: leave out policies that do something to the cloud.
+        save: is called with the data after each policy, before the next is applied, so that a process which goes on
+            after a crash applies only the remaining ones.
+        deciding_only: leave out policies that change the cloud.
         acting_only: leave out all others.
-        left_out, excluded, checkpoint: as they have them.
+        left_out, excluded, checkpoint: as in `PolicyCheck`.
 
     Raises:
-        PolicyRefused: the first that refuses; the message names it.
-        CloudBusy: one of them can not tell now.
+        PolicyRefused: the first refusal; the message names the policy.
+        CloudBusy: a policy cannot decide now.
     """
     decided = deepcopy(dict(data))
     how = (left_out, excluded, checkpoint)
@@ -74,7 +74,7 @@ def check_policies(
 
 @contextmanager
 def refusing(check: PolicyCheck, save: Callable[[Data], None]) -> Iterator[None]:
-    """Have a refusal name the policy, and stand in the action's data."""
+    """Add the name of the policy to a refusal, and store it in the action's data."""
     try:
         yield
     except PolicyRefused as refusal:

@@ -1,4 +1,4 @@
-"""Which nodes go when a cluster shrinks, and how."""
+"""The deletion policy: which nodes leave when a cluster shrinks, and how."""
 
 from cluster.candidates import Criteria, choose
 from cluster.policies.base import PolicyCheck, PolicyType, When

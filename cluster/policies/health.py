@@ -1,4 +1,4 @@
-"""How the nodes of a cluster are recovered."""
+"""The health policy: how the nodes of a cluster are recovered."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class RecoverAction(TextChoices):
 
 
 class Health(PolicyType):
-    """An operation that is asked for when the action is made has precedence: this one is for where none is."""
+    """Chooses the recovery operation, unless the request names one."""
 
     name = "senlin.policy.health-1.2"
     description = "What is done to nodes that are to be recovered."

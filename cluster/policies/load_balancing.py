@@ -1,4 +1,4 @@
-"""That the servers of a cluster's nodes are in the pool of a load balancer while they serve, and no longer."""
+"""The load balancing policy: the servers of a cluster's nodes are in the pool of a load balancer while they serve."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -91,7 +91,7 @@ class LoadBalancing(PolicyType):
         self.take_out(cluster.nodes.filter(data__has_key=POOLED), seconds_to_end=0)
 
     def put_in(self, nodes: Iterable[Node], checkpoint: Checkpoint = proceed) -> None:
-        """Have the pool hold the servers of those that are ACTIVE, and none that one of these had before."""
+        """Add the servers of the ACTIVE nodes to the pool, and remove servers that the nodes had before."""
         pool, load = self.spec["pool"], balancer()
         with refusing():
             serving = {member.server for member in load.members(pool["id"]) if member.weight}
@@ -105,7 +105,7 @@ class LoadBalancing(PolicyType):
         note(gone, {})
 
     def add(self, load: Balancer, node: Node, checkpoint: Checkpoint) -> bool:
-        """Have the pool hold the server of a node, and say whether there is one."""
+        """Add the server of a node to the pool, and return False if the server is gone."""
         pool = self.spec["pool"]
         where = (pool["id"], str(node.physical_id), pool["protocol_port"])
         try:
@@ -117,15 +117,15 @@ class LoadBalancing(PolicyType):
     def take_out(
         self, nodes: Iterable[Node], checkpoint: Checkpoint = proceed, seconds_to_end: int | None = None
     ) -> None:
-        """Have the pool hold none of their servers any more. One that is gone holds none.
+        """Remove the servers of nodes from the pool, including servers that they had before.
 
-        All of them begin to leave before any is waited for.
+        All removals are begun before any is awaited.
 
         Args:
-            seconds_to_end: how long their connections may last, where that is not as the policy says.
+            seconds_to_end: how long connections may last, if not as long as the policy says.
 
         Raises:
-            CloudBusy: some still have connections, and time to end them.
+            CloudBusy: servers still have connections, and time to end them.
         """
         leaving, waiting = list(nodes), []
         with refusing():

@@ -1,4 +1,4 @@
-"""What the schemas of policies have in common."""
+"""Schemas that several policies share."""
 
 from typing import Any
 

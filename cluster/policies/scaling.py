@@ -1,4 +1,4 @@
-"""How many nodes a cluster grows or shrinks by."""
+"""The scaling policy: by how many nodes a cluster grows or shrinks."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""In which availability zones the nodes of a cluster are."""
+"""The zone placement policy: the distribution of a cluster's nodes over availability zones."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -63,7 +63,7 @@ class ZonePlacement(PolicyType):
             self.thin_out(check, -change)
 
     def spread(self, check: PolicyCheck, count: int) -> None:
-        """Have each new node be where the zone then has the fewest for its weight."""
+        """Place each new node in the zone that then has the fewest nodes for its weight."""
         if any("host" in one for one in check.data.get("placement", {}).get("placements", [])):
             raise PolicyRefused(f"{INFEASIBLE}: their hosts were chosen before their zones. Change the priorities.")
         have, weights = self.find_spread(check), self.find_usable()
@@ -77,7 +77,7 @@ class ZonePlacement(PolicyType):
         check.data["placement"] = {"count": count, "placements": [{"zone": zone} for zone in chosen]}
 
     def thin_out(self, check: PolicyCheck, count: int) -> None:
-        """Have those go that are not well, then some where they leave the others spread as they should be."""
+        """Choose the nodes that leave: unhealthy ones first, then nodes of the zones with a surplus."""
         members, have = check.cluster.members(), self.find_spread(check)
         unwell = members.filter(UNHEALTHY | NEVER_CREATED)
         first = choose(unwell, count, Criteria.OLDEST_FIRST)

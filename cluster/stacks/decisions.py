@@ -21,14 +21,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Change:
-    """What is done to one resource, ``uuid``.
+    """A change of one resource, ``uuid``.
 
     Args:
         after: the UUIDs of other resources in the same step whose changes come before.
-        steps: what is done to what is within; each step waits for the one before, and for ``pause`` seconds.
-        clearing: how that goes which was in its place before, when all else is done.
-        nested: the UUID of the stack within that it has then.
-        generation: of what there is for it then.
+        steps: the changes of the stack within; each step waits for the one before, and for ``pause`` seconds.
+        clearing: the deletion of the former counterpart in the cloud, when all else is done.
+        nested: the UUID of the stack within, after the change.
+        generation: of its counterpart in the cloud, after the change.
     """
 
     kind: Kind
@@ -74,10 +74,10 @@ class NewResource:
 
 @dataclass
 class Decision:
-    """What is to be done to a root stack.
+    """The changes of a root stack.
 
-    ``templates`` has those of stacks that stand, by their UUIDs; ``marked`` the resources that are replaced since a
-    person marked their stack.
+    ``templates`` has the templates of existing stacks by their UUIDs; ``marked`` the resources that are replaced since
+    a person marked their stack.
     """
 
     changes: list[Change] = field(default_factory=list)

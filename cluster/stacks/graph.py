@@ -1,4 +1,4 @@
-"""What comes before what among the resources of a stack."""
+"""The order of the resources of a stack, by their dependencies."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which stack, and which resource of a stack, is meant by what people call it."""
+"""Find stacks and resources of stacks by name or identifier."""
 
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from watcher_site.refusals import Invalid, NotFound
 
 
 def stacks_called(stacks: QuerySet[Any], identifier: str) -> QuerySet[Any]:
-    """Leave the one stack, or none, that has this UUID, or else this name: one that stands before deleted ones.
+    """Select a stack by UUID or else by name; a present stack is preferred to deleted ones.
 
     Raises:
         Invalid: several have the name.
@@ -26,7 +26,7 @@ def stacks_called(stacks: QuerySet[Any], identifier: str) -> QuerySet[Any]:
 
 
 def stacks_at(stacks: QuerySet[Any], name: str, identifier: str) -> QuerySet[Any]:
-    """Leave the stack that a path names by its name and by its UUID, or none where they do not fit each other."""
+    """Select the stack that a path names by name and UUID; none if these belong to different stacks."""
     uuid = read_identifier(identifier)
     return stacks.none() if uuid is None else stacks.filter(uuid=uuid, name=name)
 
@@ -46,9 +46,9 @@ def find_stack(stacks: QuerySet[Any], identifier: str, name: str | None = None) 
 
 
 def resources_called(stack: Stack, identifier: str) -> QuerySet[Any]:
-    """Leave the one resource of a stack, or none, that is meant, as OpenStack's orchestration service looks for it.
+    """Select a resource of a stack by an identifier, in the order of OpenStack's orchestration service.
 
-    By its name; else by the id of what there is for it in the cloud; else by its reference id.
+    The identifier is a name, else the id of its counterpart in the cloud, else its reference id.
 
     Raises:
         Invalid: several have the physical id.

@@ -1,4 +1,4 @@
-"""What members of groups, nested stacks and servers are called."""
+"""Names of group members, nested stacks and servers."""
 
 from django.utils.crypto import get_random_string
 

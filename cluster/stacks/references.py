@@ -1,4 +1,4 @@
-"""What the servers of a stack's template name in the cloud: it must be there."""
+"""Checks that the objects which a stack's template names for its servers exist in the cloud."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""How resources of a stack go: each after all that depended on it."""
+"""Changes that delete resources of a stack: each after all that depend on it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""How a decision on a stack comes into its rows."""
+"""Write a decision on a stack to its rows."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -72,7 +72,7 @@ def write_dependencies(resources: Sequence[StackResource], templates: Mapping[in
 
 
 def mark(resources: Sequence[StackResource]) -> None:
-    """Have each resource of a marked stack be marked, so that those that are not replaced stay so."""
+    """Mark each resource of a marked stack, so that resources that are not replaced keep a mark."""
     for resource in resources:
         resource.mark_unhealthy(MARKED)
     StackResource.objects.bulk_update(resources, ["status", "status_reason"], batch_size=BATCH)

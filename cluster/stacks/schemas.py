@@ -1,4 +1,4 @@
-"""What stands at each place of a stack's template, as JSON Schema; `cluster.stacks.templates` looks at the whole."""
+"""JSON Schemas of the parts of a stack's template; `cluster.stacks.templates` checks the whole."""
 
 import re
 from typing import Any

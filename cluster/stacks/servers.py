@@ -1,4 +1,4 @@
-"""How a server of a stack comes to be as another description has it."""
+"""Changes that give a server of a stack another description."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,6 +1,6 @@
-"""What stands: a root stack with all that is in it, at any depth, read in as many queries for any number of resources.
+"""The current state of a root stack with everything within it, read in a constant number of queries.
 
-`cluster.stacks.changes` decides by this, and by nothing else, what is to be done.
+`cluster.stacks.changes` decides by this alone which changes are needed.
 """
 
 from collections import defaultdict
@@ -53,7 +53,7 @@ class StandingResource:
 
     @property
     def is_made(self) -> bool:
-        """Whether it was ever begun to be made."""
+        """Return whether its creation was ever begun."""
         return self.status != StackStatus.INIT_COMPLETE
 
     @property
@@ -69,7 +69,7 @@ class StandingResource:
 
     @property
     def precedence(self) -> tuple[bool, float, str]:
-        """Where it stands among the members of a group that go, as `StackResourceQuerySet.failed_first` has it."""
+        """Return the sort key for the removal of group members, as in `StackResourceQuerySet.failed_first`."""
         return not self.is_failed, self.made_at.timestamp() if self.made_at else 0, self.name
 
 

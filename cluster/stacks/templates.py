@@ -55,7 +55,7 @@ DEEPEST = 5
 
 
 def checked_template(template: Any) -> Template:
-    """Return a template that a person gave, normalised: one that this cloud can be asked for.
+    """Return a user's template, normalised and checked against this cloud.
 
     Args:
         template: an object, or a text in JSON or YAML.

@@ -33,7 +33,7 @@ class Branch:
 
     @property
     def is_well(self) -> bool:
-        """Whether neither its own status nor its server says otherwise; what is being made is not well yet."""
+        """Return whether the resource and its server are healthy; a resource that is being created is not."""
         if self.resource.status in FAILED or self.is_under_way:
             return False
         if self.resource.is_nesting:
@@ -42,7 +42,7 @@ class Branch:
 
     @property
     def lack(self) -> str:
-        """What is wrong with the server that there is, or is to be, for it; nothing, if that is well."""
+        """Return a description of the problem with the resource's server or stack; empty if there is none."""
         if self.resource.is_nesting:
             return "" if self.resource.physical_id else "not made yet"
         if self.server is None:
@@ -106,7 +106,7 @@ def grow(root: Stack) -> Tree:
     stacks = Stack.objects.present().filter(root=root).values_list("pk", "uuid")
     nested = {str(uuid): key for key, uuid in stacks}
     parts: dict[int, list[StackResource]] = defaultdict(list)
-    # Nothing here is told of templates, which each resource would bring along.
+    # Templates are not needed here, and each resource would load one.
     rows = StackResource.objects.present().tree(root).select_related("stack").defer("properties", "stack__template")
     resources = list(rows.order_by("name", "pk"))
     for resource in resources:

@@ -1,4 +1,4 @@
-"""How the cloud is reached: one connection a process, and every failure of it in words for people."""
+"""Access to an OpenStack cloud: one connection for each process, and a message for users for every failure."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -52,10 +52,10 @@ class Access:
         self.connection: Connection | None = None
 
     def read(self, question: Question[T], missing: CloudError | None = None) -> T:
-        """Ask what changes nothing, and so may be asked again where the answer is lost.
+        """Run a query that changes nothing, and so can be repeated if the answer is lost.
 
         Raises:
-            CloudError: there is no answer; ``missing`` where the cloud says 404.
+            CloudError: there is no answer; ``missing`` if the cloud answers 404.
         """
         retrying = Retrying(
             retry=retry_if_exception_type(CloudUnavailable),
@@ -67,12 +67,12 @@ class Access:
         return found
 
     def ask(self, question: Question[T], missing: CloudError | None = None) -> T:
-        """Ask once. Raises: `CloudError`."""
+        """Send a request once. Raises: `CloudError`."""
         with translated(missing):
             return question(self.connect())
 
     def has(self, service_type: str) -> bool:
-        """Say whether the catalog names an endpoint of a service."""
+        """Return whether the catalog has an endpoint of a service."""
         return self.read(lambda cloud: cloud.endpoint_for(service_type)) is not None
 
     def require(self, service_type: str, name: str) -> None:
@@ -160,5 +160,5 @@ def one_line(text: object) -> str:
 
 
 def explain(problem: Exception) -> str:
-    """Return the first thing that an error says; what follows is the libraries' own trouble."""
+    """Return the first part of an error's message, without the details that the libraries add."""
     return one_line(problem).split(": HTTPConnectionPool")[0].split(" (Request-ID")[0]

@@ -29,10 +29,10 @@ RESTING = {"SHUTOFF", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED"}
 
 
 class OpenStackCloud(OpenStackLifecycle, OpenStackRepairs, OpenStackVolumes):
-    """What the cloud does, it does by itself, whether we live or not: each operation is begun, and then waited for.
+    """The driver for OpenStack: it begins each operation and waits, and the cloud goes on without this process.
 
-    Who began one stands in our table beforehand (``operation_owner``), so that whoever goes on with the same work
-    after a crash knows that it may be ended. Everything else is asked of the cloud.
+    The owner of an operation is stored beforehand (``operation_owner``), so that the process which continues the work
+    after a crash knows that it may end the operation. All other data is read from the cloud.
     """
 
     is_mirrored = True

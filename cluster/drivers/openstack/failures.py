@@ -1,4 +1,4 @@
-"""What Nova says about why something did not work."""
+"""Read from Nova why an operation failed."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def find_reason(access: Access, server: str) -> str:
     try:
         return one_line(access.ask(lambda cloud: read_fault(cloud, server) or read_event(cloud, server)))
     except CloudError:
-        # What failed is told already; this would only say it better.
+        # The failure itself is known already; this would only add the reason.
         return ""
 
 

@@ -1,4 +1,4 @@
-"""How openstacksdk's compute resources read as rows of our tables."""
+"""Convert openstacksdk's compute resources to values of our columns."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ def host_of(hypervisor: Any) -> str:
 
 
 def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], power_state: str | None) -> Item:
-    """Return a compute node; what is not told, keeps its value."""
+    """Return the values of a compute node, without columns that the cloud does not report."""
     item: Item = {
         "uuid": hypervisor.id,
         "hostname": host_of(hypervisor),
@@ -81,7 +81,7 @@ def server_item(server: Any, is_pending: bool) -> Item:
 
 
 def fault_of(server: Any) -> dict[str, Any] | None:
-    """Return what people are told of why a server is in ERROR: its details, a traceback, Nova shows us alone."""
+    """Return the fault of a server without its details, a traceback that Nova shows to administrators only."""
     told = server.fault
     return {**{name: told.get(name) for name in ("code", "message", "created")}, "details": None} if told else None
 

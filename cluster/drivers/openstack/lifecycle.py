@@ -1,4 +1,4 @@
-"""How servers of an OpenStack cloud come and go, through Nova."""
+"""Creation and deletion of servers in an OpenStack cloud, through Nova."""
 
 import re
 from abc import ABC
@@ -84,7 +84,10 @@ class OpenStackLifecycle(OpenStackServers, ABC):
         return self.describe(found) if found is not None else None
 
     def look_for(self, name: str, token: str) -> Any:
-        """Ask Nova for the servers of this name. It takes a pattern: any sign stands for one that may mean more."""
+        """Find a server by name and token.
+
+        Nova takes a pattern, in which a dot stands for any special character of the name.
+        """
         pattern = f"^{re.sub(r'[^0-9A-Za-z_ -]', '.', name)}$"
         servers = self.access.read(lambda cloud: list(cloud.compute.servers(all_projects=True, name=pattern)))
         own = (one for one in servers if (one.metadata or {}).get(TOKEN) == token and one.status not in GONE)
@@ -131,7 +134,7 @@ class OpenStackLifecycle(OpenStackServers, ABC):
 
 
 def delete(cloud: Connection, server: str) -> None:
-    """Nova takes it as often as it is asked, until the server is gone."""
+    """Request the deletion of a server; Nova accepts this repeatedly until the server is gone."""
     cloud.compute.delete_server(server, ignore_missing=False)
 
 
@@ -140,7 +143,7 @@ def is_built(server: Any) -> bool:
 
 
 def is_deleted(server: Any) -> bool:
-    """Say whether Nova is done: a server that it could not delete is broken, and nothing is under way on it."""
+    """Return whether a deletion has ended: a server that Nova could not delete is in ERROR without a task."""
     return server.status in GONE or (server.status == BROKEN and server.task_state is None)
 
 

@@ -1,4 +1,4 @@
-"""Whose an operation is that the cloud does by itself: a mark in our row of what it is about."""
+"""Marks that this site began an operation of the cloud, stored in our row of the object."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +12,10 @@ Marked = type[Server] | type[Volume]
 
 @contextmanager
 def marked(model: Marked, uuid: str) -> Iterator[None]:
-    """Mark an operation as one's own until it came to an end, good or bad.
+    """Mark an operation as ours until it ends, with or without success.
 
-    An interruption leaves the mark, and so does a cloud that did not tell the end: by it, whoever goes on with the
-    same work knows that the operation may be ended.
+    The mark stays after an interruption, and if the cloud did not report the end: by it the process that continues the
+    work knows that it may end the operation.
     """
     owner = OWNER.get()
     model.objects.filter(uuid=uuid).update(operation_owner=owner)
@@ -34,6 +34,6 @@ def remove_mark(model: Marked, uuid: str, owner: str) -> None:
 
 
 def is_marked(model: Marked, uuid: str) -> bool:
-    """Say whether what may be under way was begun here. What nobody of us began is a person's, and none of ours."""
+    """Return whether this attempt, or one before it, began the operation in progress. Others were begun by people."""
     row = model.objects.filter(uuid=uuid).exclude(operation_owner="").first()
     return row is not None and may_undo(row)

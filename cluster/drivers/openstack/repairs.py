@@ -1,4 +1,4 @@
-"""How servers of an OpenStack cloud are brought back where they are, through Nova."""
+"""Reboots and rebuilds of servers in an OpenStack cloud, through Nova."""
 
 from abc import ABC
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What `OpenStackCloud` does with servers, through Nova."""
+"""The part of `OpenStackCloud` for servers, through Nova."""
 
 import time
 from abc import ABC
@@ -32,7 +32,7 @@ from cluster.recording import record_server, record_server_gone
 UNCONFIRMED = "VERIFY_RESIZE"
 # Seconds between checks of the nova-compute service that a server leaves.
 SERVICE_INTERVAL = 30
-# What a server is here that found no host, and waits for room.
+# The status of a server that found no host, for lack of capacity.
 WAITING = "PENDING"
 # What a server is in that has never run, if it has not.
 UNBUILT = {"BUILD", "ERROR"}
@@ -127,7 +127,7 @@ class OpenStackServers(Cloud, ABC):
         self.require_status(after, before.status)
 
     def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
-        """Ask for the end of a live migration of one's own at each look, until there is none."""
+        """Abort a live migration that this site began: request the abortion until the server is at rest."""
         if not is_marked(Server, server):
             return self.find_server(server)
 

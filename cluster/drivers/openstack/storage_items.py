@@ -1,4 +1,4 @@
-"""How openstacksdk's block storage resources read as rows of our tables."""
+"""Convert openstacksdk's block storage resources to values of our columns."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,7 +25,7 @@ def storage_node_item(service: Any, pools: Iterable[Any], types: Iterable[Any]) 
 
 
 def takes(pool: Any, kind: Any) -> bool:
-    """Say whether volumes of a type may be in a pool, as far as the backend's name tells."""
+    """Return whether a pool accepts volumes of a type, according to the name of the backend."""
     wanted = (kind.extra_specs or {}).get("volume_backend_name")
     return wanted is None or wanted == (pool.capabilities or {}).get("volume_backend_name")
 

@@ -1,4 +1,4 @@
-"""What `OpenStackCloud` does with volumes, through Cinder."""
+"""The part of `OpenStackCloud` for volumes, through Cinder."""
 
 from abc import ABC
 from collections.abc import Callable

@@ -14,9 +14,9 @@ log = structlog.get_logger(__name__)
 
 
 def wait_until(look: Callable[[], T], is_over: Callable[[T], bool], what: str, checkpoint: Checkpoint) -> T:
-    """Look every `settings.OPENSTACK_POLL_INTERVAL` seconds until it is over, and return what was seen then.
+    """Poll every `settings.OPENSTACK_POLL_INTERVAL` seconds until an operation is over, and return the last result.
 
-    A cloud that does not answer meanwhile may still be at work: it is asked again until the time is up.
+    If the cloud does not answer, the operation may still be in progress: polling goes on until the timeout.
 
     Raises:
         OperationOutstanding: it was not over within `settings.OPENSTACK_OPERATION_TIMEOUT` seconds.
