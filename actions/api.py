@@ -1,4 +1,4 @@
-"""``/v1/actions``: read them, skip them, say why, change what they wait for (`watcher-api` section 13, seed 0)."""
+"""``/v1/actions``: read and skip actions, change reasons and dependencies (docs/compatibility.md, "Actions")."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -184,7 +184,7 @@ def read_changes(document: Any) -> dict[str, Any]:
 
 
 def read_state(patch: list[Step], value: Any) -> str:
-    """Return a state, in whatever letter case it was written: the seed's own command line writes ``skipped``."""
+    """Return the state that a patch names, in any letter case: some clients send ``skipped``."""
     if isinstance(value, str) and value.upper() in Action.State.values:
         return value.upper()
     raise cannot_apply(patch, f"Invalid state: {value}")

@@ -1,4 +1,7 @@
-"""The policy on who may read the reasons of failures (seed 4), and the generic messages for all others."""
+"""The policy on who may read why an event failed, and the generic messages for all others.
+
+See docs/compatibility.md, "Event details".
+"""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -278,7 +278,7 @@ class Execution(Signalled, Derivation):
         return self.write(phase, execute, hold=True, guards=self.no_other_signal) and self.carry_out(execute)
 
     def leave_out(self, phase: ActionEvent, problem: BaseException) -> bool:
-        """End an action that does not begin: skipped, or failed with a last look at what is there, as upstream."""
+        """End an action that does not begin: skipped, or failed after its post_condition, as in Watcher."""
         if isinstance(problem, ActionSkipException):
             phase.result = Result.SKIPPED
             if isinstance(problem, ActionExcluded):

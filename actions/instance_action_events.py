@@ -21,7 +21,7 @@ def read_events(found: InstanceAction) -> list[Row]:
 
 
 def texts_of(events: QuerySet[ActionEvent]) -> list[Row]:
-    """Return events with nothing in them but what JSON holds. Only of a fault the details are kept (seed 4)."""
+    """Return events as JSON values, with the details of faults only (docs/compatibility.md, "Event details")."""
     return [plain(event) for event in events.values(*COLUMNS)]
 
 

@@ -1,4 +1,7 @@
-"""The record of what was done to servers: Nova's *instance actions* (`neighbours` (c), seed 4)."""
+"""The record of operations on servers, Nova's *instance actions*.
+
+See docs/compatibility.md, "Instance actions and events".
+"""
 
 from typing import Any, ClassVar, Self
 from uuid import UUID

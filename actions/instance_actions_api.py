@@ -1,4 +1,7 @@
-"""``/v1/servers/{id}/os-instance-actions``: what was done to a server, with its events (`neighbours` (c), seed 4)."""
+"""``/v1/servers/{id}/os-instance-actions``: the operations on a server, with their events.
+
+See docs/compatibility.md, "Instance actions and events".
+"""
 
 from typing import Any
 from urllib.parse import urlencode

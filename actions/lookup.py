@@ -1,4 +1,4 @@
-"""Which action a path names: by its UUID, from 1.12 also by its name or the beginning of its UUID (seed 3)."""
+"""The lookup of the action that a path names (docs/compatibility.md, "Lookup and lists of actions")."""
 
 from collections.abc import Callable
 from typing import Any

@@ -59,7 +59,7 @@ def is_ahead(moment: datetime | None) -> bool:
 
 
 class Action(StatefulModel):
-    """A step of an action plan. States and arrows: design section 3, seed 0."""
+    """A step of an action plan, with the states of docs/compatibility.md, "Action states"."""
 
     class State(models.TextChoices):
         PENDING = "PENDING"
@@ -72,7 +72,7 @@ class Action(StatefulModel):
         CANCELLED = "CANCELLED"
 
     class Signal(models.TextChoices):
-        """What a person may say to an action (seed 3)."""
+        """A signal that a person may give to an action (docs/compatibility.md, "Signals")."""
 
         CANCEL = "CANCEL"
         SUSPEND = "SUSPEND"
@@ -467,9 +467,9 @@ class ActionParent(models.Model):
 
 
 class ActionEvent(models.Model):
-    """What one phase of an action did: when it began and ended, on which host, with what result.
+    """One phase of an action: when it began and ended, on which host, and with which result.
 
-    ``details`` holds the message of an exception of ours, and of any other its class name only (seed 4).
+    ``details`` is as docs/compatibility.md, "Event details" describes.
     """
 
     class Result(models.TextChoices):

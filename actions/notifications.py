@@ -1,4 +1,4 @@
-"""What notifications tell of actions: events, payloads and versions of ``watcher-notifications``."""
+"""Notifications about actions: events, payloads and versions (docs/compatibility.md, "Notifications")."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -21,7 +21,7 @@ NEW = (
 SUCCEEDED = "Action completed successfully."
 # What a person or an audit asked for, and what another action made.
 RPC_REQUEST, DERIVED_ACTION = "RPC Request", "Derived Action"
-# What stands there under two names: infra-optim's, and that of seed 3.
+# Properties that have two names, Senlin's and Watcher's (docs/compatibility.md, "Action properties").
 SAME = {
     "action": "action_type",
     "inputs": "input_parameters",

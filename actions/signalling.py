@@ -1,8 +1,8 @@
-"""A person says to actions that they are to end, to wait, or to go on (seed 3).
+"""Give signals to actions for the API, the console and the commands: CANCEL, SUSPEND and RESUME.
 
-One verb for the API, the console and the commands. It locks the plan's row, and then the action's: what a worker makes
-of a signal, and that an action begins, waits for it or comes before it. An action that ends has no need to wait: it
-ends, and the signal is done with.
+See docs/compatibility.md, "Signals". A signal locks the plan's row, and then the action's, so that a worker begins an
+action, or honours an earlier signal, either before or after it. An action that ends does not wait for these locks: the
+signal is then discarded.
 """
 
 from uuid import UUID
@@ -20,7 +20,7 @@ from watcher_site.messages import cut
 from watcher_site.refusals import Conflict, Invalid
 
 State, Signal = Action.State, Action.Signal
-# In which statuses a signal makes sense, in the words of seed 3.
+# The statuses in which a signal is allowed, as messages name them.
 EXPECTED = {
     Signal.CANCEL: ("INIT", "READY", "WAITING", "RUNNING", "SUSPENDED"),
     Signal.SUSPEND: ("RUNNING",),

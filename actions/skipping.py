@@ -1,7 +1,7 @@
-"""A person skips actions, takes that back, or says why afterwards (seed 0; taking it back: design section 3).
+"""Skip and restore actions, and change the reason of a skip, for the API, the console and the commands.
 
-One verb for the API, the console and the commands. Each locks the plan's row first, as the applier does when it
-begins the plan: of a skip and a start that race, exactly one wins.
+See docs/compatibility.md, "Skipping". Each function locks the plan's row first, as the applier does when it begins the
+plan, so that of a skip and a start that race exactly one wins.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,6 +1,6 @@
-"""The status of an action, as seed 3 defines them: it follows from the action's state, its plan's and its parents'.
+"""The status of an action, which follows from the states of the action, of its plan and of its parents.
 
-The one table here gives both the filter and what is shown.
+The statuses are Senlin's (docs/compatibility.md, "Action statuses"). One table defines both the filter and the value.
 """
 
 from functools import cache

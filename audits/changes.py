@@ -1,4 +1,4 @@
-"""A person changes an audit: its state, its name, what a later run will use (`watcher-api` section 11)."""
+"""Changes of an audit by a person: state, name, parameters, schedule (docs/compatibility.md, "Audits")."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -148,7 +148,7 @@ def trigger_audit(audit: Audit) -> None:
     """Have an EVENT audit run once more, from a moment after this one. Calls that come before it runs share its run.
 
     Raises:
-        Invalid: it is of another type, or in a state in which it cannot be triggered: the texts are upstream's.
+        Invalid: it is of another type, or in a state in which it cannot be triggered, with Watcher's messages.
         NotFound: it was deleted at the same time.
     """
     audit = lock(audit)

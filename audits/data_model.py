@@ -1,4 +1,4 @@
-"""``/v1/data_model``: the cluster as strategies see it (`watcher-api` section 16)."""
+"""``/v1/data_model``: the cluster model that strategies read (docs/compatibility.md, "Data model")."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -127,7 +127,7 @@ WORKLOAD_BALANCING = GoalDefinition(
     ),
 )
 
-# The names are upstream's: "planned" counts what got an action, the other all that there was to move.
+# The names are Watcher's: ``planned_…`` counts what got an action, the other all that there was to move.
 MAINTAINED = [
     ("live_migrate_instance_count", "live_instance_migrate_ratio", "servers to be migrated live"),
     ("cold_migrate_instance_count", "cold_instance_migrate_ratio", "servers to be migrated cold"),

@@ -1,4 +1,4 @@
-"""What notifications tell of audits: events, payloads and versions of ``watcher-notifications``."""
+"""Notifications about audits: events, payloads and versions (docs/compatibility.md, "Notifications")."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,7 @@
-"""Removing for good what was deleted long enough ago, with everything below it (`watcher-states` section 10)."""
+"""Permanent removal of what was deleted long enough ago, with everything below it.
+
+See docs/compatibility.md, "Deletion and purging".
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Servers that wait for room have the site's audit of goal capacity run: the tables say whether it is due (seed 2)."""
+"""Run the site's audit of goal capacity when PENDING servers need it, as the tables tell.
+
+See docs/strategies.md, "Room for servers that wait".
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""``/v1/webhooks``: something happened, and an EVENT audit is to look at it (`watcher-api` section 17)."""
+"""``/v1/webhooks``: trigger an EVENT audit (docs/compatibility.md, "Webhooks")."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What notifications tell of servers that find no host, in the names and shapes of Nova's (``neighbours``, b)."""
+"""Notifications about servers that find no host (docs/compatibility.md, "Notifications about servers")."""
 
 import re
 from collections.abc import Mapping

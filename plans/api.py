@@ -1,4 +1,4 @@
-"""``/v1/action_plans``: read them, start them, cancel them, delete them (`watcher-api` section 12)."""
+"""``/v1/action_plans``: read, start, cancel and delete action plans (docs/compatibility.md, "Action plans")."""
 
 from typing import Any
 from uuid import UUID

@@ -22,7 +22,7 @@ from watcher_site.wall_clock import read_window, read_zone
 
 
 class ActionPlan(StatefulModel):
-    """A set of actions in a partial order. States and arrows: design section 3."""
+    """A set of actions in a partial order, with the states of docs/compatibility.md, "Action plan states"."""
 
     class State(models.TextChoices):
         RECOMMENDED = "RECOMMENDED"
@@ -250,10 +250,10 @@ class ActionPlan(StatefulModel):
 
     @transaction.atomic
     def abandon(self, by: str) -> None:
-        """Cancel it for a person: at once what has not begun, and through its applier what has.
+        """Cancel the plan for a person: at once if it has not begun, otherwise through its applier.
 
-        Actions that were skipped stay SKIPPED (seed 0: SKIPPED is for actions that were never executed), and a plan
-        that ends here says so.
+        Actions that were skipped stay SKIPPED, which means that an action was never executed, and the message of a
+        plan that ends here names them.
 
         Raises:
             TransitionNotAllowed, ConcurrentTransition: it is, or has just become, final.

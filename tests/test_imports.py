@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ORDER = ["watcher_site", "cluster", "actions", "plans", "audits"]
-# These list every app, by the design of the house.
+# These are composition roots, which list every app.
 EXEMPT = {ROOT / "watcher_site" / name for name in ("urls.py", "console_urls.py", "api/urls.py")}
 
 

@@ -311,7 +311,7 @@ NOTIFICATION_KINDS = [
     "cluster.notifications.SchedulerNotifications",
     "watcher_site.notifications.trial.SubscriptionNotifications",
 ]
-# Nova's [DEFAULT] use_pending_state (seed 2).
+# Whether a server that finds no host is PENDING instead of in ERROR (docs/compatibility.md, "The PENDING status").
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)
 # After how many seconds a PENDING server is given up for which no capacity can be made; 0 means never.
 PENDING_TIMEOUT = timedelta(seconds=read_number("WATCHER_PENDING_TIMEOUT", 3600, least=0))

@@ -25,7 +25,7 @@ class ActionFailed(Exception):
 
 
 class ActionSkipException(ActionFailed):
-    """Raised by a pre_condition: there is nothing to be done any more, and that is no failure (seed 0)."""
+    """Raised by a pre_condition if nothing is left to do: the action is SKIPPED, which is no failure."""
 
 
 class CannotBeForeseen(Exception):
@@ -52,10 +52,11 @@ OWN_EXCEPTIONS = (ActionFailed, CloudError, Refused)
 
 
 def explain(error: BaseException, *, is_for_log: bool = False) -> str:
-    """Return what people may be told of an error: the message of one of ours, of any other its class name only.
+    """Return the text of an error that people may read: the message of one of our exceptions, else its class name.
 
-    So it is with one of ours that has no message, or whose message cannot be made. Addresses and files, of which the
-    libraries tell that ours were raised from, are left out (seed 4) where it is not for the log.
+    It is the class name as well for one of ours that has no message, or whose message cannot be formatted. Addresses
+    and files, which messages of libraries contain, are removed unless the text is for the log. See
+    docs/compatibility.md, "Event details".
     """
     name = type(error).__name__
     if not isinstance(error, OWN_EXCEPTIONS):
@@ -68,7 +69,7 @@ def explain(error: BaseException, *, is_for_log: bool = False) -> str:
 
 
 class Answer(Enum):
-    """What came of an action's `execute` or `go_on`, or would come of it by its `foresee` (seed 3)."""
+    """The result of an action's `execute`, `go_on` or `foresee` (docs/compatibility.md, "Results of an execution")."""
 
     OK = "ok"
     ERROR = "error"

@@ -30,7 +30,7 @@ def is_event(audit: Any) -> bool:
 
 
 class Audit(StatefulModel, Named):
-    """A question to the cloud, whose answer is an action plan. States and arrows: design section 3."""
+    """A request to run a strategy, once or repeatedly, with the states of docs/compatibility.md, "Audit states"."""
 
     class Type(models.TextChoices):
         ONESHOT = "ONESHOT"
@@ -148,7 +148,7 @@ class Audit(StatefulModel, Named):
         if self.next_run_time is None:
             raise Invalid("The audit cannot go on: no run would come before its end_time.")
 
-    # What a person does to it, whoever calls: the text of a cancel is the seed's.
+    # What a person does to it, for API, console and commands. Clients may know the message of a cancel.
 
     def abandon(self) -> None:
         """Cancel it for a person. A run that is under way comes to nothing.

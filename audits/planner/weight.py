@@ -1,4 +1,4 @@
-"""The weight planner of the infra-optim reference, with its tables as settings."""
+"""Watcher's weight planner, with its tables as settings (docs/compatibility.md, "Planners")."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby

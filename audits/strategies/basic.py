@@ -16,9 +16,10 @@ Move = tuple[ServerSnapshot, Place]
 
 
 class BasicConsolidation(Strategy):
-    """A node is emptied whole or left alone, where upstream also moves some servers of a node that stays in use.
+    """Empty the least loaded nodes, each of them entirely or not at all.
 
-    What a data source does not know of a server counts as 100 %; of a node, as what its servers use.
+    Watcher also moves some servers of nodes that stay in use (docs/compatibility.md, "Strategies"). A server without a
+    reading counts as 100 %; a node without one, as the sum of its servers.
     """
 
     name = "basic"

@@ -12,7 +12,7 @@ RESIZED, FLAVOR = MIGRATED[1], "x2"
 
 
 class DummyWithResize(Strategy):
-    """The parameters are those of `dummy`, and are not used. The servers are upstream's."""
+    """Propose actions on two fixed servers, which are Watcher's. The parameters are those of `dummy`, and unused."""
 
     name = "dummy_with_resize"
     display_name = "Dummy strategy with resize"

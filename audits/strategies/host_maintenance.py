@@ -79,7 +79,7 @@ def find_backup(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
 
 
 def has_room(node: NodeSnapshot, servers: list[ServerSnapshot]) -> bool:
-    """Say whether all the servers fit together. Disks are not asked, as upstream."""
+    """Return whether all the servers fit together. Disks are not counted, as in Watcher."""
     return all(takes(node, server) for server in servers) and (
         sum(server.vcpus for server in servers) <= node.free_vcpus
         and sum(server.memory for server in servers) <= node.free_memory

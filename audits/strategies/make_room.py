@@ -1,4 +1,7 @@
-"""Room for servers that found no host: all that wait are served by one plan, the oldest first (seed 2)."""
+"""Make capacity for PENDING servers: one plan serves all of them, the oldest first.
+
+See docs/strategies.md, "Room for servers that wait".
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping

@@ -13,9 +13,10 @@ PRIORITY = "watcher-priority"
 
 
 class NoisyNeighbor(Strategy):
-    """The readings ``now`` and ``before`` are of two periods that follow each other.
+    """Move servers that take the processor cache from prioritised servers on the same node.
 
-    Upstream asks its data source with wrong arguments and names nodes by their UUIDs, so that nothing ever moves.
+    The readings ``now`` and ``before`` are of two consecutive periods. Watcher queries its data source with wrong
+    arguments and names nodes by UUID, so that nothing ever moves (docs/compatibility.md, "Strategies").
     """
 
     name = "noisy_neighbor"

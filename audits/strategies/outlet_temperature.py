@@ -11,7 +11,10 @@ from cluster.snapshot import ClusterSnapshot
 
 
 class OutletTemperature(Strategy):
-    """Upstream names the nodes by their UUIDs, so that its action skips itself; here they have their host names."""
+    """Move a server from the node with the hottest outlet to a cooler one.
+
+    Nodes are named by host name; in Watcher by UUID, so that the action skips itself.
+    """
 
     name = "outlet_temperature"
     display_name = "Outlet temperature based strategy"

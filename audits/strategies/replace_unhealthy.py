@@ -17,7 +17,7 @@ CAN_BE_REBUILT = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.St
 
 
 class ReplaceUnhealthy(Strategy):
-    """A mark leads to a plan to look at, prune and start (seed 1): one action for each thing that was marked.
+    """Propose one action for each thing that was marked (docs/strategies.md, "What people marked unhealthy").
 
     A resource is replaced after those that it depends on. A stack that was marked itself is updated as a whole: then
     all its resources are replaced. What something else is to be done to is left alone until the next time.

@@ -11,7 +11,10 @@ ON, OFF = ComputeNode.PowerState.ON, ComputeNode.PowerState.OFF
 
 
 class SavingEnergy(Strategy):
-    """Where upstream takes nodes at random, the last by their host names are switched off, and the first on."""
+    """Switch idle nodes off, the last by host name first, and on, the first by host name first.
+
+    Watcher takes nodes at random (docs/compatibility.md, "Strategies").
+    """
 
     name = "saving_energy"
     display_name = "Saving Energy Strategy"

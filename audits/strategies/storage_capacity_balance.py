@@ -7,13 +7,16 @@ from audits.strategies.base import STORAGE, Solution, Strategy
 from cluster.snapshot import ClusterSnapshot
 from cluster.storage_snapshot import PoolSnapshot, StorageSnapshot, VolumeSnapshot
 
-# Pools of this name are never touched, as upstream's default for its option.
+# Pools of this name are never touched: the default of Watcher's option.
 EXCLUDED_POOL = "local_vstorage"
 AVAILABLE, IN_USE = "available", "in-use"
 
 
 class StorageCapacityBalance(Strategy):
-    """Upstream names a planner that does not know its actions, so that its audits fail; this is planned by weight."""
+    """Move volumes from full pools to others.
+
+    It is planned by weight: the planner that Watcher uses refuses `volume_migrate`, so that the audit fails.
+    """
 
     name = "storage_capacity_balance"
     display_name = "Storage Capacity Balance Strategy"

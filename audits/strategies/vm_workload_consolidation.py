@@ -1,8 +1,8 @@
-"""Consolidation by what servers really use: overloaded nodes are relieved first, then idle ones are emptied.
+"""Consolidation by the actual use of servers: overloaded nodes are relieved first, then idle ones are emptied.
 
-Where it differs from upstream's: a node is emptied whole or left alone; only nodes that the strategy itself closed are
-opened again; and as the mean of an hour says little about the next minutes, a node is overloaded when it is so now,
-and room is left for what servers used at their busiest in the period.
+It differs from Watcher's (docs/compatibility.md, "Strategies"): a node is emptied entirely or not at all; only nodes
+that the strategy itself disabled are enabled again; and as the mean of an hour says little about the next minutes, a
+node counts as overloaded by its current use, and capacity is reserved for the peak use of servers in the period.
 """
 
 from collections.abc import Mapping

@@ -27,15 +27,16 @@ def limit(default: int, description: str) -> dict[str, Any]:
 
 
 def one_or_many(*names: str) -> dict[str, Any]:
-    """Return the schema of one of these names, as upstream's schema has it, or of a list, as its documentation has."""
+    """Return the schema of one of these names, as in Watcher's schema, or of a list, as in its documentation."""
     choice = {"enum": [*names]}
     return {"type": ["array", "string"], "items": choice, "anyOf": [{"type": "array"}, choice]}
 
 
 class ZoneMigration(Strategy):
-    """The three limits cap how many actions one audit plans: run it again for the rest.
+    """Move servers and volumes from nodes and pools to others.
 
-    Upstream retypes and migrates volumes under one count, and reports it under both its names.
+    The three limits cap how many actions one audit plans: run it again for the rest. Migrations and retypes of volumes
+    are one count, reported under both of its names, as in Watcher (docs/compatibility.md, "Strategies").
     """
 
     name = "zone_migration"
@@ -83,7 +84,7 @@ class ZoneMigration(Strategy):
     )
 
     def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return what it is asked to empty; upstream needs the storage model for servers, too."""
+        """Return the models of what is to be emptied. Watcher needs the storage model for servers as well."""
         asked = {COMPUTE: parameters["compute_nodes"], STORAGE: parameters["storage_pools"]}
         return tuple(model for model, entries in asked.items() if entries) or (COMPUTE,)
 
@@ -115,7 +116,7 @@ VOLUME_SIZES: Attributes = {
 def sort_key(priority: Mapping[str, Any], sizes: str, names: Attributes, values: Attributes) -> Key:
     """Return the sort key: what is named comes first, then by size or age where ``sizes`` asks for it.
 
-    Upstream has the order of the object's keys count, which not every database keeps.
+    In Watcher the order of the object's keys counts, which not every database keeps.
     """
     keys = [ranking(priority[name], names[name]) for name in names if name in priority]
     wanted = priority.get(sizes, [])

@@ -1,7 +1,7 @@
 """The Prometheus query of each metric, in the metric's unit.
 
-The series are those of node_exporter and of Ceilometer, as the infra-optim reference reads them. A series that is
-neither holds the metric itself, in its unit.
+The series are those of node_exporter and of Ceilometer, as in Watcher (docs/metrics.md, "Prometheus"). Any other
+series holds the metric itself, in its unit.
 """
 
 from cluster.datasources.base import METRICS, Reading

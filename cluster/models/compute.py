@@ -187,8 +187,9 @@ class ServerQuerySet(RecordQuerySet):
 class Server(Record):
     """A virtual machine. Without a node it was scheduled nowhere.
 
-    One that found no host is in ERROR, or, where `settings.USE_PENDING_STATE` says so, PENDING: somebody else is to
-    make room for it (seed 2). To PENDING the way leads from BUILDING alone, and from there to BUILDING or ERROR.
+    A server that found no host is in ERROR, or, with `settings.USE_PENDING_STATE`, PENDING until capacity is made for
+    it. PENDING is reached from BUILDING only, and left for BUILDING or ERROR (docs/compatibility.md, "The PENDING
+    status").
     """
 
     class State(models.TextChoices):

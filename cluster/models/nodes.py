@@ -183,7 +183,7 @@ class Node(StatefulModel):
 
     @transition(field=status, source=SETTLED, target=Status.ERROR)
     def mark_unhealthy(self, reason: str = "") -> None:
-        """A person says that it is unhealthy, perhaps once more: so it is, until it is recovered (seed 1)."""
+        """Write down that a person marked the node, perhaps again: the mark stays until the node is recovered."""
         self.unhealthy_reason = self.status_reason = cut(reason or MARKED)
 
     @transition(field=status, source=Status.ERROR, target=RETURN_VALUE(Status.ACTIVE, Status.ERROR))

@@ -124,7 +124,7 @@ class StackPart(StatefulModel):
 
     @transition(field=status, source=MARKABLE, target=StackStatus.CHECK_FAILED)
     def mark_unhealthy(self, reason: str = "") -> None:
-        """A person says that it is unhealthy, perhaps once more, with another reason (seed 1).
+        """Write down that a person marked it, perhaps again, with another reason.
 
         The caller holds its row, and has looked that no operation has its lock.
         """
@@ -220,9 +220,9 @@ class StackResourceQuerySet(RecordQuerySet):
         return self.filter(Q(stack=root.pk) | Q(stack__root=root.pk))
 
     def failed_first(self) -> Self:
-        """Put them in the order in which members of a group go, or are replaced (seed 1).
+        """Order members as they are removed or replaced: failed ones first, then the oldest, then by name.
 
-        Those that failed first, then the oldest, then by name.
+        See docs/compatibility.md, "Order of group members".
         """
         is_well = models.Case(models.When(status__in=FAILED, then=1), default=2, output_field=models.IntegerField())
         return self.order_by(is_well, F("made_at").asc(nulls_first=True), "name")

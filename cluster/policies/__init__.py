@@ -1,1 +1,1 @@
-"""Policies: what decides, before and after an action on a cluster, how it is done (seed 3)."""
+"""Policies: rules that are evaluated before and after actions on clusters (docs/compatibility.md, "Policies")."""

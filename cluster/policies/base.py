@@ -29,7 +29,7 @@ class PolicyCheck:
     """The input of a policy: an action on a cluster or on one of its nodes.
 
     ``data`` is the action's: the decisions of the policies before this one, and the place for its own. The format is
-    the document's: ``{"deletion": {"count": 2, "candidates": [UUIDs]}}``, ``{"creation": {"count": 2}}``.
+    Senlin's (docs/policies.md): ``{"deletion": {"count": 2, "candidates": [UUIDs]}}``, ``{"creation": {"count": 2}}``.
     """
 
     cluster: Cluster

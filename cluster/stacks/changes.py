@@ -1,9 +1,10 @@
-"""What is to be done to a stack so that it is as a template says: decided without a look at any table.
+"""Decide which changes make a stack match a template, without reading any table.
 
-A resource that a person marked (CHECK_FAILED) is always replaced (seed 1), and so is one that failed otherwise,
-unless its server is well. One that is within a nested stack, or a member of a group, is replaced alone; where the
-nesting resource is marked itself, or the stack within, all that is in it is made anew. What only differs is changed
-with the least ado: a server gets another flavor by a resize, another image by a rebuild.
+A resource that a person marked (CHECK_FAILED) is always replaced, and so is one that failed otherwise, unless its
+server is well: see docs/compatibility.md, "Stacks and stack resources". A resource in a nested stack, or a member of a
+group, is replaced alone; if the nesting resource or the stack within is marked itself, everything in it is created
+anew. A resource that only differs is changed in place where possible: a server is resized to another flavor, and
+rebuilt from another image.
 """
 
 from collections.abc import Mapping

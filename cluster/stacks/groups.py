@@ -1,4 +1,7 @@
-"""How members of a scaling group come and go: those that failed first, then the oldest, then by name (seed 1)."""
+"""The order in which members of a scaling group are removed and replaced.
+
+See docs/compatibility.md, "Order of group members".
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

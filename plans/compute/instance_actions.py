@@ -1,4 +1,7 @@
-"""``/servers/{id}/os-instance-actions`` of the compute service, in each of its microversions (`neighbours` (c))."""
+"""``/servers/{id}/os-instance-actions`` of the Nova mount, in each of its microversions.
+
+See docs/compatibility.md, "Instance actions and events".
+"""
 
 from collections.abc import Collection
 from typing import Any

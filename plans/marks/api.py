@@ -1,4 +1,7 @@
-"""How the API hears and tells what a person says of the health of something, in the words of Heat (seed 1)."""
+"""Requests that mark something as unhealthy, and what is marked, in Heat's format.
+
+See docs/compatibility.md, "Marks of unhealthy resources".
+"""
 
 from contextlib import suppress
 from typing import Any
@@ -123,7 +126,7 @@ class Marking(MarkDeeds):
 
 
 class ResourceMarking(MarkDeeds):
-    """The view of the resources of stacks, which are marked where they are read (seed 1)."""
+    """A view of the resources of stacks, which are marked at the path at which they are read."""
 
     def mark(self: Any, request: Request, identifier: str, stack_name: str = "", resource: str = "") -> Response:
         """Say that a resource is unhealthy, or take that back: it is replaced by the next update of its stack

@@ -1,8 +1,8 @@
-"""A person says that something is unhealthy, or takes it back: the one door of API, mounts, console and commands.
+"""Mark servers, nodes, stacks and resources as unhealthy, and clear marks, for API, mounts, console and commands.
 
-What it leads to, others do: what is marked is replaced by the next operation that looks for such (seed 1). A mark is
-written under the locks of rows that those take, too, who begin such an operation: the two never interleave. Nobody
-waits for an operation to end: the lock that an action holds is a refusal.
+The next operation that repairs replaces what is marked: see docs/compatibility.md, "Marks of unhealthy resources". A
+mark is written under the row locks that the start of such an operation takes as well, so that the two never
+interleave. A mark does not wait for an operation: it is refused while an action holds the lock.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""``…/stacks/{name}/{id}/resources``: lists, single resources, and marks (seed 1)."""
+"""``…/stacks/{name}/{id}/resources`` of the Heat mount: lists, single resources, and marks.
+
+See docs/compatibility.md, "Stacks and stack resources".
+"""
 
 from contextlib import suppress
 from typing import Any

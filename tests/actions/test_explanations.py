@@ -1,4 +1,4 @@
-"""What people are told of an error (seed 4): never more than they may know."""
+"""The texts of errors that people read (docs/compatibility.md, "Event details")."""
 
 import pytest
 

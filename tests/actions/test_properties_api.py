@@ -1,4 +1,4 @@
-"""The properties that actions have at 1.12 beside those of infra-optim (seed 3)."""
+"""The properties that actions have from 1.12 on (docs/compatibility.md, "Action properties")."""
 
 import pytest
 from django.contrib.auth.models import User

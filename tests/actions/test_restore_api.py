@@ -1,4 +1,4 @@
-"""PATCH on a skipped action: a person takes back what a person skipped (design section 3)."""
+"""PATCH of a skipped action that restores it (docs/compatibility.md, "Action states")."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""PATCH on an action, to the letter of the seed and of what existing clients rely on."""
+"""PATCH of an action, as existing clients rely on it (docs/compatibility.md, "Skipping")."""
 
 from uuid import uuid4
 

@@ -55,7 +55,7 @@ SUITES = [
         50,
         failures={
             "ActionUpdateTests.test_action_update_with_state_only": (
-                "it skips an action that is SKIPPED already and expects 200; the specification of skipping says 409"
+                "it skips an action that is SKIPPED already and expects 200; here that is 409, which keeps the reason"
             )
         },
     ),

@@ -1,4 +1,4 @@
-"""Web processes of the previous release on the new schema: `docs/operating.md`, Upgrading."""
+"""Web processes of the previous release on the new schema (docs/operating.md, "Upgrading")."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What is told of a plan that runs, is cancelled, or deleted: the sequences of `watcher-notifications`."""
+"""The sequences of notifications of a plan that runs, is cancelled, or is deleted."""
 
 from typing import Any
 

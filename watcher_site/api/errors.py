@@ -1,4 +1,7 @@
-"""Turn exceptions into a status and the one error body that existing clients parse (`docs/api.md`)."""
+"""Turn exceptions into a status and the one error body that existing clients parse.
+
+See docs/compatibility.md, "Errors".
+"""
 
 import sys
 from http import HTTPStatus

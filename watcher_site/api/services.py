@@ -1,4 +1,4 @@
-"""``/v1/services``: which appliers and decision engines there are (`watcher-api` section 15)."""
+"""``/v1/services``: the processes of the site and their status (docs/compatibility.md, "Services")."""
 
 from typing import Any
 

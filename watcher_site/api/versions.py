@@ -137,7 +137,7 @@ def asked_in_accept(accept: str | None) -> str | None:
 
 
 class HeaderVersioning(BaseVersioning):
-    """The microversion of a request, from either header (design section 8)."""
+    """The microversion of a request, from either header (docs/compatibility.md, "Microversions")."""
 
     default_version = text(MINIMUM)
 

@@ -9,7 +9,7 @@ BUILDS = "builds"
 
 
 class Rebuild(Build):
-    """As Nova's rebuild, which a server that found no host is asked for as well (seed 2)."""
+    """Rebuild a server, as Nova does, or build a PENDING one (docs/compatibility.md, "The PENDING status")."""
 
     name = "rebuild"
     description = "Rebuild a server, or build one that has not run yet"

@@ -23,7 +23,7 @@ def bind(cluster: Cluster, event: str, **adjustment: Any) -> PolicyBinding:
 
 
 def count(cluster: Cluster, event: str, **inputs: Any) -> int:
-    """Return the count that was decided, in the document's format."""
+    """Return the count that was decided, in the format of docs/policies.md."""
     data = ask(cluster, event, **inputs)
     decided: int = data["creation" if event == OUT else "deletion"]["count"]
     return decided
