@@ -1,7 +1,9 @@
-"""The documentation says what the code does."""
+"""The documentation says what the code does, and what documentation and code cite exists."""
 
 import ast
 import re
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,10 +21,24 @@ from watcher_site.api.schema import REFUSALS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+# What a release changed is no longer true of the files of today.
+LIVING_PAGES = [page for page in PAGES if page.name != "CHANGELOG.md"]
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 API = (ROOT / "docs" / "api.md").read_text()
 API_VERSIONS = (ROOT / "docs" / "api-versions.md").read_text()
 ACTION_TYPE = (ROOT / "docs" / "writing-an-action-type.md").read_text()
+
+APPS = ("watcher_site", "cluster", "actions", "plans", "audits")
+FOLDERS = "|".join((*APPS, "tests", "templates", "docs", r"\.ci"))
+# The page, a comma, and the heading in quotation marks.
+CITED_HEADING = re.compile(r'((?:docs/)?[\w-]+\.md)`?, "([^"]+)"')
+CITED_PATH = re.compile(rf"(?<![\w./{{}}<>-])((?:{FOLDERS})/[\w./-]*\w\.(?:py|md|html|json|toml|txt|png|js|css))\b")
+# Two names alone may also be a permission, as actions.skip_action.
+CITED_MODULE = re.compile(rf"`((?:{'|'.join(APPS)})(?:\.\w+){{2,}})`")
+# In the names of files that stand for any file.
+EXAMPLE = "example.py"
+# Templates and static files are named relative to their folders.
+PATH_ROOTS = (ROOT, ROOT / "templates", ROOT / "watcher_site" / "static")
 
 
 def settings_variables() -> set[str]:
@@ -136,3 +152,106 @@ def test_the_reason_for_skipping_may_be_as_long_as_the_readme_says() -> None:
 def test_addresses_with_a_question_mark_are_quoted_for_the_shell(page: Path) -> None:
     code = "\n".join(re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL))
     assert re.findall(r"(?<!['\"])\bhttps?://[^\s'\"]*\?\S*", code) == []
+
+
+@cache
+def sources_of(folder: str) -> dict[Path, str]:
+    """Return the text of the Python files of a folder, with wrapped docstrings and comments on one line."""
+    files = sorted((ROOT / folder).rglob("*.py"))
+    return {file: unwrapped(file.read_text()) for file in files}
+
+
+def unwrapped(text: str) -> str:
+    return re.sub(r"\s*\n\s*(?:#\s)?", " ", text)
+
+
+def slug(heading: str) -> str:
+    """Return the anchor that Markdown renderers make of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@cache
+def headings_of(page: Path) -> list[str]:
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+
+
+def missing_headings(text: str) -> list[tuple[str, str]]:
+    """Return the citations of headings that do not exist, or of pages that do not."""
+    return [(page, name) for page, name in CITED_HEADING.findall(text) if not has_heading(ROOT / page, name)]
+
+
+def has_heading(page: Path, name: str) -> bool:
+    return page.exists() and name in headings_of(page)
+
+
+def missing_paths(text: str) -> list[str]:
+    return [path for path in CITED_PATH.findall(text) if not (EXAMPLE in path or exists(path))]
+
+
+def exists(path: str) -> bool:
+    return any((root / path).exists() for root in PATH_ROOTS)
+
+
+def missing_modules(text: str) -> list[str]:
+    return [name for name in CITED_MODULE.findall(text) if not is_defined(name)]
+
+
+def is_defined(dotted: str) -> bool:
+    """Return whether a dotted name is a module, or whether its module has the name that follows."""
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        base = ROOT.joinpath(*parts[:length])
+        for file in (base.with_suffix(".py"), base / "__init__.py"):
+            if file.exists():
+                return length == len(parts) or re.search(rf"\b{parts[length]}\b", file.read_text()) is not None
+    return False
+
+
+def not_found(texts: Iterable[tuple[Path, str]]) -> dict[str, list[str]]:
+    """Return what each text cites that does not exist."""
+    found = {
+        path.relative_to(ROOT).as_posix(): [
+            *(f"{page}, {name}" for page, name in missing_headings(text)),
+            *missing_paths(text),
+            *missing_modules(text),
+        ]
+        for path, text in texts
+    }
+    return {path: missing for path, missing in found.items() if missing}
+
+
+@pytest.mark.parametrize("folder", [*APPS, "tests"])
+def test_headings_paths_and_modules_that_the_code_cites_exist(folder: str) -> None:
+    assert not_found(sources_of(folder).items()) == {}
+
+
+@pytest.mark.parametrize("page", LIVING_PAGES, ids=lambda page: page.name)
+def test_headings_paths_and_modules_that_the_documentation_cites_exist(page: Path) -> None:
+    assert not_found([(page, unwrapped(page.read_text()))]) == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_headings_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text())
+    anchors = [(target, anchor, (page.parent / target) if target else page) for target, anchor in links]
+    assert [(t, a) for t, a, found in anchors if a not in map(slug, headings_of(found))] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "citation"),
+    [
+        ("docs/api", 'See {}, "No such heading".'),
+        ("docs/api", 'See `{}`,\n    # "No such heading".'),
+        ("docs/no-such-page", 'See {}, "Errors".'),
+        ("docs/no-such-page", "`{}` describes it."),
+    ],
+)
+def test_a_citation_of_a_heading_or_a_page_that_does_not_exist_is_found(page: str, citation: str) -> None:
+    text = unwrapped(citation.format(f"{page}.md"))
+    assert missing_headings(text) or missing_paths(text)
+
+
+@pytest.mark.parametrize("name", ["base.NoSuchClass", "no_such_module.Name", "no_such_module"])
+def test_a_citation_of_a_module_or_a_name_that_does_not_exist_is_found(name: str) -> None:
+    assert missing_modules(f"`actions.types.{name}`")
