@@ -13,10 +13,10 @@ log = structlog.get_logger(__name__)
 
 
 def settle(action: Action) -> None:
-    """Have the type of an action that ends now settle what it left, in the transaction of the caller.
+    """Call the clean-up hook of the action's type for an action that ends, in the caller's transaction.
 
-    Rows that types lock come before those of plans and actions: the caller writes the end after this. What goes wrong
-    is logged, and is no reason to go on with what was given up.
+    Rows that types lock come before those of plans and actions, so the caller writes the end of the action after this.
+    An error of the hook is logged, and does not keep the action from ending.
     """
     reason = str(action.outputs.get("error") or action.status_message)
     context = ActionContext(str(action.uuid), data=action.data, is_derived=action.derived_from_id is not None)
@@ -30,9 +30,9 @@ def settle(action: Action) -> None:
 
 
 def settle_cancelled(actions: Any) -> None:
-    """Have actions settle what they left that were cancelled while they were put off: nobody asked them to abort.
+    """Clean up actions that were cancelled while they were deferred, when no worker could abort them.
 
-    One query where there are none. What has been settled before stays as it is.
+    It takes one query if there are none. An action that was cleaned up before stays as it is.
     """
     cancelled = actions.present().filter(state=Action.State.CANCELLED, attempt__gt=0, start_time=None)
     for action in cancelled.order_by("pk"):

@@ -1,4 +1,4 @@
-"""Where an action at work asks, as often as it likes, whether it may go on."""
+"""Checkpoints, at which a running action finds out whether it may go on."""
 
 import time
 from math import inf
@@ -54,7 +54,7 @@ class Checkpoint:
             raise TimedOut
 
     def look(self) -> None:
-        """Ask the table now, and do what it says."""
+        """Read the action's row, and suspend the action if that was requested."""
         standing = self.see()
         if standing and standing.control == Signal.SUSPEND and standing.state == State.ONGOING and self.goes_forward:
             self.suspend()
@@ -99,6 +99,6 @@ class Checkpoint:
         return standing is not None and standing.control == Signal.RESUME
 
     def is_ours(self, standing: Standing) -> bool:
-        """Say whether the action is as this worker left it: another may have given it up, or begun it again."""
+        """Return whether the action is as this worker left it. Another worker may have failed or restarted it."""
         known = self.action.values_read
         return (standing.state, standing.attempt) == (known["state"], known["attempt"])

@@ -52,7 +52,10 @@ def defines(path: str, name: str) -> bool:
 
 
 def answers_with_bool(path: str) -> bool:
-    """Say whether an action type declares so. One that cannot be loaded is another check's."""
+    """Return whether the execute method of an action type is annotated with bool.
+
+    Another check covers types that fail to load.
+    """
     with suppress(Exception):
         annotations: dict[str, Any] = import_string(path).execute.__annotations__
         return annotations.get("return") in (bool, "bool")

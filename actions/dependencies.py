@@ -17,17 +17,17 @@ FIELD = "depends_on"
 
 @transaction.atomic
 def change_dependencies(uuid: UUID, edit: Callable[[Sequence[UUID]], Iterable[UUID]]) -> Action:
-    """Have an action wait for these actions of its plan, and for no others.
+    """Replace the parents of an action within its plan.
 
-    ``edit`` is given those that it waits for now, in the order of their making, and returns those that it shall wait
-    for. The plan's row is locked meanwhile, as by whoever begins it or skips an action: the graph of a plan that runs
-    is never changed.
+    ``edit`` is called with the present parents, in the order of their creation, and returns the new ones. The plan's
+    row is locked meanwhile, as when a plan begins or an action is skipped: the graph of a running plan is never
+    changed.
 
     Raises:
         NotFound: there is no such action.
         Conflict: its plan has begun, or is over.
-        Invalid: what it shall wait for is no action of the plan, waits for it, or is derived from another one than it;
-            or the one that is to derive it is left out.
+        Invalid: a parent is no action of the plan, depends on the action, or is derived from another action; or the
+            action that is to derive this one is left out.
     """
     action = locked(uuid)
     plan = action.action_plan

@@ -1,4 +1,4 @@
-"""What an action takes with it when it ends: those that cannot do without its success, or that it was to derive."""
+"""Failure propagation: end the actions that need the success of an action that ended, or were to be derived by it."""
 
 from functools import cache
 from uuid import UUID
@@ -27,7 +27,7 @@ def locked_plan() -> Query:
 
 
 def takes_others(action: Action) -> bool:
-    """Say whether others may end with an action that ended so."""
+    """Return whether other actions may have to end with an action that ended in this state."""
     return action.state in WITHOUT_SUCCESS or (action.state in Action.FINAL and action.is_to_derive)
 
 
@@ -50,9 +50,9 @@ def bound_to(action: Action) -> ActionQuerySet:
 
 
 def end_dependents(action: Action, bound: ActionQuerySet) -> int:
-    """Have those that are bound to an action end with it, and return how many these are.
+    """End the actions that are bound to an action, and return their number.
 
-    One statement, in the transaction in which the action itself is written, whose plan `bound_to` has locked.
+    It is one statement, in the transaction that writes the action itself, whose plan `bound_to` has locked.
     """
     return bound.end_as(*end_with(action.uuid, action.state))
 
@@ -65,10 +65,10 @@ def end_with(uuid: UUID, state: str) -> tuple[str, str]:
 
 
 def end_all_dependents(actions: ActionQuerySet) -> int:
-    """Have what depends on those of these actions that ended without success end as they did, and return how many.
+    """End the dependents of those actions that ended without success, and return their number.
 
-    For a plan that begins: people may have cancelled actions before they said that others end with them, or that
-    others depend on them. The caller holds the plan's row until the transaction ends.
+    It is called when a plan begins: actions may have been cancelled before their dependents were added, or before the
+    plan's rule for failures was set. The caller holds the plan's row until the transaction ends.
     """
     links = Action._meta.get_field("child_links").related_model.objects
     pending = links.filter(

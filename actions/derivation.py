@@ -22,7 +22,7 @@ DECISIVE = {State.FAILED: Answer.ERROR, State.CANCELLED: Answer.CANCEL}
 
 
 def finder(action: Action) -> Callable[[], Sequence[DerivedAction]]:
-    """Return what looks at the actions that an action derived, once that is asked for."""
+    """Return a function that reads the actions which an action derived."""
     return partial(find_derived, action)
 
 
@@ -58,19 +58,22 @@ def waiting_for(number: int) -> str:
 
 
 def turn_round(action: Action) -> None:
-    """Have an action wait for those that were planned, which waited for it until now, in one statement."""
+    """Reverse the links between an action and its planned derived actions, in one statement: now it waits for them."""
     planned = ActionParent.objects.filter(parent=action, child__derived_from=action)
     planned.update(child=F("parent"), parent=F("child"))
 
 
 def put_off(action: Action, delay: float) -> None:
-    """Have those that were planned not begin before a delay, in seconds, is over. The caller holds the plan's row."""
+    """Defer the planned derived actions by ``delay`` seconds. The caller holds the plan's row."""
     if delay:
         action.derived.pending().update(due_time=timezone.now() + timedelta(seconds=delay))
 
 
 def give_time(action: Action, pause: float) -> None:
-    """Have those that wait for an action wait for its pause, in seconds, beside. The caller holds the plan's row."""
+    """Extend the deadlines of the actions that wait for an action by its pause, in seconds.
+
+    The caller holds the plan's row.
+    """
     origin = action.derived_from_id
     while pause and origin:
         waiting = Action.objects.filter(pk=origin)
@@ -79,15 +82,15 @@ def give_time(action: Action, pause: float) -> None:
 
 
 class Derivation(PhaseRecord):
-    """What a worker writes of an action that derives others."""
+    """Writes the rows of an action that derives others."""
 
     outcome: Outcome
 
     def derive(self, phase: ActionEvent) -> bool:
-        """Write the new actions, and let go of the one that waits for them, for whoever has room when they end.
+        """Write the derived actions, and release the action until they have ended.
 
         Raises:
-            ConcurrentTransition: the action was given a signal that this worker has not seen, or is no longer ours.
+            ConcurrentTransition: the action has a signal that this worker has not seen, or another worker owns it.
         """
         outcome, guards = self.outcome, {"control": self.action.control}
         self.finish(phase, Result.WAITING, outcome.reason)

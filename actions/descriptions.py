@@ -1,4 +1,4 @@
-"""How the console names an action: by what it acts on, and how."""
+"""The console's names of actions: their object and their parameters."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -44,7 +44,7 @@ def sees_details(user: Any, project: str | None = None) -> bool:
 
 
 def sees_host(user: Any) -> bool:
-    """Say whether somebody is told the names of the machines that executed something."""
+    """Return whether a user may see the names of the machines that executed actions."""
     return bool(user.has_perm(HOST_RIGHT))
 
 

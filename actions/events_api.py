@@ -68,7 +68,7 @@ def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> R
 
 
 def after(events: QuerySet[ActionEvent], query: QueryDict) -> QuerySet[ActionEvent]:
-    """Leave those that are older than the marker, which is one of them: that is asked in a query more."""
+    """Select the events that are older than the marker, which must be one of them. It takes one query more."""
     marker = query.get("marker")
     if marker is None:
         return events

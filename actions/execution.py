@@ -95,7 +95,7 @@ def limit_of(action: Action) -> float:
 
 
 class Execution(Signalled, Derivation):
-    """One action in the hands of one worker."""
+    """The execution of one action by one worker."""
 
     action_type: ActionType
     heed: Heed
@@ -119,7 +119,7 @@ class Execution(Signalled, Derivation):
             return self.break_off(type(problem).__name__)
 
     def acting(self) -> AbstractContextManager[None]:
-        """Have what is begun in the cloud belong to this attempt: a slow worker ends nothing of its successor."""
+        """Own operations in the cloud for this attempt, so that a slow worker cannot end those of its successor."""
         return acting_for(str(self.action.uuid), self.action.attempt)
 
     def break_off(self, reason: str) -> bool:
@@ -160,7 +160,7 @@ class Execution(Signalled, Derivation):
                 return self.carry_out(execute)
 
     def operations(self) -> list[InstanceAction]:
-        """Return the record of what begins now on servers; what a person asked for has one already."""
+        """Return rows for the operations on servers that begin now, unless they have rows from a request."""
         return [
             operation_of(self.action, self.began, *operation)
             for operation in self.action_type.affected(self.action_type.input_parameters).operations.items()
@@ -336,14 +336,14 @@ class Execution(Signalled, Derivation):
         return self.end(execute, phase)
 
     def put_off(self, execute: ActionEvent) -> bool:
-        """Let go of the action, for whoever has room for it when its time comes."""
+        """Defer the action and release it; any worker may execute it when its time comes."""
         self.finish(execute, Result.RETRY, self.outcome.reason)
         guards = self.no_other_signal
         self.action.put_off(self.outcome.reason, self.outcome.until, self.outcome.lock_holder)
         return self.end(execute, guards=guards)
 
     def cancel_instead(self, execute: ActionEvent) -> bool:
-        """Cancel an action that was to be let go of."""
+        """Cancel an action that was to be deferred or to wait for derived actions."""
         if self.action.has_derived or self.outcome.answer is Answer.WAIT:
             return self.abort(execute)
         self.finish(execute, Result.CANCELLED)
@@ -417,7 +417,7 @@ class Execution(Signalled, Derivation):
 
     def ask_recovery(self) -> None:
         self.load()
-        # A type may be asked twice to go on: there is nothing to find out.
+        # go_on of a type may be called twice, so its state does not matter.
         self.recovery = Recovery.AGAIN if self.action.has_derived else self.action_type.recover()
 
     def reconcile(self) -> None:

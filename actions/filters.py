@@ -1,4 +1,4 @@
-"""What the console's list of actions can be narrowed to."""
+"""The filters of the console's list of actions."""
 
 import django_filters
 from django.db.models import QuerySet

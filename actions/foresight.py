@@ -1,4 +1,4 @@
-"""What would become of an action if it were executed now, found out on a model of the cloud by its own code."""
+"""The dry run of an action: its own code runs on a model of the cloud."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a person writes about a skipped action."""
+"""Forms for the reason of a skip."""
 
 from django import forms
 
@@ -6,7 +6,7 @@ from actions.models import REASON_LENGTH
 
 
 class ReasonForm(forms.Form):
-    """Why an action is skipped: as long as it fits into the action's message with what is put before it."""
+    """The reason of a skip, short enough for the action's message with its prefix."""
 
     reason = forms.CharField(
         required=False,

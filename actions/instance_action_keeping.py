@@ -1,4 +1,4 @@
-"""How what was done to a server stays known when the plan that did it is removed for good, and until when."""
+"""Keep the operations on servers when their plan is removed for good, and delete them when they expire."""
 
 from collections import defaultdict
 from datetime import datetime

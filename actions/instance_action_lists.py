@@ -1,4 +1,4 @@
-"""Lists of what was done to a server: what they can be asked for, and how each entry reads, in Nova's words."""
+"""Lists of the operations on a server, in Nova's format: query arguments and entries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Asked:
-    """What a list was asked for: how many at most, after which request id, changed since and before when."""
+    """The query arguments of a list: the number of entries, the request id to continue after, the times."""
 
     limit: int
     marker: str | None = None
@@ -125,7 +125,7 @@ def written(moment: datetime | None) -> str | None:
 
 
 def next_query(asked: Asked, query: Mapping[str, str], page: Sequence[InstanceAction]) -> dict[str, str] | None:
-    """Return what the page after this one is asked for with; None, where this one is not full."""
+    """Return the query arguments of the next page, or None if this page is not full."""
     if not page or len(page) < asked.limit:
         return None
     kept = {name: query[name] for name in ("limit", SINCE, BEFORE) if name in query}

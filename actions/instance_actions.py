@@ -16,7 +16,7 @@ ERROR = "Error"
 
 class InstanceActionQuerySet(models.QuerySet[Any]):
     def of(self, server: UUID) -> Self:
-        """Leave those of one server, whether or not it was deleted, the newest first."""
+        """Select the operations on one server, which may be deleted, the newest first."""
         return self.filter(server_uuid=server).order_by("-start_time", "-pk")
 
     def in_full(self) -> Self:
@@ -38,7 +38,7 @@ class InstanceAction(models.Model):
     the action is begun anew. It stays when the server is deleted, and when the plan is removed for good.
     """
 
-    # Whoever comes second finds it written: see `watcher_site.statements`.
+    # A second writer leaves the row as it is: see `watcher_site.statements`.
     is_written_once: ClassVar[bool] = True
 
     server_uuid = models.UUIDField()
@@ -54,7 +54,7 @@ class InstanceAction(models.Model):
     )
     project_id = models.CharField(max_length=255, null=True, help_text="in which they did so, where that is known")
     start_time = models.DateTimeField(default=timezone.now)
-    # What the action and its events told before they were removed for good.
+    # A copy of the action and its events, made when these were removed for good.
     updated_at = models.DateTimeField(null=True, editable=False)
     message = models.CharField(max_length=64, null=True, editable=False)
     kept_events = models.JSONField(null=True, editable=False)
@@ -76,5 +76,5 @@ class InstanceAction(models.Model):
 
 
 def request_id_of(action: UUID) -> str:
-    """Return the request id of what no person asked for by itself: it follows from the action's UUID."""
+    """Return the request id of an operation without a request of its own, derived from the action's UUID."""
     return f"req-{action}"

@@ -81,7 +81,7 @@ def parameters() -> list[OpenApiParameter]:
 
 
 class InstanceActionView(ServerReading):
-    """Who sees a server sees what was done to it, also when it was deleted."""
+    """The operations on a server, for everybody who may see the server, also after its deletion."""
 
     policy = "server_action"
     named_in_paths = "server"

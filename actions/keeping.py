@@ -1,4 +1,4 @@
-"""What an action leaves beside its state: outputs, for others to read, data, for its own next run; and who asked."""
+"""The stored results of an action: outputs for others, data for its own next run; and the person who requested it."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ def require_json(field: str, value: Any) -> None:
 
 
 def make_outputs_storable(action: Action) -> None:
-    """Leave outputs that cannot be stored away, and say so in their place: what the action did, it did after all."""
+    """Replace outputs that cannot be stored by an error: the work of the action is done regardless."""
     if not action.outputs:
         return
     try:
@@ -42,11 +42,11 @@ def make_outputs_storable(action: Action) -> None:
 
 
 def save_data(action: Action, data: dict[str, Any]) -> None:
-    """Keep this at once for whoever goes on with the action.
+    """Store data at once, for the worker that continues the action.
 
     Raises:
         ActionFailed, Invalid: it cannot be stored.
-        LeaseLost: the action is no longer in the hands of who asks.
+        LeaseLost: another worker owns the action.
     """
     require_json("data", data)
     if not Action.objects.filter(pk=action.pk, **action.values_read).update(data=data):

@@ -1,4 +1,4 @@
-"""What becomes of an action that waits for longer than it may for what it derived."""
+"""The timeout of actions that wait for derived actions."""
 
 from django.db import transaction
 
@@ -22,7 +22,7 @@ def time_out(action: Action, lease: Lease) -> None:
     phase, reason = record.begin("timeout"), TOO_LONG.format(action.seconds_allowed)
     record.finish(phase, Result.ERROR, reason)
     action.abort_waiting()
-    # The plan is locked before all rows but this one, as by whoever signals actions.
+    # The plan is locked before all rows but this one, as for signals to actions.
     record.write(phase, hold=True, guards={"waits_until": action.waits_until})
     cancel_derived(action, f"action {action.uuid}, which took longer than {action.seconds_allowed} seconds")
     action.action_plan.note_signal()

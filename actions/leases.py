@@ -8,7 +8,7 @@ from watcher_site.statements import Bound
 
 @dataclass(frozen=True)
 class Standing:
-    """What the table says of an action at work, and of its plan."""
+    """The current row of a running action, and of its plan."""
 
     state: str
     attempt: int
@@ -24,7 +24,7 @@ class Lease(Protocol):
 
     @property
     def host(self) -> str:
-        """Where the work is done."""
+        """Return the name of the machine that does the work."""
 
     @property
     def owner(self) -> int | None:
@@ -40,4 +40,4 @@ class Lease(Protocol):
         """
 
     def look(self, action: Any) -> Standing | None:
-        """Ask the table, in one query; None where the action was deleted."""
+        """Read the row of an action in one query; None if the action was deleted."""

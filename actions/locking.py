@@ -1,7 +1,8 @@
-"""Locks on clusters, nodes, stacks and resources: held by actions that were asked for, until they have ended.
+"""Locks on clusters, nodes, stacks and resources, held by the actions that requested them until these have ended.
 
-Nothing gives a lock back: one whose action has ended, or is no more, does not count, and whoever comes next clears it
-away. So a process may die at any line. An action whose worker died is recovered by another, and has its locks still.
+No lock is released: a lock of an action that has ended, or was deleted, does not count, and is removed by the next
+action that takes a lock. So a process may die at any line. An action whose worker died is recovered by another, and
+still has its locks.
 """
 
 from collections.abc import Sequence
@@ -19,13 +20,13 @@ Lockable = Cluster | Node | Stack | StackResource
 
 
 def find_holders(thing: Lockable, *, alone: bool = False) -> list[UUID]:
-    """Return the actions that hold something now, the oldest first.
+    """Return the actions that hold a lock on an object now, the oldest first.
 
     Args:
-        alone: whether only such as share it with none are meant.
+        alone: return exclusive locks only.
 
-    Whoever must not be overtaken by `take_lock` locks the row of the thing before: of a stack's resource that of the
-    root stack, too.
+    To exclude a concurrent `take_lock`, the caller locks the row of the object before; for a resource of a stack, also
+    that of the root stack.
     """
     locks = thing.locks.filter(is_exclusive=True) if alone else thing.locks
     unfinished = Action.objects.unfinished().filter(uuid__in=locks.values("action"))
@@ -34,9 +35,9 @@ def find_holders(thing: Lockable, *, alone: bool = False) -> list[UUID]:
 
 @transaction.atomic
 def take_lock(thing: Lockable, action: str, *, exclusive: bool = True) -> UUID | None:
-    """Have an action hold something, alone or shared, and return nothing; else return who is in the way.
+    """Take a lock on an object, and return None, or the action whose lock conflicts.
 
-    An action that has the lock may ask for it again.
+    An action that holds the lock may take it again.
     """
     # Of two who ask at once, the second sees what the first got.
     type(thing)._default_manager.select_for_update(no_key=True).get(pk=thing.pk)
@@ -64,7 +65,7 @@ def take_locks(action: str, wanted: Sequence[tuple[Lockable, bool]]) -> Outcome 
 
 @transaction.atomic
 def take_all(action: str, cluster: Cluster, uuids: Sequence[str]) -> Outcome | None:
-    """Have an action hold a cluster and these nodes alone, as `take_locks`, in as many statements for any number."""
+    """Take exclusive locks on a cluster and its nodes, like `take_locks`, in a constant number of statements."""
     if in_the_way := take_locks(action, [(cluster, True)]):
         return in_the_way
     nodes = Node.objects.present().select_for_update(no_key=True).filter(uuid__in=uuids).order_by("pk")

@@ -126,7 +126,7 @@ class Action(StatefulModel):
         default=0, db_default=0, editable=False, help_text="how many processes were lost while they executed it"
     )
     # No constraint: the database would lock the applier's one row at each beginning, and no row of a service that
-    # actions are in the hands of is ever deleted.
+    # owns actions is ever deleted.
     owner = models.ForeignKey(
         Service,
         models.SET_NULL,
@@ -217,7 +217,7 @@ class Action(StatefulModel):
 
     @property
     def called(self) -> str:
-        """What people call it: its type, and the name of what it acts on."""
+        """Return the action's name for users: its type and the name of its object."""
         return f"{self.action_type} {resource(self.input_parameters)}".strip()
 
     def make_name(self) -> str:
@@ -228,7 +228,7 @@ class Action(StatefulModel):
 
     @property
     def seconds_allowed(self) -> int:
-        """How long one execution may take, and then the waiting for what it derived, from the same beginning."""
+        """Return the seconds that an execution may take, including the time that it waits for derived actions."""
         return self.timeout or settings.DEFAULT_ACTION_TIMEOUT
 
     @property
@@ -242,7 +242,7 @@ class Action(StatefulModel):
 
     @property
     def touched_fields(self) -> list[str]:
-        """The columns to write: few actions have outputs, or had any before they were put off, and few ever wait."""
+        """Return the columns to write: outputs and waiting only if they may have changed, which is rare."""
         others = {
             "outputs": self.outputs or self.retries,
             "waits_until": self.waits_until,
@@ -251,7 +251,7 @@ class Action(StatefulModel):
         return [*self.transition_fields, *(name for name, is_touched in others.items() if is_touched)]
 
     def take(self, owner: int | None) -> None:
-        """Count a new attempt, from now on, in the hands of the service that has this primary key."""
+        """Start a new attempt, owned by the service with this primary key."""
         self.attempt += 1
         self.owner_id, self.end_time = owner, None
         # What goes on after it waited for what it derived began before that.
@@ -259,21 +259,21 @@ class Action(StatefulModel):
         self.status_message = self.due_time = self.lock_holder = None
 
     def let_go(self) -> None:
-        """Leave the hands of the applier. What never began has neither a beginning nor an end.
+        """Clear the owner of the action. An action that never began has neither a start nor an end time.
 
-        What ended before it honoured a signal ended: the signal is done with.
+        A signal that the action did not honour before it ended is cleared, too.
         """
         self.owner = self.control = None
         self.end_time = self.start_time and timezone.now()
 
     @property
     def is_to_derive(self) -> bool:
-        """Whether others that were planned wait for it to derive them."""
+        """Return whether planned actions wait for this action to derive them."""
         return self.has_planned and not self.has_derived
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip(self, by: str, reason: str = "") -> None:
-        """A person excludes the action. The caller holds the plan's row and has asked `ActionPlan.is_prunable`."""
+        """Skip the action for a person. The caller holds the plan's row and has checked `ActionPlan.is_prunable`."""
         self.skipped_by = by
         self.comment(reason)
 
@@ -287,27 +287,27 @@ class Action(StatefulModel):
 
     @property
     def is_restorable(self) -> bool:
-        """Whether a person or a rule skipped it, and not the one that is to derive it; nothing of its plan began."""
+        """Return whether a person or a rule skipped the action itself, and its plan has not begun."""
         is_skipped = self.state == self.State.SKIPPED and may_be_restored(self)
         return is_skipped and self.action_plan.is_prunable and not self.is_origin_skipped
 
     @property
     def is_origin_skipped(self) -> bool:
-        """Whether the action is skipped that is to derive it."""
+        """Return whether the action that is to derive this one is skipped."""
         return self.derived_from is not None and self.derived_from.state == self.State.SKIPPED
 
     @property
     def finding(self) -> str:
-        """What the message of a SKIPPED action says before a person's words, in the texts that clients know."""
+        """Return the message of a SKIPPED action without the person's reason, in the texts that clients know."""
         if self.skipped_by is not None:
             return SKIPPED_BY_USER
         return (self.status_message or SKIPPED_AUTOMATICALLY).removesuffix(f"{NOTE}{self.reason}")
 
     def comment(self, reason: str) -> None:
-        """Put a person's words, of at most `REASON_LENGTH` characters, into the message of a SKIPPED action.
+        """Append a person's reason, of at most `REASON_LENGTH` characters, to the message of a SKIPPED action.
 
-        What an action found out by itself stays: nobody reads "skipped by user" of what no user skipped. It is
-        cut where it leaves no room; its event keeps the whole.
+        The finding of an action that skipped itself stays in the message, and does not become "skipped by user". It is
+        cut if the reason needs the space; its event keeps the whole.
         """
         finding = self.finding
         words = f"{NOTE if self.skipped_by is None else REASON}{reason}" if reason else ""
@@ -321,7 +321,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip_automatically(self, finding: str) -> None:
-        """Its pre_condition found that it no longer applies."""
+        """Skip the action because its pre_condition found that it no longer applies."""
         self.control = None
         self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
 
@@ -334,7 +334,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.PENDING, target=State.ONGOING)
     def begin(self, owner: int | None = None) -> None:
-        """Its pre_condition passed, and a worker is about to execute it."""
+        """Begin the execution, after the pre_condition passed."""
         self.losses = 0
         self.take(owner)
 
@@ -345,7 +345,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.SUCCEEDED, target=State.SUCCEEDED)
     def begin_revert(self, owner: int | None) -> None:
-        """A rollback is about to undo it. That counts as an attempt: who is told to a second time, comes too late."""
+        """Begin the rollback of the action. It counts as an attempt, so that a duplicate request fails its guard."""
         self.attempt += 1
         self.owner_id = owner
 
@@ -355,7 +355,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.SUCCEEDED, target=State.SUCCEEDED)
     def give_up_revert(self) -> None:
-        """Its worker does not come back from it; should it after all, the next attempt is not its own."""
+        """Give up the rollback, as its worker is lost. The new attempt keeps that worker from writing later."""
         self.attempt += 1
         self.owner = None
 
@@ -365,11 +365,11 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.ONGOING, target=State.PENDING)
     def put_off(self, reason: str, until: datetime | None = None, lock_holder: UUID | None = None) -> None:
-        """Something was in the way: its worker lets go of it, and it begins anew after a pause that doubles.
+        """Defer the action because of an obstacle: it is released, and begins again after a pause that doubles.
 
-        Where it is known ``until`` when that will be so, the pauses are short up to then, and do not count: up to the
-        time that was named first, or for as long as an execution may take. Neither do they where it waits for a lock:
-        for as long as an execution may take, or until the holder ends.
+        If ``until`` is known, the pauses up to then are short and do not count as retries: up to the first time that
+        was named, or for as long as an execution may take. Nor do pauses count if the action waits for a lock: for as
+        long as an execution may take, or until the holder ends.
         """
         self.owner = None
         now, pause = timezone.now(), timedelta(seconds=settings.ACTION_RETRY_INTERVAL)
@@ -382,15 +382,15 @@ class Action(StatefulModel):
         else:
             self.due_time = now + pause * 2**self.retries
             self.retries += 1
-        if not self.has_derived:  # What is to go on began before, and keeps what it told then.
+        if not self.has_derived:  # An action that continues keeps its beginning and its outputs.
             self.start_time, self.outputs = None, {}
         self.status_message = cut(f"{PUT_OFF} {reason}")
 
     @transition(field=state, source=State.ONGOING, target=State.PENDING)
     def wait_for_derived(self, reason: str, pause: float = 0) -> None:
-        """It made others: its worker lets go of it, and it goes on when they have ended.
+        """Wait for the derived actions: the worker releases the action, which continues when they have ended.
 
-        A pause, in seconds, before these begin is none of its time.
+        ``pause``, the seconds before they begin, does not count towards the timeout.
         """
         since = self.waits_until if self.has_derived else None
         self.waits_until = (since or (self.start_time or timezone.now()) + self.time_allowed) + timedelta(
@@ -407,12 +407,12 @@ class Action(StatefulModel):
 
     @transition(field=state, source=[State.PENDING], target=State.CANCELLED)
     def cancel(self, reason: str) -> None:
-        """It does not begin (again): its plan was cancelled or superseded, or a person cancelled it."""
+        """Cancel an action that has not begun or is deferred, for a person or with its plan."""
         self.status_message, self.control = cut(reason), None
 
     @transition(field=state, source=State.ONGOING, target=State.SUSPENDED)
     def suspend(self) -> None:
-        """It waits, as a person asked it to, for a signal to go on or to end, or for its plan to be cancelled."""
+        """Suspend the action for a person, until a signal to resume or cancel, or until its plan is cancelled."""
         self.control = None
 
     @transition(field=state, source=State.SUSPENDED, target=State.ONGOING)
@@ -421,14 +421,14 @@ class Action(StatefulModel):
 
     @transition(field=state, source=[State.ONGOING, State.SUSPENDED], target=State.CANCELLING)
     def request_abort(self) -> None:
-        """It was begun, and its plan is being cancelled, or a person cancels it, or it gives itself up."""
+        """Request the abortion of a running action, for a person, a cancelled plan, or the action itself."""
         self.control = None
 
     @transition(field=state, source=State.PENDING, target=State.CANCELLING, conditions=[waits_for_derived])
     def abort_waiting(self) -> None:
-        """It is to end while it waits for what it derived: it is aborted when these have ended.
+        """Request the abortion of an action that waits for derived actions; it is aborted when these have ended.
 
-        Its plan is being cancelled, or a person cancels it, or its time is over.
+        Its plan is being cancelled, a person cancels it, or it timed out.
         """
         self.control = None
 
@@ -439,12 +439,12 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.CANCELLING, target=State.SUCCEEDED)
     def finish_before_abort(self) -> None:
-        """It had finished already when the abort reached it."""
+        """Store that the action had finished before the abortion reached it."""
         self.let_go()
 
     @transition(field=state, source=State.CANCELLING, target=State.FAILED)
     def fail_abort(self, reason: str, phase: str = "abort") -> None:
-        """It could not be aborted; or, with another phase, it was aborted since that had failed."""
+        """Store that the abortion failed, or with another ``phase``, that this phase failed before the abortion."""
         self.let_go()
         self.status_message = cut(f"{FAILED_IN} {PHASE_WORDS.get(phase, phase)}: {reason}")
         self.outputs = {**self.outputs, "error": without_controls(make_storable(reason))}

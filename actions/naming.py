@@ -1,4 +1,4 @@
-"""What an action is called, and what it acts on, by its type and its parameters."""
+"""Names of actions and of the objects that they act on, from their types and parameters."""
 
 from collections.abc import Mapping
 from typing import Any

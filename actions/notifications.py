@@ -22,8 +22,8 @@ from watcher_site.notifications.payloads import (
 State = Action.State
 START, END = Event("execution.start"), Event("execution.end")
 CANCEL_START, CANCEL_END = Event("cancel.start"), Event("cancel.end")
-# What is told beside the update that each change is, before it and after it, by old and new state. Receivers know the
-# order: an action is PENDING yet when its execution starts.
+# The events sent before and after the update event of a change, by old and new state. Receivers know the
+# order: an action is still PENDING when its execution starts.
 BEFORE = {
     (State.PENDING, State.ONGOING): START,
     (State.ONGOING, State.CANCELLING): CANCEL_START,

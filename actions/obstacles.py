@@ -1,4 +1,4 @@
-"""Why a person cannot skip or restore an action any more, in the words of the console."""
+"""Reasons for the console why an action cannot be skipped or restored."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""What actions and people do to servers, as it is written down: each operation once, whoever writes it first."""
+"""Records of operations on servers, by actions and people: each operation once, whichever of them writes it first."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,12 +25,12 @@ def operation_of(
 
 
 def new_operation(action: Action, began: datetime | None, server: str, verb: str) -> Sequence[InstanceAction]:
-    """Return such a record, known by the request of the person who asked for this action, and for nothing else."""
+    """Return a new record, whose request id is that of the person who requested this action and nothing else."""
     return [operation_of(action, began, server, verb, own_request(action))]
 
 
 def own_request(action: Action) -> str | None:
-    """Return the request in which somebody asked for an action by itself: one query, or two."""
+    """Return the request in which a person requested this single action, with one query or two."""
     if action.derived_from_id is not None:
         return None
     others = Action.objects.filter(action_plan=action.action_plan_id, derived_from=None).exclude(pk=action.pk)

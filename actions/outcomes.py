@@ -1,4 +1,4 @@
-"""What came of an action type's execute, or of its going on after the actions that it derived."""
+"""The outcome of an action type's execute, or of its continuation after the derived actions have ended."""
 
 from django.conf import settings
 
@@ -17,11 +17,11 @@ REASONS = {
 
 
 def ask(action_type: ActionType, action: Action) -> Outcome:
-    """Execute, or go on, and return one of the answers that are no failure.
+    """Execute or continue an action, and return its outcome unless it is a failure.
 
     Raises:
-        ActionFailed: it or what it derived failed, it has been put off too often, or its answer is none.
-        Invalid: what it derives makes no graph.
+        ActionFailed: the action or a derived one failed, it was deferred too often, or its answer is invalid.
+        Invalid: the derived actions are no valid graph.
     """
     if action.has_derived:
         return judge(action, verdict(action, read(action_type, "go_on")))
@@ -40,14 +40,15 @@ def judge(action: Action, outcome: Outcome) -> Outcome:
 
 
 def read(action_type: ActionType, asked: str, has_planned: bool = False) -> Outcome:
-    """Call the method that is asked for, and return its answer.
+    """Call a method of an action type, and return its answer.
 
     Args:
+        asked: the name of the method.
         has_planned: whether there are planned actions that it may wait for.
 
     Raises:
-        ActionFailed: it answers with nonsense.
-        Invalid: what it derives makes no graph.
+        ActionFailed: the answer is invalid.
+        Invalid: the derived actions are no valid graph.
     """
     try:
         outcome = getattr(action_type, asked)()

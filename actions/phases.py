@@ -46,7 +46,7 @@ PERSISTENTLY = Retrying(
 
 
 class PhaseRecord:
-    """One action in the hands of one worker, as far as it is written down."""
+    """The writes of one worker for one action."""
 
     phase: ActionEvent
     """The one that was begun last."""
@@ -123,14 +123,14 @@ class PhaseRecord:
         Args:
             hold: whether the plan must be ours, and is locked meanwhile.
             orphans: whether phases that a lost worker left open are closed.
-            abandons: whether the action ends without its type's having been asked what is to become of its work.
-            guards: values by column that must still stand in the action's row.
-            beside: a query that must find a row, where the plan is held.
+            abandons: whether the action ends without its type's own clean-up, so that the hook for that is called.
+            guards: values by column that the action's row must still have.
+            beside: a query that must find a row, if the plan is held.
             records: new rows of other models.
 
         Raises:
-            ConcurrentTransition: the action is no longer as this worker left it, or its plan may not be worked at, or
-                nothing was found.
+            ConcurrentTransition: the action is no longer as this worker left it, its plan may not be worked on, or the
+                query found nothing.
         """
         make_outputs_storable(self.action)
         new = [phase for phase in phases if phase.pk is None]
@@ -147,7 +147,7 @@ class PhaseRecord:
 
     @contextmanager
     def settled(self, abandons: bool) -> Iterator[None]:
-        """Have what an action that is given up was at work on be settled in the transaction that ends it."""
+        """Call the clean-up hook of an abandoned action in the transaction that ends the action."""
         if not abandons:
             yield
             return

@@ -93,21 +93,22 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
         return Coalesce(Subquery(links.values("child").annotate(number=Count("pk")).values("number")), 0)
 
     def released(self) -> Self:
-        """Leave those whose parents have all finished, whatever became of them."""
+        """Select the actions whose parents have all finished, with any result."""
         return self.exclude(self.open_parents())
 
     def due(self, now: Any = None) -> Self:
-        """Leave out those that were put off to a later time."""
+        """Filter out actions that are deferred to a later time."""
         return self.filter(is_due(now))
 
     def ready(self, now: Any = None) -> Self:
-        """Leave the pending ones that may begin."""
+        """Select the pending actions that may begin."""
         return self.pending().released().due(now)
 
     def overdue(self) -> Self:
-        """Leave those that wait for longer than they may, for what they derived or to go on after it.
+        """Select the actions that have waited beyond their timeout, for derived actions or to continue after these.
 
-        What may go on now does. While anything is suspended that another derived, nothing of its plan is late.
+        An action that may continue now does so. While a derived action of a plan is suspended, no action of the plan
+        times out.
         """
         derived = self.model.objects.filter(action_plan=OuterRef("action_plan"), derived_from__isnull=False)
         is_held_up = Q(self.open_parents()) | ~is_due()
@@ -115,7 +116,7 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
         return late.exclude(Exists(derived.filter(state=self.model.State.SUSPENDED)))
 
     def wait_anew(self, since: Any) -> int:
-        """Have those that wait have all of their time from a moment on, in one statement."""
+        """Restart the timeouts of waiting actions at a moment, in one statement."""
         # On SQLite Django computes with durations itself, and needs the type of each operand for that.
         seconds = Coalesce(
             NullIf("timeout", Value(0)), Value(settings.DEFAULT_ACTION_TIMEOUT), output_field=IntegerField()
@@ -125,20 +126,20 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.pending().filter(waits_until__lt=until).update(waits_until=until)
 
     def put_off(self) -> Self:
-        """Leave the pending ones that have a time to begin, mostly again, the first to begin first."""
+        """Select the pending actions with a time to begin, mostly deferred ones, the earliest first."""
         return self.pending().exclude(due_time=None).order_by("due_time")
 
     def interrupted(self) -> Self:
-        """Leave those that began, have not ended, and are to be recovered: no worker that lives has them in hand.
+        """Select the actions to recover: they began, have not ended, and no living worker owns them.
 
-        What is to be aborted after those that it derived comes when they have ended, and what is suspended waits, in
-        nobody's hands, until it is recalled.
+        An action that is to be aborted after its derived actions comes when these have ended. A suspended one has no
+        owner and waits until it is recalled.
         """
         under_way = Q(state__in=self.model.UNDER_WAY) & (Q(has_derived=False) | ~self.open_parents())
         return self.present().filter(under_way | self.is_recalled()).exclude(owner__in=living_workers())
 
     def recalled(self) -> Self:
-        """Leave the suspended ones that are to go on or to end."""
+        """Select the suspended actions that are to resume or to end."""
         return self.present().filter(self.is_recalled())
 
     def is_recalled(self) -> Q:
@@ -147,20 +148,20 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
         return Q(state=self.model.State.SUSPENDED) & reason
 
     def in_hand(self) -> Self:
-        """Leave those that a worker, which lives, is at work on in a process of its own."""
+        """Select the actions that a living worker is executing in a process of its own."""
         return self.present().filter(owner__in=living_workers())
 
     def going_on(self) -> Self:
-        """Leave those that may begin and those in hand: at one moment, since what is the one may be the other next."""
+        """Select, in one statement, the actions that may begin and those that a living worker owns."""
         may_begin = Q(state=self.model.State.PENDING) & ~self.open_parents() & is_due()
         return self.present().filter(may_begin | Q(owner__in=living_workers()))
 
     def let_go(self, owner: int) -> int:
-        """Have nobody's hands on those of these that a worker has, so that they are recovered at once."""
+        """Remove an owner from these actions, so that they are recovered at once."""
         return self.filter(owner=owner).update(owner=None)
 
     def to_revert(self) -> Self:
-        """Leave those that succeeded and that no rollback has done with yet, the last to end first."""
+        """Select the actions that succeeded and are still to be reverted, the last to end first."""
         reverts = self.model._meta.get_field("events").related_model.objects.filter(
             event="revert", action=OuterRef("pk")
         )
@@ -169,9 +170,9 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
         return succeeded.filter(~Exists(reverts) | Exists(begun_only)).order_by("-updated_at", "-pk")
 
     def unachieved(self) -> Self:
-        """Leave those of an ended plan that failed, were cancelled, or succeeded and were reverted afterwards.
+        """Select the actions of an ended plan that failed, were cancelled, or succeeded and were reverted.
 
-        What was skipped, by a person or by its own finding, was not to be done.
+        Skipped actions are not included: they were not meant to be executed.
         """
         events = self.model._meta.get_field("events").related_model
         reverts = events.objects.filter(event="revert", result=events.Result.SUCCESS, action=OuterRef("pk"))
@@ -205,12 +206,12 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.annotate(parent_count=number).prefetch_related(few)
 
     def abort_waiting(self) -> int:
-        """Have those aborted that wait for what they derived, in one statement, and return how many these are."""
+        """Request the abortion of actions that wait for derived ones, in one statement, and return their number."""
         waiting = self.present().filter(state__in=self.model.sources("abort_waiting"), has_derived=True)
         return waiting.update(state=self.model.State.CANCELLING, control=None, updated_at=timezone.now())
 
     def depending_on(self, action: Any) -> Self:
-        """Leave the pending ones that wait for an action, directly or by way of each other."""
+        """Select the pending actions that depend on an action, directly or indirectly."""
         links = self.model._meta.get_field("parent_links").related_model
         quote = connection.ops.quote_name
         names = {"action": quote(self.model._meta.db_table), "link": quote(links._meta.db_table)}
@@ -218,9 +219,9 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.pending().filter(pk__in=RawSQL(DEPENDING.format(**names), [action.pk, pending, pending]))  # noqa: S611
 
     def planned_by(self, origins: Sequence[int], state: str | None = None) -> Self:
-        """Leave the pending ones that actions are to derive, directly or by way of each other.
+        """Select the pending actions that others are to derive, directly or indirectly.
 
-        With another ``state`` those in that one, but for what a person skipped by itself.
+        With another ``state``, select the actions in that state, except those that a person skipped individually.
         """
         quote, state = connection.ops.quote_name, str(state or self.model.State.PENDING)
         names = {"action": quote(self.model._meta.db_table), "origins": ", ".join(["%s"] * len(origins))}
@@ -228,7 +229,7 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.filter(pk__in=planned, state=state) if origins else self.none()
 
     def end_as(self, state: str, message: str) -> int:
-        """Have those that have not begun end in a state, in one statement, and return how many that were."""
+        """End these actions, which have not begun, in a state, with one statement, and return their number."""
         failed = {"outputs": {"error": message}} if state == self.model.State.FAILED else {}
         return self.update(state=state, status_message=cut(message), control=None, updated_at=timezone.now(), **failed)
 
@@ -245,7 +246,7 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
             QuerySet.update(rows, **columns)
 
     def restore(self) -> int:
-        """Have those that were skipped be executed after all, in one statement, and return how many that were."""
+        """Make skipped actions PENDING again, in one statement, and return their number."""
         pending = self.model.State.PENDING
         return self.update(state=pending, status_message=None, reason="", updated_at=timezone.now())
 

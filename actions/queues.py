@@ -1,4 +1,4 @@
-"""Which of the broker's queues an action waits in for a worker."""
+"""The broker's queue from which workers take an action."""
 
 from django.conf import settings
 

@@ -5,30 +5,30 @@ from contextlib import AbstractContextManager, nullcontext
 
 
 class Seat:
-    """Where one action is at work. While it is suspended another worker may have the place.
+    """The slot of one running action. While the action is suspended, another action may use the slot.
 
-    This one is nobody's: the whole process waits, and nobody gives up what is done there.
+    This base class has no slot: the whole process waits, and no watchdog fails the action.
     """
 
     def begin(self, attempt: int) -> None:
-        """Count the action's time from now on: what looks at it first, before it begins or after a crash, is over.
+        """Start the timeout of the action; the checks before it, also after a crash, are over.
 
         Args:
-            attempt: the number of the attempt that begins: whoever gives it up gives up this one.
+            attempt: the number of the attempt that begins, and that the watchdog may fail.
 
         Raises:
-            LeaseLost: the worker was given up before that.
+            LeaseLost: the watchdog has failed the action before that.
         """
 
     def vacated(self) -> AbstractContextManager[None]:
-        """Let others have the place for as long as the action is suspended."""
+        """Return a context manager that releases the slot while the action is suspended."""
         return nullcontext()
 
     def wait(self, seconds: float) -> None:
-        """Wait for so long with a suspended action.
+        """Wait ``seconds`` with a suspended action.
 
         Raises:
-            LeaseLost: the worker leaves; the action stays suspended, for whoever takes it over.
+            LeaseLost: the worker ends; the action stays suspended until another worker takes it over.
         """
         time.sleep(seconds)
 

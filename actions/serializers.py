@@ -19,7 +19,7 @@ NEW = (
     *("status_reason", "control", "inputs", "outputs", "depends_on", "depended_by", "data"),
 )
 SUCCEEDED = "Action completed successfully."
-# What a person or an audit asked for, and what another action made.
+# The causes of an action: the request of a person or an audit, or another action.
 RPC_REQUEST, DERIVED_ACTION = "RPC Request", "Derived Action"
 # Properties that have two names, Senlin's and Watcher's (docs/compatibility.md, "Action properties").
 SAME = {

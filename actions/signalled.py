@@ -1,4 +1,4 @@
-"""What a worker makes of the signals to an action that it does not find at its checkpoint."""
+"""Signals to an action that arrive while it is not at a checkpoint."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -15,13 +15,13 @@ GAVE_ITSELF_UP = "Action execution cancelled."
 
 
 class Signalled(PhaseRecord, ABC):
-    """One action in the hands of one worker, as far as people have a word in it."""
+    """The part of an execution that honours the signals of people."""
 
     checkpoint: Checkpoint
 
     @property
     def no_other_signal(self) -> Mapping[str, Any]:
-        """What must still stand in the table, so that no signal is overwritten which this worker has not seen."""
+        """Return guards that keep the worker from overwriting a signal that it has not seen."""
         return {"control": self.action.control}
 
     def read_again(self) -> Action:
@@ -38,12 +38,12 @@ class Signalled(PhaseRecord, ABC):
         return action
 
     def unless_signalled(self, execute: ActionEvent, let_go: Callable[[ActionEvent], bool]) -> bool:
-        """Let go of the action; of the signals that came in the last moment it honours CANCEL, and keeps SUSPEND.
+        """Release the action. If a signal arrives meanwhile, CANCEL is honoured and SUSPEND is kept.
 
-        So it does where its plan was cancelled in that moment.
+        If its plan is cancelled meanwhile, the action is cancelled.
 
         Raises:
-            ConcurrentTransition: it is no longer ours to let go of.
+            ConcurrentTransition: another worker owns it.
         """
         while True:
             seen = self.action.control
@@ -61,12 +61,12 @@ class Signalled(PhaseRecord, ABC):
 
     @abstractmethod
     def cancel_instead(self, execute: ActionEvent) -> bool:
-        """Cancel the action that was to be let go of."""
+        """Cancel the action that was to be released."""
 
     def recall(self) -> None:
-        """Have an action that is suspended in nobody's hands go on, as it was told, if only to its end.
+        """Resume a suspended action without an owner, or resume it to be cancelled.
 
-        What is true of it is found out first: only the worker that executed it could have had it aborted.
+        Recovery finds out its actual state first: only the worker that executed it could have aborted it.
         """
         is_cancelled = self.action.control == Signal.CANCEL
         if self.action.control != Signal.RESUME and not self.is_being_cancelled():
@@ -76,7 +76,7 @@ class Signalled(PhaseRecord, ABC):
             self.action.control = Signal.CANCEL
 
     def stay_suspended(self, guards: Mapping[str, Any]) -> bool:
-        """Suspend an action whose worker was lost before it honoured the signal; it is asked later what is true."""
+        """Suspend an action whose worker was lost before it honoured the signal; the action is recovered later."""
         phase = self.begin("suspend")
         self.finish(phase, Result.SUCCESS)
         self.action.suspend()

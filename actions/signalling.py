@@ -50,14 +50,16 @@ def read_signal(word: object) -> Action.Signal:
 
 @transaction.atomic
 def signal_action(uuid: UUID | str, signal: Action.Signal, by: str) -> Action:
-    """Give an action a signal, and return it as it is then; what begins or ends it now is told nothing it knows.
+    """Send a signal to an action, and return the changed action.
+
+    An action that is just beginning or ending reads the signal.
 
     Args:
         by: the name of the person.
 
     Raises:
         NotFound: there is no such action.
-        Conflict: its status does not allow it.
+        Conflict: its state does not allow it.
     """
     plan = locked(uuid).action_plan
     action: Action = Action.objects.select_for_update(no_key=True).get(uuid=uuid)
@@ -73,9 +75,9 @@ def signal_action(uuid: UUID | str, signal: Action.Signal, by: str) -> Action:
 
 
 def signal_actions(actions: QuerySet[Action], signal: Action.Signal, by: str) -> int:
-    """Have those of these actions of one plan wait, or go on, that can, and return how many they are.
+    """Suspend or resume the actions of one plan that allow it, and return their number.
 
-    The caller holds the plan's row. The number of statements does not depend on how many actions there are.
+    The caller holds the plan's row. The number of statements does not depend on the number of actions.
     """
     candidates = actions.filter(Q(state__in=Action.BEGUN) | Q(control__isnull=False))
     found = [one for one in candidates.select_for_update(no_key=True).order_by("pk") if is_allowed(one, signal)]
@@ -113,7 +115,7 @@ def cancel_derived(action: Action, by: str) -> None:
 
 
 def is_known(action: Action, signal: Action.Signal) -> bool:
-    """Whether it was given the same signal before: to say it twice does no harm."""
+    """Return whether the action has received the same signal before, so that repeating it changes nothing."""
     return action.control == signal or (signal == Signal.CANCEL and action.state == State.CANCELLING)
 
 

@@ -31,7 +31,7 @@ ONE_LINE = str.maketrans(dict.fromkeys(map(chr, range(32)), " "))
 
 
 class WrongActionState(Conflict):
-    """An action is in no state from which it may be brought into the one that was asked for."""
+    """The state of an action does not allow the requested transition."""
 
     def __init__(self, action: Action, wanted: str) -> None:
         self.action, self.wanted = action, wanted
@@ -109,9 +109,9 @@ def restore_actions(plan: Model, uuids: Iterable[UUID | str]) -> int:
 
 @transaction.atomic
 def restore_action(uuid: UUID | str) -> Action:
-    """Have an action executed after all that a person skipped, while its plan is RECOMMENDED or PENDING.
+    """Make a skipped action PENDING again, while its plan is RECOMMENDED or PENDING.
 
-    What was skipped with it as it is to derive that, is restored with it.
+    The actions that it is to derive, and that were skipped with it, are restored with it.
 
     Raises:
         NotFound: there is no such action.
@@ -131,7 +131,7 @@ def restore_action(uuid: UUID | str) -> Action:
 
 @transaction.atomic
 def change_reason(uuid: UUID | str, reason: str | None) -> Action:
-    """Say why an action was skipped, in a person's words, whatever its plan's state is by now.
+    """Set a person's reason for the skip of an action, in any state of its plan.
 
     Raises:
         NotFound: there is no such action.
@@ -178,7 +178,7 @@ def check_restore(action: Action) -> None:
 
 
 def is_skipped_with_another(action: Action) -> bool:
-    """Whether it is skipped as the one is that is to derive it: before a plan begins nothing else skips by itself."""
+    """Return whether the action was skipped together with its origin, before its plan began."""
     is_skipped = action.state == Action.State.SKIPPED and not may_be_restored(action)
     return is_skipped and action.is_planned and action.action_plan.is_prunable
 

@@ -14,14 +14,14 @@ State = Action.State
 
 
 def give_up(action: Action, lease: Lease, *, attempt: int, has_begun: bool) -> Action | None:
-    """End what a worker takes too long for and does not stop, and return the action as it is then, if it still is.
+    """Fail a hung action, or end its revert, and return its current row, or None if it was deleted.
 
-    An action is failed; of a revert only the event is. What the worker still writes is refused, by the guards of what
-    it knows. Where it was faster, it won; and what was taken from it, while its process was asleep, is left to others.
+    For a revert, only the event fails. Later writes of the worker are refused by their guards. Nothing changes if the
+    worker ended the action first, or has lost it to another worker meanwhile.
 
     Args:
-        attempt: the one that the worker is, or was, at.
-        has_begun: whether it has come so far as to execute, or to revert.
+        attempt: the attempt of the worker.
+        has_begun: whether it has begun to execute or to revert.
     """
     standing = Action.objects.filter(pk=action.pk).first()
     if standing is None or not is_in_hand(standing, lease, attempt, has_begun):
@@ -32,9 +32,9 @@ def give_up(action: Action, lease: Lease, *, attempt: int, has_begun: bool) -> A
 
 
 def is_in_hand(action: Action, lease: Lease, attempt: int, has_begun: bool) -> bool:
-    """Whether a worker still has an action. One that has not begun has no owner: in whose hands it is, its plan tells.
+    """Return whether a worker still holds an action. An action that has not begun has no owner: its plan has one.
 
-    One that had begun and is PENDING again was let go of in time.
+    An action that had begun and is PENDING again was released in time.
     """
     is_ours = not has_begun if action.state == State.PENDING else action.owner_id == lease.owner
     return action.attempt == attempt and is_ours

@@ -1,4 +1,4 @@
-"""An action that waits at its checkpoint, because a person asked it to."""
+"""The suspension of a running action, on a person's request."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ Signal = Action.Signal
 
 
 class Suspension(PhaseRecord):
-    """What a worker writes of it. Each verb says whether its signal still stood when it was honoured."""
+    """Writes the suspension of an action. Each method returns whether its signal was still set."""
 
     def begin_to_wait(self) -> bool:
         return self.honour(Signal.SUSPEND, self.action.suspend)

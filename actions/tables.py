@@ -17,7 +17,7 @@ from watcher_site.messages import cut
 from watcher_site.templatetags.console import short
 
 SHOWN_PARENTS = 2
-# Of a resource's name: as much as leaves room for the other columns.
+# The length of a resource's name that leaves space for the other columns.
 LENGTH = 60
 DERIVED = format_html(
     ' <span class="secondary" title="{}">{}</span>',
@@ -32,7 +32,7 @@ def cell(name: str) -> dict[str, dict[str, str]]:
 
 
 class ResourceColumn(tables.Column):
-    """What an action acts on, and how; below it, what became of it."""
+    """The object and the parameters of an action, with its message below."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(accessor="input_parameters", verbose_name="resource", orderable=False, **options)

@@ -1,4 +1,4 @@
-"""What the console tells of what was done to a server: its operations, each with its events."""
+"""The operations on a server, each with its events, for the console."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class KeptEvent:
 
 
 def operations_on(server: Any, request: HttpRequest) -> dict[str, Any]:
-    """Return what was done to a server, the newest first, as many as are asked for: two queries."""
+    """Return the operations on a server, the newest first, up to the requested number, with two queries."""
     most = MOST if "operations" in request.GET else SHOWN
     found: Any = InstanceAction.objects.of(server.uuid).in_full().select_related("action")
     operations = list(found[: most + 1])

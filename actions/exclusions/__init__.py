@@ -1,1 +1,1 @@
-"""Standing exclusions: rules that keep actions from being executed, now and in every plan to come."""
+"""Exclusions: rules that keep actions from being executed, in present and future plans."""

@@ -1,4 +1,4 @@
-"""What a worker does about exclusions before it begins an action."""
+"""The check of exclusions before a worker begins an action."""
 
 from datetime import datetime
 
@@ -30,7 +30,7 @@ class Heed:
 
     @property
     def unchanged(self) -> Bound:
-        """What must hold in the statement that begins the action, so that no rule is missed."""
+        """Return the condition for the statement that begins the action, which fails if the rules have changed."""
         return self.rules.unchanged
 
     def look(self) -> None:
@@ -57,7 +57,7 @@ class Heed:
         return found.rule if found else None
 
     def is_outdated(self) -> bool:
-        """Say whether rules were changed since these were read."""
+        """Return whether the rules have changed since they were read."""
         return standing_rules() is not self.rules
 
 

@@ -1,4 +1,4 @@
-"""What rules can name: each kind of thing, and which there are of it."""
+"""The kinds of targets that rules can name, and the lookup of each kind."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -28,12 +28,12 @@ MOST_TOLD = 10
 
 
 def identify(kind: str, texts: Sequence[Any]) -> set[str]:
-    """Return the identifiers of what a person named: they stay when the things are called otherwise.
+    """Return the identifiers of named targets, which stay valid when a target is renamed.
 
-    That is one query, however many are named.
+    It takes one query, whatever the number of names.
 
     Raises:
-        Invalid: there is no such thing, or there are several; the message names the kind.
+        Invalid: there is no such target, or several; the message names the kind.
     """
     singular, form = KINDS[kind]
     if not all(is_name(text) for text in texts):
@@ -71,7 +71,7 @@ Found = dict[str, set[str]]
 
 
 def by_uuid_or_name(model: Any, texts: set[str], name: str = "name", identifier: str = "uuid") -> Found:
-    """Find things by their UUIDs, and what is no UUID by the column that holds their name."""
+    """Find objects by UUID, and texts that are no UUID by the column ``name``."""
     uuids = {text: uuid for text in texts if (uuid := read_uuid(text))}
     names = texts - uuids.keys()
     asked = Q(uuid__in=set(uuids.values())) | Q(**{f"{name}__in": names})
@@ -116,9 +116,9 @@ FINDERS: dict[str, Callable[[set[str]], Found]] = {
 
 
 def names_of(targets: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
-    """Return what people call the things that a rule names, by kind and identifier, in at most one query a kind.
+    """Return the names of the targets of a rule, by kind and identifier, with at most one query for each kind.
 
-    What is there no more, and what has no other name, is called by its identifier.
+    A target that was deleted, or has no name, is called by its identifier.
     """
     found = {kind: {one: one for one in identifiers} for kind, identifiers in targets.items()}
     for kind, (model, column) in NAMED.items():

@@ -1,4 +1,4 @@
-"""Which of the rules exclude which of many actions."""
+"""Match many actions with the rules."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ One = TypeVar("One", bound=Actionlike)
 
 @dataclass(frozen=True)
 class Match:
-    """That a rule excludes an action, and by which of the things that it names."""
+    """A rule that excludes an action, with the targets of the rule that the action affects."""
 
     rule: Rule
     touched: Touched
 
     @property
     def why(self) -> str:
-        """What of the rule the action meets, in words; nothing, where the rule says nothing but the type."""
+        """Return the targets that the action affects as a text, empty if the rule names no targets."""
         return ", ".join(
             f"{KINDS[kind][0]} {name if name == identifier else f'{name} ({identifier})'}"
             for kind, found in self.touched.items()

@@ -17,7 +17,7 @@ TEXT_LENGTH = 255
 
 class ExclusionQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
-        """Leave the one with this UUID or name, whatever the letter case."""
+        """Select by UUID, or by name ignoring case."""
         found: Self = find_named(self, identifier)
         return found
 
@@ -26,11 +26,11 @@ class ExclusionQuerySet(RecordQuerySet):
 
 
 class Exclusion(Record):
-    """A rule: which actions are not to be executed, on what, and in which hours.
+    """A rule: the actions that are not to be executed, their targets, and the hours.
 
-    An action is excluded that is of one of the ``action_types``, if any are named, and that touches one of the things
-    of each kind in ``targets`` (`actions.exclusions.kinds`). Without a ``window`` that is always so, until
-    ``expires_at``, and while it is ``enabled``.
+    An action is excluded if its type is one of ``action_types``, or these are empty, and if it affects one object of
+    each kind in ``targets`` (`actions.exclusions.kinds`). A rule applies while it is ``enabled``, until
+    ``expires_at``, and within its ``window`` if it has one.
     """
 
     name = models.CharField(max_length=NAME_LENGTH)
@@ -63,10 +63,10 @@ class Exclusion(Record):
 
 
 class ExclusionRevision(models.Model):
-    """A mark that no two sets of rules have: one row, or none while there never was a rule.
+    """The revision of the set of rules: one row, or none as long as there never was a rule.
 
-    Whoever keeps the rules in memory compares it in the statement that begins an action. It is changed in the
-    transaction of each change, and never comes again, also after a rollback.
+    A process that caches the rules compares the mark in the statement that begins an action. The mark is replaced in
+    the transaction of each change, and never repeats, not even after a rollback.
     """
 
     mark = models.UUIDField()
@@ -79,7 +79,10 @@ class ExclusionRevision(models.Model):
 
     @staticmethod
     def renew() -> None:
-        """Have everybody read the rules anew. Of two who change rules at once, one waits here for the other."""
+        """Replace the mark, so that every process reads the rules again.
+
+        Concurrent changes of rules wait for each other here.
+        """
         row = ExclusionRevision(pk=1, mark=uuid4())
         upsert: dict[str, Any] = {"update_conflicts": True, "unique_fields": ["id"], "update_fields": ["mark"]}
         ExclusionRevision.objects.bulk_create([row], **upsert)

@@ -1,4 +1,4 @@
-"""Which actions of a plan are excluded: when it is made, and as it is now."""
+"""Find the excluded actions of a plan: when the plan is made, and by the current rules."""
 
 from collections.abc import Sequence
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What people write of a rule, checked: the same for the API, the console and the commands."""
+"""Check the attributes of rules, for the API, the console and the commands."""
 
 from collections.abc import Iterator, Mapping
 from copy import copy
@@ -14,7 +14,7 @@ from watcher_site.storable import require_storable
 from watcher_site.wall_clock import read_moment, read_window, read_zone, written
 
 MOST_NAMED = 1000
-"""How many things of a kind one rule may name."""
+"""The number of targets of a kind that one rule may name."""
 NO_NAMES = ("detail", "try")
 
 
@@ -91,10 +91,10 @@ def read_action_types(names: Any) -> list[str]:
 
 
 def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return what a rule names, by kind. What it named before is not looked for: it may be gone.
+    """Return the targets of a rule by kind. Targets that it named before are not looked up, as they may be deleted.
 
     Raises:
-        Invalid: there is no such kind, or no such thing.
+        Invalid: there is no such kind, or no such object.
     """
     if not isinstance(targets, Mapping | None):
         raise Invalid("targets: must be an object of lists.")

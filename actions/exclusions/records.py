@@ -1,7 +1,7 @@
-"""How rules are made, changed and deleted: the one door for the API, the console and the commands.
+"""Create, change and delete rules, for the API, the console and the commands.
 
-In the transaction of each change the mark of all rules is renewed, so that whoever keeps them in memory reads them
-anew before another action begins, and history tells who did it.
+The transaction of each change renews the mark of the rules, so that processes which cache them read them again before
+the next action begins, and records the change in history.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ WRITABLE = ("name", "reason", "owner", "action_types", "targets", "window", "zon
 
 @transaction.atomic
 def create_exclusion(attributes: Mapping[str, Any], by: str) -> Exclusion:
-    """Make a rule, which is heeded from the moment that this is committed.
+    """Create a rule, which is in force from the commit on.
 
     Args:
-        attributes: those of `WRITABLE` that people name, as `read_attributes` reads them.
-        by: the name of the person, who owns it where nobody else is named.
+        attributes: the given attributes of `WRITABLE`, as `read_attributes` returns them.
+        by: the name of the person, who is the default for the owner.
 
     Raises:
         Invalid: the message names the field and the rule that it breaks.
@@ -70,7 +70,7 @@ def redrafted(exclusion: Exclusion, changes: Mapping[str, Any], by: str) -> Excl
 
 @transaction.atomic
 def change_exclusion(exclusion: Exclusion, attributes: Mapping[str, Any], by: str) -> Exclusion:
-    """Change some attributes of a rule, and return it as it is then; what is left out stays.
+    """Change attributes of a rule, and return the changed rule. Attributes left out stay as they are.
 
     Raises:
         Invalid, Conflict: as `create_exclusion`.
@@ -105,7 +105,7 @@ def described(exclusion: Exclusion) -> dict[str, Any]:
 
 
 def told(said: dict[str, Any]) -> dict[str, Any]:
-    """Return what history tells of a rule: the things that it names by the names that they have now, too."""
+    """Return the details of a rule for history, with the current names of its targets."""
     named = {
         kind: [name if name == identifier else f"{name} ({identifier})" for identifier, name in found.items()]
         for kind, found in names_of(said["targets"]).items()

@@ -63,11 +63,11 @@ class Rule:
         return not self.action_types or action_type in self.action_types
 
     def matches(self, touched: Touched) -> bool:
-        """Say whether it excludes an action of a type that it concerns: that touches one thing of each kind named."""
+        """Return whether the rule excludes an action of its types: one target of each named kind is affected."""
         return all(named & touched.get(kind, {}).keys() for kind, named in self.targets.items())
 
     def found_in(self, touched: Touched) -> dict[str, dict[str, str]]:
-        """Return those of the things that it names which an action touches."""
+        """Return the targets of the rule that an action affects."""
         return {
             kind: {one: touched[kind][one] for one in sorted(named & touched.get(kind, {}).keys())}
             for kind, named in self.targets.items()
@@ -75,7 +75,7 @@ class Rule:
 
     @property
     def words(self) -> str:
-        """What is said of an action that it excludes."""
+        """Return the sentence about the rule for an action that it excludes."""
         return f"It is {self.as_excluding}"
 
     @property

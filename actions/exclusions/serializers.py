@@ -19,7 +19,7 @@ SAYS = ("action_types", "targets", "window", "zone", "expires_at", "enabled")
 
 
 class TargetsSerializer(serializers.Serializer[Any]):
-    """What the OpenAPI document says of targets; `actions.exclusions.reading` reads them."""
+    """The schema of targets in the OpenAPI document; `actions.exclusions.reading` parses targets."""
 
     vars().update(
         {
@@ -31,7 +31,7 @@ class TargetsSerializer(serializers.Serializer[Any]):
 
 @extend_schema_field(TargetsSerializer(allow_null=True))
 class TargetsField(serializers.JSONField):
-    """Targets as they were sent: to whoever reads them, each of their mistakes is worth words of its own."""
+    """Targets as they were sent: the code that reads them has a message for each mistake."""
 
 
 class ExclusionSerializer(ResourceSerializer):

@@ -36,7 +36,7 @@ held: Rules | None = None
 
 
 def held_rules() -> Rules:
-    """Return the rules as this process read them last: whoever acts on them makes sure that they are `unchanged`."""
+    """Return the rules as this process read them last. The caller makes sure that they are `unchanged`."""
     return held or standing_rules()
 
 

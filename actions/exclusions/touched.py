@@ -1,6 +1,6 @@
-"""What actions touch: servers, where these are and whose, compute nodes and their aggregates, clusters.
+"""The objects that actions affect: servers, their projects, nodes and aggregates, and clusters.
 
-Asked for many actions at once, in a number of queries that grows with neither of them but for one more each `BATCH`.
+Many actions are looked up together: the number of queries is constant for up to `BATCH` of them.
 """
 
 from collections import defaultdict

@@ -29,7 +29,7 @@ def expiry_in_words(exclusion: Exclusion) -> str:
 
 
 def what_in_words(exclusion: Exclusion) -> str:
-    """Return which actions on how many things, such as "migrate, resize on 2 servers"."""
+    """Return a summary of actions and targets, such as "migrate, resize on 2 servers"."""
     types = ", ".join(exclusion.action_types) or "every action"
     named = [f"{len(found)} {KINDS[kind][0]}{pluralize(found)}" for kind, found in exclusion.targets.items()]
     return f"{types} on {', '.join(named)}" if named else types

@@ -1,4 +1,4 @@
-"""How templates name an action, and tell how long it took."""
+"""Template tags for the names and durations of actions."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ register.filter(manner)
 
 @register.inclusion_tag("actions/_operations.html", takes_context=True)
 def server_operations(context: dict[str, Any], server: Any) -> dict[str, Any]:
-    """Tell what was done to a server, to whoever sees its page, and why it failed to those who may be told."""
+    """Show the operations on a server, and reasons of failures if the user has the right to see them."""
     request = context["request"]
     return {"request": request, "perms": context["perms"], **operations_on(server, request)}
 

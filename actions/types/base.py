@@ -37,15 +37,15 @@ class Interruption(BaseException):
 
 
 class AbortRequested(Interruption):
-    """It, or its whole plan, is being cancelled."""
+    """The action, or its whole plan, is being cancelled."""
 
 
 class LeaseLost(Interruption):
-    """Its plan has another owner: nothing more may be written."""
+    """The plan has another owner: the worker must not write any more."""
 
 
 class TimedOut(Interruption):
-    """It took longer than it may."""
+    """The action exceeded its timeout."""
 
 
 OWN_EXCEPTIONS = (ActionFailed, CloudError, Refused)
@@ -64,7 +64,7 @@ def explain(error: BaseException, *, is_for_log: bool = False) -> str:
     try:
         text = without_controls(make_storable(str(error)))
         return (text if is_for_log else without_places(text)) or name
-    except Exception:  # Whatever it is, the fault that is to be told is another.
+    except Exception:  # This error is not reported: the original fault is.
         return name
 
 
@@ -84,7 +84,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `execute`, `go_on` and `foresee` return: an answer, why, in words for people, and what was derived."""
+    """The result of `execute`, `go_on` and `foresee`: an answer, a reason for users, and the derived actions."""
 
     answer: Answer
     reason: str = ""
@@ -106,7 +106,7 @@ DONE = Outcome(Answer.OK)
 
 
 class Recovery(Enum):
-    """What can be done about an action whose worker is gone."""
+    """The result of a recovery: how to proceed with an action whose worker is lost."""
 
     DONE = "done"
     AGAIN = "again"
@@ -114,7 +114,7 @@ class Recovery(Enum):
 
 @dataclass(frozen=True)
 class DerivedAction:
-    """What became of an action that another one derived."""
+    """The result of a derived action."""
 
     uuid: UUID
     name: str
@@ -159,7 +159,7 @@ def keep_nothing(data: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class ActionContext:
-    """What an action may know of its surroundings. ``checkpoint`` raises when the action must stop."""
+    """The environment of an action. ``checkpoint`` raises when the action must stop."""
 
     action_uuid: str = ""
     checkpoint: Callable[[], None] = field(default=proceed)
@@ -191,10 +191,10 @@ class ActionContext:
         return self.find_caller()
 
     def save_data(self, data: dict[str, Any]) -> None:
-        """Have these be the data of this action, from now on: whoever runs it again after a crash reads them.
+        """Store the data of this action, which the next worker reads after a crash.
 
         Raises:
-            ActionFailed: they hold what JSON cannot.
+            ActionFailed: they contain values that JSON cannot represent.
         """
         self.keep_data(data)
         kept = dict(data)
@@ -262,12 +262,12 @@ class ActionType(ABC):
         return proposed
 
     def require_current(self) -> None:  # noqa: B027
-        """Look whether what was planned beforehand, of an action that was proposed with data, fits what stands now.
+        """Check that the derived actions which were planned with the action still match the current state.
 
-        Asked in the transaction that starts its plan, which holds the plan's row.
+        It is called in the transaction that starts the plan, which holds the plan's row.
 
         Raises:
-            Conflict: it fits no more, and what came first.
+            Conflict: they no longer match; the message names the first difference.
         """
 
     def pre_condition(self) -> None:  # noqa: B027 (most have nothing to look at)
@@ -279,14 +279,14 @@ class ActionType(ABC):
 
     @abstractmethod
     def execute(self) -> Outcome:
-        """Do it, calling the context's ``checkpoint`` where it takes long, and say what came of it.
+        """Execute the action, calling the context's ``checkpoint`` during long operations, and return the outcome.
 
-        A `CloudBusy` that it raises counts as the answer RETRY: it is then asked again, by a new instance, after a
-        pause that holds no worker, `settings.ACTION_RETRIES` times at most, and beside these as often as it says
-        ``until`` when something will be in the way.
+        A `CloudBusy` that it raises counts as the answer RETRY: a new instance executes the action after a pause that
+        holds no worker. That happens up to `settings.ACTION_RETRIES` times, not counting retries before ``until``, if
+        the outcome names that time.
 
-        With WAIT it gives actions to be, which are written into its plan in the same commit. It holds no worker while
-        they are executed; then a new instance is asked to `go_on`.
+        With WAIT it returns derived actions, which are written into its plan in the same commit. It holds no worker
+        while they are executed; then `go_on` of a new instance is called.
         """
 
     def foresee(self) -> Outcome:
@@ -307,11 +307,11 @@ class ActionType(ABC):
         raise CannotBeForeseen(f"What actions of type {self.name} do is not foreseen.")
 
     def go_on(self) -> Outcome:
-        """Say what came of an execute that derived actions, now that all of these have ended.
+        """Continue after all derived actions have ended, and return the outcome.
 
-        Answers as execute does, and may derive more. If one of them FAILED, so does this one, whatever it answers, and
-        else if one was CANCELLED, so is this one: then it is there to clean up, and its reason is told. May be asked
-        twice, where the process that asked was lost.
+        It answers as `execute` does, and may derive more actions. If a derived action FAILED, this one fails, too,
+        whatever it answers; else if one was CANCELLED, this one is cancelled: then the method only cleans up, and its
+        reason is shown. It may be called twice, if the process is lost.
         """
         return DONE
 
@@ -319,19 +319,19 @@ class ActionType(ABC):
         """Look whether it worked; called after a failed pre_condition or execute, too."""
 
     def abort(self) -> bool:
-        """Undo what an interrupted execute had begun.
+        """Undo an interrupted execute.
 
-        Returns true if nothing of it remains, false if it had come to its end before; raises if neither is so.
-        Only asked of a type whose execute calls the checkpoint or derives actions, which have ended by then.
+        Returns true if nothing of it remains, and false if it had completed before; raises otherwise. It is called
+        only for types whose execute calls the checkpoint or derives actions, which have ended by then.
         """
         raise ActionFailed(f"Actions of type {self.name} can not be aborted")
 
     def be_given_up(self, reason: str) -> None:  # noqa: B027
-        """Write what became of what it was at work on, as the engine gives it up and will ask it nothing more.
+        """Clean up after the action when the engine fails or cancels it without calling any other method again.
 
-        That is so where its worker hung or was lost too often, its outcome could not be recorded, or it is cancelled
-        without having been asked to abort. Called in the transaction that ends the action: it writes to tables, and
-        touches no cloud. Where it raises, nothing of it is kept, and the action ends all the same.
+        That is so if its worker hung or was lost too often, its outcome could not be recorded, or it is cancelled
+        without an abort. The method is called in the transaction that ends the action: it writes to tables, and does
+        not call the cloud. If it raises, its writes are rolled back, and the action ends all the same.
         """
 
     def clean_up(self) -> None:  # noqa: B027
@@ -342,7 +342,7 @@ class ActionType(ABC):
         """
 
     def revert(self) -> bool:
-        """Undo a successful execute, and say whether that worked. May be asked twice."""
+        """Undo a successful execute, and return whether that worked. It may be called twice."""
         raise ActionFailed(f"Actions of type {self.name} can not be reverted")
 
     def recover(self) -> Recovery:

@@ -1,4 +1,4 @@
-"""Nothing, with switches to try out what becomes of an action."""
+"""An action without effect, with parameters to try out the results of actions."""
 
 import structlog
 

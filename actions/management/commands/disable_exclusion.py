@@ -1,4 +1,4 @@
-"""``manage.py disable_exclusion``: have nobody heed a rule until it is enabled again."""
+"""``manage.py disable_exclusion``: suspend a rule until it is enabled again."""
 
 from actions.management.commands import enable_exclusion
 

@@ -1,4 +1,4 @@
-"""``manage.py enable_exclusion``: have a rule be heeded again that was disabled."""
+"""``manage.py enable_exclusion``: put a disabled rule into force again."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from watcher_site import commands
 
 
 class Command(commands.Command):
-    help = "Have an exclusion be heeded again. What has begun meanwhile is left to finish."
+    help = "Put a disabled exclusion into force again. Actions that have begun meanwhile are not stopped."
     enabled = True
 
     def add_arguments(self, parser: CommandParser) -> None:

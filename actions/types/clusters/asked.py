@@ -1,6 +1,6 @@
-"""What an action on a node keeps to where a person asked for it: the locks, and the rules of the node's cluster.
+"""Stand-alone execution of an action on a node: locks, and policies of the node's cluster.
 
-What another action derived does without: the lock is that action's, and so is what the cluster has to say.
+A derived action needs neither: the action that derived it holds the locks, and has applied the policies.
 """
 
 from typing import TYPE_CHECKING
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 CLUSTER = "cluster"
 """The key in an action's data of the cluster whose rules it keeps to, once it has begun."""
 SETTLED = "settled"
-"""The key that says that the cluster has been told how it ended."""
+"""The key that is set once the result is written to the cluster."""
 
 
 def execute(action: "NodeAction") -> Outcome:
-    """Take the locks, ask the policies, do it, tell the cluster; whoever goes on after a crash does what is left."""
+    """Take the locks, apply the policies, do the work, update the cluster.
+
+    After a crash, another worker does the rest.
+    """
     if CLUSTER not in action.context.data and (in_the_way := begin(action)):
         return in_the_way
     outcome = action.act()
@@ -91,7 +94,7 @@ def finish(action: "NodeAction") -> Outcome:
 
 
 def settle_cluster(action: "NodeAction") -> None:
-    """Have the cluster's row say what came of it, once; nothing, where the action did not begin."""
+    """Write the result to the row of the cluster, once, and only if the action began."""
     data = action.context.data
     if CLUSTER in data and not data.get(SETTLED) and foreseen_cloud() is None:
         write_end(action, data)

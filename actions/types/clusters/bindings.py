@@ -1,4 +1,4 @@
-"""What the actions on the policies of a cluster share."""
+"""The base of the actions on the policies of a cluster."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -21,7 +21,8 @@ BOUND = {
 class PolicyAction(ClusterAction, ABC):
     """An action on one policy, ``policy_id``, of a cluster, whose status stays as it is.
 
-    What is due in the cloud comes before the rows say so: whoever goes on after a crash does both, or the second.
+    The change in the cloud comes before the change of the rows: after a crash, another worker does both, or the
+    second.
     """
 
     @abstractmethod
@@ -32,7 +33,7 @@ class PolicyAction(ClusterAction, ABC):
         """Only the inputs say what is to be done."""
 
     def decision(self, cluster: Cluster) -> dict[str, Any]:
-        """No policy is asked about its own being there: also one that can not be asked any more can be detached."""
+        """Apply no policies: also a policy that cannot be loaded any more can be detached."""
         return dict(self.context.data)
 
     def require_possible(self, cluster: Cluster, policy: Policy) -> None:

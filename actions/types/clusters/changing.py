@@ -1,4 +1,4 @@
-"""How a node's server comes to be as another profile describes it."""
+"""Change the server of a node to the description of another profile."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -31,11 +31,11 @@ def way_to(before: Mapping[str, Any], after: Mapping[str, Any]) -> Way | None:
 
 
 def change_server(action: NodeAction, node: Node, profile: Profile, way: Way, generation: int) -> None:
-    """Have the server of a node be as a profile describes it; whoever goes on after a crash comes to the same.
+    """Change the server of a node to the description of a profile. Repeating it after a crash gives the same result.
 
     Raises:
         CloudError: the cloud did not do it.
-        ActionFailed: something else is done to the node.
+        ActionFailed: another operation on the node is in progress.
     """
     checkpoint = action.context.checkpoint
     if way == Way.RECREATE:

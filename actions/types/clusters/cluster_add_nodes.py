@@ -1,4 +1,4 @@
-"""Have nodes that stand alone join a cluster."""
+"""Add stand-alone nodes to a cluster."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from cluster.models import Cluster, Node
 
 
 class ClusterAddNodes(ClusterAction):
-    """Those that it names, in this order. It has the lock of each of them, too."""
+    """Adds the named nodes, in this order. It also takes a lock on each of them."""
 
     name = "CLUSTER_ADD_NODES"
     description = "Adding existing nodes to a cluster"

@@ -1,4 +1,4 @@
-"""Have a cluster get a policy."""
+"""Attach a policy to a cluster."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ class ClusterAttachPolicy(PolicyAction):
         return bool(self.input_parameters.get("enabled", True))
 
     def hold(self) -> None:
-        """Have the policy not be deleted meanwhile."""
+        """Lock the policy, so that it is not deleted meanwhile."""
         lock(self.policy())
 
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
@@ -59,7 +59,7 @@ class ClusterAttachPolicy(PolicyAction):
         )
 
     def post_condition(self) -> None:
-        """Where the policy was refused half-way, or put off once too often, nothing of it is left."""
+        """Undo the attachment in the cloud if it was not completed."""
         cluster, data = self.find(), self.context.data
         if cluster is None or not data.get(REACHED_OUT) or data.get(BEGUN) or self.find_binding(cluster):
             return

@@ -9,7 +9,7 @@ from cluster.models import Cluster
 
 
 class ClusterCheck(ClusterAction):
-    """It succeeds if all members could be looked at; the cluster's status then says how they are."""
+    """Checks all members of a cluster. It succeeds if each could be checked; the cluster's status has the result."""
 
     name = "CLUSTER_CHECK"
     description = "Checking the nodes of a cluster"
@@ -17,7 +17,7 @@ class ClusterCheck(ClusterAction):
     at_work = Cluster.Status.CHECKING
 
     def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        """There is nothing to be decided: all members are looked at."""
+        """Decide nothing: all members are checked."""
 
     def derive(self, cluster: Cluster, data: dict[str, Any]) -> Sequence[ProposedAction]:
         return [node_action("NODE_CHECK", node) for node in cluster.members()]

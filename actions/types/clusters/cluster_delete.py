@@ -18,7 +18,10 @@ SHOWN = 10
 
 
 class ClusterDelete(ClusterAction):
-    """Its members first, then what binds it to policies, then itself. If any members are left, it says which."""
+    """Deletes the members of a cluster, its bindings to policies, and the cluster.
+
+    If members are left, it names them.
+    """
 
     name = "CLUSTER_DELETE"
     description = "Deleting a cluster and its nodes"
@@ -26,13 +29,13 @@ class ClusterDelete(ClusterAction):
     at_work = Cluster.Status.DELETING
 
     def decide(self, cluster: Cluster, data: Data) -> None:
-        """There is nothing to be decided: all members go."""
+        """Decide nothing: all members are deleted."""
 
     def require_fit(self, cluster: Cluster, data: Data) -> None:
         find_members(cluster, [str(one.target) for one in self.context.derived])
 
     def apply(self, cluster: Cluster, data: Data) -> None:
-        """Have it want no nodes any more, and get none where it is not deleted in the end."""
+        """Set the desired capacity to 0, so that the cluster gets no new nodes if its deletion fails."""
         cluster.desired_capacity = 0
 
     def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:

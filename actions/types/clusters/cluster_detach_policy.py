@@ -1,4 +1,4 @@
-"""Have a cluster lose a policy."""
+"""Detach a policy from a cluster."""
 
 from typing import Any
 

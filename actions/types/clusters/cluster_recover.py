@@ -1,4 +1,4 @@
-"""Have the nodes of a cluster get servers that run, where theirs do not."""
+"""Recover the nodes of a cluster whose servers do not run."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from actions.types.clusters.recovery import OPERATION, Operation
 from cluster.models import Cluster, Node
 
 Status = Node.Status
-# A server that runs, as far as the last look told, or one that nobody wants any more.
+# The server ran at the last check, or is being deleted.
 LEFT_ALONE = (Status.ACTIVE, Status.WARNING, Status.DELETING)
 
 

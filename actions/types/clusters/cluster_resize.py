@@ -68,10 +68,10 @@ class ClusterResize(ClusterAction):
         return bounds
 
     def find_change(self, cluster: Cluster, size: int) -> int:
-        """Return how many nodes more, or below zero fewer, are asked for, of a cluster of so many.
+        """Return the requested change of the number of nodes, negative for a loss, for a cluster of ``size`` nodes.
 
         Raises:
-            ActionFailed: the inputs make no sense, or it may not be so many.
+            ActionFailed: the inputs make no sense, or the new size is not allowed.
         """
         inputs, bounds = self.input_parameters, self.bounds(cluster)
         adjustment, number, step = inputs.get("adjustment_type"), inputs.get("number"), inputs.get("min_step")

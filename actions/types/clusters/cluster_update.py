@@ -62,7 +62,7 @@ class ClusterUpdate(ClusterAction):
         data = self.decision(cluster)
         planned: list[ProposedAction] = []
         before: list[UUID] = []
-        # What is planned can not be told to begin a while after its parents have ended: `go_on` derives it then.
+        # A planned action cannot begin a pause after its parents have ended: `go_on` derives it then.
         steps = steps_of(data)[: 1 if pause_of(data) else None]
         for step in steps:
             actions = self.updates(step, parents=before)

@@ -1,4 +1,4 @@
-"""Have a policy of a cluster asked earlier or later, or not at all."""
+"""Change the priority of a cluster's policy, enable it, or disable it."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ class ClusterUpdatePolicy(PolicyAction):
     schema = schema_of("policy_id", policy_id=UUID_SCHEMA, **BOUND)
 
     def reach_out(self, cluster: Cluster, policy: Policy) -> None:
-        """What is due when a cluster gets a policy is due when this is first heeded."""
+        """Attach the policy in the cloud when it is enabled."""
         if self.input_parameters.get("enabled") and not self.binding(cluster).enabled:
             type_of(policy)(policy.spec).attach(cluster)
 

@@ -1,8 +1,8 @@
-"""What the actions on clusters share: the lock, the policies, the decision, the node actions, and what comes of them.
+"""The base of the actions on clusters: lock, policies, decision, node actions, and the result.
 
-An action on a cluster is executed in two parts. First it decides: what the policies and its inputs come to is saved
-as its data, and then begun: the cluster's row says so, and node actions are derived. When these have ended it goes on,
-and settles the cluster. Whoever executes it again after a crash finds the decision, and does the same.
+An action on a cluster is executed in two parts. First it decides: the decision, from policies and inputs, is saved as
+its data. Then it begins: the cluster's row gets the new status, and node actions are derived. When these have ended it
+continues, and updates the cluster's status. After a crash, the next execution finds the decision and follows it.
 """
 
 from abc import ABC, abstractmethod
@@ -124,7 +124,7 @@ class ClusterAction(ActionType, ABC):
         return f"Cluster {self.uuid} not found"
 
     def find(self, *, lock: bool = False) -> Cluster | None:
-        """Return the cluster as it is now, locked if that is asked for, unless it was deleted: one query each time."""
+        """Return the current row of the cluster, optionally locked, or None if it was deleted, with one query."""
         clusters = Cluster.objects.present().select_related("profile").filter(uuid=self.uuid)
         return (clusters.select_for_update(no_key=True, of=("self",)) if lock else clusters).first()
 
@@ -146,12 +146,12 @@ class ClusterAction(ActionType, ABC):
             raise ActionSkipException(self.gone)
 
     def plan(self) -> Sequence[ProposedAction]:
-        """Decide now what is to be done when a person starts the plan, and return the node actions it will take.
+        """Decide now, before a person starts the plan, and return the node actions that the action will derive.
 
-        Only the context's data is written. Policies that act on the cloud are asked when it is executed.
+        Only the context's data is written. Policies that change the cloud are applied when the action is executed.
 
         Raises:
-            ActionFailed: it may not be done, and why.
+            ActionFailed: the operation is not allowed; the message gives the reason.
         """
         cluster = self.cluster()
         return self.derive(cluster, self.decision(cluster))
@@ -210,13 +210,13 @@ class ClusterAction(ActionType, ABC):
         return take_locks(self.context.action_uuid, self.locks(cluster))
 
     def decision(self, cluster: Cluster) -> Data:
-        """Return what is to be done, from the data of an earlier run or decided now, and saved.
+        """Return the decision, from the data of an earlier run or made and saved now.
 
-        Policies that decide are asked first: those that do something to the cloud find a complete decision, and only
-        when it is known that it can be carried out. What was decided stays, whatever policies come later.
+        Policies that decide are applied first: policies that change the cloud find a complete decision, and are
+        applied only if it can be carried out. A decision stays, whatever policies are added later.
 
         Raises:
-            ActionFailed: a policy refuses, or it may not be done.
+            ActionFailed: a policy refuses, or the operation is not allowed.
         """
         data = deepcopy(self.context.data)
         if data.get(DECIDED):
@@ -283,7 +283,7 @@ class ClusterAction(ActionType, ABC):
             self.save(cluster)
 
     def settle(self) -> None:
-        """Have the cluster's status say how its nodes are, if it still says that this action is at work."""
+        """Set the cluster's status from its nodes, if it still has the status of this action."""
         cluster = self.find()
         if cluster is not None and self.at_work and cluster.status == self.at_work:
             settle(cluster, f"{self.name}: {{}}")
@@ -305,7 +305,7 @@ class ClusterAction(ActionType, ABC):
             self.settle()
 
     def abort(self) -> bool:
-        """What was derived has ended, and stays as it is."""
+        """Update the cluster. The derived actions have ended, and their results stay."""
         if self.context.data.get(BEGUN):
             self.settle()
         return True

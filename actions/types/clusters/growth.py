@@ -1,4 +1,4 @@
-"""How actions make a cluster larger: nodes that are decided on, written, and created."""
+"""Growth of clusters: new nodes are decided on, written, and created."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def require_size(bounds: Bounds, size: int) -> None:
 
 
 def decide_growth(data: Data, count: int) -> None:
-    """Decide which nodes these will be: whoever executes the action again makes the same."""
+    """Choose the UUIDs of the new nodes, so that another execution of the action creates the same nodes."""
     creation = data.setdefault("creation", {})
     creation.setdefault("count", count)
     creation.setdefault("nodes", [str(uuid4()) for _ in range(creation["count"])])
@@ -72,7 +72,7 @@ def placements_of(uuids: Sequence[str], data: Data) -> dict[str, Data]:
 
 
 def name_of(cluster: Cluster, uuid: str) -> str:
-    """Return the name of a new node, known before it joins: no two have one name, whoever comes first."""
+    """Return the name of a new node. It contains the UUID, so no two nodes have the same name."""
     return f"{cluster.name[:240]}-{uuid[:8]}"
 
 

@@ -1,4 +1,4 @@
-"""What a cluster's status says of its nodes."""
+"""The status of a cluster, from the status of its nodes."""
 
 from django.db.models import Count, Q
 
@@ -9,10 +9,10 @@ Status = Cluster.Status
 
 
 def settle(cluster: Cluster, reason: str) -> None:
-    """Have a cluster read ACTIVE, WARNING or ERROR, as the number of its ACTIVE nodes has it. It is not saved.
+    """Set a cluster's status to ACTIVE, WARNING or ERROR by the number of its ACTIVE nodes. It is not saved.
 
     Args:
-        reason: holds ``{}``, which becomes how its nodes are.
+        reason: contains ``{}``, which is replaced by a description of the nodes.
     """
     active = cluster.members().aggregate(active=Count("pk", filter=Q(status=Node.Status.ACTIVE)))["active"]
     status, words = judge(cluster, active)

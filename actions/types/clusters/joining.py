@@ -1,4 +1,4 @@
-"""How nodes become members of a cluster."""
+"""Membership: adding nodes to a cluster."""
 
 from actions.types.base import ActionFailed
 from actions.types.clusters.growth import bounds_of, require_size
@@ -50,12 +50,12 @@ def owned(node: Node) -> str:
 
 
 def join_as_asked(cluster: Cluster, node: Node) -> None:
-    """Have a node that a person wants in a cluster be a member, if it is none yet, and the cluster want one more.
+    """Make a node a member of a cluster if it is none yet, and increase the cluster's desired capacity.
 
-    In a transaction that has locked the cluster's row, and saves it thereafter.
+    The caller's transaction has locked the cluster's row, and saves it afterwards.
 
     Raises:
-        ActionFailed: it would be one too many.
+        ActionFailed: the cluster would be too large.
     """
     require_joinable(cluster, node)
     if node.cluster_id == cluster.pk:
@@ -72,7 +72,7 @@ def require_joinable(cluster: Cluster, node: Node) -> None:
 
 
 def join(cluster: Cluster, node: Node) -> None:
-    """Have a node that stands alone be the last member, in such a transaction. Raises: `ConcurrentTransition`."""
+    """Make a stand-alone node the last member, in such a transaction. Raises: `ConcurrentTransition`."""
     node.cluster, node.index = cluster, cluster.next_index
     cluster.next_index += 1
     node.save_state(guards={"cluster_id": None})

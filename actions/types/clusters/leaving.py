@@ -1,4 +1,4 @@
-"""How nodes cease to be members of a cluster."""
+"""Membership: removing nodes from a cluster."""
 
 from actions.types.base import ActionFailed
 from actions.types.clusters.growth import bounds_of
@@ -21,13 +21,13 @@ def require_left(bounds: Bounds, size: int) -> None:
 
 
 def reduce_desired_capacity(cluster: Cluster, data: Data) -> None:
-    """Have a cluster that lost a node want one less, unless its policies decided that the place is to be filled."""
+    """Reduce the desired capacity of a cluster that lost a node, unless its policies decided to replace the node."""
     if data.get("deletion", {}).get("reduce_desired_capacity", True):
         cluster.desired_capacity = max(cluster.desired_capacity - 1, cluster.min_size)
 
 
 def leave(node: Node) -> None:
-    """Have a member stand alone. Raises: `ConcurrentTransition`, where it has just left."""
+    """Remove a node from its cluster. Raises: `ConcurrentTransition`, if it has just left."""
     member_of = node.cluster_id
     node.cluster, node.index = None, ALONE
     node.save_state(guards={"cluster_id": member_of})

@@ -9,7 +9,7 @@ RUNNING = "ACTIVE"
 
 
 class NodeCheck(NodeAction):
-    """What it finds is the node's status: it succeeds either way, and fails only where it could not look."""
+    """Sets a node's status from its server. It succeeds with any result, and fails only if the check is impossible."""
 
     name = "NODE_CHECK"
     description = "Checking whether the server of a node runs"

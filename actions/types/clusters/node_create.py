@@ -56,7 +56,7 @@ class NodeCreate(NodeAction):
         return DONE
 
     def post_condition(self) -> None:
-        """A node that is not created by now was put off once too often, or something unforeseen came."""
+        """Set a node to ERROR that was not created, for example after too many retries."""
         self.fail(Status.CREATING, "Its server was not created")
         self.settle_cluster()
 
@@ -80,7 +80,7 @@ class NodeCreate(NodeAction):
         self.change(node, node.undo_creation)
 
     def recover(self) -> Recovery:
-        """Whatever was begun is gone on with: the cloud knows the token."""
+        """Continue a creation that has begun: the token keeps the cloud from creating a second server."""
         node = self.node()
         if self.has_begun or not has_server(node):
             return Recovery.AGAIN

@@ -23,7 +23,7 @@ class NodeDelete(NodeAction):
             self.node_to_act_on()
 
     def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
-        """From now on the node does not count, so that of two who delete the last ones the second is refused."""
+        """Store that the node is being deleted: of two concurrent deletions of the last nodes one is refused."""
         require_members(cluster, node)
         self.change(node, node.begin_deletion)
 
@@ -63,7 +63,7 @@ class NodeDelete(NodeAction):
 
     @property
     def grace_period(self) -> int:
-        """For how many seconds it still serves, by a policy of its cluster, where a person asked for the deletion."""
+        """Return the seconds that the node still serves, by a policy of its cluster, if a person deletes it."""
         return int(self.context.data.get("deletion", {}).get("grace_period", 0))
 
     def go_on(self) -> Outcome:
@@ -72,7 +72,7 @@ class NodeDelete(NodeAction):
         return super().go_on()
 
     def post_condition(self) -> None:
-        """A node that is not deleted by now was put off once too often, or something unforeseen came."""
+        """Set a node to ERROR that was not deleted, for example after too many retries."""
         self.fail(Node.Status.DELETING, "Its server was not deleted")
         self.settle_cluster()
 

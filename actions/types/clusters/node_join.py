@@ -1,4 +1,4 @@
-"""Have a node join a cluster."""
+"""Add a node to a cluster."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Have a node leave its cluster."""
+"""Remove a node from its cluster."""
 
 from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery
 from actions.types.clusters.leaving import leave, reduce_desired_capacity, require_members
@@ -8,7 +8,7 @@ from watcher_site.state import ConcurrentTransition
 
 
 class NodeLeave(NodeAction):
-    """It keeps its server, and stands alone from then on."""
+    """Removes a node from its cluster; the node keeps its server."""
 
     name = "NODE_LEAVE"
     description = "Having a node leave its cluster"

@@ -1,4 +1,4 @@
-"""Have a node get a server that runs, where its own does not."""
+"""Recover a node whose server does not run."""
 
 from contextlib import suppress
 from typing import Any
@@ -20,9 +20,11 @@ RECOVERY = "recovery"
 
 
 class NodeRecover(NodeAction):
-    """What is done is decided and saved when the node begins to read RECOVERING: whoever goes on does the same.
+    """Recovers a node.
 
-    With ``check`` it looks first, and leaves a server alone that runs.
+    The operation is decided and saved when the node becomes RECOVERING, and repeated after a crash.
+
+    With ``check`` the server is checked first, and is left alone if it runs.
     """
 
     name = "NODE_RECOVER"
@@ -31,7 +33,7 @@ class NodeRecover(NodeAction):
 
     @property
     def operation(self) -> Operation:
-        """What is done to the server: as asked for, else as the health policy says, else another takes its place."""
+        """Return the operation on the server: the requested one, else the health policy's, else RECREATE."""
         decided = self.context.data.get("health", {}).get("recover_action")
         return Operation(self.input_parameters.get("operation") or decided or Operation.RECREATE)
 
@@ -90,13 +92,13 @@ class NodeRecover(NodeAction):
         return server
 
     def tell(self, node: Node, operation: Operation | None) -> Outcome:
-        """Leave what was done, nothing where the server ran, and how the node is."""
+        """Store the operation, or None if the server ran, and the status of the node as outputs."""
         outputs: dict[str, Any] = {"operation": operation, "status": node.status, "physical_id": str(node.physical_id)}
         self.context.outputs.update(outputs)
         return DONE
 
     def post_condition(self) -> None:
-        """A node that is not recovered by now was put off once too often, or something unforeseen came."""
+        """Set a node to ERROR that was not recovered, for example after too many retries."""
         self.fail(Status.RECOVERING, "Its server was not recovered")
         self.settle_cluster()
 
@@ -115,7 +117,7 @@ class NodeRecover(NodeAction):
         return True
 
     def recover(self) -> Recovery:
-        """What was begun is gone on with, if it had not come to its end."""
+        """Continue an operation that has begun and has not completed."""
         node = self.node()
         if self.has_begun or not self.is_done(node):
             return Recovery.AGAIN

@@ -21,9 +21,9 @@ UPDATE = "update"
 
 
 class NodeUpdate(NodeAction):
-    """How the server gets to the new profile is decided and saved when the node begins to read UPDATING.
+    """Updates a node. The way to the new profile is decided and saved when the node becomes UPDATING.
 
-    A server that the cloud will not change stays as it is, and the node keeps its profile.
+    If the cloud refuses to change the server, the server stays as it is, and the node keeps its profile.
     """
 
     name = "NODE_UPDATE"
@@ -57,7 +57,7 @@ class NodeUpdate(NodeAction):
         return DONE
 
     def new_profile(self) -> Profile | None:
-        """Return the new profile, where one is asked for. Raises: `ActionFailed`, if there is none."""
+        """Return the requested new profile, if there is one. Raises: `ActionFailed`, if it does not exist."""
         uuid = self.input_parameters.get("new_profile_id")
         if uuid and (model := foreseen_cloud()):
             return model.members.once(("profile", uuid), partial(find_profile, uuid))
@@ -113,7 +113,7 @@ class NodeUpdate(NodeAction):
         return self.context.data.get(UPDATE, {}).get("way") == Way.RECREATE
 
     def leave(self, reason: str) -> None:
-        """Have a node that is in the midst of it read as its server is."""
+        """Set the status of a node whose update was interrupted from its server."""
         node = self.find()
         if node is None or node.status != Status.UPDATING or not self.is_in_charge(node):
             return
@@ -123,7 +123,7 @@ class NodeUpdate(NodeAction):
             self.change(node, node.finish_update, f"Update failed: {reason}")
 
     def post_condition(self) -> None:
-        """A node that is not updated by now was put off once too often, or something unforeseen came."""
+        """Set the status of a node that was not updated, for example after too many retries."""
         self.leave("Its server was not changed")
         self.settle_cluster()
 
@@ -149,7 +149,10 @@ class NodeUpdate(NodeAction):
 
 
 def is_there(node: Node) -> bool:
-    """Say whether a node has a server that can be changed: one that is gone is created from the new profile later."""
+    """Return whether a node has a server that can be changed.
+
+    A missing server is created later, from the new profile.
+    """
     if node.physical_id is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""What the actions on nodes share: the node that one acts on, and how it changes its status."""
+"""The base of the actions on nodes: the node, and changes of its status."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -29,10 +29,10 @@ def schema_of(*required: str, **properties: Any) -> dict[str, Any]:
 
 
 class NodeAction(ActionType, ABC):
-    """An action on one node, ``resource_id``. Its ``resource_name`` is there for people to read.
+    """An action on one node, ``resource_id``. Its ``resource_name`` is for users.
 
-    Where a person asked for it, it takes locks, and keeps to the rules of the node's cluster: `asked` has the order.
-    Where an action on the cluster derived it, that has done so, and it only acts.
+    If a person requested it, it takes locks and applies the policies of the node's cluster: `asked` has the order. If
+    an action on the cluster derived it, that action has done so, and this one only acts.
     """
 
     schema = schema_of()
@@ -46,13 +46,13 @@ class NodeAction(ActionType, ABC):
         """Do it to the node. May be called again where it was done already, and nobody wrote that down."""
 
     def find_cluster(self, node: Node) -> Cluster | None:
-        """Return the cluster whose rules it keeps to where a person asked for it."""
+        """Return the cluster whose policies apply if a person requested the action."""
         return node.cluster
 
     def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
-        """Write what is so from the beginning where a person asked for it, in one transaction with the cluster's row.
+        """Write the changes at the beginning of a requested action, in one transaction with the cluster's row.
 
-        That is locked, and saved thereafter. ``data`` has what the policies decided.
+        That row is locked, and saved afterwards. ``data`` has the decisions of the policies.
 
         Raises:
             ActionFailed: the cluster's rules do not allow it.
@@ -87,12 +87,12 @@ class NodeAction(ActionType, ABC):
         self.post_condition()
 
     def settle_cluster(self) -> None:
-        """Have the cluster know how its node is, whatever came of this action that a person asked for."""
+        """Update the cluster after a requested action, with any result."""
         asked.settle_cluster(self)
 
     @property
     def has_begun(self) -> bool:
-        """Whether it keeps to the rules of a cluster, and has begun."""
+        """Return whether the action applies the policies of a cluster, and has begun."""
         return asked.CLUSTER in self.context.data
 
     @property
@@ -125,14 +125,13 @@ class NodeAction(ActionType, ABC):
     def change(
         self, node: Node, transition: Callable[..., Any], *arguments: Any, operation: str = "", server: Any = None
     ) -> None:
-        """Have a node go through one of its transitions, unless something else is being done to it.
+        """Change the status of a node by one of its transitions, unless another operation on it is in progress.
 
         Args:
-            operation: what is thereby begun, or done, to the ``server`` with this UUID, if there is one: in Nova's
-                words.
+            operation: Nova's name of the operation that begins, or ends, on the ``server`` with this UUID, if any.
 
         Raises:
-            ActionFailed: its status does not allow it, or has just changed.
+            ActionFailed: the node's status does not allow it, or has just changed.
         """
         try:
             transition(*arguments)
@@ -143,7 +142,7 @@ class NodeAction(ActionType, ABC):
             raise ActionFailed(f"Node {self.uuid} is {standing.status}: something else is done to it") from problem
 
     def fail(self, status: Node.Status, reason: str) -> None:
-        """Have the node read ERROR, if this action left it in the midst of things."""
+        """Set the node to ERROR if this action left it in an intermediate status."""
         node = self.find()
         if node is not None and node.status == status and self.is_in_charge(node):
             self.change(node, node.fail, reason)

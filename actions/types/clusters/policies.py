@@ -1,4 +1,4 @@
-"""How actions on clusters and nodes ask the policies of a cluster."""
+"""Apply the policies of a cluster to actions on the cluster and on its nodes."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -23,15 +23,15 @@ def ask_policies(
     left_out: Collection[str] = (),
     excluded: Callable[[str], Collection[str]] = nothing_excluded,
 ) -> Data:
-    """Ask those that have not been asked yet, and return the action's data with their decisions, saved after each.
+    """Apply the policies that were not applied yet, and return the action's data, which is saved after each policy.
 
     Args:
-        left_out: the UUIDs of nodes that people had left out of the plan, or that rules exclude.
-        excluded: as a `PolicyCheck` has it.
+        left_out: the UUIDs of nodes that people excluded from the plan, or that rules exclude.
+        excluded: as in `PolicyCheck`.
 
     Raises:
-        ActionFailed: one of them refuses.
-        CloudBusy: one of them can not tell now.
+        ActionFailed: a policy refuses.
+        CloudBusy: a policy cannot decide now.
     """
     inputs, context = action.input_parameters, action.context
     try:

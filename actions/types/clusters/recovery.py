@@ -1,4 +1,4 @@
-"""What can be done to a server that does not run as it should."""
+"""The operations that recover a server."""
 
 from django.db.models import TextChoices
 

@@ -1,4 +1,4 @@
-"""How another server takes the place of a node's: one, whoever is killed at whatever line."""
+"""Replacement of a node's server, which creates one new server even if processes are killed in between."""
 
 from dataclasses import replace
 
@@ -9,14 +9,14 @@ from cluster.models import ComputeNode, Node
 
 
 def replace_server(action: NodeAction, node: Node, generation: int) -> CloudServer:
-    """Have a node's server be of a generation: delete the one before, where that is still there, and create it.
+    """Replace a node's server by that of a generation: delete the former server if it exists, and create the new one.
 
     Args:
-        generation: as it was decided, and saved, before anything was done.
+        generation: as decided and saved before the replacement began.
 
     Raises:
-        CloudError: the cloud did not do it. The node is left as it is, to be gone on with.
-        ActionFailed: something else is done to the node.
+        CloudError: the cloud did not do it. The node is left as it is, and the replacement can be continued.
+        ActionFailed: another operation on the node is in progress.
     """
     if node.generation < generation:
         delete_server(node)

@@ -1,4 +1,4 @@
-"""How actions make a cluster smaller: members that are decided on, and that are deleted or leave."""
+"""Shrinking of clusters: members are chosen, and are deleted or leave."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -20,16 +20,16 @@ USUAL = {"destroy_after_deletion": True, "grace_period": 0, "reduce_desired_capa
 def decide_shrinkage(
     action: ClusterAction, cluster: Cluster, data: Data, count: int, bounds: Bounds | None = None, **usual: Any
 ) -> None:
-    """Decide which members go, and how: whoever executes the action again has the same ones go.
+    """Choose the members that leave and how, so that another execution of the action removes the same members.
 
-    Members that a rule in force excludes stay, and others go in their place, as far as there are others.
+    Members that a rule in force excludes stay, and other members leave in their place if there are any.
 
     Args:
-        bounds: that the cluster will have, where they are not its own.
-        usual: what is so where no policy decided it, in the place of `USUAL`.
+        bounds: the new limits of the cluster's size, if they change.
+        usual: defaults that override `USUAL`, for decisions that no policy made.
 
     Raises:
-        ActionFailed: the cluster may not have so few nodes, or each member that could go is excluded.
+        ActionFailed: the cluster would be too small, or each member that could leave is excluded.
     """
     deletion = data.setdefault("deletion", {})
     deletion.setdefault("count", count)
@@ -67,7 +67,7 @@ def find_size_left(cluster: Cluster, data: Data, left_out: Collection[str]) -> i
 
 
 def shrink(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
-    """Have a cluster want no more nodes than it will have, unless its policies want the places filled."""
+    """Reduce the desired capacity to the remaining size, unless the policies decided to replace the members."""
     if data["deletion"]["reduce_desired_capacity"]:
         cluster.desired_capacity = find_size_left(cluster, data, left_out)
 

@@ -1,1 +1,1 @@
-"""What is done to single servers from their beginning to their end."""
+"""Actions on single servers: creation, changes and deletion."""

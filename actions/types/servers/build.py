@@ -1,4 +1,4 @@
-"""Have a server that never ran find a host, and run there."""
+"""Start a server that never ran on a free host."""
 
 from actions.types.base import DONE, ActionSkipException, Answer, Outcome, Recovery
 from actions.types.servers.servers import ServerAction
@@ -39,6 +39,6 @@ class Build(ServerAction):
             cloud().reset_state(self.server, "error", reason=INTERRUPTED, expected=BUILDING)
 
     def recover(self) -> Recovery:
-        """Whatever was begun is gone on with, by the same work alone."""
+        """Continue a build that has begun; only the same work may do so."""
         found = self.find()
         return Recovery.DONE if found is None or found.has_run else Recovery.AGAIN

@@ -1,4 +1,4 @@
-"""Have a server built anew: from its image, or for the first time."""
+"""Rebuild a server from its image, or build it for the first time."""
 
 from actions.types.base import UUID_SCHEMA, ActionSkipException, Outcome, Recovery
 from actions.types.servers.build import Build
@@ -29,7 +29,7 @@ class Rebuild(Build):
 
     @property
     def must_wait(self) -> bool:
-        """Whether it is for a server that waits for room alone: one that runs meanwhile must not lose what it has."""
+        """Return whether the action is for PENDING servers only: a running server must not lose its data."""
         return self.input_parameters.get("expected_status") == WAITING
 
     def pre_condition(self) -> None:
@@ -45,7 +45,10 @@ class Rebuild(Build):
             cloud().rebuild_server(self.server, self.input_parameters.get("image"), self.context.checkpoint)
 
     def is_to_be_built(self) -> bool:
-        """Say whether it had never run when this action first looked: from then on that is settled."""
+        """Return whether the server had never run when this action first checked.
+
+        The result of that check is stored.
+        """
         if self.must_wait:
             return True
         if BUILDS not in self.context.data:

@@ -1,4 +1,4 @@
-"""What the actions on single servers share: the server, what they are needed for, and that it may be gone."""
+"""The base of the actions on single servers: the server, the reason for the action, and a server that was deleted."""
 
 from abc import ABC
 from collections.abc import Mapping

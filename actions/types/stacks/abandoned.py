@@ -1,7 +1,7 @@
-"""What becomes of resources whose actions the engine gave up, where nobody was left to say what came of them.
+"""Clean up resources whose actions were failed by the engine, and could not write their result.
 
-Such an action hung, or was recovered too often. Its resource still reads as at work, and no longer tells that a person
-had marked it.
+Such an action hung, or was recovered too often. The status of its resource is still in progress, and has replaced a
+person's mark.
 """
 
 from actions.models import Action
@@ -12,9 +12,9 @@ from cluster.models.stacks import IN_PROGRESS
 
 
 def settle_abandoned(root: Stack) -> None:
-    """Have each resource of a tree that reads as at work say what came of that: one query where there is none.
+    """Write the result to each resource of a tree that is still in progress: one query if there is none.
 
-    The caller has seen that nobody is at work on the stack, and that nobody begins meanwhile.
+    The caller has made sure that no action works on the stack, and that none begins meanwhile.
     """
     rows = StackResource.objects.present().tree(root).filter(status__in=IN_PROGRESS)
     targets = [str(uuid) for uuid in rows.values_list("uuid", flat=True)]

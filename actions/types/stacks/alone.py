@@ -1,7 +1,7 @@
-"""What an action keeps to that replaces one resource, where no action on its stack derived it.
+"""Stand-alone execution of an action that replaces one resource, without an action on its stack.
 
-It shares the lock of the root stack, and of the resources that it is within, with others that do so beside it, and has
-the resource for itself. In the end the stacks that it is in say how they are.
+It shares the lock of the root stack, and of the resources that contain its resource, with other such actions, and
+locks its resource exclusively. In the end it updates the status of the stacks that contain the resource.
 """
 
 from typing import TYPE_CHECKING
@@ -103,10 +103,10 @@ def everything(stack: StandingStack) -> list[StandingResource]:
 
 @transaction.atomic
 def settle_above(replaced: StackResource) -> None:
-    """Have the stacks that a resource is in, and the resources that these are in, no longer say that they failed.
+    """Reset the failed status of the stacks and resources that contain a resource.
 
-    Only where all that is in them is well, and as their templates say: what a person marked stays marked. Of several
-    that end at once, the last one sees what became of the others.
+    That is done only if everything within is healthy and matches the templates: a person's mark stays. If several such
+    actions end at once, the last one sees the results of the others.
     """
     Stack.objects.select_for_update(no_key=True).get(pk=replaced.stack.root_key)
     resource: StackResource | None = StackResource.objects.select_related("stack").get(pk=replaced.pk)
@@ -129,7 +129,7 @@ def recover(part: Stack | StackResource) -> None:
 
 
 def is_whole(stack: Stack) -> bool:
-    """Say whether all that a stack is to have is there, and nothing else, and is well."""
+    """Return whether a stack has exactly the resources of its template, and all of them are healthy."""
     parts = list(stack.resources.present())
     wanted = stack.template["resources"]
     return {part.name for part in parts} == set(wanted) and all(

@@ -11,7 +11,10 @@ from cluster.models.stacks import IN_PROGRESS, Verb
 
 
 class CreateResource(ResourceAction):
-    """Its server, or the stack within with all that is in it. The former has a token: there is one, and no other."""
+    """Creates the server of a resource, or the stack within.
+
+    The token of the server keeps it from being created twice.
+    """
 
     name = "create_resource"
     description = "Creating a resource of a stack"
@@ -46,7 +49,7 @@ class CreateResource(ResourceAction):
         return self.finish(resource)
 
     def make_server(self, resource: StackResource, *, may_wait: bool = True) -> str:
-        """As others do, but the resource names its server also while that waits for room: there is no other."""
+        """Create the server, and store its UUID also while it is PENDING, as the resource has no other server."""
         try:
             return super().make_server(resource, may_wait=may_wait)
         except WaitingForRoom as waiting:

@@ -1,4 +1,4 @@
-"""Whether a plan that was made to be looked at still fits its stack: of two, the second would only fail as stale."""
+"""Staleness of plans for a stack: a plan that was made before another one changed the stack would only fail."""
 
 from actions.models import Action
 from cluster.models import Stack, StackResource

@@ -12,7 +12,10 @@ from cluster.stacks.standing import StandingStack
 
 
 class DeleteStack(StackAction):
-    """Its resources first, each after all that depended on it, then itself. If any are left, it says which."""
+    """Deletes the resources of a stack, each after all that depend on it, and then the stack.
+
+    If any are left, it names them.
+    """
 
     name = "delete_stack"
     description = "Deleting a stack and its resources"

@@ -9,13 +9,13 @@ from cluster.models.stacks import Verb
 
 
 def begin_stack(uuid: str, verb: Verb) -> None:
-    """Have a stack within a resource read as at work. Raises: `ActionFailed`, where something else is done to it."""
+    """Begin an operation on the stack within a resource. Raises: `ActionFailed`, if another one is in progress."""
     if stack := find_stack(uuid):
         begin(stack, verb)
 
 
 def end_stack(uuid: str, left_out: Sequence[str]) -> None:
-    """Have a stack within a resource say that all came to a good end."""
+    """End an operation on the stack within a resource with success."""
     if stack := find_stack(uuid):
         end_well(stack, left_out)
 

@@ -1,4 +1,4 @@
-"""Have something new take the place of what there is for a resource of a stack."""
+"""Replace the server, or the stack, of a resource."""
 
 from contextlib import suppress
 
@@ -54,7 +54,7 @@ class ReplaceResource(ResourceAction):
             raise ActionSkipException(f"Resource {self.uuid} is {resource.status}, and no longer {expected}")
 
     def is_done(self, resource: StackResource) -> bool:
-        """Say whether the new one took its place, and the former is gone."""
+        """Return whether the replacement exists, and the former one is gone."""
         ahead = resource.generation - self.change.generation
         return ahead > 0 or (ahead == 0 and resource.former_physical_id is None)
 
@@ -149,7 +149,7 @@ class ReplaceResource(ResourceAction):
             self.keep_mark(reason)
 
     def keep_mark(self, reason: str) -> None:
-        """Have a resource that was marked be so still, where nothing new took the place of what it is about."""
+        """Keep the mark of a resource that was not replaced."""
         resource = self.find()
         if resource is None or self.status_before is None or resource.status not in IN_PROGRESS:
             return

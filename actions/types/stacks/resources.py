@@ -1,4 +1,4 @@
-"""What the actions on single resources of a stack share: the resource, its status, and when they may act at all."""
+"""The base of the actions on single resources of a stack: the resource, its status, and the conditions for acting."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from cluster.stacks.decisions import Change
 
 Data = dict[str, Any]
 WAITS_FOR = "waits_for"
-"""The key in an action's data of the UUID of its server that found no host, and waits for room."""
+"""The key in an action's data of the UUID of its server that found no host, and is PENDING."""
 BEGUN = "begun"
 """The key in an action's data of the status that the resource had before: it stands there once it has begun."""
 # A check says nothing about what was before it.
@@ -52,7 +52,7 @@ class ResourceAction(Stepping, ABC):
 
     @property
     def change(self) -> Change:
-        """What was decided."""
+        """Return the decided change."""
         return Change.read(self.context.data[CHANGE])
 
     def find(self) -> StackResource | None:
@@ -83,7 +83,7 @@ class ResourceAction(Stepping, ABC):
 
     @property
     def may_have_left(self) -> bool:
-        """Whether earlier work came to no good end: there may be servers then that nobody wrote down."""
+        """Return whether earlier work failed: then servers may exist that are not in the resource's row."""
         return self.status_before not in WELL_ENDED
 
     def pre_condition(self) -> None:
@@ -137,14 +137,14 @@ class ResourceAction(Stepping, ABC):
             raise
 
     def make_server(self, resource: StackResource, *, may_wait: bool = True) -> str:
-        """Have the new server of a resource be there, and return its UUID.
+        """Create the new server of a resource, and return its UUID.
 
         Args:
-            may_wait: as `servers.make_server`.
+            may_wait: as in `servers.make_server`.
 
         Raises:
             CloudError: the cloud did not do it; or, as WaitingForRoom, not yet.
-            ActionFailed: it waited for room, and was deleted meanwhile.
+            ActionFailed: it was PENDING, and was deleted meanwhile.
         """
         waits_for = self.context.data.get(WAITS_FOR)
         if waits_for and not is_present(waits_for):
@@ -169,7 +169,7 @@ class ResourceAction(Stepping, ABC):
         return Outcome(DONE.answer, reason)
 
     def fail(self, reason: str) -> None:
-        """Have the resource, and what is within, say that it failed, if they still read as at work."""
+        """Set the resource, and the stacks within, to failed if they are still in progress."""
         resource = self.find()
         if resource is None or self.status_before is None:
             return
@@ -183,11 +183,11 @@ class ResourceAction(Stepping, ABC):
         self.fail(reason)
 
     def post_condition(self) -> None:
-        """A resource that still reads as at work was put off once too often, or something unforeseen came."""
+        """Set a resource to failed that is still in progress, for example after too many retries."""
         self.fail(f"{self.verb} did not come to its end")
 
     def abort(self) -> bool:
-        """What was derived has ended, and stays as it is."""
+        """Set the resource to failed. The derived actions have ended, and their results stay."""
         self.fail(f"{self.verb} was interrupted")
         return True
 

@@ -20,10 +20,10 @@ def make_server(
     *,
     may_wait: bool = True,
 ) -> str:
-    """Have the server of a generation be there, and return its UUID: there is one, however often this is asked for.
+    """Create the server of a generation, and return its UUID; repeated calls create no second server.
 
     Args:
-        may_wait: whether it is PENDING where no host has capacity, and the site has servers wait.
+        may_wait: whether it is PENDING if no host has capacity, and the site allows servers to be PENDING.
 
     Raises:
         CloudError: the cloud did not do it.
@@ -66,7 +66,7 @@ def is_present(server: str) -> bool:
 
 
 def forget_waiting(resource: StackResource, generation: int) -> None:
-    """Have the server of a generation wait for room no more, if it still does: it asks tables alone."""
+    """Delete the server of a generation if it is still PENDING. Only tables are read."""
     if foreseen_cloud():
         return  # What waits is not foreseen.
     for server in Server.objects.waiting().filter(token=resource.token(generation)):

@@ -1,6 +1,6 @@
-"""How stacks and resources that read as at work come to say what came of it.
+"""Store the results of operations on stacks and resources.
 
-Whoever goes on after a crash may find that this was said already: then it stays.
+After a crash, a result may have been stored already: it stays.
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ SHOWN = 10
 
 
 def begin(part: Stack | StackResource, verb: Verb, records: Sequence[Model] = ()) -> None:
-    """Have a part of a stack read as at work, and write rows that go with that, in the same commit.
+    """Begin an operation on a stack or a resource, and write related rows in the same commit.
 
     Raises:
-        ActionFailed: something else is done to it.
+        ActionFailed: another operation on it is in progress.
     """
     try:
         part.begin(verb)
@@ -31,7 +31,7 @@ def begin(part: Stack | StackResource, verb: Verb, records: Sequence[Model] = ()
 
 
 def end_well(part: Stack | StackResource, left_out: Sequence[str] = (), records: Sequence[Model] = ()) -> None:
-    """Have a part of a stack say that what was done to it came to a good end, and which resources were left out."""
+    """End an operation on a stack or a resource with success, and name the resources that were left out."""
     if part.status not in IN_PROGRESS:
         return
     part.finish()
@@ -41,7 +41,7 @@ def end_well(part: Stack | StackResource, left_out: Sequence[str] = (), records:
 
 
 def fail_under_way(part: Stack | StackResource, reason: str) -> None:
-    """Have a part of a stack that still reads as at work say that it failed."""
+    """Set a stack or a resource to failed if an operation on it is in progress."""
     if part.status in IN_PROGRESS:
         part.fail(reason)
         save(part)

@@ -1,8 +1,8 @@
-"""What the actions on a root stack share: the lock, the decision, the actions on its resources, what comes of them.
+"""The base of the actions on a root stack: lock, decision, actions on its resources, and the result.
 
-Such an action decides first, and keeps that as its data. Then it begins: the rows of the stack and of all that is in
-it say what they are to be. The actions on its resources do it, and in the end the stack says what came of that.
-Whoever executes it again after a crash finds the decision, and does the same.
+Such an action decides first, and stores the decision as its data. Then it begins: the rows of the stack and of
+everything within it get their new properties. The actions on its resources change the cloud, and in the end the stack
+gets the result. After a crash, the next execution finds the decision and follows it.
 """
 
 from abc import ABC, abstractmethod
@@ -63,7 +63,7 @@ class StackAction(Stepping, ABC):
         return str(self.input_parameters["resource_id"])
 
     def find(self, *, lock: bool = False) -> Stack | None:
-        """Return the stack as it is now, locked if that is asked for, unless it was deleted: one query each time."""
+        """Return the current row of the stack, optionally locked, or None if it was deleted, with one query."""
         if model := foreseen_cloud():
             stack = model.stacks.find_stack(self.uuid)
             return stack if stack and stack.root_id is None else None
@@ -193,7 +193,7 @@ class StackAction(Stepping, ABC):
         return Outcome(Answer.OK, reason)
 
     def settle(self, reason: str) -> None:
-        """Have a stack that still reads as at work say that it failed, and so what is in it that nobody ended."""
+        """Set a stack to failed if it is still in progress, with the resources whose actions did not end."""
         stack = self.find()
         if stack is not None and self.context.data.get(BEGUN):
             if foreseen_cloud() is None:
@@ -204,11 +204,11 @@ class StackAction(Stepping, ABC):
         self.settle(reason)
 
     def post_condition(self) -> None:
-        """A stack that still reads as at work was put off once too often, or something unforeseen came."""
+        """Set a stack to failed that is still in progress, for example after too many retries."""
         self.settle(f"{self.verb} did not come to its end")
 
     def abort(self) -> bool:
-        """What was derived has ended, and stays as it is."""
+        """Set the stack to failed. The derived actions have ended, and their results stay."""
         self.settle(f"{self.verb} was interrupted")
         return True
 

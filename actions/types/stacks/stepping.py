@@ -1,8 +1,8 @@
-"""How an action on a stack, or on a resource with a stack within, derives the actions on what is in there.
+"""Derivation of the actions on the resources of a stack, by actions on the stack or on a resource that contains it.
 
-In a plan that starts at once each action derives those of its own next step when it is executed, and when that step
-has ended. In a plan to look at, all are planned beforehand, but for steps that are to begin after a pause, and for
-what goes when all else is done: these are derived when they are due.
+In a plan that starts at once, each action derives the actions of its next step when it is executed, and when the step
+before has ended. In a plan that is reviewed first, all are planned beforehand, except steps that begin after a pause,
+and deletions that come after everything else: these are derived when they are due.
 """
 
 from abc import ABC, abstractmethod

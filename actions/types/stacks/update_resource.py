@@ -1,4 +1,4 @@
-"""Have a resource of a stack be as its template says, with what there is for it in the cloud."""
+"""Update a resource of a stack to its template."""
 
 from collections.abc import Sequence
 

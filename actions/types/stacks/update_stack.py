@@ -1,4 +1,4 @@
-"""Have a stack be as its template says, or as another one does."""
+"""Update a stack to its template, or to another one."""
 
 from actions.types.clusters.nodes import schema_of
 from actions.types.stacks.stacks import StackAction
@@ -13,7 +13,7 @@ TIMEOUT = {"type": "integer", "minimum": 1, "maximum": LONGEST_TIMEOUT}
 
 
 class UpdateStack(StackAction):
-    """What a person marked unhealthy, and what failed, is replaced; what is as it shall be stays untouched."""
+    """Replaces resources that a person marked unhealthy, or that failed; others stay if they match the template."""
 
     name = "update_stack"
     description = "Updating a stack"
