@@ -180,7 +180,7 @@ class Applier(Worker):
             self.cancel(run)
 
     def follow(self, run: PlanRun) -> bool:
-        """Await what workers have in hand, whoever sent it to them, and say whether there is any."""
+        """Follow the actions that workers execute, of any applier, and return whether there are any."""
         in_hand = run.in_hand()
         for action in in_hand:
             if self.executor.follow(run.job(execution.execute, action)):
@@ -210,7 +210,7 @@ class Applier(Worker):
     # The work.
 
     def submit(self) -> None:
-        """Fill the free seats, the plan with the fewest actions at work first."""
+        """Fill the free slots, taking actions from the plan with the fewest running ones first."""
         candidates = list(self.runs.values())
         while candidates and not self.executor.is_full:
             run = min(candidates, key=lambda candidate: len(candidate.at_work))
@@ -224,7 +224,7 @@ class Applier(Worker):
             self.executor.submit(job)
 
     def look_ahead(self) -> None:
-        """Where seats are free, find out what the ends of those that are at work release: it is then begun at once."""
+        """Prefetch the children of running actions if slots are free, to begin them as soon as their parents end."""
         if not self.executor.is_full:
             for run in self.runs.values():
                 with self.guarding(run.plan_pk):
@@ -289,7 +289,7 @@ class Applier(Worker):
         self.end_faulty()
 
     def continues(self, run: PlanRun) -> bool:
-        """Say whether a plan that has come to rest has more to do after all, and prepare it."""
+        """Return whether a plan without running actions has more to do, and prepare that."""
         if run.cancelling:
             run.actions.abort_waiting()
         counts = run.actions.count_states()
@@ -313,7 +313,7 @@ class Applier(Worker):
         return run.reverting
 
     def conclude(self, run: PlanRun) -> None:
-        """Give a plan its final state, or let go of it if it is not, or no longer, ours to settle."""
+        """Give a plan its final state, or release it if that is not, or no longer, possible here."""
         plan = ActionPlan.objects.running().filter(pk=run.plan_pk, applier=run.applier).first()
         if plan and not run.lost:
             left = run.actions.cancel_pending(CANCELLED if run.cancelling else STUCK)
@@ -375,7 +375,7 @@ class Applier(Worker):
         del self.runs[run.plan_pk]
 
     def stop(self) -> None:
-        """Finish what runs, let go of the rest, and leave: another applier adopts it at once."""
+        """Wait for the running actions, release the plans, and end: another applier adopts them at once."""
         try:
             self.executor.withdraw()
             while self.jobs:

@@ -1,4 +1,4 @@
-"""What did not succeed in a plan that ended, as a plan of its own to look at and to start."""
+"""Continuation of an ended plan: a new plan of the actions that did not succeed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
@@ -79,7 +79,7 @@ def left_undone(plan: ActionPlan) -> list[Action]:
 
 
 def stays(planned: Action, origin: Action) -> bool:
-    """Say whether what was planned is planned anew: not if it found out by itself that it is not needed."""
+    """Return whether a planned action is planned again: not if it found out itself that it is not needed."""
     is_skipped = planned.state == Action.State.SKIPPED
     return not is_skipped or may_be_restored(planned) or origin.state == Action.State.SKIPPED
 

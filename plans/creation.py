@@ -15,7 +15,7 @@ from watcher_site.refusals import Refused
 
 
 class CreationPage(KeepsForm, View):
-    """A form for something new, shown again with what is wrong with it until it can be asked for."""
+    """A form for a new object, shown again with the mistakes until the object can be created."""
 
     http_method_names = ["get", "post"]
     form_class: type[OperationForm]
@@ -40,7 +40,7 @@ class CreationPage(KeepsForm, View):
         return {}
 
     def attempt(self, form: OperationForm) -> Operation | None:
-        """Ask for what the form describes, or put why not beside the form."""
+        """Create the object that the form describes, or show the reason for a refusal beside the form."""
         try:
             return self.create(form.inputs, Asked(caller_of(self.request), form.cleaned_data["plan_only"]))
         except Refused as refusal:

@@ -1,4 +1,4 @@
-"""What a person sees of a plan that runs before their eyes: a bar at a terminal, and lines anywhere."""
+"""The terminal output for a plan that runs in the foreground: a progress bar at a terminal, else lines."""
 
 import logging
 import sys
@@ -18,7 +18,7 @@ QUESTION = "Interrupted. [c]ancel the plan, [l]eave it to other appliers, or go 
 
 
 class Choice(Enum):
-    """What a person wants who pressed Ctrl-C."""
+    """The choice of a person who pressed Ctrl-C."""
 
     GO_ON = ""
     CANCEL = "c"
@@ -67,7 +67,7 @@ class Display:
         self.bar.update(self.task, description=state, total=sum(counts.values()), completed=ended, states=states)
 
     def wait(self, why: str) -> None:
-        """Say once why nothing more begins, unless there is no reason."""
+        """Print once why no action begins, unless there is no reason."""
         if why and why != self.why:
             self.say(why)
         self.why = why
@@ -80,7 +80,7 @@ class Display:
         self.console.print(words)
 
     def ask(self) -> Choice:
-        """Ask what to do with the plan. Where nobody can answer, or Ctrl-C is the answer, it is left to others."""
+        """Ask how to proceed with the plan. Without a terminal, or on another Ctrl-C, it is left to the appliers."""
         if not (self.console.is_terminal and sys.stdin.isatty()):
             return Choice.LEAVE
         self.stop()
@@ -92,7 +92,7 @@ class Display:
             self.start()
 
     def read_choice(self) -> Choice:
-        """Ask until the answer is one of those that there are."""
+        """Ask until the answer is one of the choices."""
         while True:
             answer = self.console.input(QUESTION, markup=False).strip().lower()
             for choice in Choice:

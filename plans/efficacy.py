@@ -1,6 +1,6 @@
-"""What a plan promises, for people: before and after side by side where its indicators hold both, the rest alone.
+"""The efficacy of a plan for users: indicators that have values before and after side by side, the others alone.
 
-The names are those of the infra-optim goals (`audits.goals`); what other goals report is shown as it is.
+The names are those of the infra-optim goals (`audits.goals`); indicators of other goals are shown as they are.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ COMPARISONS = (
 
 @dataclass
 class Efficacy:
-    """What the page shows: rows of (label, before, after, unit), and single numbers with their descriptions."""
+    """The content of the page: rows of (label, before, after, unit), and single numbers with their descriptions."""
 
     compared: list[tuple[str, float, float, str]]
     indicators: list[EfficacyIndicator]

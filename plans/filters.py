@@ -1,4 +1,4 @@
-"""What the console's list of action plans can be narrowed to."""
+"""The filters of the console's list of action plans."""
 
 import django_filters
 

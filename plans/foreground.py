@@ -24,7 +24,7 @@ MOST_NAMED = 20
 
 @dataclass
 class Shown:
-    """What was last read of the plan, and which of its unsuccessful actions were told of."""
+    """The state of the plan at the last output, and its unsuccessful actions that were printed."""
 
     plan: ActionPlan
     counts: dict[str, int] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class ForegroundApplier(Applier):
     # Ctrl-C.
 
     def stop_on_signals(self) -> None:
-        """Have SIGTERM let go of the plan, and SIGINT ask what to do with it."""
+        """Release the plan on SIGTERM, and ask how to proceed with it on SIGINT."""
         super().stop_on_signals()
 
         def interrupt(*_: Any) -> None:
@@ -121,7 +121,7 @@ class ForegroundApplier(Applier):
 
 
 def left_in_words(plan: ActionPlan) -> str:
-    """Say how a plan goes on that was left before its end."""
+    """Return a sentence on how a plan continues that was left before its end."""
     if why := why_it_waits(plan):
         return f"The action plan is {plan.state}. {why} The next applier that is free goes on with it then."
     return f"The action plan is {plan.state} and goes on with the next applier that is free."

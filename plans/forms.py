@@ -1,4 +1,4 @@
-"""When a plan is to begin, as people fill it in."""
+"""The form for the time at which a plan begins."""
 
 from copy import copy
 from typing import Any

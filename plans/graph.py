@@ -105,7 +105,7 @@ def draw(keys: Sequence[int], edges: Sequence[Edge]) -> Picture:
 
 
 def essential(layer: Mapping[int, int], edges: Sequence[Edge]) -> list[Edge]:
-    """Leave out the edges that others imply: who waits for b, which waits for a, waits for a anyway."""
+    """Remove edges that others imply: if c depends on b, and b on a, an edge from a to c is redundant."""
     parents = parents_of(edges)
     ancestors: dict[int, int] = {}
     implied: dict[int, int] = {}

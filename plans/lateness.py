@@ -15,12 +15,12 @@ Guard = Callable[[int], AbstractContextManager[Any]]
 
 
 def end_late(applier: Service, guarding: Guard = nullcontext) -> int:
-    """Have those end, in the plans of an applier of which anything may begin now, and return how many they are.
+    """Fail the actions of an applier's plans that waited beyond their timeout, and return their number.
 
-    One query finds them all. While a plan is suspended or its window closed, nothing of it is late.
+    One query finds them all. While a plan is suspended or its window is closed, none of its actions times out.
 
     Args:
-        guarding: what the work at each plan, given by its key, is done in.
+        guarding: a context manager for the work at each plan, called with its key.
     """
     plans = ActionPlan.objects.filter(state=ActionPlan.State.ONGOING, applier=applier).open()
     number = 0

@@ -22,7 +22,7 @@ STANDING = Query(
 
 @dataclass(frozen=True)
 class PlanLease:
-    """Nothing but what another process can be told: the truth is in the table, and both verbs ask it."""
+    """The lease on the actions of a plan. Its fields can be sent to another process; both checks read the tables."""
 
     plan: int
     applier: int
@@ -67,7 +67,10 @@ class PlanLease:
         return None
 
     def is_ours(self, applier: int | None, owner: int | None) -> bool:
-        """Say whether an action may be worked at here. What a worker has in hand stays there if appliers change."""
+        """Return whether an action may be executed here.
+
+        An action that a worker owns stays there if the applier changes.
+        """
         if owner is not None and owner != self.owner:
             return False
         return applier == self.applier or (self.worker is not None and owner == self.worker)

@@ -1,4 +1,4 @@
-"""What an applier and a worker write to each other, as JSON. All of it can be read in the tables as well."""
+"""Messages between appliers and workers, as JSON. All of their content is in the tables as well."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -13,14 +13,14 @@ WORKS: Mapping[str, Work] = {work.__name__: work for work in (execution.execute,
 
 
 def standing(action: Action) -> list[Any]:
-    """Return what an action's guards hold as it was read: whoever finds it otherwise was told too late."""
+    """Return the values of an action's guards when it was read. If the row differs, a message is out of date."""
     values = action.values_read
     return [values["state"], values["attempt"], values["owner_id"]]
 
 
 @dataclass(frozen=True)
 class Letter:
-    """A job for whichever worker is free. It is for the action as the applier saw it, and in no other standing."""
+    """A job for any free worker. It is valid for the action as the applier read it, and in no other state."""
 
     work: str
     action: int

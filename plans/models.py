@@ -35,7 +35,7 @@ class ActionPlan(StatefulModel):
         SUPERSEDED = "SUPERSEDED"
 
     class OnFailure(models.TextChoices):
-        """What becomes of those that depend on an action which failed or was cancelled."""
+        """The handling of actions that depend on an action which failed or was cancelled."""
 
         CONTINUE = "continue", "they are executed all the same"
         STOP = "stop", "they fail, or are cancelled, with it"
@@ -48,7 +48,7 @@ class ActionPlan(StatefulModel):
     CANCELLABLE = PRUNABLE | {State.ONGOING}
     # People may still say when it, or what is left of it, begins.
     SCHEDULABLE = PRUNABLE | {State.ONGOING}
-    # It can be told to wait, and to go on.
+    # The states in which a plan can be suspended and resumed.
     SUSPENDABLE = frozenset({State.PENDING, State.ONGOING})
     # It ended before all of it was done.
     CONTINUABLE = frozenset({State.FAILED, State.CANCELLED})
@@ -78,7 +78,7 @@ class ActionPlan(StatefulModel):
     project_id = models.CharField(
         max_length=255, null=True, editable=False, help_text="in which they did so, where that is known"
     )
-    # Beside the state: whoever changes that has not read these, and leaves them as they are.
+    # Not among the columns of transitions, whose writers have not read these.
     suspended_by = models.CharField(
         max_length=255, null=True, editable=False, help_text="the user name of who has it begin nothing more for now"
     )
@@ -116,7 +116,7 @@ class ActionPlan(StatefulModel):
             ),
         ]
         indexes = [
-            # Whoever deletes a plan for good looks for those that continue it, deleted ones too.
+            # Removing a plan for good looks for the plans that continue it, including deleted ones.
             models.Index("continues", condition=Q(continues__isnull=False), name="action_plan_continues"),
             # The applier looks for waiting and running plans; people sort by state.
             models.Index("state", "id", name="action_plan_by_state"),
@@ -134,7 +134,7 @@ class ActionPlan(StatefulModel):
 
     @property
     def schedule(self) -> Schedule:
-        """When people want it to begin.
+        """Return when the plan is to begin.
 
         Raises:
             Invalid: the zone is not known on this machine.
@@ -174,7 +174,7 @@ class ActionPlan(StatefulModel):
         return self.suspended_by is not None and self.state in self.SUSPENDABLE
 
     def note_signal(self) -> None:
-        """Have its applier look at what was signalled. The caller holds its row."""
+        """Notify the plan's applier of a signal. The caller holds the plan's row."""
         type(self).objects.filter(pk=self.pk).update(signals=F("signals") + 1)
 
     @transition(field=state, source=State.RECOMMENDED, target=State.PENDING)
@@ -187,7 +187,7 @@ class ActionPlan(StatefulModel):
         self.applier, self.hostname = applier, applier.host
 
     def let_go(self, message: str | None) -> None:
-        """Leave the hands of the applier: nothing more is done on behalf of who started it."""
+        """Clear the applier of the plan, and the calling context of the person who started it."""
         self.status_message = message and cut(message)
         self.applier = self.context = None
 
@@ -206,12 +206,12 @@ class ActionPlan(StatefulModel):
 
     @transition(field=state, source=[State.RECOMMENDED, State.PENDING], target=State.CANCELLED)
     def cancel(self, message: str) -> None:
-        """It is given up before anything of it began. The caller cancels its pending actions with it."""
+        """Cancel the plan before any of its actions began. The caller cancels its pending actions with it."""
         self.status_message, self.context = cut(message), None
 
     @transition(field=state, source=State.ONGOING, target=State.CANCELLING)
     def request_cancel(self, message: str) -> None:
-        """Its applier is to abort what runs and to begin nothing more."""
+        """Request that the applier aborts the running actions and begins no other."""
         self.status_message = cut(message)
 
     @transition(field=state, source=[State.ONGOING, State.CANCELLING], target=State.CANCELLED)
@@ -263,7 +263,7 @@ class ActionPlan(StatefulModel):
             self.request_cancel(message)
             self.save_state()
         else:
-            # Whoever is about to skip an action comes before this, or too late.
+            # The lock orders this and the skip of an action: the skip comes before, or is refused.
             type(self).objects.locked().filter(pk=self.pk).first()
             self.cancel(summarize(self.actions.all(), self.actions.count_states(), message) or message)
             self.save_state()
@@ -272,11 +272,11 @@ class ActionPlan(StatefulModel):
 
     @transaction.atomic
     def choose_on_failure(self, value: str) -> None:
-        """Say what becomes of those that depend on what fails, before anything of it begins.
+        """Set the handling of failures, before any action of the plan begins.
 
         Raises:
             Invalid: there is no such choice.
-            Conflict: it has begun, or is over.
+            Conflict: the plan has begun, or is over.
         """
         if value not in self.OnFailure.values:
             choices = " or ".join(self.OnFailure.values)
@@ -304,7 +304,7 @@ class ActionPlan(StatefulModel):
 
 
 class EfficacyIndicator(models.Model):
-    """What a plan promises to achieve, as one number."""
+    """An expected effect of a plan, as one number."""
 
     action_plan = models.ForeignKey(ActionPlan, models.CASCADE, related_name="efficacy_indicators")
     name = models.CharField(max_length=63)

@@ -22,7 +22,7 @@ from watcher_site.notifications.payloads import (
 
 State = ActionPlan.State
 EXECUTION, CANCEL = "execution", "cancel"
-# What an applier is told to have begun, or to have ended, by the plan's old and new state, behind the update.
+# The events sent after the update event when an applier begins or ends a plan, by old and new state.
 AFTER = {
     (State.PENDING, State.ONGOING): ((EXECUTION, "start"),),
     (State.ONGOING, State.SUCCEEDED): ((EXECUTION, "end"),),

@@ -1,7 +1,7 @@
-"""What people have done to clusters and nodes: each operation is a plan of one action.
+"""Operations on clusters and nodes: each is a plan of one action.
 
-Of two who ask at once the second finds what the first asked for: whoever asks holds the row of the cluster, and then
-those of the nodes, until the plan is written. `cluster.models.locks` has the order of all rows that are locked.
+Of two concurrent requests the second one finds the operation of the first: a request locks the row of the cluster, and
+then those of the nodes, until the plan is written. `cluster.models.locks` has the order of all locks on rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,13 +30,13 @@ from watcher_site.schemas import find_violation
 
 Target = Cluster | Node | Server | Stack
 SHOWN = 3
-# The thing stands beside it in history; a template may hold what not everybody is to read.
+# History names the target itself; a template may contain data that not everybody may read.
 UNTOLD = ("resource_id", "resource_name", "template")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """How an operation was asked for: on whose behalf, and whether its plan is only made, to be looked at first."""
+    """The options of a requested operation: the caller, and whether its plan is only created, to be reviewed first."""
 
     caller: CallingContext | None = None
     plan_only: bool = False
@@ -49,7 +49,7 @@ AT_ONCE = Asked()
 
 @dataclass(frozen=True)
 class Operation:
-    """What came of it: the action that it became, the plan that holds the action, and what that is done to."""
+    """The result of a request for an operation: its action, the plan of the action, and the target."""
 
     action: UUID
     action_plan: UUID
@@ -140,7 +140,7 @@ def cancel_others(action_type: str, thing: Target, others: Iterable[UUID], asked
 
 
 def asked_for(things: Iterable[UUID]) -> QuerySet[Action]:
-    """Return what was asked for to be done to these, and is still to be done, or being done."""
+    """Return the requested operations on these objects that are pending or running."""
     under_way = ActionPlan.objects.present().filter(state__in=[ActionPlan.State.PENDING, *ActionPlan.RUNNING])
     # Of what another action derived, that one tells.
     actions: QuerySet[Action] = Action.objects.unfinished().filter(action_plan__in=under_way, derived_from=None)
@@ -186,18 +186,19 @@ def plan_cluster_action(action_type: str, cluster: Cluster, asked: Asked, **inpu
 def plan_action(
     action_type: str, thing: Target, asked: Asked, *, seconds_allowed: int | None = None, deed: str = "", **inputs: Any
 ) -> Operation:
-    """Write the plan of one action that derives others, and start it unless it is to be looked at.
+    """Write the plan of one action that derives others, and start it unless it is to be reviewed.
 
-    In a plan to look at, the decision is made now, and what it derives stands beside it. In one that starts, it is
-    made when the action is executed; asked for it now is what would refuse it.
+    In a plan for review, the decision is made now, and the actions that it derives are written as well. In a plan that
+    starts, the decision is made when the action is executed; now it is only checked that nothing refuses it.
 
     Args:
-        seconds_allowed: for the action; without it, what the site allows.
-        deed: what history calls it, where that does not follow from the type.
+        seconds_allowed: the timeout of the action, by default that of the site.
+        deed: the event of history, if it does not follow from the type.
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: a policy refuses, it may not be done, or it is to start and rules exclude all that it would derive.
+        Conflict: a policy refuses, the operation is not allowed, or it is to start and rules exclude all actions that
+            it would derive.
     """
     parameters = parameters_of(action_type, thing, inputs)
     context = ActionContext(str(uuid4()), timeout=seconds_allowed)

@@ -1,4 +1,4 @@
-"""What the API's operations on clusters and nodes share: their bodies, and the answer that names what they became."""
+"""The base of the API's operations on clusters and nodes: bodies, and the answer that names action and plan."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +20,7 @@ PLAN_ONLY_PARAMETER = OpenApiParameter("plan_only", bool, description=PLAN_ONLY)
 
 
 class OperationSerializer(serializers.Serializer[Any]):
-    """What came of asking for an operation."""
+    """The result of a request for an operation."""
 
     action = serializers.UUIDField(help_text="the action that it became")
     action_plan = serializers.UUIDField(help_text="the plan that holds the action")
@@ -36,7 +36,7 @@ class OptionsSerializer(serializers.Serializer[Any]):
 
 
 class Operating:
-    """A view whose operations are action plans. ``operates_on``: what its answers call the thing they are done to."""
+    """A mixin for views whose operations are action plans. ``operates_on`` is the name of the target in answers."""
 
     operates_on: str
 

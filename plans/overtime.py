@@ -1,4 +1,4 @@
-"""What takes longer than it may, and reaches no checkpoint, takes the process that it keeps with it."""
+"""The watchdog of a worker process: fail an action that exceeds its timeout, and exit the process."""
 
 import time
 from collections.abc import Callable, Iterator

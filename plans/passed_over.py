@@ -1,4 +1,4 @@
-"""What of a plan could begin and found no seat: it waits here, and is not asked about again and again."""
+"""Ready actions without a slot, kept so that they are not queried again and again."""
 
 from collections import defaultdict, deque
 from collections.abc import Set
@@ -15,9 +15,10 @@ STILL_READY = Query(Action.objects.ready(Placeholder("now", Action._meta.get_fie
 
 
 class PassedOver:
-    """Actions of a plan that are ready and whose queues had no seat, each queue in the order in which they came.
+    """The ready actions of a plan whose queues have no slot, in the order in which they became ready.
 
-    A plan may hold any number: but for a few, keys alone are kept, and read anew when their queue has a seat again.
+    A plan may have any number of them: apart from a few rows only keys are kept, and read again when the queue has a
+    slot.
     """
 
     def __init__(self) -> None:
@@ -48,7 +49,7 @@ class PassedOver:
         self.read.clear()
 
     def next(self, executor: Executor) -> Action | None:
-        """Take out the first action of a queue that has a seat by now, if there is one."""
+        """Remove and return the first action of a queue that has a slot by now, if there is one."""
         for queue in list(self.keys):
             if executor.has_seat(queue) and (action := self.take(queue)):
                 return action

@@ -70,8 +70,7 @@ def summary(plan: ActionPlan) -> list[Layer]:
     def find_places() -> dict[int, int]:
         return layers(states, in_time(edges_of(plan), {key: derived_from for key, _, derived_from, _ in rows}))
 
-    # What waits for what changes only with the plan itself, or when an action derives others: only the states are
-    # asked for anew.
+    # Dependencies change only with the plan itself, or when an action derives others: only the states are read anew.
     waiting = sum(has_derived for *_, has_derived in rows)
     version = f"{len(states)}-{waiting}-{plan.updated_at and plan.updated_at.timestamp()}"
     places = cache.get_or_set(f"layers-of-plan-{plan.uuid}-{version}", find_places, 3600) or {}

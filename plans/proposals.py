@@ -1,4 +1,4 @@
-"""How a plan comes into the tables: whole and sound, or not at all."""
+"""Write a proposed plan to the tables: completely and checked, or not at all."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

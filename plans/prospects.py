@@ -1,4 +1,4 @@
-"""What becomes ready as actions that are at work end, read while they are: their ends then ask nothing."""
+"""Prefetch the children of running actions, so that completing one needs no query."""
 
 import time
 from collections import defaultdict
@@ -23,11 +23,11 @@ ROWS = Query(
 
 
 class Prospects:
-    """The children of a few actions at work; with their rows, where they wait for no others than these.
+    """The children of a few running actions, with the rows of those that wait for no other parents.
 
-    What is held here is how the table was at one moment, a short while ago: whoever begins one of these actions finds
-    its row as it was read, or begins nothing. A child whose parent had ended at that moment, with its report still to
-    come, is asked about when it has come.
+    The rows show one moment in the recent past: the guards of an action that is begun by its row compare it with the
+    table. A child whose parent had ended at that moment, with its report still to come, is queried when the report has
+    come.
     """
 
     def __init__(self) -> None:

@@ -35,17 +35,17 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.select_for_update(no_key=True)
 
     def waiting(self) -> Self:
-        """Leave those that a person or an audit started and no applier has taken, oldest first."""
+        """Select the plans that were started and that no applier has claimed, oldest first."""
         return self.present().filter(state=self.model.State.PENDING).order_by("pk")
 
     def open(self) -> Self:
-        """Leave those that may begin, or of which more may begin, by the one clock that all share: the database's."""
+        """Select the plans of which actions may begin now, by the clock of the database, which all processes share."""
         has_opened = Q(opens_at__isnull=True) | Q(opens_at__lte=Now())
         is_open = has_opened & (Q(closes_at__isnull=True) | Q(closes_at__gt=Now()))
         return self.filter(is_open, suspended_by__isnull=True)
 
     def closed(self) -> Self:
-        """Leave those whose hours are over, and that are not: they wait for others."""
+        """Select the unfinished plans whose window has closed: they wait for the next one."""
         states = (self.model.State.PENDING, self.model.State.ONGOING)
         return self.present().filter(state__in=states, closes_at__lte=Now())
 
@@ -53,9 +53,9 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.present().filter(state__in=self.model.RUNNING)
 
     def moving(self) -> Self:
-        """Leave the ongoing ones that change the cloud: those do not in which a server waits, and nothing is at work.
+        """Select the ongoing plans that change the cloud, not those that only wait for a PENDING server.
 
-        Nobody would make room for that server while its plan were in the way.
+        Such a plan would keep other plans from making capacity for its server.
         """
         own = Action.objects.present().filter(action_plan=OuterRef("pk"))
         at_work = Exists(own.filter(state__in=Action.BEGUN))
@@ -63,7 +63,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return self.filter(state=self.model.State.ONGOING).exclude(~at_work & waits)
 
     def free_for(self, applier: Service) -> Self:
-        """Leave the running ones that no other living applier holds: orphaned, or this applier's own."""
+        """Select the running plans that no other living applier holds: orphaned ones, and this applier's own."""
         return self.running().exclude(applier__in=Service.objects.active().exclude(pk=applier.pk).values("pk"))
 
     def with_progress(self) -> Self:
@@ -83,9 +83,9 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         )
 
     def with_operation(self) -> Self:
-        """Add to each plan that no audit proposed what a person asked for: ``operation``, a type and a name.
+        """Add ``operation``, a type and a name, to each plan that a person requested without an audit.
 
-        That is the first action that no other derived.
+        It is the first action that is not derived.
         """
         asked_for = Action.objects.present().filter(action_plan=OuterRef("pk"), derived_from=None).order_by("pk")
         name = Coalesce(KeyTextTransform("resource_name", "input_parameters"), Value(""), output_field=TextField())
@@ -100,7 +100,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         return bool(self.free_for(applier).update(applier=applier, hostname=applier.host))
 
     def release(self, applier: Service) -> int:
-        """Let go of those of these that the applier still runs, so that another adopts them at once."""
+        """Release the plans that the applier still runs, so that another one adopts them at once."""
         return self.running().filter(applier=applier).update(applier=None)
 
     def held_by(self, applier: Service) -> Self:

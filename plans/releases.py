@@ -1,4 +1,4 @@
-"""Which actions of a plan become ready as others of it end."""
+"""Find the actions of a plan that become ready when others end."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -48,14 +48,14 @@ def next_released(parent: Action) -> Action | None:
 
 
 class Releases:
-    """Asks about the children of those that ended, each no oftener than it may have changed.
+    """Queries the children of ended actions, each no more often than its readiness may have changed.
 
-    The first answer is how many parents have not ended; the next time is when so many more have. An action that waits
-    for thousands would else be asked about thousands of times, each of which looks at thousands. For parents that end
-    by somebody else's hand, of which nobody tells here, those that were held back are asked about once per
+    The first query returns the number of unfinished parents; the next one comes when so many more have ended.
+    Otherwise an action with thousands of parents would be queried thousands of times, each reading thousands of rows.
+    For parents that another process ends, without a report to this one, the remaining children are queried once per
     `settings.POLL_INTERVAL` seconds.
 
-    Where there is time, children are read while their parents are at work (`Prospects`), and need not be asked about.
+    If there is time, children are prefetched while their parents are running (`Prospects`), and need no query later.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Releases:
         self.next_round = 0.0
 
     def __bool__(self) -> bool:
-        """Whether there is anybody to ask about now."""
+        """Return whether there are actions to query now."""
         return bool(self.released or self.ended or self.candidates or self.is_round_due)
 
     @property
@@ -116,7 +116,7 @@ class Releases:
             self.released.append(self.prospects.take(child))
 
     def consider(self, key: int) -> None:
-        """Ask about an action that may have become ready by itself."""
+        """Query an action that may have become ready by itself."""
         self.candidates[key] = None
 
     def find(self) -> list[Action]:
@@ -162,6 +162,6 @@ class Releases:
             if action.open_parent_count:
                 self.awaited[action.pk] = action.open_parent_count
             elif action.state in RELEASED and is_due(action):
-                # What is put off is known to who runs the plan, and considered when its time comes.
+                # The run of the plan knows deferred actions, and considers them when their time comes.
                 released.append(action)
         return released

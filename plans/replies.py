@@ -1,4 +1,4 @@
-"""What a worker writes back to appliers. Nothing depends on it: what does not arrive is read in the tables, later."""
+"""Replies of workers to appliers. They only save time: lost replies are replaced by reading the tables later."""
 
 import time
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What an applier holds in memory of a plan that it runs: little, whatever the size of the plan."""
+"""The state of a plan in the memory of its applier: small, whatever the size of the plan."""
 
 import time
 from collections import deque
@@ -38,7 +38,7 @@ DERIVED = Query(
 
 
 def pages(query: Query, **of: int) -> Iterator[list[Action]]:
-    """Walk through ready actions page by page. What the table says of a page is asked when the page is."""
+    """Yield ready actions page by page; each page is queried when it is needed."""
     last = 0
     while True:
         page = query.rows(**of, last=last, now=timezone.now())
@@ -49,11 +49,11 @@ def pages(query: Query, **of: int) -> Iterator[list[Action]]:
 
 
 class PlanRun:
-    """A plan under way: which of its actions are at work, and where the next ones come from.
+    """A running plan: its running actions, and the source of the next ones.
 
-    Readiness is asked of the whole plan once, when the run begins, and from then on of the children of those that
-    finished: an action becomes ready when the last of its parents ends, and that parent's children are asked. Of an
-    action that derives others, these are asked.
+    Readiness is queried for the whole plan once, when the run begins, and from then on for the children of actions
+    that ended: an action becomes ready when the last of its parents ends. For an action that derives others, the
+    derived actions are queried.
     """
 
     def __init__(self, plan: ActionPlan, applier: Service, executor: Executor) -> None:
@@ -90,7 +90,7 @@ class PlanRun:
         self.walks = deque([pages(READY, plan=self.plan_pk)])
 
     def recover(self) -> int:
-        """Have every action recovered that a lost worker left behind or that is recalled, and return how many."""
+        """Queue every action for recovery that a lost worker left or that is recalled, and return their number."""
         self.interrupted = deque(self.actions.interrupted().exclude(pk__in=self.at_work).order_by("pk"))
         return len(self.interrupted)
 
@@ -121,7 +121,7 @@ class PlanRun:
         return list(self.actions.in_hand().exclude(pk__in=self.at_work))
 
     def remember_later(self) -> bool:
-        """Remember what was put off, here or by another applier, and say whether there is any."""
+        """Remember the deferred actions, of any applier, and return whether there are any."""
         self.later = list(self.actions.put_off().values_list("due_time", "pk"))
         return bool(self.later)
 
@@ -142,7 +142,7 @@ class PlanRun:
         self.forget()
 
     def forget(self) -> None:
-        """Forget what could be begun: whoever looks at the whole plan finds it again."""
+        """Forget the actions that could begin: the next look at the whole plan finds them again."""
         self.releases.clear()
         self.ready.clear()
         self.passed_over.clear()
@@ -169,12 +169,12 @@ class PlanRun:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing of it may begin, as it is outside of its hours or suspended."""
+        """Return whether no action may begin, as the plan is suspended or outside of its window."""
         return not self.cancelling and (self.suspended or not is_within(self.hours, timezone.now()))
 
     @property
     def rests(self) -> bool:
-        """Whether it does nothing and is not about to: others may have its place."""
+        """Return whether the plan is idle and stays so for now, so that another plan may take its place."""
         if self.awaits_signal:
             return True
         is_about_to = self.cancelling or self.interrupted or self.looks_anew_at < inf
@@ -184,12 +184,12 @@ class PlanRun:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is at work, and nothing known could be begun, or is waited for."""
+        """Return whether no action is running, could begin, or is awaited."""
         return not (self.at_work or self.has_more or self.awaits_signal)
 
     @property
     def is_stalled(self) -> bool:
-        """Whether all of it waits for workers of queues that do not move, while others do: these are other plans'."""
+        """Return whether all actions wait for queues without progress, while queues of other plans have some."""
         at_work = self.at_work - self.suspended_at_work
         if not (at_work or self.passed_over) or self.could_begin or self.looks_anew_at < inf:
             return False
@@ -197,12 +197,12 @@ class PlanRun:
 
     @property
     def has_more(self) -> bool:
-        """Whether something known could be begun, now or after a while."""
+        """Return whether a known action could begin, now or later."""
         return bool(self.passed_over) or self.could_begin
 
     @property
     def could_begin(self) -> bool:
-        """Whether something known could be begun as soon as there are seats, or after a while."""
+        """Return whether a known action could begin as soon as there are slots, or later."""
         known = self.interrupted or self.ready or self.releases or self.later or self.walks
         return bool(known or self.reverting or self.is_paused)
 
@@ -231,7 +231,7 @@ class PlanRun:
         return None if self.cancelling else self.begin()
 
     def begin(self) -> Job | None:
-        """Begin the first action whose queue has a seat; those before it wait for theirs."""
+        """Return a job for the first action whose queue has a slot; the actions before it wait."""
         if action := self.passed_over.next(self.executor):
             return self.job(execution.execute, action)
         for _ in range(PAGE):
@@ -240,7 +240,7 @@ class PlanRun:
             job = self.job(execution.execute, self.ready[0])
             self.ready.popleft()
             if job.action.pk in self.at_work:
-                continue  # It was passed over, and then found once more.
+                continue  # It waits for a slot already, and was found once more.
             if self.executor.has_seat(job.queue):
                 return job
             self.passed_over.add(job.queue, job.action)

@@ -1,4 +1,4 @@
-"""How a plan ends when nothing of it is left to do."""
+"""The final state of a plan that has no more actions to execute."""
 
 from collections.abc import Mapping
 

@@ -36,7 +36,10 @@ def signal_plan(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
 
 @transaction.atomic
 def wait_or_go_on(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
-    """What begins holds the plan's row as well: it is either found among what runs, or does not begin."""
+    """Suspend or resume a plan.
+
+    The lock on its row makes sure that an action is either found running, or does not begin.
+    """
     rows = ActionPlan.objects.present().filter(pk=plan.pk)
     standing = rows.locked().first()
     if standing is None or standing.state not in ActionPlan.SUSPENDABLE:

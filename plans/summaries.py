@@ -1,4 +1,4 @@
-"""What a plan that is over says of itself, in as many characters as its status_message holds."""
+"""The message of an ended plan: a summary that fits into its status_message."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Mention:
     why: str
 
     def within(self, room: int) -> str | None:
-        """Return it with as much of its reason as the room allows; nothing, if there is no room for its name."""
+        """Return the name and as much of the reason as fits into ``room`` characters, or None."""
         free = room - len(f"{self.name} ()")
         if self.why and free >= min(LEAST_WORDS, len(self.why)):
             return f"{self.name} ({cut(self.why, free)})"
@@ -90,7 +90,7 @@ def mention(action: Action) -> Mention:
 
 
 def listed(lead: str, first: Iterable[Mention], total: int, room: int) -> str:
-    """Return the lead and the actions, as many as the room allows, then how many more there are."""
+    """Return the lead and as many actions as fit into ``room`` characters, then the number of the others."""
     named: list[str] = []
     for one in first:
         before, after = f"{lead}: {', '.join([*named, ''])}", ending(total - len(named) - 1)

@@ -33,7 +33,7 @@ class PlanStateColumn(StateColumn):
 
 
 class PlanColumn(UUIDColumn):
-    """The plan, and what it was asked for, where no audit proposed it."""
+    """A column of plans, with the requested operation of plans that no audit proposed."""
 
     def render(self, value: Any, record: Any = None) -> SafeString:
         link, operation = super().render(value), getattr(record, "operation", None)

@@ -37,4 +37,4 @@ def note_stopping(**_: Any) -> None:
 
 @setup_logging.connect
 def keep_logging(**_: Any) -> None:
-    """That somebody listens has Celery leave the site's logging as it is."""
+    """Keep the site's logging: Celery does not configure its own if this signal has a receiver."""

@@ -123,7 +123,7 @@ def chosen_state(request: HttpRequest) -> str:
 
 
 def latest_events(request: HttpRequest, plan: ActionPlan) -> dict[str, Any]:
-    """Return the latest events, more of them where they are asked for, and whether there are still more."""
+    """Return the latest events, more of them on request, and whether there are still more."""
     most = MOST_EVENTS if "events" in request.GET else SHOWN_EVENTS
     events = ActionEvent.objects.filter(action__action_plan=plan).select_related("action")
     found = list(events.order_by("-pk")[: most + 1])

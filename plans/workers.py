@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 
 class WorkerProcess:
-    """Its row among the services is the lease on the action that it has in hand; it may be killed at any moment."""
+    """A worker process. Its service row is the lease on the action that it owns, as it may be killed at any moment."""
 
     def __init__(self, host: str, is_stopping: Callable[[], bool]) -> None:
         self.host, self.is_stopping = host, is_stopping
@@ -57,7 +57,7 @@ class WorkerProcess:
         return self.heartbeat.service
 
     def retire(self) -> None:
-        """Have everything that is still in its hands taken for abandoned."""
+        """End the lease, so that everything that the worker still owns is recovered."""
         heartbeat, self.heartbeat = self.heartbeat, None
         if heartbeat:
             heartbeat.stop()
@@ -117,7 +117,7 @@ class WorkerProcess:
         return report
 
     def let_go(self, job: Job) -> None:
-        """Have it recovered at once if it is still in these hands: nobody here works at it any more."""
+        """Release the action of a job if this worker still owns it, so that it is recovered at once."""
         try:
             Action.objects.filter(pk=job.action.pk).let_go(job.lease.owner)
         except LOST_DATABASE:

@@ -1,4 +1,4 @@
-"""The bodies of requests to have something done to clusters. What follows from several attributes is asked later."""
+"""The bodies of requests for operations on clusters. Rules that concern several attributes are checked later."""
 
 from typing import Any
 

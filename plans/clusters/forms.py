@@ -1,4 +1,4 @@
-"""What people fill in to have something done to clusters and nodes."""
+"""The forms for operations on clusters and nodes."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ class NewClusterForm(OperationForm):
 
 
 class ChangeForm(OperationForm):
-    """The fields show what is so; just what was changed is asked for."""
+    """A form that shows the current values; only changed ones are requested."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
     profile = ByName(empty_label=None, help_text="Another one gives the nodes other servers.")

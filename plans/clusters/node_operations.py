@@ -1,4 +1,4 @@
-"""What people do to nodes: each operation is a plan of one action."""
+"""Operations on nodes: each is a plan of one action."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -51,7 +51,7 @@ def create_node(
 
 
 def cluster_to_join(identifier: str, asked: Asked) -> Cluster:
-    """Return a cluster that has room for one more, locked."""
+    """Return a cluster, locked, that may have one more node."""
     found = Cluster.objects.present().named(identifier)
     if len(few := list(found[:2])) != 1:
         raise Invalid(f"cluster: there is {'no' if not few else 'more than one'} cluster {identifier}.")
@@ -62,18 +62,18 @@ def cluster_to_join(identifier: str, asked: Asked) -> Cluster:
 
 
 def delete_node(node: Node, asked: Asked = AT_ONCE) -> Operation:
-    """Have a node and its server deleted. Raises: as `operate`."""
+    """Delete a node and its server. Raises: as `operate`."""
     return operate("NODE_DELETE", node, asked)
 
 
 def check_node(node: Node, asked: Asked = AT_ONCE) -> Operation:
-    """Have it looked at whether the server of a node runs. Raises: as `operate`."""
+    """Check whether the server of a node runs. Raises: as `operate`."""
     return operate("NODE_CHECK", node, asked)
 
 
 @transaction.atomic
 def update_node(node: Node, changes: Mapping[str, Any], asked: Asked = AT_ONCE) -> Operation:
-    """Have a node changed, and get another server where its profile is another.
+    """Change a node; another profile changes or replaces its server.
 
     Args:
         changes: new values of some of `CHANGEABLE`; the profile is named by its UUID or its name.
@@ -91,11 +91,11 @@ def update_node(node: Node, changes: Mapping[str, Any], asked: Asked = AT_ONCE) 
 def recover_node(
     node: Node, *, operation: str | None = None, check: bool | None = None, asked: Asked = AT_ONCE
 ) -> Operation:
-    """Have a node get a server that runs, where its own does not.
+    """Recover a node whose server does not run.
 
     Args:
         operation: how: REBOOT, REBUILD or RECREATE.
-        check: whether its server is looked at first.
+        check: whether its server is checked first.
 
     Raises: as `operate`.
     """
@@ -104,12 +104,12 @@ def recover_node(
 
 @transaction.atomic
 def operate(action_type: str, node: Node, asked: Asked, **inputs: Any) -> Operation:
-    """Have something done to a node that stands.
+    """Plan an operation on a node.
 
     Raises:
         Invalid: the message names the field and the rule.
         NotFound: it was deleted meanwhile.
-        Conflict: another operation on it or on its cluster waits or runs.
+        Conflict: another operation on it or on its cluster is pending or running.
     """
     return plan_node_action(action_type, hold(action_type, node, asked), asked, **inputs)
 

@@ -1,4 +1,4 @@
-"""What people have done to clusters as a whole: each operation is a plan of one action."""
+"""Operations on clusters: each is a plan of one action."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -63,11 +63,11 @@ def create_cluster(
 
 @transaction.atomic
 def delete_cluster(cluster: Cluster, *, force: bool = False, asked: Asked = AT_ONCE) -> Operation:
-    """Have a cluster deleted.
+    """Delete a cluster.
 
     Args:
-        force: with the nodes that it has, and after what is being done to it was cancelled. Without that, one that has
-            any stays.
+        force: delete its nodes as well, and cancel other operations on it. Without this, a cluster with nodes is not
+            deleted.
 
     Raises: as `operate`.
     """
@@ -81,7 +81,7 @@ def delete_cluster(cluster: Cluster, *, force: bool = False, asked: Asked = AT_O
 
 @transaction.atomic
 def update_cluster(cluster: Cluster, changes: Mapping[str, Any], *, asked: Asked = AT_ONCE) -> Operation:
-    """Have a cluster changed, and its nodes where they get another profile.
+    """Change a cluster, and its nodes if it gets another profile.
 
     Args:
         changes: new values of some of `CHANGEABLE`; the profile is named by its UUID or its name.
@@ -103,7 +103,7 @@ def update_cluster(cluster: Cluster, changes: Mapping[str, Any], *, asked: Asked
 
 
 def check_cluster(cluster: Cluster, *, asked: Asked = AT_ONCE) -> Operation:
-    """Have it looked at whether the servers of its nodes run. Raises: as `operate`."""
+    """Check whether the servers of the cluster's nodes run. Raises: as `operate`."""
     return operate("CLUSTER_CHECK", cluster, asked)
 
 
@@ -115,12 +115,12 @@ def recover_cluster(
     check_capacity: bool | None = None,
     asked: Asked = AT_ONCE,
 ) -> Operation:
-    """Have the nodes repaired that need it.
+    """Recover the nodes of a cluster that need it.
 
     Args:
-        operation: how: REBOOT, REBUILD or RECREATE; left out, as the cluster's policy says.
-        check: whether their servers are looked at first.
-        check_capacity: whether it gets as many nodes as are wanted, too.
+        operation: how: REBOOT, REBUILD or RECREATE; by default as the cluster's policy says.
+        check: whether their servers are checked first.
+        check_capacity: whether missing nodes are created, too.
 
     Raises: as `operate`.
     """
@@ -130,12 +130,12 @@ def recover_cluster(
 
 @transaction.atomic
 def operate(action_type: str, cluster: Cluster, asked: Asked, **inputs: Any) -> Operation:
-    """Have something done to a cluster that stands.
+    """Plan an operation on a cluster.
 
     Raises:
         Invalid: the message names the field and the rule.
         NotFound: it was deleted meanwhile.
-        Conflict: another operation on it, or on one of its nodes, waits or runs; or it may not be done.
+        Conflict: another operation on it, or on one of its nodes, is pending or running; or it is not allowed.
     """
     standing = hold(action_type, cluster, asked)
     if standing.status == Cluster.Status.INIT and action_type in OF_CREATED:

@@ -74,7 +74,7 @@ class ClusterPage(RecordPage):
 
 
 def is_coming(action: Action) -> bool:
-    """Say whether an action was asked for and has not ended."""
+    """Return whether an action was started with its plan and has not ended."""
     return action.state not in Action.FINAL and action.action_plan.state in MOVING
 
 
@@ -95,5 +95,5 @@ class NewCluster(CreationPage):
     def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
         if plan_only:
             return redirect("plans:detail", uuid=made.action_plan)
-        messages.success(self.request, linked(f"Asked for: plan {made.action_plan} creates its nodes."))
+        messages.success(self.request, linked(f"Requested: plan {made.action_plan} creates its nodes."))
         return redirect("clusters:detail", uuid=made.target)

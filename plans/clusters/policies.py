@@ -1,4 +1,4 @@
-"""How clusters get policies, keep them, and lose them: each of it is a plan of one action."""
+"""Operations on the policies of clusters: each is a plan of one action."""
 
 from typing import Any
 
@@ -21,17 +21,17 @@ def attach_policy(
     enabled: bool | None = None,
     asked: Asked = AT_ONCE,
 ) -> Operation:
-    """Have a cluster get a policy.
+    """Attach a policy to a cluster.
 
     Args:
         policy: its UUID or its name.
-        priority: the smaller, the earlier it is asked; left out, that of its type.
+        priority: policies are applied in ascending order; by default the priority of its type.
 
     Raises:
         Invalid: the message names the field and the rule.
         NotFound: the cluster was deleted meanwhile.
-        Conflict: it has the policy, or another of its type; its priority has it asked before another whose decision it
-            needs; or another operation waits or runs.
+        Conflict: it has the policy, or another one of its type; its priority puts it before a policy whose decision
+            it needs; or another operation is pending or running.
     """
     wanted = policy_named(policy)
     standing = hold("CLUSTER_ATTACH_POLICY", cluster, asked)
@@ -54,7 +54,7 @@ def update_policy(
     enabled: bool | None = None,
     asked: Asked = AT_ONCE,
 ) -> Operation:
-    """Have a policy of a cluster asked earlier or later, or not at all. Raises: as `attach_policy`; `NotFound`."""
+    """Change the priority of a cluster's policy, enable it, or disable it. Raises: as `attach_policy`; `NotFound`."""
     if priority is None and enabled is None:
         raise Invalid("enabled: must be there, unless priority is.")
     standing = hold("CLUSTER_UPDATE_POLICY", cluster, asked)
@@ -67,7 +67,7 @@ def update_policy(
 
 @transaction.atomic
 def detach_policy(cluster: Cluster, policy: Policy, *, asked: Asked = AT_ONCE) -> Operation:
-    """Have a cluster lose a policy. Raises: as `attach_policy`; `NotFound`, where it has not got it."""
+    """Detach a policy from a cluster. Raises: as `attach_policy`; `NotFound` if it is not attached."""
     standing = hold("CLUSTER_DETACH_POLICY", cluster, asked)
     require_attached(standing, policy)
     return plan_cluster_action("CLUSTER_DETACH_POLICY", standing, asked, policy_id=str(policy.uuid))
@@ -98,6 +98,6 @@ def policy_named(identifier: str) -> Policy:
 
 
 def is_single(policy: Policy) -> bool:
-    """Say whether a cluster can have but one of its type."""
+    """Return whether a cluster can have only one policy of this type."""
     policy_type: type[PolicyType] | None = plugins.load("POLICY_TYPES").get(policy.type)
     return policy_type is None or policy_type.is_single

@@ -1,4 +1,4 @@
-"""How people have clusters made larger or smaller: by so many nodes, to such a size, or by nodes that they name."""
+"""Operations that change the size of clusters: by a number, to a size, or by naming nodes."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from watcher_site.refusals import Conflict, Invalid
 
 
 def scale_out(cluster: Cluster, *, count: int | None = None, asked: Asked = AT_ONCE) -> Operation:
-    """Have a cluster get so many nodes more; left out, as many as its scaling policy says, else one.
+    """Add nodes to a cluster: ``count``, or as many as its scaling policy says, or one.
 
     Raises: as `operate`.
     """
@@ -24,7 +24,7 @@ def scale_out(cluster: Cluster, *, count: int | None = None, asked: Asked = AT_O
 
 
 def scale_in(cluster: Cluster, *, count: int | None = None, asked: Asked = AT_ONCE) -> Operation:
-    """Have a cluster lose so many nodes; left out, as many as its scaling policy says, else one.
+    """Remove nodes from a cluster: ``count``, or as many as its scaling policy says, or one.
 
     Raises: as `operate`.
     """
@@ -43,12 +43,12 @@ def resize(
     strict: bool | None = None,
     asked: Asked = AT_ONCE,
 ) -> Operation:
-    """Have the size of a cluster adjusted, or its bounds, or both.
+    """Adjust the size of a cluster, or its limits, or both.
 
     Args:
-        adjustment_type: one of `cluster.sizes.AdjustmentType`, whose ``number`` it is.
-        min_step: how many nodes a percentage comes to at least.
-        strict: whether a size outside of the bounds is refused; else the nearest within them is taken.
+        adjustment_type: one of `cluster.sizes.AdjustmentType`, to which ``number`` belongs.
+        min_step: the least number of nodes that a percentage stands for.
+        strict: whether a size outside of the limits is refused; else the nearest within them is taken.
 
     Raises: as `operate`.
     """
@@ -90,7 +90,7 @@ def require_size(bounds: Bounds, wanted: int, field: str | None) -> None:
 
 @transaction.atomic
 def add_nodes(cluster: Cluster, nodes: Sequence[str], *, asked: Asked = AT_ONCE) -> Operation:
-    """Have nodes that stand alone join a cluster.
+    """Add stand-alone nodes to a cluster.
 
     Args:
         nodes: their UUIDs.
@@ -111,11 +111,11 @@ def add_nodes(cluster: Cluster, nodes: Sequence[str], *, asked: Asked = AT_ONCE)
 def del_nodes(
     cluster: Cluster, nodes: Sequence[str], *, destroy_after_deletion: bool | None = None, asked: Asked = AT_ONCE
 ) -> Operation:
-    """Have members leave a cluster.
+    """Remove members from a cluster.
 
     Args:
         nodes: their UUIDs.
-        destroy_after_deletion: whether they are deleted with their servers; else they stand alone from then on.
+        destroy_after_deletion: whether they are deleted with their servers; else they stand alone afterwards.
 
     Raises: as `operate`.
     """

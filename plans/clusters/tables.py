@@ -49,7 +49,7 @@ class BindingTable(tables.Table):
         linkify=("cluster:policy", {"uuid": tables.A("policy__uuid")}),
     )
     type = tables.Column(accessor="policy__type", verbose_name="type")
-    enabled = tables.Column(verbose_name="is asked")
+    enabled = tables.Column(verbose_name="is applied")
     last_op = TimeColumn(accessor="last_op", verbose_name="last done", default="")
     verbs = tables.Column(
         empty_values=(),

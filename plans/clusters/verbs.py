@@ -70,7 +70,7 @@ class OperationVerb(KeepsForm, Verb):
         self.operation = self.plan(record, form.inputs, asked)
         if asked.plan_only:
             return "This is what would be done. Look at it, skip what must not happen, and start it."
-        return linked(f"Asked for: plan {self.operation.action_plan} does it, by action {self.operation.action}.")
+        return linked(f"Requested: plan {self.operation.action_plan} does it, by action {self.operation.action}.")
 
     def plan(self, record: Any, inputs: dict[str, Any], asked: Asked) -> Operation:
         return type(self).operate(record, **inputs, asked=asked)
@@ -144,7 +144,7 @@ class Attach(ClusterVerb):
 
 
 class BindingVerb(OperationVerb):
-    """Something done to a policy of a cluster."""
+    """An operation on a policy of a cluster."""
 
     model = PolicyBinding
 
@@ -165,7 +165,7 @@ class Detach(BindingVerb):
     deed = "cluster.detach_policy"
     permission_required = "cluster.delete_policybinding"
     verb, question = "detach", "Detach the policy?"
-    consequence = "The cluster is no longer asked to keep to it."
+    consequence = "The policy no longer applies to the cluster."
     operate, look = detach_policy, "danger"
 
 
@@ -181,7 +181,7 @@ class Enable(BindingVerb):
 
 class Disable(Enable):
     verb, question = "disable", "Disable the policy?"
-    consequence = "The cluster keeps it, and it is not asked."
+    consequence = "The cluster keeps it, and it is not applied."
 
     def also(self, record: PolicyBinding) -> dict[str, Any]:
         return {"enabled": False}

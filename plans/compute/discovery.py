@@ -1,4 +1,4 @@
-"""Which versions of the compute service there are: for everybody, as Nova tells it."""
+"""The versions of the compute API, in Nova's format, for everybody."""
 
 from typing import Any
 

@@ -26,7 +26,7 @@ NOT_SO = frozenset({"0", "false", "f", "no", "n", "off"})
 
 
 class ServersView(ComputeView):
-    """What all views of servers share: which servers somebody sees, and how one is told."""
+    """The base of the views of servers: access, and the format of a server."""
 
     @property
     def base(self) -> str:

@@ -31,7 +31,7 @@ DETAILS: Version = (2, 84)
 
 
 class ComputeVersioning(BaseVersioning):
-    """From `OpenStack-API-Version: compute 2.84`, or from the older header; without either the lowest."""
+    """Reads the version from `OpenStack-API-Version: compute 2.84`, else from the older header, else the lowest."""
 
     default_version = text(MINIMUM)
 

@@ -1,1 +1,1 @@
-"""Standing exclusions: the API, the console, and the trial of a rule against a plan."""
+"""Exclusions: the API, the console, and the test of a rule against a plan."""

@@ -88,7 +88,7 @@ class ExclusionForm(WindowFields):
         return any(self[kind].value() for kind in KINDS)
 
     def clean(self) -> None:
-        """Tell of all mistakes at once: whoever saves the rule would stop at the first."""
+        """Report all mistakes at once, as saving the rule would stop at the first."""
         # No owner is the person who saves it.
         said = {name: value for name, value in self.attributes().items() if (name, value) != ("owner", "")}
         for mistake in mistakes(self.exclusion, said, timezone.now()):

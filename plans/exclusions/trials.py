@@ -18,7 +18,7 @@ THE_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of it: the actions that the rule excludes, whatever became of them, in the order of their making."""
+    """The result of a test: the actions that the rule excludes, in any state, in the order of their creation."""
 
     rule: Rule
     moment: datetime
@@ -28,7 +28,7 @@ class Trial:
 
     @property
     def is_in_force(self) -> bool:
-        """Whether the rule is in force at the moment for which it was tried."""
+        """Return whether the rule is in force at the moment of the test."""
         return self.rule.is_in_force(self.moment)
 
     @property

@@ -1,4 +1,4 @@
-"""Where an applier's work is done: in threads of its own process, or by workers on any machine."""
+"""Executors, which run an applier's jobs: in threads of its own process, or in workers on any machine."""
 
 from plans.executors.base import Beginning, Executor, Job, Overdue, Report, Work, WorkerTrouble
 from plans.executors.threads import ThreadExecutor

@@ -1,4 +1,4 @@
-"""Where an applier's work is done: the interface, and what passes through it."""
+"""The interface of executors, and their jobs and reports."""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Overdue:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a job: done, not ours to do (any more), or an error of our own."""
+    """The result of a job: done, not ours to do (any more), or an error of our own."""
 
     job: Job
     done: bool
@@ -66,17 +66,17 @@ class Beginning:
 
 class Executor(Protocol):
     def queue_of(self, action: Action) -> str:
-        """Return the queue in which an action waits for a worker: each has seats of its own."""
+        """Return the queue in which an action waits for a worker. Each queue has slots of its own."""
 
     def has_seat(self, queue: str) -> bool:
-        """Say whether a queue has room for a job beside those that are suspended; the rest waits in the database."""
+        """Return whether a queue has a free slot, not counting suspended jobs. Other actions wait in the database."""
 
     @property
     def is_full(self) -> bool:
-        """Whether no queue has a seat."""
+        """Return whether no queue has a free slot."""
 
     def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
-        """Say whether all these actions wait for workers, and these queues are such, while some other one moves."""
+        """Return whether all these actions wait for workers of these queues, while another queue makes progress."""
 
     def submit(self, job: Job) -> None: ...
 
@@ -87,7 +87,7 @@ class Executor(Protocol):
         """Return the reports since the last call, waiting for the first one up to so many seconds."""
 
     def give_up(self) -> list[Overdue]:
-        """Let go of the jobs that take longer than they may, and return them: their seats are free again."""
+        """Release the jobs that exceed their timeouts, and return them: their slots are free again."""
 
     def forget(self, plan: int) -> None:
         """A plan is no longer its applier's: what workers outside of this process do of it is reported as not done."""

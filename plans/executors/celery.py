@@ -64,7 +64,7 @@ class CeleryExecutor:
         self.inbox.start()
         self.outbox.start()
 
-    # Seats.
+    # Slots.
 
     def queue_of(self, action: Action) -> str:
         return queue_of(action)
@@ -188,7 +188,7 @@ class CeleryExecutor:
         return Beginning(job)
 
     def sweep(self) -> Iterable[Report]:
-        """Ask the tables what became of what is outstanding for longer than it takes a reply to come."""
+        """Read the results of jobs from the tables if no reply came in time."""
         now = time.monotonic()
         self.next_sweep = now + settings.POLL_INTERVAL
         keys = [key for key, outstanding in self.jobs.items() if outstanding.since <= now - settings.POLL_INTERVAL]
@@ -198,7 +198,7 @@ class CeleryExecutor:
         rows = Action.objects.present().in_bulk(keys)
         self.suspended = {key for key, action in rows.items() if action.state == Action.State.SUSPENDED}
         self.waiting = {key: self.jobs[key].job.queue for key in rows if self.waits(self.jobs[key], rows[key])}
-        # Asked after the rows: who took something in hand just before that is not taken for dead.
+        # Queried after the rows, so that a worker that took an action just before counts as alive.
         living = set(Service.objects.active().workers().values_list("pk", flat=True))
         for key in keys:
             report = self.judge(self.jobs[key], rows.get(key), living)
@@ -209,11 +209,11 @@ class CeleryExecutor:
 
     @staticmethod
     def waits(outstanding: Outstanding, action: Action) -> bool:
-        """Say whether its message is with the broker, and no worker has begun with it."""
+        """Return whether the message of a job is with the broker, and no worker has begun the job."""
         return outstanding.sent_at < inf and standing(action) == outstanding.standing
 
     def judge(self, outstanding: Outstanding, action: Action | None, living: set[int] | None) -> Report | None:
-        """Say what became of a job, by its action's row; None while it waits or is in hand."""
+        """Return the result of a job from the row of its action, or None while it waits or is running."""
         if action is None:
             return Report(outstanding.job, done=False)
         if standing(action) == outstanding.standing:

@@ -1,4 +1,4 @@
-"""How long a worker has been at a job."""
+"""A stopwatch for the job of a worker."""
 
 import time
 from collections.abc import Iterator

@@ -59,7 +59,7 @@ class ThreadExecutor:
         worker.start()
 
     def stand_in(self) -> None:
-        """Have somebody else work in the place of one whose action is suspended."""
+        """Start another thread in place of one whose action is suspended."""
         with self.lock:
             self.suspended += 1
             self.hire()
@@ -69,7 +69,7 @@ class ThreadExecutor:
             self.suspended -= 1
 
     def leaves(self, worker: "WorkerThread") -> bool:
-        """Say whether there is no place any more for a worker that is free."""
+        """Return whether a thread is to end because there are more threads than slots."""
         with self.lock:
             is_too_many = worker in self.workers and len(self.workers) > self.wanted + self.suspended
             if is_too_many:

@@ -1,4 +1,4 @@
-"""Queues that actions wait in and that no worker reads: somebody has to be told, for no action ever will."""
+"""Detects queues with waiting actions that no worker reads, so that a person is notified."""
 
 import time
 from collections.abc import Iterable

@@ -35,7 +35,7 @@ class MarkField(serializers.BooleanField):
 
 
 class MarkBodySerializer(serializers.Serializer[Any]):
-    """What the OpenAPI document says of the body; `read_mark` reads it."""
+    """The schema of the body in the OpenAPI document; `read_mark` parses the body."""
 
     mark_unhealthy = MarkField(help_text="false takes back what was said before")
     resource_status_reason = serializers.CharField(
@@ -49,7 +49,7 @@ class MarkBodySerializer(serializers.Serializer[Any]):
 
 
 class MarkSerializer(serializers.Serializer[Any]):
-    """What is said of the health of something now."""
+    """The current mark on the health of an object."""
 
     unhealthy = serializers.BooleanField(help_text="whether a person says so")
     reason = serializers.CharField(allow_null=True)
@@ -106,7 +106,7 @@ class MarkDeeds:
 
 
 class Marking(MarkDeeds):
-    """A view of things that people can mark; ``permissions_required`` names the right to ``mark``."""
+    """A view of objects that people can mark; ``permissions_required`` names the right to ``mark``."""
 
     mark_bodies = {"mark": MarkBodySerializer}
     mark_answers = dict.fromkeys(("mark", "show_health"), (200, MarkSerializer))

@@ -32,17 +32,16 @@ class ActionInProgress(Conflict):
 
 
 def mark(thing: Markable, unhealthy: bool, reason: str = "", caller: CallingContext | None = None) -> Mark:
-    """Have it written down that something is unhealthy, or is no longer said to be.
+    """Mark an object as unhealthy, or remove the mark.
 
-    A server that belongs to a stack, or to a node, is not marked itself: that resource, or node, is; for a stack
-    within a stack it is the resource that holds it. What is being deleted stays as it is, and so does what is told to
-    be well and was not marked.
+    For a server that belongs to a stack or a node, that resource or node is marked instead; for a stack within a stack
+    it is the resource that holds it. Nothing changes if the object is being deleted, or if there is no mark to remove.
 
     Raises:
-        Invalid: the reason breaks a rule, or it cannot be told which thing is meant.
+        Invalid: the reason breaks a rule, or the object cannot be identified.
         NotFound: it was deleted meanwhile.
         ActionInProgress: an operation has its lock.
-        Conflict: something else is under way on it.
+        Conflict: another operation on it is in progress.
     """
     checked = checked_reason(reason)
     holder = find_holder(thing)

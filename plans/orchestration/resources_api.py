@@ -51,7 +51,7 @@ class ResourceItem(OrchestrationView):
         return response
 
     def note_refusal(self, problem: Exception) -> None:
-        """Have history tell that somebody was refused to mark this resource, if there is such a one here."""
+        """Record in history that marking this resource was refused, if there is such a resource."""
         named, stack = self.kwargs["resource"], None
         found: Any = None
         with suppress(Refused):
@@ -88,7 +88,7 @@ def with_stacks(resources: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def keeps(resource: StackResource, query: Any) -> bool:
-    """Say whether the filters of a query leave a resource: each may stand there several times."""
+    """Return whether a resource matches the filters of a query, of which each may be given several times."""
     held: dict[str, list[str | None]] = {
         "name": [resource.name],
         "type": [resource.type, TYPES[StackResource.Type(resource.type)]],

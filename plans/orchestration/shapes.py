@@ -17,7 +17,7 @@ TYPES = {
 
 
 class Shapes:
-    """What makes them, with links that lead to where the client asked: ``root`` is the URL of the project."""
+    """Converts stacks and resources to Heat's format, with links below ``root``, the URL of the project."""
 
     def __init__(self, root: str) -> None:
         self.root = root

@@ -26,7 +26,7 @@ SORT_KEYS = {
 }
 PAGING = ("limit", "marker", "sort_keys", "sort_dir")
 FLAGS = ("show_nested", "show_deleted", "show_hidden", "global_tenant", "with_count")
-# Stacks have none of them: all are left where they are asked for.
+# Stacks have no tags, so these filters match all of them.
 TAGS = ("not_tags", "not_tags_any")
 FILTERS = ("id", "name", "stack_name", "action", "status", "tenant", "username", "owner_id", "tags", "tags_any")
 FLAG_WORDS = {"true": True, "1": True, "false": False, "0": False}

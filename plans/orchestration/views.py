@@ -1,4 +1,4 @@
-"""What the mount shares: whose stacks a request may see, and where it is."""
+"""The base of the orchestration views: the stacks that a request may see, and their address."""
 
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ VIEW, MARK = "cluster.view_stack", "cluster.mark_stack"
 
 
 class Versions(MountedView):
-    """Which versions there are, for everybody: Heat answers so, too, where none was asked for."""
+    """The versions of the API, for everybody: Heat answers so as well if a request names no version."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
@@ -63,7 +63,7 @@ class OrchestrationView(MountedView):
 
     @property
     def may_with_all(self) -> bool:
-        """Whether this person may do what is asked for with the stacks of all projects."""
+        """Return whether this person may do the requested operation with the stacks of all projects."""
         return bool(self.request.user.has_perm(self.needed.get(self.request.method or "", VIEW)))
 
     @property

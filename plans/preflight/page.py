@@ -31,7 +31,7 @@ WORDS = {
 
 
 class PreflightTable(tables.Table):
-    """What would not just succeed, in the order of the plan, with the reasons."""
+    """The actions that would not succeed, in the order of the plan, with the reasons."""
 
     outcome = StateColumn(verbose_name="would be", orderable=False, attrs=cell("state-cell"))
     action_type = tables.Column(accessor="action", verbose_name="type", orderable=False, attrs=cell("type"))

@@ -1,4 +1,4 @@
-"""What would be skipped or fail if a plan began now: its actions in order, on a model of the cloud."""
+"""The preflight of a plan: run its actions on a model of the cloud, to find which would be skipped or fail."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +60,7 @@ class Prospect:
 
     @property
     def words(self) -> str:
-        """Its message, as of something that has not happened."""
+        """Return the action's message in a form for a future event."""
         message = self.foresight.message or ""
         for told, foretold in FORETOLD.items():
             if message.startswith(told):
@@ -69,16 +69,16 @@ class Prospect:
 
     @property
     def is_remarkable(self) -> bool:
-        """Whether it would not just succeed."""
+        """Return whether the action would not succeed."""
         return self.foresight.state != State.SUCCEEDED
 
 
 @dataclass(frozen=True)
 class Preflight:
-    """What would become of a plan's actions, in the order in which one worker would take them.
+    """The results of a plan's actions, in the order in which one worker would execute them.
 
     ``ended`` counts those that have ended already, by their states. ``is_mirrored``: the cloud is known from tables
-    that mirror it, and were last read whole at ``read_at``, if ever.
+    that mirror it, and were last read completely at ``read_at``, if ever.
     """
 
     prospects: Sequence[Prospect]
@@ -88,7 +88,7 @@ class Preflight:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many would end in each of the `OUTCOMES`."""
+        """Return the number of actions with each of the `OUTCOMES`."""
         counts = Counter(prospect.outcome for prospect in self.prospects)
         return {str(outcome): counts[outcome] for outcome in OUTCOMES}
 
@@ -125,7 +125,7 @@ def to_begin(actions: Mapping[int, Action]) -> list[Action]:
 
 
 def freshness() -> tuple[bool, datetime | None]:
-    """Say whether our tables mirror the cloud, and when they were last read."""
+    """Return whether our tables mirror the cloud, and when they were last read."""
     if not cloud().is_mirrored:
         return False, None
     return True, Synchronization.objects.values_list("succeeded_at", flat=True).first()
@@ -190,7 +190,7 @@ class Walk:
         """Of those that end without having derived what was planned: how that ends."""
 
     def begin_after(self, links: Iterable[tuple[int, int, UUID, str]]) -> None:
-        """Have what `ended_parents` tells of end what depends on it."""
+        """Record the ended parents and their states, to end their dependents."""
         for child, parent, uuid, state in links:
             self.ended_parents[child].append(parent)
             self.ends.setdefault(parent, (len(self.ends), Foresight(State(state), not_executed(uuid, state))))
@@ -317,7 +317,7 @@ class Walk:
             self.ends[action.pk] = len(self.ends), end
 
     def is_binding(self, action: Action) -> bool:
-        """Say whether what depends on an action ends with it."""
+        """Return whether the dependents of an action end with it."""
         return action.derived_from_id is not None or self.plan.on_failure == ActionPlan.OnFailure.STOP
 
 

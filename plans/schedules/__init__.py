@@ -1,1 +1,1 @@
-"""When a plan may run: its start, its maintenance windows, and what is told of them."""
+"""The times of a plan: its start, its maintenance windows, and their notifications."""

@@ -35,7 +35,7 @@ class ScheduleSerializer(serializers.Serializer[Any]):
 
 
 class Scheduling:
-    """What people may do about when a plan begins, for the view of action plans."""
+    """The part of the view of action plans for the time at which a plan begins."""
 
     def start(self: Any, request: Request, identifier: str) -> Response:
         """Hand a RECOMMENDED plan to the appliers.

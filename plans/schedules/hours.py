@@ -1,4 +1,4 @@
-"""When a plan may begin, and when its actions may, as people say it: a moment, hours of days, and the zone of both."""
+"""Schedules, by which a plan and its actions may begin: a time, a window, and the zone of both."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ Hours = tuple[datetime | None, datetime | None]
 
 @dataclass(frozen=True)
 class Schedule:
-    """Nothing of a plan begins before ``start_at``, nor while the ``window`` is closed."""
+    """The times of a plan: none of its actions begins before ``start_at``, nor while the ``window`` is closed."""
 
     start_at: datetime | None = None
     window: Window | None = None

@@ -25,13 +25,13 @@ COLUMNS = (*WISHES, "opens_at", "closes_at")
 def schedule(
     plan: ActionPlan, wishes: Mapping[str, Any], start: bool = False, caller: CallingContext | None = None
 ) -> ActionPlan:
-    """Say when a plan begins, and with ``start`` hand it to the appliers; return it as it is then.
+    """Set when a plan begins, and with ``start`` hand it to the appliers; return the changed plan.
 
-    The plan's row is locked, as by whatever begins: what is outside of the new hours has begun before, or does not.
+    The plan's row is locked, as at the beginning of an action, so no action begins outside of the new hours.
 
     Args:
-        wishes: any of `WISHES`, as `watcher_site.wall_clock` reads them; None takes one back; what is left out stays.
-        caller: on whose behalf it is started.
+        wishes: any of `WISHES`, as `watcher_site.wall_clock` reads them; None removes one; values left out stay.
+        caller: the calling context of the person who starts it.
 
     Raises:
         NotFound: the plan was deleted.

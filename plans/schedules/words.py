@@ -1,4 +1,4 @@
-"""What a plan's schedule means, in a few words for people."""
+"""Short texts about a plan's schedule."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -14,7 +14,7 @@ def window_in_words(plan: ActionPlan) -> str:
 
 
 def waiting_in_words(plan: ActionPlan) -> SafeString | str:
-    """Say that a plan waits for its time or its window; nothing, where it does not."""
+    """Return a sentence about the time or window that a plan waits for, empty if it does not wait."""
     if plan.state not in {plan.State.PENDING, plan.State.ONGOING}:
         return ""
     what = "It begins" if plan.state == plan.State.PENDING else "What is left of it begins"

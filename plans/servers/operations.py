@@ -1,4 +1,4 @@
-"""What people have done to servers: each operation is a plan of one action, which starts at once."""
+"""Operations on servers: each is a plan of one action, which starts at once."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,12 +31,12 @@ RESETTABLE = (State.ACTIVE.value, State.ERROR.value)
 
 @transaction.atomic
 def create_server(attributes: Mapping[str, Any], project_id: str, caller: CallingContext) -> Server:
-    """Ask for a server with what `checked_request` returned, and have a host found for it.
+    """Create a server from the result of `checked_request`, and start it on a host.
 
     Raises:
         Invalid: the message names the field and the rule.
-        Conflict: the servers of this cloud are made elsewhere.
-        QuotaExceeded: the project has no more.
+        Conflict: the servers of this cloud are created elsewhere.
+        QuotaExceeded: the project has no quota left.
     """
     server = request_server(attributes, project_id, str(caller.get("user", "")))
     operate("build", server, caller)
@@ -45,13 +45,13 @@ def create_server(attributes: Mapping[str, Any], project_id: str, caller: Callin
 
 @transaction.atomic
 def delete_server(server: Server, caller: CallingContext) -> None:
-    """Have a server deleted, whatever else is to be done to it: one that is nowhere is gone when this returns.
+    """Delete a server, whatever other operations on it are planned. A server without a host is deleted at once.
 
-    Whoever asks again, while that is still to be done, asks for nothing new.
+    A repeated request has no effect while the deletion is pending or running.
 
     Raises:
         NotFound: it was deleted meanwhile.
-        Conflict: a rule keeps it from being deleted.
+        Conflict: a rule excludes its deletion.
     """
     action = proposal(DELETE, server)
     require_none_excluded([action])
@@ -63,18 +63,18 @@ def delete_server(server: Server, caller: CallingContext) -> None:
 
 
 def is_to_be_deleted(server: Server) -> bool:
-    """Say whether it will be deleted in any case: not only while others need its room, in a plan that goes on."""
+    """Return whether the server will be deleted in any case, and not just to free capacity for others."""
     deletions = asked_for([server.uuid]).filter(action_type=DELETE, input_parameters__needed_for__isnull=True)
     return deletions.exclude(action_plan__state=ActionPlan.State.CANCELLING).exists()
 
 
 @transaction.atomic
 def rebuild_server(server: Server, image: str | None, caller: CallingContext) -> ActionPlan:
-    """Have a server built anew, or for the first time where it found no host.
+    """Rebuild a server, or build it for the first time if it found no host.
 
     Raises:
         NotFound: it was deleted meanwhile.
-        Conflict: something else is under way on it, or was asked for, or its state is none to be rebuilt from.
+        Conflict: another operation on it is requested or in progress, or its state does not allow a rebuild.
     """
     standing = lock(server)
     if standing.task_state:
@@ -88,7 +88,7 @@ def rebuild_server(server: Server, image: str | None, caller: CallingContext) ->
 
 @transaction.atomic
 def reset_server(server: Server, state: str, caller: CallingContext) -> ActionPlan:
-    """Have it written down that a server is ``active`` or in ``error``, whatever is under way on it.
+    """Set the state of a server to ``active`` or ``error``, whatever operation on it is in progress.
 
     Raises:
         NotFound: it was deleted meanwhile.

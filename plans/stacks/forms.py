@@ -1,4 +1,4 @@
-"""What people fill in to have something done to stacks."""
+"""The forms for operations on stacks."""
 
 from typing import Any
 

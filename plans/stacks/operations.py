@@ -1,4 +1,4 @@
-"""What people have done to stacks: each operation is a plan of one action, whose actions on resources do it."""
+"""Operations on stacks: each is a plan of one action, which derives actions on resources."""
 
 from contextlib import suppress
 from typing import Any
@@ -69,17 +69,17 @@ def create_stack(
 def update_stack(
     stack: Stack, template: Any = None, *, timeout_mins: int | None = None, asked: Asked = AT_ONCE
 ) -> Operation:
-    """Have a stack be as its template says: what was marked unhealthy, or failed, is replaced.
+    """Update a stack to its template: resources that were marked unhealthy, or failed, are replaced.
 
     Args:
-        template: another one, as for `create_stack`; None: the one that it has.
-        timeout_mins: for this operation and all later ones; None: as it has been.
+        template: a new template, as for `create_stack`; None: the present one.
+        timeout_mins: for this operation and all later ones; None: as before.
 
     Raises:
         Invalid: the message names the field and the rule.
         NotFound: it was deleted meanwhile.
-        Conflict: another operation on it, or on one of its resources, waits or runs; it is within another stack; or
-            the cloud can create no servers in its project.
+        Conflict: another operation on it, or on one of its resources, is pending or running; it is within another
+            stack; or the cloud can create no servers in its project.
         QuotaExceeded: its project may not have the servers that the template adds.
     """
     wanted = None if template is None else checked_template(template)

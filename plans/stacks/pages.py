@@ -32,12 +32,12 @@ class NewStack(CreationPage):
 
     def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
         if not plan_only:
-            messages.success(self.request, linked(f"Asked for: action {made.action} creates its resources."))
+            messages.success(self.request, linked(f"Requested: action {made.action} creates its resources."))
         return redirect("plans:detail", uuid=made.action_plan)
 
 
 class StackVerb(OperationVerb):
-    """Something done to a stack that is within no other. Its plan's page tells how far it is."""
+    """An operation on a root stack. The page of its plan shows the progress."""
 
     model = Stack
     is_final = True

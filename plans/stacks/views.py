@@ -87,7 +87,7 @@ class StackPage(RecordPage):
 
 
 class ResourcePlace(Page, ByUUID, View):
-    """Where a resource stands in the tree of its stack: it has no page of its own."""
+    """Redirects to a resource's place in the tree of its stack, as it has no page of its own."""
 
     model = StackResource
     deed = "resource.view"

@@ -41,7 +41,7 @@ class Command(commands.Command):
         found = ActionPlan.objects.find(plan)
         start(found, person)
         if verbosity < 2:
-            # What happens is told in its own way.
+            # The command prints events in its own format.
             logging.getLogger().setLevel(max(logging.WARNING, logging.getLogger().level))
         display = Display(self.stdout)
         state = run(ForegroundApplier(found, executor_for(workers), display, by=person), display)
@@ -67,7 +67,7 @@ def start(plan: ActionPlan, person: str) -> None:
         try:
             plan.launch(commands.caller(person))
         except ConcurrentTransition:
-            # Whoever was first started it, so that nothing is left to do here, or gave it up.
+            # Another process has started the plan, which is what is wanted, or cancelled it.
             start(ActionPlan.objects.find(plan.uuid), person)
 
 

@@ -16,7 +16,7 @@ KINDS = [*MODELS, "stack", "resource"]
 
 
 class Command(commands.Command):
-    help = "Say that a server, a node of a cluster, a stack or a resource of one is unhealthy; print what it is then."
+    help = "Mark a server, a node of a cluster, a stack or a resource of one as unhealthy, and print its state."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("kind", choices=KINDS)
