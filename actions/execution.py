@@ -35,6 +35,7 @@ from actions.types.base import (
     ActionType,
     Answer,
     Interruption,
+    LeaseLost,
     Outcome,
     Recovery,
     TimedOut,
@@ -120,7 +121,17 @@ class Execution(Signalled, Derivation):
 
     def acting(self) -> AbstractContextManager[None]:
         """Own operations in the cloud for this attempt, so that a slow worker cannot end those of its successor."""
-        return acting_for(str(self.action.uuid), self.action.attempt)
+        return acting_for(str(self.action.uuid), self.action.attempt, self.require_attempt)
+
+    def require_attempt(self) -> None:
+        """Lock the action's row until the end of the transaction, if it is still as this worker left it.
+
+        Raises:
+            LeaseLost: the action has ended, or another worker has it.
+        """
+        rows = Action.objects.filter(pk=self.action.pk, **self.action.values_read)
+        if not rows.select_for_update(no_key=True).exists():
+            raise LeaseLost
 
     def break_off(self, reason: str) -> bool:
         """End an action whose outcome can not be written: to run it again would only come to the same."""

@@ -48,10 +48,17 @@ class Surrender(PhaseRecord):
         return ". ".join(filter(None, (reason, advise(self.action))))
 
     def give_up(self) -> None:
+        self.take_from_worker()
         if self.action.state == State.SUCCEEDED:
             self.end_revert()
         else:
             self.fail()
+
+    def take_from_worker(self) -> None:
+        """Keep the worker from beginning further operations in the cloud: the reason is to name all that it began."""
+        if self.action.owner_id is not None:
+            self.action.owner = None
+            self.action.save_state()
 
     def fail(self) -> None:
         reason = self.reason

@@ -23,7 +23,7 @@ from cluster.drivers.embedded_building import EmbeddedBuilding
 from cluster.drivers.embedded_lifecycle import EmbeddedLifecycle, find_flavor
 from cluster.drivers.embedded_repairs import EmbeddedRepairs
 from cluster.drivers.embedded_storage import EmbeddedStorage
-from cluster.drivers.ownership import OWNER, may_end, may_undo
+from cluster.drivers.ownership import may_end, may_undo, owner_of_new_operation, require_attempt
 from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import (
     COLD_MIGRATED,
@@ -116,7 +116,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         row, wanted = self.lock_free(server), find_flavor(flavor)
         node = require_resizable(row, wanted)
         require_growth(row, wanted, node.hostname)
-        row.task_state, row.operation_owner, row.new_flavor = RESIZING, OWNER.get(), wanted
+        row.task_state, row.operation_owner, row.new_flavor = RESIZING, owner_of_new_operation(), wanted
         row.save_changes(["task_state", "operation_owner", "new_flavor"])
         return wanted
 
@@ -141,6 +141,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         row = find_node(node, lock=True)
         if power_state == ComputeNode.PowerState.OFF:
             require_idle(row, count_running(row))
+        require_attempt()
         row.power_state, row.state = power_state, state
         row.save_changes(["power_state", "state"])
 
@@ -154,15 +155,18 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         self.find_compute_service(host)
         pass_time(proceed)
         nodes = ComputeNode.objects.present().filter(hostname=host)
-        if not nodes.update(status=status, disabled_reason=reason, updated_at=timezone.now()):
-            raise ComputeServiceNotFound(host)
+        with transaction.atomic():
+            if not nodes.update(status=status, disabled_reason=reason, updated_at=timezone.now()):
+                raise ComputeServiceNotFound(host)
+            require_attempt()
 
     @transaction.atomic
     def reserve(self, server: str, destination: str | None, states: frozenset[Server.State]) -> ComputeNode:
         """Reserve capacity for a server on its destination, and return that."""
         row = self.lock_free(server)
         require_movable(row, states)
-        row.task_state, row.operation_owner, row.destination = MIGRATING, OWNER.get(), choose(row, destination)
+        row.task_state, row.destination = MIGRATING, choose(row, destination)
+        row.operation_owner = owner_of_new_operation()
         row.save_changes(["task_state", "operation_owner", "destination"])
         return row.destination
 
@@ -171,7 +175,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         row = self.lock_free(server)
         if task_state == POWERING_ON and row.node:
             require_power(find_node(str(row.node.uuid), lock=True))
-        row.task_state, row.operation_owner = task_state, OWNER.get()
+        row.task_state, row.operation_owner = task_state, owner_of_new_operation()
         row.save_changes(["task_state", "operation_owner"])
 
     def work(self, server: str, checkpoint: Checkpoint) -> None:

@@ -16,7 +16,7 @@ from cluster.drivers.base import (
     OperationFailed,
     proceed,
 )
-from cluster.drivers.ownership import OWNER, may_end, may_undo
+from cluster.drivers.ownership import may_end, may_undo, owner_of_new_operation, require_attempt
 from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import require_free, require_never_run, require_place, require_status
 from cluster.drivers.scheduler import choose, find_host_of
@@ -69,10 +69,11 @@ class EmbeddedBuilding(Cloud, ABC):
             try:
                 row.node = choose(row, host, row.pinned_az or None)
             except NoValidHost as nowhere:
+                require_attempt()
                 bury(row, nowhere, State.PENDING if settings.USE_PENDING_STATE else State.ERROR)
                 return nowhere
         before = row.state
-        row.state, row.task_state, row.operation_owner = State.BUILDING, SPAWNING, OWNER.get()
+        row.state, row.task_state, row.operation_owner = State.BUILDING, SPAWNING, owner_of_new_operation()
         row.save_changes(["node", "state", "task_state", "operation_owner"])
         tell_wait_ended(row, before)
         return None
@@ -95,6 +96,7 @@ class EmbeddedBuilding(Cloud, ABC):
         A server that is PENDING for lack of capacity has never run, and cannot be set to ACTIVE.
         """
         row = self.lock(server)
+        require_attempt()
         require_status(row, expected)
         before = row.state
         if state == State.ACTIVE:

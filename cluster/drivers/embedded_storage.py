@@ -18,7 +18,7 @@ from cluster.drivers.base import (
     VolumeTypeNotFound,
     proceed,
 )
-from cluster.drivers.ownership import OWNER, may_end, may_undo
+from cluster.drivers.ownership import may_end, may_undo, owner_of_new_operation
 from cluster.drivers.passing import pass_time
 from cluster.drivers.storage_rules import (
     describe_volume,
@@ -88,7 +88,7 @@ class EmbeddedStorage(Cloud, ABC):
         """Return the type, and the pool to go to where the volume's own does not take that type."""
         row, kind = lock_free_volume(volume), find_volume_type(volume_type)
         if serves(require_place(row), kind):
-            row.migration_status, row.operation_owner = RETYPING, OWNER.get()
+            row.migration_status, row.operation_owner = RETYPING, owner_of_new_operation()
             row.save_changes(["migration_status", "operation_owner"])
             return kind, None
         require_unpinned(row)
@@ -170,7 +170,7 @@ def reserve(row: Volume, pools: list[Pool], status: str) -> Pool:
     """
     account(pools)
     best = roomiest(row, pools)
-    row.migration_status, row.operation_owner, row.destination = status, OWNER.get(), best
+    row.migration_status, row.operation_owner, row.destination = status, owner_of_new_operation(), best
     row.save_changes(["migration_status", "operation_owner", "destination"])
     account([best])
     return best

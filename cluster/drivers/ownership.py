@@ -1,28 +1,49 @@
 """Owners of operations of the embedded cloud, which keep others from undoing or ending them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from cluster.models import Server, Volume
 
 OWNER: ContextVar[str] = ContextVar("owner", default="")
+CHECK: ContextVar[Callable[[], None] | None] = ContextVar("check", default=None)
 
 
 @contextmanager
-def acting_for(work: str, attempt: int = 0) -> Iterator[None]:
+def acting_for(work: str, attempt: int = 0, check: Callable[[], None] | None = None) -> Iterator[None]:
     """Set the owner of the operations that this thread begins in the cloud: one attempt at a piece of work.
 
     Only this attempt may end them, and only this or a later attempt at the same work may undo them.
 
     Args:
         work: an identifier that is the same in every process that continues the work, such as an action's UUID.
+        check: raises an exception if the attempt is over, and else keeps others from ending it until the end of the
+            transaction.
     """
-    token = OWNER.set(f"{work}/{attempt}")
+    owner_before, check_before = OWNER.set(f"{work}/{attempt}"), CHECK.set(check)
     try:
         yield
     finally:
-        OWNER.reset(token)
+        CHECK.reset(check_before)
+        OWNER.reset(owner_before)
+
+
+def require_attempt() -> None:
+    """Check that the attempt which this thread acts for is not over, and keep it from ending during the transaction.
+
+    A process that was stopped may go on after others have ended its action: it must write nothing more. The caller has
+    locked the rows that it changes: an action's row is locked after those of the cloud.
+    """
+    check = CHECK.get()
+    if check is not None:
+        check()
+
+
+def owner_of_new_operation() -> str:
+    """Return the owner of an operation that begins in this transaction, after `require_attempt`."""
+    require_attempt()
+    return OWNER.get()
 
 
 def may_end(row: Server | Volume) -> bool:

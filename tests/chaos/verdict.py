@@ -1,8 +1,9 @@
 """What must be true when the storm is over, whatever happened in it."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
@@ -30,6 +31,9 @@ LEGITIMATE = {
     Action.State.SKIPPED: {0},
     Action.State.CANCELLED: {0},
 }
+# What servers and volumes hold on which no operation is under way.
+FREE_SERVER = {"task_state": None, "destination": None, "new_flavor": None, "operation_owner": ""}
+FREE_VOLUME = {"migration_status": None, "destination": None, "operation_owner": ""}
 # An action that hangs is no longer waited for, and may have had its effect or not.
 TIMED_OUT = TOO_LONG.partition("{")[0]
 # An action that was interrupted too often, which no storm may cause: its effect and its state are certain.
@@ -98,14 +102,27 @@ def abandoned() -> list[str]:
 
 def operations_left() -> list[str]:
     """Check that no operation, with its capacity, is left under way unless a message names it to administrators."""
-    servers = Server.objects.exclude(task_state=None, destination=None, new_flavor=None, operation_owner="")
-    volumes = Volume.objects.exclude(migration_status=None, destination=None, operation_owner="")
+    servers = Server.objects.exclude(**FREE_SERVER)
+    volumes = Volume.objects.exclude(**FREE_VOLUME)
     messages = " ".join(one.outputs.get("error", "") for one in Action.objects.filter(state=Action.State.FAILED))
     return [
-        f"{left._meta.verbose_name} {left.uuid} was left in {vars(left)}"
-        for left in (*servers, *volumes)
+        f"{left._meta.verbose_name} {left.uuid} was left in {columns}: {story_of_owner(left)}"
+        for left, columns in left_columns((FREE_SERVER, servers), (FREE_VOLUME, volumes))
         if str(left.uuid) not in messages
     ]
+
+
+def left_columns(*rows: Any) -> Iterator[tuple[Server | Volume, dict[str, Any]]]:
+    """Return each row with its columns that are not as those of a free one."""
+    for free, found in rows:
+        for row in found:
+            yield row, {name: getattr(row, name) for name in free if getattr(row, name) != free[name]}
+
+
+def story_of_owner(row: Server | Volume) -> str:
+    """Return what is on record of the action that began the operation on a row."""
+    action = Action.objects.filter(uuid=row.operation_owner.partition("/")[0] or None).first()
+    return f"{action}: {story(action)}" if action else "no action began it"
 
 
 def miscounted_pools() -> list[str]:
