@@ -1,4 +1,4 @@
-"""How an audit is answered: the cluster in memory, the strategy, its solution, the plan."""
+"""The run of an audit: cluster snapshot, strategy, solution, action plan."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -133,7 +133,7 @@ def pass_over(audit: Audit, obstacle: str) -> None:
     own = hold(audit)
     own.pass_over_run(timezone.now(), obstacle)
     own.save_state()
-    log.info("audit passed over", reason=own.status_message, state=own.state)
+    log.info("audit not run", reason=own.status_message, state=own.state)
 
 
 @transaction.atomic
@@ -156,7 +156,7 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
     actions = PLANNERS[strategy.planner](solution.actions)
     # Of two plans of a strategy the later one must see the earlier: they are written one after the other.
     row = StrategyRow.objects.present().filter(name=strategy.name).select_for_update(no_key=True).first()
-    # Then the guarded write: whoever cancels the run from here on comes too late, and whoever did before wins.
+    # Then the guarded write: a cancellation before it wins, and one after it is too late.
     own = hold(audit)
     plan = propose(
         actions,

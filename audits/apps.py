@@ -32,7 +32,7 @@ def synchronize_after_migrate(apps: Any = installed, **_: Any) -> None:
 
 
 def stands_as_now(model: Any, apps: Any) -> bool:
-    """Say whether the table of a model had all its present columns when the migrations ended."""
+    """Return whether the table of a model had all its present columns when the migrations ended."""
     try:
         migrated = apps.get_model(model._meta.label)
     except LookupError:

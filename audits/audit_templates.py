@@ -1,4 +1,4 @@
-"""How audit templates are made and changed: the one door for the API, the console and the commands."""
+"""Create and change audit templates, for the API, the console and the commands."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

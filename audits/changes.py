@@ -145,7 +145,7 @@ def reschedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
 
 @transaction.atomic
 def trigger_audit(audit: Audit) -> None:
-    """Have an EVENT audit run once more, from a moment after this one. Calls that come before it runs share its run.
+    """Run an EVENT audit once more. Calls that come before it runs share its run.
 
     Raises:
         Invalid: it is of another type, or in a state in which it cannot be triggered, with Watcher's messages.

@@ -1,4 +1,4 @@
-"""What the cloud consists of, as choices for people: the value that goes into an audit, and what to read."""
+"""The objects of the cloud as choices of forms: the value for the audit, and its label."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""How audits and audit templates are made and changed: the one door for the API, the console and the commands.
+"""Create and change audits and audit templates, for the API, the console and the commands.
 
 The order of the checks and the texts of the refusals are those that clients of the infra-optim API know.
 """
@@ -158,10 +158,10 @@ def merge_parameters(
 
 
 def save_named(record: Any, kind: str, deed: str, details: Mapping[str, Any], fields: list[str] | None = None) -> None:
-    """Save an audit or a template: as a new row, or just some fields of it. History tells the deed.
+    """Save an audit or a template, as a new row or some fields of it, and record the event in history.
 
     Raises:
-        Conflict: another one has its name. The database decides, so that of two at once one is refused.
+        Conflict: another one has its name. The database decides, so that of two concurrent requests one is refused.
     """
     try:
         with transaction.atomic():

@@ -97,7 +97,7 @@ class VolumeInPoolSerializer(serializers.Serializer[Any]):
     )
 )
 class RowsField(serializers.ListField):
-    """What of these a request gets, its ``data_model_type`` says."""
+    """Rows of the data model, of the kind that ``data_model_type`` of a request selects."""
 
 
 class ComputeDataModelSerializer(serializers.Serializer[Any]):
@@ -109,7 +109,7 @@ class DataModelSerializer(serializers.Serializer[Any]):
 
 
 def part(serializer: type[serializers.Serializer[Any]], prefix: str) -> list[str]:
-    """Return the fields with this prefix, without it: the attributes of one kind of thing."""
+    """Return the fields with this prefix, without it: the attributes of one kind of object."""
     return [name.removeprefix(prefix) for name in serializer._declared_fields if name.startswith(prefix)]
 
 

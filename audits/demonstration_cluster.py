@@ -21,9 +21,9 @@ OWN = UUID(BEGINNING + 24 * "0"), UUID(BEGINNING + 24 * "f")
 
 
 def make_cluster() -> Cluster:
-    """Have the first web servers be a cluster's nodes; profile and policy stay as they are, if people have them.
+    """Make the first web servers the nodes of a cluster. A profile and a policy that exist are not changed.
 
-    In a transaction.
+    The caller has begun a transaction.
     """
     profile, _ = Profile.objects.get_or_create(name="web server", deleted_at=None, defaults={"spec": PROFILE})
     cluster = Cluster.objects.create(

@@ -31,7 +31,7 @@ TEMPLATE: dict[str, Any] = {
 
 
 def make_stack() -> Stack:
-    """Have servers of the cloud be the resources of a stack. In a transaction."""
+    """Make servers of the cloud the resources of a stack. The caller has begun a transaction."""
     template = normalise(TEMPLATE)
     stack = add_stack(NAME, template)
     for name, wanted in template["resources"].items():

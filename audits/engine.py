@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 # How often, in seconds, the engine looks for plans that nobody started in time.
 EXPIRY_PERIOD = 60
-# How often, in seconds, the engine looks for servers that wait for room.
+# The seconds between two looks for PENDING servers.
 LOOK_PERIOD = 30
 # The interval, in seconds, at which the engine looks for windows of failed logins that are over.
 SUMMARY_PERIOD = 60
@@ -121,13 +121,13 @@ class DecisionEngine(Worker):
             log.warning("cloud could not be read", problem=str(problem))
 
     def look_for_waiting_servers(self) -> None:
-        """Have room made for servers of which the process died that would have told of them."""
+        """Look for PENDING servers at intervals, in case the process died that would have signalled them."""
         if time.monotonic() >= self.next_look:
             self.next_look = time.monotonic() + LOOK_PERIOD
             try:
                 ask_for_room()
             except Refused as refusal:
-                log.warning("room could not be asked for", reason=str(refusal))
+                log.warning("capacity audit could not run", reason=str(refusal))
 
     def record_failed_logins(self) -> None:
         """Record the number of failed logins of each window that is over as a history event."""
@@ -169,7 +169,7 @@ class DecisionEngine(Worker):
                 self.fail(audit, type(problem).__name__)
 
     def may_take_again(self, audit: Audit) -> bool:
-        """Say whether an audit that lost its database stays this engine's own, but not for ever before all others."""
+        """Return whether this engine keeps an audit that lost its database, up to a number of times."""
         self.interruptions[audit.pk] += 1
         if self.interruptions[audit.pk] < MOST_INTERRUPTIONS:
             return True

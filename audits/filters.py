@@ -1,4 +1,4 @@
-"""What the console's list of audits can be narrowed to."""
+"""The filters of the console's list of audits."""
 
 import django_filters
 

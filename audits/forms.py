@@ -164,7 +164,7 @@ class AuditForm(forms.Form):
         return [self[name] for name in (ZONES, AGGREGATES, LEFT_OUT) if name in self.fields]
 
     def narrows(self) -> bool:
-        """Say whether anything of the scope was chosen."""
+        """Return whether any field of the scope has a value."""
         return any(field.value() for field in self.scope())
 
     def clean_goal(self) -> Goal:
@@ -192,7 +192,7 @@ def first_installed(strategies: list[Strategy]) -> Strategy | None:
 
 
 def asks_for_parameters(strategy: Strategy) -> bool:
-    """Say whether it cannot run without parameters that a person gives."""
+    """Return whether the strategy has required parameters without defaults."""
     schema = strategy.parameters_spec
     rules = schema.get("properties", {})
     return any("default" not in rules.get(name, {}) for name in schema.get("required", []))

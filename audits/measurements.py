@@ -1,4 +1,4 @@
-"""What the data source says about the cluster, fetched for a strategy before it is asked for a solution."""
+"""Read the measurements that a strategy requires from the data source, before the strategy runs."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,12 @@ Measurements = Mapping[str, Mapping[str, float]]
 
 
 def measure(readings: Mapping[str, Reading], cluster: ClusterSnapshot) -> Measurements:
-    """Ask the data source: one request a reading, whatever the size of the cluster.
+    """Query the data source: one request for each reading, whatever the size of the cluster.
 
-    Where the cloud is the demonstration, its samples are made up to now before.
+    If the cloud is the demonstration, its samples are brought up to date before.
 
     Raises:
-        DatasourceError: it does not answer, or it knows nothing of this cluster that a strategy cannot do without.
+        DatasourceError: it does not answer, or has no samples of this cluster for a required reading.
     """
     if not readings:
         return {}

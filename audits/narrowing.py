@@ -1,8 +1,8 @@
-"""What a scope does to the cluster that a strategy sees.
+"""Apply the scope of an audit to the cluster that the strategy sees.
 
-Rules that include unite, and leave only the nodes that one of them names: where they name none, none is left. What
-rules exclude leaves after that, with all that is on it. Servers that are excluded themselves, by their project or by
-their metadata, stay where they are and are marked ``watcher_exclude``; excluded volumes leave.
+Rules that include are combined, and remove all nodes that none of them names; if none names a node, none is left.
+After that, rules that exclude remove nodes with everything on them. Servers that are excluded themselves, by their
+project or metadata, stay where they are and are marked ``watcher_exclude``; excluded volumes are removed.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -74,10 +74,10 @@ def describe(snapshot: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def telling(audit: Audit, phase: str, ends: bool = True) -> Iterator[None]:
-    """Tell of the beginning and the end of a part of an audit's run, or of the error that it ends with.
+    """Send notifications of the start and the end of a part of an audit's run, or of its error.
 
     Args:
-        ends: whether the end is told here, and not in the transaction that it comes with.
+        ends: whether the end is sent here, and not in the transaction that it belongs to.
     """
     tell(audit, Event(f"{phase}.start"))
     try:
@@ -96,6 +96,6 @@ def tell(audit: Audit, event: Event) -> None:
     if not listeners.want(f"{AuditNotifications.name}.{event.name}", event.priority):
         return
     with transaction.atomic():
-        # Locked, as by whoever changes it: the order of an object's notifications is that of their keys.
+        # Locked, as for a change: the order of an object's notifications is that of their keys.
         Audit.objects.select_for_update(no_key=True).filter(pk=audit.pk).first()
         announce(AuditNotifications.name, [event], [audit.pk])

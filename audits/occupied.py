@@ -1,4 +1,4 @@
-"""What something was asked for that is still to be done to it, or being done."""
+"""Objects with requested operations that are pending or running."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ def find_occupied() -> frozenset[str]:
 
 
 def mark_occupied(clusters: Iterable[NodeClusterSnapshot]) -> None:
-    """Say of each cluster whether it, or one of its members, is occupied: one query."""
+    """Set for each cluster whether an operation on it or on one of its members is under way, with one query."""
     occupied = find_occupied()
     for cluster in clusters:
         uuids = [cluster.uuid, *(member.uuid for member in cluster.members)]

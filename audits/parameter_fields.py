@@ -1,4 +1,4 @@
-"""From the JSON Schema of a strategy's parameters to the form fields that ask for them, and back to parameters.
+"""Convert the JSON Schema of a strategy's parameters to form fields, and their values back to parameters.
 
 The fields are a convenience: what they hold is validated against the whole schema when the audit is made. A field of
 an object inside is named after its path, ``parameter-periods.instance``.
@@ -75,7 +75,7 @@ def field_for(name: str, rule: Rule, required: bool, label: str) -> forms.Field:
     }
     if "enum" in rule:
         return choice(rule, options)
-    # What may be given in several ways is asked for in the first.
+    # A parameter of several types has a field for the first one.
     kind = rule["type"][0] if isinstance(rule.get("type"), list) else rule.get("type")
     if kind == "array":
         return as_list(rule, options)

@@ -30,14 +30,15 @@ BATCH = 200
 
 @dataclass(frozen=True)
 class Purge:
-    """What is to go: what was deleted until `cutoff`, and what is below it, unless it waits or runs.
+    """The rows to remove for good: deleted until `cutoff`, with everything below them that is not pending or running.
 
     Below a goal are its strategies, templates and audits, below an audit its plans, below a plan its actions. A goal
-    or a strategy stays as long as something refers to it that stays. So do clusters, policies, profiles and stacks.
+    or a strategy stays as long as a remaining row refers to it. The same applies to clusters, policies, profiles and
+    stacks.
 
     Args:
-        goal: the UUID or name of a deleted goal. Then only this goal and what is below it goes.
-        orphans: whether plans go, too, that were made until `cutoff` and whose audit is no longer in the table.
+        goal: the UUID or name of a deleted goal. Then only this goal and everything below it is removed.
+        orphans: whether plans made until `cutoff` are removed as well if their audit is no longer in the table.
     """
 
     cutoff: datetime
@@ -57,7 +58,7 @@ class Purge:
         return self.deleted_goals().filter(deleted_at__lte=self.cutoff)
 
     def expired(self) -> Q:
-        """Ask for what was deleted itself; where one goal was named, that alone does not do."""
+        """Return the condition for rows that were deleted themselves; for one named goal there are none."""
         return Q(deleted_at__lte=self.cutoff) if self.goal is None else Q(pk__in=[])
 
     def below_goals(self) -> Q:

@@ -21,7 +21,7 @@ LONGEST_KEY = 19
 
 class NamedQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
-        """Leave the one with this database id, UUID or name, as the infra-optim API looks things up.
+        """Select by database id, UUID or name, as the infra-optim API looks objects up.
 
         Names are found whatever their letter case.
         """
@@ -37,10 +37,10 @@ class NamedQuerySet(RecordQuerySet):
 
 class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
     def waiting(self, now: datetime) -> Self:
-        """Leave those that a decision engine should run now.
+        """Select the audits that a decision engine should run now.
 
-        New ONESHOT ones, EVENT ones whose webhook was called, CONTINUOUS ones whose time has come, and all those whose
-        decision engine is gone before it ended their run.
+        These are new ONESHOT audits, EVENT audits whose webhook was called, CONTINUOUS audits that are due, and all
+        audits whose decision engine died before it ended their run.
         """
         states, types = self.model.State, self.model.Type
         begins = Q(state=states.PENDING) & (Q(audit_type=types.ONESHOT) | Q(next_run_time__lte=now))
@@ -49,7 +49,7 @@ class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
         return self.free().filter(begins | orphaned | goes_on).exclude(self.over(now))
 
     def free(self) -> Self:
-        """Leave those that no living decision engine runs."""
+        """Select the audits that no living decision engine runs."""
         return self.present().exclude(decision_engine__in=Service.objects.active().values("pk"))
 
     def over(self, now: datetime) -> Q:
@@ -60,9 +60,9 @@ class AuditQuerySet(NotifiesUpdates, NamedQuerySet):
         return self.order_by(Coalesce("next_run_time", "created_at"), "pk")
 
     def claim(self, decision_engine: Service, now: datetime) -> bool:
-        """Have the engine run the one audit that this queryset holds, and say whether it was first.
+        """Claim the one audit of this queryset for a decision engine, and return whether the engine was first.
 
-        What makes an audit wait stands in the WHERE clause: of several engines that ask at once, one wins.
+        The conditions for a run are in the WHERE clause: of several engines that claim it at once, one wins.
         """
         return bool(
             self.waiting(now).update(

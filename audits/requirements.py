@@ -1,4 +1,4 @@
-"""What a strategy needs to run, and what of it is there: the answer of ``/v1/strategies/{id}/state``."""
+"""The requirements of a strategy and their availability: the answer of ``/v1/strategies/{id}/state``."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -33,11 +33,11 @@ PAUSE = timedelta(minutes=10)
 
 
 def on_server_pending(**_: object) -> None:
-    """Who has sent the signal has work of its own, which must not fail: what is missed here a later look finds."""
+    """Run the audit, and log an error: the sender of the signal must not fail. A later look finds missed servers."""
     try:
         ask_for_room()
     except (DatabaseError, Refused):
-        log.exception("room could not be asked for")
+        log.exception("capacity audit could not run")
 
 
 @transaction.atomic
@@ -50,7 +50,7 @@ def ask_for_room() -> bool:
         return False
     if not Server.objects.waiting().exists() and not ServerWait.objects.exists():
         return False
-    # Whoever asks at the same time comes before this, or sees what was done here.
+    # Serializes concurrent calls: a later one sees the run that this one requests.
     goal = Goal.objects.present().filter(name=GOAL).select_for_update(no_key=True).first()
     if goal is None:
         return False
@@ -64,13 +64,13 @@ def ask_for_room() -> bool:
         wait.search(now)
     ServerWait.objects.bulk_update(due, ["searches", "next_search", "had_host"])
     trigger_audit(audit)
-    log.info("servers wait for room", audit=str(audit.uuid))
+    log.info("capacity audit requested", audit=str(audit.uuid))
     return True
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a plan that is not over means to do for a server that waits: the type of the action, and the plan."""
+    """The planned action for a PENDING server, and its unfinished plan."""
 
     action_type: str
     plan: UUID
@@ -125,7 +125,7 @@ def is_left(answer: Answer | None) -> bool:
 
 
 def is_to_run(audit: Audit) -> bool:
-    """Say whether it runs, or a run of it is to come, which will see all that waits now, or a later look will."""
+    """Return whether a run is in progress or scheduled, which will see all servers that are PENDING now."""
     return audit.state == Audit.State.ONGOING or audit.planned_run is not None
 
 

@@ -1,4 +1,4 @@
-"""When a CONTINUOUS audit runs: every so many seconds or by a cron expression, between its start and its end."""
+"""The schedule of a CONTINUOUS audit: an interval or a cron expression, between its start and its end."""
 
 import re
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ def boxes(label: str, help_text: str, choices: Choices) -> forms.Field:
 
 
 def scope_fields() -> dict[str, forms.Field]:
-    """Return a field for each kind of thing that the cloud has any of."""
+    """Return a field for each kind of object that the cloud has."""
     kinds = {
         ZONES: ("Availability zones", "Only the nodes in these zones; without any, all nodes.", zones()),
         AGGREGATES: ("Host aggregates", "Only their nodes, beside those of the zones.", host_aggregates()),
@@ -28,7 +28,7 @@ def scope_fields() -> dict[str, forms.Field]:
 
 
 def scope_in_words(scope: list[Any]) -> list[str]:
-    """Return a line for each kind of thing that a scope includes, then for each that it leaves out."""
+    """Return a line for each kind of object that a scope includes, then for each that it excludes."""
     rules = [*compute_rules(scope), *storage_rules(scope)]
     included = [rule for rule in rules if "exclude" not in rule]
     return [*lines(included, "only"), *lines(exclusions(rules), "without")]

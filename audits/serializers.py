@@ -55,7 +55,7 @@ class StrategySerializer(ResourceSerializer):
 
 
 class RequirementSerializer(serializers.Serializer[Any]):
-    """What a strategy needs: one entry each for data source, metrics, cluster data models, and the strategy's name."""
+    """The requirements of a strategy: entries for data source, metrics, cluster data models, and the name."""
 
     type = serializers.CharField()
     state = serializers.JSONField(help_text="a text, or a list of objects with one name and its availability each")

@@ -1,4 +1,4 @@
-"""The console's list of servers that wait for room, with what is being done for each."""
+"""The console's list of PENDING servers, with the planned action for each."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ class WaitingTable(tables.Table):
     vcpus = NumberColumn(verbose_name="VCPUs")
     memory = NumberColumn(verbose_name="memory, MB")
     disk = NumberColumn(verbose_name="disk, GB")
-    created_at = TimeColumn(accessor="created_at", verbose_name="asked for")
+    created_at = TimeColumn(accessor="created_at", verbose_name="requested")
     answer = tables.Column(empty_values=(), orderable=False, verbose_name="what is done")
 
     class Meta:

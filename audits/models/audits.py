@@ -93,14 +93,14 @@ class Audit(StatefulModel, Named):
 
     @property
     def planned_run(self) -> datetime | None:
-        """When it runs next, where nothing but time stands before it."""
+        """Return the time of the next run, if the audit's state allows it to run."""
         return self.next_run_time if self.state in {self.State.PENDING, self.State.ONGOING} else None
 
     # How it begins to run: `AuditQuerySet.claim`.
 
     @transition(field=state, source=State.ONGOING, target=State.SUCCEEDED)
     def succeed(self, message: str | None = None) -> None:
-        """Its plan was made, and no further run comes until its webhook is called."""
+        """Store that the plan was made; the next run comes only when the webhook is called."""
         self.status_message, self.decision_engine, self.next_run_time = message and cut(message), None, None
 
     @transition(field=state, source=State.ONGOING, target=State.FAILED)
@@ -115,7 +115,7 @@ class Audit(StatefulModel, Named):
 
     @transition(field=state, source=State.ONGOING, target=State.PENDING, conditions=[is_event])
     def postpone(self, until: datetime, message: str) -> None:
-        """What its webhook asked for has to wait."""
+        """Defer the run that the webhook requested."""
         self.next_run_time, self.decision_engine, self.status_message = until, None, cut(message)
 
     @transition(
@@ -125,7 +125,7 @@ class Audit(StatefulModel, Named):
         conditions=[is_event],
     )
     def trigger(self, now: datetime) -> None:
-        """Its webhook was called: a run begins after this moment."""
+        """Request a run that begins after this moment: the webhook was called."""
         self.next_run_time, self.status_message = now, None
 
     @transition(field=state, source=[State.PENDING, State.ONGOING], target=State.CANCELLED)
@@ -169,7 +169,7 @@ class Audit(StatefulModel, Named):
         self.save_state(*entries_of("audit.suspend", self))
 
     def resume_series(self) -> None:
-        """Let it go on for a person.
+        """Resume the audit for a person.
 
         Raises:
             TransitionNotAllowed, ConcurrentTransition: it is not, or no longer, SUSPENDED.

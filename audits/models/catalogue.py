@@ -1,4 +1,4 @@
-"""What audits are made of: goals, the strategies that pursue them, scoring engines, and the templates of audits."""
+"""The catalogue of audits: goals, strategies, scoring engines, and audit templates."""
 
 from django.db import models
 from django.db.models import Q
@@ -28,7 +28,7 @@ class Named(Record):
 
 
 class Goal(Named):
-    """What an audit is to achieve."""
+    """A goal that an audit is to achieve."""
 
     display_name = models.CharField(max_length=NAME_LENGTH)
     efficacy_specification = models.JSONField(

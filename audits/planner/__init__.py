@@ -1,4 +1,4 @@
-"""How the actions of a solution get their parents: the planners that strategies name."""
+"""Planners, which strategies name: they give the actions of a solution their parents."""
 
 from collections.abc import Callable, Sequence
 

@@ -11,7 +11,7 @@ SERVICE, MIGRATE = "change_nova_service_state", "migrate"
 
 
 def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Let a node's migrations follow each other, after all that closes nodes and before all that opens them.
+    """Plan a node's migrations in sequence, after all actions that disable nodes and before those that enable them.
 
     Raises:
         Invalid: an action is neither a migration nor a change of a compute service.

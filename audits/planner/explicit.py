@@ -8,7 +8,7 @@ from audits.strategies.base import SolutionAction
 
 
 def plan_as_told(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Let each action wait for those that it stands after, which come before it, and for no others."""
+    """Give each action the parents that the solution names, which come before it."""
     planned: list[ProposedAction] = []
     for action in actions:
         planned.append(propose(action, [planned[place] for place in action.after]))

@@ -1,4 +1,4 @@
-"""The planner of strategies that do several things to each of many: in turn to each, and to all at once."""
+"""The planner for several actions on each of many objects: in sequence for one object, in parallel otherwise."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from audits.strategies.base import SolutionAction
 
 
 def plan_sequences(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
-    """Let the actions on one thing follow each other in their order, and wait for no others."""
+    """Give each action the previous action on the same object as its parent."""
     planned: list[ProposedAction] = []
     last: dict[str, ProposedAction] = {}
     for action in actions:

@@ -1,4 +1,4 @@
-"""What a scoring engine is: it takes the features of something, and says what it makes of them."""
+"""The base class of scoring engines, which compute a result from the features of an object."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What a strategy is: the contract of the classes in this folder, and the solution that they give.
+"""The base class of strategies, and the solution that they return.
 
 `docs/writing-a-strategy.md` shows how to write one.
 """
@@ -23,11 +23,11 @@ LONGEST_TIMEOUT = 2**31 - 1
 
 @dataclass(frozen=True)
 class SolutionAction:
-    """An action that a strategy asks for; the planner gives it its parents.
+    """An action that a strategy proposes; the planner gives it its parents.
 
-    ``after`` are places in the solution's list of those that it waits for: the planner ``explicit`` heeds them.
-    ``name`` is what people call it, made of the type and the UUID where it is empty; ``timeout`` how many seconds one
-    execution may take, None or 0 for the site's default.
+    ``after`` are the positions of its parents in the solution's list, for the planner ``explicit``. ``name`` is the
+    name for users, by default made of the type and the UUID; ``timeout`` is the number of seconds that one execution
+    may take, None or 0 for the site's default.
     """
 
     action_type: str
@@ -39,7 +39,7 @@ class SolutionAction:
 
 @dataclass
 class Solution:
-    """What a strategy proposes: actions in its own order, and what they would achieve.
+    """The proposal of a strategy: actions in its own order, and their expected effect.
 
     ``indicators`` are the efficacy indicators of its goal by name. The global efficacy follows from them.
     """
@@ -58,7 +58,7 @@ class Solution:
         name: str = "",
         timeout: int | None = None,
     ) -> None:
-        """Ask for an action, once however often it is added: what the first time said of it counts.
+        """Add an action unless it was added before; the first call decides its name and timeout.
 
         Args:
             name: what people call it, in `NAME_LENGTH` characters at most; made of the type where it is empty.

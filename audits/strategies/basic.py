@@ -97,7 +97,7 @@ class Consolidation:
         return (100 if percent is None else percent) * server.vcpus
 
     def find_moves(self, source: Place) -> list[Move]:
-        """Return where every server of a node goes, and let them take that room; nothing, if one has nowhere to go."""
+        """Move all servers of a node, and return the moves; none if one server has no target."""
         servers = sorted(self.placement.movable(source, only_active=True), key=self.load, reverse=True)
         if not servers or len(servers) < len(source.servers) or source.node.arriving:
             return []

@@ -14,10 +14,10 @@ LEFT_ALONE = (Cluster.Status.INIT, Cluster.Status.DELETING)
 
 
 class ClusterRecovery(Strategy):
-    """In a continuous audit that starts its plans, what the health manager of OpenStack's cluster service does.
+    """Recovers clusters like the health manager of OpenStack's cluster service, in a continuous audit.
 
-    A cluster that needs it is looked at, and then recovered as that look finds it. One that an operation is under way
-    on is left alone until the next time.
+    A cluster that needs it is checked, and then recovered from the result. A cluster with an operation in progress is
+    left alone until the next run.
     """
 
     name = "cluster_recovery"

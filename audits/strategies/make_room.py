@@ -51,7 +51,7 @@ class MakeRoom(Strategy):
 
 
 def propose(solution: Solution, steps: list[Step]) -> None:
-    """Ask for the steps: each waits for all that left its target before, and makes room for whoever depends on it."""
+    """Add the steps to the solution: each has as parents all steps that leave its target before it."""
     after = dependencies(steps)
     needs = needed_for(steps, after)
     for step, others, need in zip(steps, after, needs, strict=True):
@@ -71,9 +71,10 @@ def propose(solution: Solution, steps: list[Step]) -> None:
 
 
 def dependencies(steps: list[Step]) -> list[list[int]]:
-    """Return for each step the places of those that must come before it.
+    """Return for each step the positions of the steps that must come before it.
 
-    Who comes to a node waits for all that left it earlier. So the node has room whatever the order of the rest.
+    A server that moves to a node waits for all that left the node earlier, so that the node has capacity whatever the
+    order of the other steps.
     """
     left: defaultdict[str, list[int]] = defaultdict(list)
     found = []

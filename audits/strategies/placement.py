@@ -1,6 +1,6 @@
-"""Where servers would be after the moves that a strategy considers, with running totals of what is taken.
+"""The placement of servers after the moves that a strategy considers, with running totals of the used capacity.
 
-Strategies move servers here and ask again, without summing up anything anew.
+Strategies move servers here and read the totals again, without computing any sum anew.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,7 +38,7 @@ class Place:
 
     @property
     def is_empty(self) -> bool:
-        """Say whether nothing is on it or on its way to it."""
+        """Return whether no server is on the node or moving to it."""
         return not self.servers and not self.node.arriving
 
     @property
@@ -100,11 +100,11 @@ def is_on(node: NodeSnapshot) -> bool:
 
 
 class FirstFit:
-    """Finds the first of many places with enough of everything, in time that grows with the logarithm of their number.
+    """Finds the first of many places with enough capacity, in time that grows with the logarithm of their number.
 
-    It is a tree: each knot holds the most of each amount that any place below it has, so that whole branches without
-    room are passed by. A place that has less than ``least`` of some amount has room for nothing that is ever wanted:
-    it counts as having none of all, lest what else it has lead into its branch again and again.
+    It is a tree: each vertex holds the maximum of each amount below it, so that whole branches without enough capacity
+    are skipped. A place with less than ``least`` of an amount can take no server at all: it counts as having none of
+    any amount, so that its other amounts do not lead the search into its branch.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class FirstFit:
         return (-1.0,) * len(amounts) if self.least and lacks(amounts, self.least) else amounts
 
     def refresh(self, *places: Place) -> None:
-        """Look again at what these places have room for."""
+        """Update the free capacity of these places."""
         for place in places:
             if place.hostname not in self.positions:
                 continue

@@ -1,4 +1,4 @@
-"""What people marked unhealthy is put right: resources of stacks, servers, and nodes."""
+"""Replace or recover what people marked unhealthy: resources of stacks, servers, and nodes."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ CAN_BE_REBUILT = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.St
 
 
 class ReplaceUnhealthy(Strategy):
-    """Propose one action for each thing that was marked (docs/strategies.md, "What people marked unhealthy").
+    """Propose one action for each marked object (docs/strategies.md, "What people marked unhealthy").
 
     A resource is replaced after those that it depends on. A stack that was marked itself is updated as a whole: then
-    all its resources are replaced. What something else is to be done to is left alone until the next time.
+    all its resources are replaced. An object with another operation under way is left alone until the next run.
     """
 
     name = "replace_unhealthy"

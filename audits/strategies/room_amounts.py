@@ -1,4 +1,4 @@
-"""What servers take and what they would leave free: vcpus, MB of memory and GB of disk, always in this order."""
+"""Amounts of capacity: vcpus, MB of memory and GB of disk, always in this order."""
 
 from collections.abc import Sequence
 from math import ceil, inf
@@ -18,7 +18,7 @@ def missing(place: Place, server: ServerSnapshot) -> Amounts:
 
 
 class Usefulness(NamedTuple):
-    """How much it helps that a server leaves: one that does alone is best, and of these the smallest."""
+    """The usefulness of moving a server away: best if it is sufficient alone, and of these the smallest."""
 
     suffices: bool
     rank: float
@@ -32,7 +32,7 @@ def usefulness(amounts: Amounts, wanted: Amounts) -> Usefulness:
 
 
 class Loose:
-    """What the servers that may leave a node take: all together, and the largest of each kind."""
+    """The amounts of the servers that may leave a node: their totals, and the largest of each kind."""
 
     def __init__(self, amounts: Sequence[Amounts]) -> None:
         self.number = len(amounts)

@@ -1,4 +1,4 @@
-"""How room is found for servers that wait: what is free, what may move elsewhere, and what may be deleted."""
+"""Search capacity for PENDING servers: free capacity, servers that may move, and servers that may be deleted."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from cluster.snapshot import ClusterSnapshot, ServerSnapshot
 
 # How many nodes are tried for one server that waits, and for one that is to leave a node and pushes others aside.
 TRIES = {True: 30, False: 4}
-# After so many nodes on which room could be made, no further one is asked whether that took less there.
+# The number of nodes with a solution, after which the search for a cheaper one ends.
 ENOUGH = 3
 # How often what leaves a node may look for others to push aside, for one server that waits.
 PATIENCE = 6
-# Metadata by which the owner of a server says that others may have its room.
+# Metadata by which the owner of a server allows its deletion for others.
 PREEMPTIBLE, DELETE = "preemptible", "delete"
 NOWHERE: frozenset[str] = frozenset()
 
@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Means:
-    """What may be done to make room: how often what leaves a node may push others aside, and whether to delete."""
+    """The allowed means: how deep moves may displace other servers, and whether servers may be deleted."""
 
     depth: int
     deleting: bool
@@ -72,7 +72,7 @@ class RoomSearch:
         self.patience = 0
 
     def serve(self, server: ServerSnapshot) -> bool:
-        """Find room for a server that waits, and give it that; say whether there is any to be had."""
+        """Find capacity for a PENDING server and reserve it; return whether there is any."""
         if self.settle(server, None, NOWHERE):
             return True
         if any(asks_for_more(server, one) for one in self.hopeless):
@@ -84,7 +84,7 @@ class RoomSearch:
         return False
 
     def settle(self, server: ServerSnapshot, source: Place | None, barred: frozenset[str]) -> bool:
-        """Have a server go where there is room for it already."""
+        """Place a server on a node that has enough capacity already."""
         target = self.targets.find(
             amounts_of(server), lambda place: place.admits(server) and place.hostname not in barred
         )
@@ -94,7 +94,7 @@ class RoomSearch:
         return True
 
     def make_place(self, server: ServerSnapshot, source: Place | None, barred: frozenset[str], means: Means) -> bool:
-        """Have others leave a node so that a server can go there: the node where that takes least."""
+        """Move other servers off a node so that a server can go there: the node where that takes the fewest steps."""
         best: list[Step] = []
         found = 0
         begin = len(self.steps)
@@ -113,9 +113,9 @@ class RoomSearch:
     def candidates(
         self, server: ServerSnapshot, barred: frozenset[str], means: Means
     ) -> list[tuple[tuple[int, int], Place]]:
-        """Return the nodes where room could be made, those first where it may take least, with what it takes there.
+        """Return the nodes that could be cleared, those with the lowest cost first, with a lower bound of the cost.
 
-        That counts the server itself.
+        The cost includes the step of the server itself.
         """
         found = []
         for place in self.places:
@@ -146,13 +146,16 @@ class RoomSearch:
         return server.is_active and server.uuid not in self.moved and self.placement.can_move(server)
 
     def may_delete(self, server: ServerSnapshot) -> bool:
-        """Say whether its owner lets others have its room. One that is only stopped would keep it."""
+        """Return whether the server's owner allows its deletion for others.
+
+        A server that was only stopped would keep its capacity.
+        """
         is_at_rest = server.uuid not in self.moved | self.placement.arriving and server.state != Server.State.PENDING
         wish = str(server.metadata.get(PREEMPTIBLE, "")).strip().lower()
         return wish == DELETE and is_at_rest and not server.locked and not server.watcher_exclude
 
     def clear(self, place: Place, server: ServerSnapshot, barred: frozenset[str], means: Means, most: float) -> bool:
-        """Have servers leave a node until another has room there, and say whether so few steps were enough."""
+        """Move servers off a node until another one fits there, and return whether the steps were few enough."""
         begin = len(self.steps)
         elsewhere = barred | {place.hostname}
         standing = list(place.servers.values())
@@ -183,9 +186,10 @@ class RoomSearch:
         self.take(Step(leaving, place, None))
 
     def spare(self, place: Place, server: ServerSnapshot, begin: int) -> None:
-        """Let those stay that need not have left: deletions first, the largest first.
+        """Undo steps that turn out to be unnecessary: deletions first, the largest first.
 
-        What pushed others aside stays as it is, as they may have gone where these have left room.
+        If servers were displaced, the steps stay, since the displaced ones may have moved to the capacity that others
+        left.
         """
         steps = self.steps[begin:]
         if any(step.source is not place for step in steps):
@@ -240,10 +244,10 @@ def empty(
     send: Callable[[ServerSnapshot], None],
     deletable: Sequence[ServerSnapshot] = (),
 ) -> None:
-    """Send those away that help most, until a server has room on this node or all that is left would not do.
+    """Move the most useful servers away until a server fits on this node, or the rest would not be sufficient.
 
     Args:
-        deletable: who could be deleted after that, which would do as well.
+        deletable: servers that could be deleted after that, which count as sufficient.
     """
     sure = {one.uuid: amounts_of(one) for one in deletable}
     left = {one.uuid: amounts_of(one) for one in movable}
@@ -259,6 +263,6 @@ def empty(
 
 
 def asks_for_more(server: ServerSnapshot, other: ServerSnapshot) -> bool:
-    """Say whether a server takes at least what another one would have taken, in no other zone."""
+    """Return whether a server needs at least as much as another one would have needed, and in no other zone."""
     is_as_large = all(own >= its for own, its in zip(amounts_of(server), amounts_of(other), strict=True))
     return is_as_large and other.pinned_az in {"", server.pinned_az}

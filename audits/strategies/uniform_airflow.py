@@ -78,7 +78,7 @@ def choose(
 def find_moves(
     placement: Placement, servers: Sequence[ServerSnapshot], source: Place, targets: Sequence[Place]
 ) -> list[tuple[ServerSnapshot, Place]]:
-    """Return where each server goes, big ones first; nothing if one of them finds no room."""
+    """Return the target of each server, big ones first; empty if a server does not fit anywhere."""
     moves = []
     for server in sorted(servers, key=lambda server: (server.vcpus, server.memory, server.disk), reverse=True):
         target = next((place for place in targets if place.fits(server)), None)

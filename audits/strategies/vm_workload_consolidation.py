@@ -117,7 +117,7 @@ class Consolidation:
         return tuple(map(max, itself, totals))
 
     def room(self, place: Place) -> Amounts:
-        """Return what is free on a node, by use and by allocation; a full node has no room for anything."""
+        """Return the free capacity of a node, by use and by allocation; a full node has none."""
         node = place.node
         capacity = (node.vcpus, node.memory, node.disk)
         by_use = [whole - taken for whole, taken in zip(capacity, self.used[place.hostname], strict=True)]
@@ -137,7 +137,7 @@ class Consolidation:
         return sorted(servers, key=lambda server: self.uses[server.uuid], reverse=biggest_first)
 
     def offload(self) -> None:
-        """Relieve the nodes whose processors are asked for more than they have, smallest servers first."""
+        """Relieve the nodes whose processors are overloaded, smallest servers first."""
         busiest = self.by_use()
         targets = FirstFit([place for place in busiest if is_open(place) or is_asleep(place)], self.room)
         for source in busiest:
@@ -214,5 +214,5 @@ def is_open(place: Place) -> bool:
 
 
 def is_asleep(place: Place) -> bool:
-    """Say whether this strategy closed the node, so that it may open it again; one that people closed stays so."""
+    """Return whether this strategy disabled the node, so that it may enable it again. People's decisions stay."""
     return not place.node.is_enabled and place.node.disabled_reason == REASON

@@ -108,7 +108,7 @@ class Balance:
         return None
 
     def find_target(self, server: ServerSnapshot, source: Place) -> Place | None:
-        """Return the lightest node that has room and stays under the threshold."""
+        """Return the least loaded node that has enough capacity and stays under the threshold."""
         candidates = [
             place
             for place in self.places

@@ -233,7 +233,7 @@ class Stabilization:
         return Move(deviation, server, source, target)
 
     def try_move(self, move: Move, solution: Solution) -> bool:
-        """Move a server if there is room and it still helps, after the moves before it."""
+        """Move a server if there is capacity and the move still helps, after the moves before it."""
         now = self.weigh(load.deviation for load in self.loads)
         if not move.target.fits(move.server):
             return False

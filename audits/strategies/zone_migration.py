@@ -92,7 +92,7 @@ class ZoneMigration(Strategy):
         return Evacuation(cluster, parameters).solve()
 
 
-# What priorities look at: in a server with its node, and in a volume with what is asked for it.
+# The attributes that priorities compare: of a server and its node, of a volume and its parameters.
 SERVER_NAMES: Attributes = {
     "project": lambda pair: pair[0].project_id,
     "compute_node": lambda pair: pair[1].hostname,
@@ -186,7 +186,7 @@ class Evacuation:
         return sorted(found, key=sort_key(self.parameters["priority"], "storage", VOLUME_NAMES, VOLUME_SIZES))
 
     def entry_of(self, volume: VolumeSnapshot) -> Mapping[str, Any] | None:
-        """Return what is asked for a volume: by its pool and type, else by its pool alone."""
+        """Return the parameters for a volume: by its pool and type, else by its pool alone."""
         entries = [entry for entry in self.parameters["storage_pools"] if entry["src_pool"] == volume.host]
         typed = [entry for entry in entries if entry.get("src_type") == volume.volume_type is not None]
         return next(iter([*typed, *(entry for entry in entries if "src_type" not in entry)]), None)
