@@ -141,7 +141,7 @@ def make_policy(name: str = "a policy", type: str = "", **columns: Any) -> Polic
 
 
 def make_binding(cluster: Cluster, type: str, spec: Mapping[str, Any] | None = None, **columns: Any) -> PolicyBinding:
-    """Have a cluster have a new policy of a type, which is asked in the turn of its type."""
+    """Bind a new policy of a type to a cluster, with the priority of its type."""
     policy = make_policy(f"{type} {Policy.objects.count()}", type, spec=spec or {})
     priority = plugins.load("POLICY_TYPES")[type].priority
     return PolicyBinding.objects.create(**{"cluster": cluster, "policy": policy, "priority": priority, **columns})

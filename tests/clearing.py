@@ -46,7 +46,7 @@ def has_rows(cursor: Any, table: str) -> bool:
 
 
 def wait_for_no_disk() -> None:
-    """Have no commit wait for the disk, in whatever process: no test is about a machine that loses its power."""
+    """Make commits of all processes return before the disk has them: no test is about a loss of power."""
     if not is_sqlite():
         name = connection.ops.quote_name(connection.settings_dict["NAME"])
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""What every test may use: services where they run, and people with their rights."""
+"""Fixtures for all tests: services if they are available, and users with their rights."""
 
 import os
 import shutil
@@ -47,9 +47,9 @@ def missing_service(mark: str) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Have each process begin with a share of what takes long: in the end none waits for what another has just begun.
+    """Start slow tests first, distributed over all processes, so that no process ends long after the others.
 
-    pytest-xdist deals the list out in as many equal parts as there are processes, one behind the other.
+    pytest-xdist splits the list into equal consecutive parts, one for each process.
     """
     processes = int(getattr(config, "workerinput", {}).get("workercount", 1))
     items.sort(key=lambda item: (item.get_closest_marker("longest") is None, item.get_closest_marker("slow") is None))
@@ -105,7 +105,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 
 @pytest.fixture(autouse=True)
 def no_heart_beats_on() -> Iterator[None]:
-    """What a test started it stops: a heartbeat that goes on would write to the database of the tests after it."""
+    """Fail a test that leaves a heartbeat running, which would write to the database of later tests."""
     before = threading.enumerate()
     yield
     assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat" and thread not in before]

@@ -59,7 +59,7 @@ def is_waited_for() -> bool:
 
 
 def interrupt_before(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, rival: Rival) -> None:
-    """Have a function or a method let the rival in before it does its own work."""
+    """Make a function or a method call the rival before it does its own work."""
     original = getattr(owner, name)
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
@@ -70,7 +70,7 @@ def interrupt_before(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, riv
 
 
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, rival: Rival) -> None:
-    """Have a function or a method let the rival in when it has written its part and not yet committed it."""
+    """Make a function or a method call the rival after it has written, and before it commits."""
     original = getattr(owner, name)
 
     def interrupted(*arguments: Any, **options: Any) -> Any:

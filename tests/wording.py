@@ -11,7 +11,7 @@ import re
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class Rule:
     enforced: frozenset[str]
 
 
-def rule(name: str, pattern: str, instead: str, *places: str, enforced: tuple[str, ...] = ()) -> Rule:
+def rule(name: str, pattern: str, instead: str, *places: str, enforced: Iterable[str] = ()) -> Rule:
     words = pattern.replace(" ", r"\s+")
     return Rule(name, rf"\b(?:{words})\b", instead, frozenset(places), frozenset(enforced))
 
@@ -45,12 +45,12 @@ def rule(name: str, pattern: str, instead: str, *places: str, enforced: tuple[st
 # fmt: off
 RULES = [
     # Openings of docstrings, which begin with a verb ("Return …", "Write …") or with the noun that they describe.
-    rule("Have …", "Have", "a verb that says what is done", OPENING),
-    rule("Leave …", "Leave", "Filter …, Select …, Keep …", OPENING),
-    rule("What …", "What", "a noun: The rows …, The settings …", OPENING),
-    rule("Those …", "Those", "the noun itself", OPENING),
-    rule("Whoever …", "Whoever", "the role: A person …, The worker …", OPENING),
-    rule("Say whether …", "Say whether|Say if", "Return whether …", OPENING),
+    rule("Have …", "Have", "a verb that says what is done", OPENING, enforced=[OPENING]),
+    rule("Leave …", "Leave", "Filter …, Select …, Keep …", OPENING, enforced=[OPENING]),
+    rule("What …", "What", "a noun: The rows …, The settings …", OPENING, enforced=[OPENING]),
+    rule("Those …", "Those", "the noun itself", OPENING, enforced=[OPENING]),
+    rule("Whoever …", "Whoever", "the role: A person …, The worker …", OPENING, enforced=[OPENING]),
+    rule("Say whether …", "Say whether|Say if", "Return whether …", OPENING, enforced=[OPENING]),
     # Words.
     rule("asked", "asked", "requested", TEXT, NAME),
     rule("bereft", "bereft", "orphaned", TEXT, NAME),

@@ -1,4 +1,4 @@
-"""What an action depends on is changed by a PATCH, until its plan begins."""
+"""An action's parents are changed by a PATCH, until its plan begins."""
 
 from typing import Any
 from uuid import uuid4

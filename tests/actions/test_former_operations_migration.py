@@ -1,4 +1,4 @@
-"""What actions did to servers before that was written down by itself is written down from them."""
+"""A migration creates operations on servers from former actions."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

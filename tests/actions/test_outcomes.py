@@ -1,4 +1,4 @@
-"""What execute answers, and what becomes of the action."""
+"""The outcome of execute decides the state of the action."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -24,7 +24,7 @@ BUSY = Outcome(Answer.RETRY, "The pool is being rebuilt")
 
 @pytest.fixture
 def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
-    """Have nop actions answer so, or raise it."""
+    """Make the execute method of nop actions return or raise a value."""
 
     def change(answer: object) -> None:
         def execute(self: ActionType) -> Any:

@@ -1,4 +1,4 @@
-"""What an action leaves: outputs, for others to read, and data, for whoever runs it again."""
+"""The stored results of an action: outputs for others, and data for its next run."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a person may say to an action in each of its states, and what it becomes at once."""
+"""Signals to an action in each of its states, and their immediate effect."""
 
 from typing import Any
 
@@ -145,7 +145,7 @@ def test_an_action_that_is_not_there_is_not_found() -> None:
 
 
 def test_what_waits_for_those_that_it_derived_is_aborted_after_them() -> None:
-    """What it derived is cancelled with it, however deep, and it alone is left to be aborted."""
+    """Derived actions are cancelled at any depth, and the action itself is left to be aborted."""
     plan = make_plan({"a": ["b"], "b": ["c"], "c": [], "other": []}, state="ONGOING")
     for child, parent in (("b", "a"), ("c", "b")):
         Action.objects.filter(pk=action(plan, child).pk).update(derived_from=action(plan, parent))

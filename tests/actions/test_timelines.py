@@ -1,4 +1,4 @@
-"""What the console tells of events: everything to those who may be told why something failed, words to others."""
+"""The console's events of servers: details for people with the right to see them, summaries for others."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -25,7 +25,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def break_end(monkeypatch: pytest.MonkeyPatch, error: Exception, times: int) -> None:
-    """Have the first so many writes of an end fail."""
+    """Make the first ``times`` writes of an end fail."""
     left = [error] * times
     save_state = Action.save_state
 

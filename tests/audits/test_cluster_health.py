@@ -33,7 +33,7 @@ def keep(**fields: object) -> Audit:
 
 
 def decide(engine: DecisionEngine) -> ActionPlan:
-    """Have the audit run now, and return the plan that it made."""
+    """Run the audit now, and return the plan that it made."""
     Audit.objects.update(next_run_time=timezone.now())
     while engine.work():
         pass

@@ -1,4 +1,4 @@
-"""Which models of the cluster an audit needs depends on its strategy, and on what it is asked."""
+"""The cluster models that an audit needs depend on its strategy and its parameters."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a scope leaves of the cloud that an audit looks at."""
+"""The part of the cloud that an audit with a scope sees."""
 
 from typing import Any
 

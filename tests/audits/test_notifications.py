@@ -1,4 +1,4 @@
-"""What is told of an audit: that it is made, answered, fails, is changed and deleted."""
+"""Notifications of audits: creation, the parts of a run, errors, changes and deletion."""
 
 import pytest
 from django.db import transaction

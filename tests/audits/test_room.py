@@ -45,7 +45,7 @@ def again(row: Any) -> Any:
 
 
 def decide() -> ActionPlan | None:
-    """Have a decision engine do all that is to be done, and return the newest plan."""
+    """Run a decision engine until it has no work, and return the newest plan."""
     engine = DecisionEngine()
     while engine.work():
         pass

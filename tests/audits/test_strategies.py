@@ -1,4 +1,4 @@
-"""What the built-in strategies propose."""
+"""The proposals of the built-in strategies."""
 
 from typing import Any
 

@@ -129,10 +129,10 @@ def run_plan(database: str, graph: Sequence[ProposedAction], **environment: str)
 
 
 def run_plans(database: str, plans: Sequence[Sequence[ProposedAction]], **environment: str) -> Run:
-    """Have an applier of its own run plans, and look at what became of each of their actions.
+    """Run plans in an applier process, and check the result of each of their actions.
 
-    Its environment is this one's, with some more variables. The time runs from the first plan's beginning to the
-    end of the last.
+    Its environment is this one's, with some more variables. The time runs from the first plan's beginning to the end
+    of the last.
 
     Raises:
         RuntimeError: a plan or an action of it did not succeed.

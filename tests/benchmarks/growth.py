@@ -42,7 +42,7 @@ def make_cluster() -> Cluster:
 
 
 def grow(database: str, cluster: Cluster) -> tuple[float, int]:
-    """Have a cluster grow, and return the nodes a second, and the commits in all."""
+    """Scale a cluster out, and return the nodes per second, and the number of commits."""
     action = ProposedAction("CLUSTER_SCALE_OUT", {"resource_id": str(cluster.uuid), "count": NODES})
     plan = propose([action])
     plan.launch()

@@ -1,4 +1,4 @@
-"""What notifications cost an applier, and whether a relay keeps up with it."""
+"""The cost of notifications for an applier, and the throughput of a relay."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
-"""What the API is compared with: the same rows by plain SQL and orjson, one query, and a view that does nothing.
+"""The references for measurements of the API: the same rows by plain SQL and orjson, one query, and an empty view.
 
-They pass through the same middleware, ask nobody for a credential, and know neither models nor serializers.
+They pass through the same middleware, check no credential, and use neither models nor serializers.
 """
 
 from functools import cache

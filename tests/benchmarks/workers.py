@@ -42,7 +42,7 @@ def measure(database: str) -> list[Line]:
 
 @contextmanager
 def workers(**environment: str) -> Iterator[None]:
-    """Have a worker with so many processes at work.
+    """Run a worker with several processes during the block.
 
     Raises:
         RuntimeError: it does not start.

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def rage(arguments: argparse.Namespace, folder: Path, fleet: Any, storm: Any) -> Any:
-    """Have the storm rage over appliers alone, or with workers and a broker between them."""
+    """Run the storm over appliers alone, or with workers and a broker."""
     appliers, log = [["manage.py", "run_applier"]] * arguments.appliers, folder / "log"
     patience = float(arguments.actions)
     if not arguments.workers:

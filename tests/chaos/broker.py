@@ -49,7 +49,7 @@ class OwnBroker:
 
     @property
     def environment_of_the_site(self) -> dict[str, str]:
-        """Have processes of the site work through it, and send again soon what it lost."""
+        """Return the variables by which processes of the site use this broker, and resend lost messages soon."""
         return {"WATCHER_EXECUTOR": "celery", "CELERY_BROKER_URL": self.url, "WATCHER_CELERY_RESEND": "3"}
 
     def __enter__(self) -> "OwnBroker":

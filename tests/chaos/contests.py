@@ -37,7 +37,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Outcome(Ending):
-    """What is on record of the round beside it."""
+    """The recorded result of a round."""
 
     plan: str
     action: str
@@ -150,7 +150,7 @@ class CancelAgainstFinish(Contest):
         return True
 
     def is_sound(self, outcome: Outcome) -> bool:
-        """What was executed is on record as such, though the plan is being cancelled by then."""
+        """Return whether an action that was executed is recorded as such, though its plan is being cancelled."""
         done = ("SUCCEEDED", 1) if outcome.executed else ("PENDING", 0)
         plan = "CANCELLING" if outcome.first else "SUCCEEDED"
         is_one = outcome.first != outcome.second

@@ -1,7 +1,7 @@
-"""What really happened, written down by the database itself: nothing that is under test has a hand in it.
+"""The actual changes, recorded by triggers of the database, independently of the code under test.
 
-A trigger notes each change of a server's node, state or flavor, of a node's compute service, of a volume's pool, and
-of an action's or a plan's state. To count these tells what was done twice from what was done once and looks the same.
+A trigger records each change of a server's node, state or flavor, of a node's compute service, of a volume's pool, and
+of an action's or a plan's state. Their number tells an effect that happened twice from one that happened once.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ WHEN (OLD.{column} IS DISTINCT FROM NEW.{column}) EXECUTE FUNCTION chaos_note_{t
 
 
 def watch() -> None:
-    """Have the database note what happens from now on."""
+    """Create the triggers that record changes from now on."""
     with connection.cursor() as cursor:
         cursor.execute(NOTES)
         for table, (key, columns) in WATCHED.items():

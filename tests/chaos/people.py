@@ -47,7 +47,7 @@ class People:
             self.refusals += 1
 
     def resume_all(self) -> None:
-        """Have everything go on that somebody had wait."""
+        """Resume all plans and actions that were suspended."""
         # One may have been suspended before an applier took it: none would take it after that.
         for plan in ActionPlan.objects.filter(state__in=ActionPlan.SUSPENDABLE).exclude(suspended_by=None):
             self.attempt(lambda one: signal_plan(one, Signal.RESUME, "bob"), plan)

@@ -20,7 +20,7 @@ MEDDLE_EVERY = 25
 
 @dataclass(frozen=True)
 class Weather:
-    """What came over the plans: what was killed, put to sleep, recovered, given up or refused how often."""
+    """The incidents of a storm: how often processes were killed, stopped, recovered, given up or refused."""
 
     seconds: float
     killed: int
@@ -55,9 +55,9 @@ def rage(
     every: float = 40,
     trouble: Callable[[], None] = lambda: None,
 ) -> Weather:
-    """Have plans with so many actions run to their end in a storm, striking about ``every`` so many of them.
+    """Run plans with this number of actions to their end, and strike about one of ``every`` actions.
 
-    ``trouble`` is called many times a second, for what else may happen.
+    ``trouble`` is called many times a second, for other incidents.
 
     Raises:
         TimeoutError: they did not end within ``patience`` seconds.

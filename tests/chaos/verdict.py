@@ -1,4 +1,4 @@
-"""What must be true when the storm is over, whatever happened in it."""
+"""The conditions that must hold after a storm, whatever happened in it."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -72,7 +72,7 @@ def arrivals(column: str, states: frozenset[str]) -> Counter[UUID]:
 
 
 def wrong_effects() -> list[str]:
-    """What an action did to the cloud fits the state that it ended in, and was done once."""
+    """Return actions whose changes of the cloud do not match their final state, or were made twice."""
     wrong = []
     for kind, column in CHANGES.items():
         happened = changes(column)
@@ -140,7 +140,7 @@ def miscounted_pools() -> list[str]:
 
 
 def given_up_too_soon() -> list[str]:
-    """What takes too long has taken so long since the attempt began that is ended: each has all of its time."""
+    """Return actions that were timed out before the attempt that was ended had used all of its time."""
     too_long = ActionEvent.objects.filter(details__startswith=TIMED_OUT).select_related("action")
     return [f"{end.action} was given up too soon: {story(end.action)}" for end in too_long if not had_its_time(end)]
 
@@ -160,7 +160,7 @@ def twice_derived() -> list[str]:
 
 
 def disagreeing_derivations() -> list[str]:
-    """What derived others succeeded only if they did, or were not to be done any more."""
+    """Return actions that succeeded though a derived action did neither succeed nor become unnecessary."""
     good = (Action.State.SUCCEEDED, Action.State.SKIPPED)
     deriving = Action.objects.filter(has_derived=True, state=Action.State.SUCCEEDED)
     return [

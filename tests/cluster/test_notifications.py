@@ -1,4 +1,4 @@
-"""What is told, as Nova would, of a server that finds no host."""
+"""Nova's notifications of a server that finds no host."""
 
 from collections.abc import Callable
 

@@ -72,7 +72,7 @@ def shown(answer: tuple[int, str, str]) -> Any:
 
 
 def fail(server: Server) -> str:
-    """Have a plan fail to do something to a server, and return by which request id that is known."""
+    """Run a plan that fails to migrate a server, and return the request id of that operation."""
     inputs = {"resource_id": str(server.uuid), "migration_type": "live", "source_node": "compute1"}
     plan = propose([ProposedAction("migrate", inputs)])
     plan.launch(CallingContext(user="rosa"))

@@ -71,7 +71,7 @@ def migration(kind: str) -> ActionPlan:
 
 
 def kill_in_the_middle(emulator: Emulator, start: Start) -> None:
-    """Have an applier begin the operation, and kill it; the cloud goes on, and is done some looks later."""
+    """Start an applier and kill it in the middle of an operation, which the cloud completes some readings later."""
     killed = start()
     wait_for(lambda: WEB in emulator.nova.operations)
     kill(killed)

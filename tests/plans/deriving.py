@@ -15,9 +15,9 @@ Answering = Callable[[ActionType], Outcome]
 
 
 def behave(monkeypatch: pytest.MonkeyPatch, **by_name: Answering) -> list[str]:
-    """Have the nop actions of these names answer so; a name that ends in ``_goes_on`` is asked to go on.
+    """Set the answers of nop actions by name; ``NAME_goes_on`` is the answer of its continuation.
 
-    Returns the names as they were asked, in order.
+    Return the names in the order of the calls.
     """
     asked: list[str] = []
 

@@ -16,7 +16,7 @@ from watcher_site.heartbeat import Heartbeat
 
 
 class Post:
-    """What was sent and not yet delivered: a test delivers, loses or doubles it."""
+    """Messages that were sent and not yet delivered: a test delivers, loses or duplicates them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.letters: list[Letter] = []
@@ -45,7 +45,7 @@ class Post:
         self.executor.inbox.replies.put(asdict(reply))
 
     def advance(self) -> None:
-        """Have the applier read what came, and do what follows from it."""
+        """Make the applier read the delivered messages, and advance."""
         self.applier.look_soon()
         self.executor.next_sweep = 0
         self.applier.collect(0)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What time it is: the last of these seconds."""
+    """The clock: the last of these seconds is the present time."""
     seconds = [0.0]
     monkeypatch.setattr("actions.checkpoints.time.monotonic", lambda: seconds[-1])
     return seconds

@@ -1,4 +1,4 @@
-"""What one action costs the database: two commits, and the same few statements whatever the size of its plan."""
+"""The database cost of one action: two commits, and a constant number of statements whatever the size of its plan."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

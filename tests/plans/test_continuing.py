@@ -1,4 +1,4 @@
-"""What a FAILED or CANCELLED plan left undone becomes a plan of its own."""
+"""A FAILED or CANCELLED plan can be continued by a new plan of the actions that did not succeed."""
 
 from collections.abc import Mapping
 from datetime import timedelta

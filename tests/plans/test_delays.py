@@ -1,4 +1,4 @@
-"""What was derived to begin after a while: nothing holds a worker for it, and it is not forgotten."""
+"""Derived actions with a delay hold no worker while they wait, and are not forgotten."""
 
 from datetime import timedelta
 

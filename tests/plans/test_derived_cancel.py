@@ -105,7 +105,7 @@ def test_an_action_that_is_put_off_while_it_goes_on_is_aborted_with_its_plan(
 
 
 def before_deriving(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object]) -> None:
-    """Have somebody meddle when the action has looked at its plan for the last time, and not yet written."""
+    """Call ``meddle`` after the action has read its plan for the last time, and before it writes."""
     derive = Execution.derive
 
     def derive_late(self: Execution, phase: ActionEvent) -> bool:

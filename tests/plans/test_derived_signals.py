@@ -29,7 +29,7 @@ def applier() -> Applier:
 def waiting(
     monkeypatch: pytest.MonkeyPatch, applier: Applier, graph: dict[str, list[str]], **columns: str
 ) -> ActionPlan:
-    """Have the applier run a plan up to where its first action waits for what it derived."""
+    """Run a plan until its first action waits for its derived actions."""
     monkeypatch.setattr(Nop, "abort", lambda _: True)
     behave(monkeypatch, a=deriving(graph))
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING", **columns)

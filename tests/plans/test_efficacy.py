@@ -1,4 +1,4 @@
-"""What a plan's page says of its efficacy: before and after where the indicators hold both."""
+"""The efficacy on a plan's page: before and after, if the indicators have both values."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""What is written down of operations on servers: by people, by plans and on the nodes of clusters."""
+"""Records of operations on servers: by people, by plans and on the nodes of clusters."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 def run(action_type: str, **parameters: Any) -> Action:
-    """Have a plan of one action run to its end, started by a person."""
+    """Run a plan of one action to its end, started by a person."""
     plan = propose([ProposedAction(action_type, parameters)])
     plan.launch(CallingContext(user="rosa", request_id=f"req-{uuid4()}"))
     run_waiting()

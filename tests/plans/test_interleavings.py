@@ -1,4 +1,4 @@
-"""What one verb holds another waits for, and what it wrote first the other finds: let in at the critical moment."""
+"""Interleaved operations: a second one waits for the locks of the first, or finds what the first has written."""
 
 from collections.abc import Callable
 from typing import Any

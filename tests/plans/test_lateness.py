@@ -50,7 +50,7 @@ def begin(applier: Applier) -> ActionPlan:
 
 
 def let_pass(seconds: float) -> None:
-    """Have so many seconds be over, as far as what waits can tell."""
+    """Move the deadlines of waiting actions ``seconds`` into the past."""
     for one in Action.objects.exclude(waits_until=None):
         Action.objects.filter(pk=one.pk).update(waits_until=one.waits_until - timedelta(seconds=seconds))
 

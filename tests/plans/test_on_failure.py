@@ -1,4 +1,4 @@
-"""What depends on an action that failed or was cancelled: executed all the same, or ended with it."""
+"""Actions that depend on a failed or cancelled one are executed all the same, or end with it."""
 
 from collections.abc import Callable
 

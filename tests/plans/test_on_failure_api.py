@@ -1,4 +1,4 @@
-"""What a failure does to those that depend on it, through the API."""
+"""The handling of failures is chosen through the API."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""What an action is to derive stands in its plan from the beginning: it waits for the action, and then that for it."""
+"""Planned actions are in the plan from the beginning: they wait for their origin, which then waits for them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What others do to planned actions at the moment in which their edges turn round, or in which their plan begins."""
+"""Planned actions in races with changes at the moment when their edges are reversed, or when their plan begins."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is read of the children of actions at work spares questions, and never has anything begin too soon."""
+"""Prefetched children save queries, and no action begins too soon."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -71,7 +71,7 @@ def test_a_child_of_two_waits_for_both(django_assert_num_queries: Asserted) -> N
 
 
 def test_a_failure_asks_what_stands_in_the_table() -> None:
-    """What waits for it may have failed with it."""
+    """The actions that depend on the failed one may have ended with it."""
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
     releases.look_ahead(begin(plan, "a"))

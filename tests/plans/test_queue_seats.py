@@ -34,7 +34,7 @@ def plan_of(sleeps: int, nops: int, **columns: object) -> ActionPlan:
 
 
 def read(post: Post, *queues: str) -> list[int]:
-    """Have a worker do all that waits in these queues, and return what that was."""
+    """Run all jobs that wait in these queues, and return their actions."""
     taken = [letter for letter in post.letters if letter.queue in queues]
     post.letters = [letter for letter in post.letters if letter not in taken]
     for letter in taken:

@@ -132,7 +132,7 @@ def test_a_skip_and_a_claim_never_both_have_their_way(
 def test_a_skip_that_wins_from_a_claim_was_made_before_it(
     appliers: list[Service], cloud_admin: User, skip: Callable[[ActionPlan], Any]
 ) -> None:
-    """What the applier sees of the plan once it has claimed it does not change any more by a skip."""
+    """A skip does not change the plan after the applier has claimed it."""
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="PENDING")
@@ -171,7 +171,7 @@ def test_a_launch_takes_nothing_from_a_skip(cloud_admin: User, skip: Callable[[A
 
 @SKIPS
 def test_a_skip_and_a_removal_agree_on_what_was_there(cloud_admin: User, skip: Callable[[ActionPlan], Any]) -> None:
-    """What is gone is not skipped any more, and what was skipped goes with its plan."""
+    """A removed action cannot be skipped, and a skipped one is removed with its plan."""
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []})
@@ -197,7 +197,7 @@ def test_a_cancel_and_a_finish_agree_on_what_became_of_the_plan(appliers: list[S
 
 
 def test_no_action_begins_after_its_plan_is_being_cancelled(appliers: list[Service]) -> None:
-    """What the cancel leaves PENDING stays so, and what began was begun before the cancel."""
+    """Actions that are PENDING at the cancellation stay so; others had begun before it."""
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="ONGOING", applier=appliers[0])

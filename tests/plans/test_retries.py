@@ -23,7 +23,7 @@ BUSY = Outcome(Answer.RETRY, "busy")
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, name: str, *outcomes: Outcome) -> list[str]:
-    """Have the action of this name answer so, one after the other, then OK; return who was executed, in order."""
+    """Set the answers of an action, one after the other, then OK; return the names of executed actions, in order."""
     executed: list[str] = []
     left: Iterator[Outcome] = chain(outcomes, repeat(DONE))
 

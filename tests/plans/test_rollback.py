@@ -96,7 +96,7 @@ def test_a_revert_whose_outcome_is_lost_every_time_is_given_up(
 def test_a_revert_during_which_the_plan_is_cancelled_is_recorded(
     settings: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it undid is to be done anew, if the plan is continued."""
+    """The reverted action is done again if the plan is continued."""
     settings.ROLLBACK = True
     plan = failing_plan()
 

@@ -57,7 +57,7 @@ def start() -> Iterator[Start]:
 
 @pytest.fixture
 def end(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
-    """Have those actions whose name begins with long go on until this is set, and look at their checkpoint."""
+    """Make actions whose name begins with long run until this event is set, calling their checkpoint."""
     is_over = Event()
 
     def execute(self: ActionType) -> Outcome:

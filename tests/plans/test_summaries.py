@@ -1,4 +1,4 @@
-"""What a finished plan says of the actions that were skipped and that failed."""
+"""The summary of a finished plan names the skipped and the failed actions."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is given up: what a worker still has in its hands, from when it began with it."""
+"""Only an action that the worker still owns, in the same attempt, is failed for a timeout."""
 
 from collections.abc import Callable
 from typing import Any
@@ -76,7 +76,7 @@ def test_a_worker_process_leaves_what_hangs_before_it_begins_to_the_applier_that
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What time it is: the last of these seconds."""
+    """The clock: the last of these seconds is the present time."""
     seconds = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: seconds[-1])
     return seconds

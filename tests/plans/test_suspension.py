@@ -1,4 +1,4 @@
-"""What a worker makes of signals: at a checkpoint, in the moment it lets go of an action, and after a crash."""
+"""Signals to a running action: at a checkpoint, while it is released, and after a crash."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +44,7 @@ def behave(monkeypatch: pytest.MonkeyPatch, **methods: Any) -> None:
 
 
 def while_waiting(monkeypatch: pytest.MonkeyPatch, *happenings: Callable[[], Any]) -> list[str]:
-    """Have one thing after the other happen while the action is suspended, and return the states that it had then."""
+    """Call the functions one after the other while the action is suspended, and return its state before each."""
     seen: list[str] = []
     left = list(happenings)
 

@@ -36,7 +36,7 @@ def phases(one: Action) -> list[tuple[str, str | None]]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What time it is for executions: the last of these seconds."""
+    """The clock of executions: the last of these seconds is the present time."""
     seconds = [0.0]
     monkeypatch.setattr("actions.execution.time.monotonic", lambda: seconds[-1])
     return seconds
@@ -44,7 +44,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> Callable[[float], None]:
-    """Have nop actions take so many seconds, and look at their checkpoint then."""
+    """Make nop actions take this number of seconds, and call their checkpoint then."""
 
     def take(seconds: float) -> None:
         def execute(self: ActionType) -> Outcome:
@@ -206,7 +206,7 @@ def test_a_worker_process_stays_while_the_database_is_away_and_tries_again(monke
 
 @pytest.fixture
 def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
-    """Have the action named stuck wait for this, without a look at its checkpoint."""
+    """Make the action named stuck wait for this event, without calling its checkpoint."""
     end = Event()
 
     def execute(self: ActionType) -> Outcome:

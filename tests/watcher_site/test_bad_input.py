@@ -1,4 +1,4 @@
-"""What a careless or a hostile client sends: refused in the one error shape, with the field and the rule."""
+"""Invalid input from clients is refused in the one error format, with the field and the rule."""
 
 import json
 from http import HTTPStatus

@@ -1,4 +1,4 @@
-"""What the API says about itself, and to whom."""
+"""The discovery documents of the API, and who may read them."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""What history keeps of a deed: who, what, to what, and never more than it should."""
+"""The content of a history event: who, when, and what, without secrets."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""What no column can hold is refused with its place."""
+"""Values that no column can store are refused with their path."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What holds for every template of the console."""
+"""Rules for every template of the console."""
 
 import re
 from pathlib import Path

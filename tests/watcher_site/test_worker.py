@@ -1,4 +1,4 @@
-"""What the applier and the decision engine have in common: a loop that outlives its database."""
+"""The loop of the applier and the decision engine, which survives the loss of the database."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What of the cloud an action touches, and by which rules it is excluded therefore."""
+"""The objects of the cloud that an action affects, and the rules that exclude it."""
 
 from typing import Any
 from uuid import uuid4

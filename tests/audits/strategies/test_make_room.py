@@ -1,4 +1,4 @@
-"""Room for servers that wait: for which there is any, what is done for it, and in which order."""
+"""The strategy make_room: the servers that it finds capacity for, its actions, and their order."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

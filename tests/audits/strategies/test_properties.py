@@ -1,4 +1,4 @@
-"""Whatever the cluster: what moves may move, and has room where it goes."""
+"""Properties of all strategies: they move only servers that may move, to nodes with enough capacity."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What people marked unhealthy leads to which actions."""
+"""The actions that replace_unhealthy proposes for marked objects."""
 
 from typing import Any
 from uuid import UUID, uuid4

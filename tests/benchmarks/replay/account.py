@@ -1,4 +1,4 @@
-"""What a day cost: energy from the hosts' power tables, and the time that hosts were asked for more than they have."""
+"""The cost of a day: energy from the hosts' power tables, and the time in which hosts were overloaded."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ from tests.benchmarks.replay.site import Site, Took, took
 
 @dataclass(frozen=True)
 class Way:
-    """What is done at each step: audits one after the other. With ``switching`` hosts sleep only when switched off."""
+    """The audits that run at each step, one after the other. With ``switching`` hosts sleep only when switched off."""
 
     name: str
     audits: Sequence[tuple[str, str, Mapping[str, Any]]] = ()

@@ -49,7 +49,7 @@ class Site:
         )
 
     def decide(self, strategy: str, goal: str, parameters: Mapping[str, Any], *, auto_trigger: bool = True) -> Audit:
-        """Have an audit answered, whose plan starts by itself.
+        """Run an audit whose plan starts by itself, and return it.
 
         Raises:
             RuntimeError: it failed.

@@ -1,4 +1,4 @@
-"""What becomes of a reading when the server on the other side fails, refuses, hangs, or is no Prometheus."""
+"""Readings from a Prometheus server that fails, refuses, hangs, or is no Prometheus."""
 
 import json
 import time

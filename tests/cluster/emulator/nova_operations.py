@@ -1,4 +1,4 @@
-"""What Nova does with servers: each operation goes on by one step with each reading of the server."""
+"""Nova's operations on servers: each makes one step of progress with each reading of the server."""
 
 import json
 from typing import Any

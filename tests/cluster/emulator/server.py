@@ -44,11 +44,10 @@ CONTINUE = 100
 
 @dataclass
 class Fault:
-    """What strikes requests whose ``METHOD /path`` the pattern finds.
+    """A fault of requests whose ``METHOD /path`` matches the pattern.
 
-    ``status`` 0 drops the connection, 200 answers with what is no JSON, and 100 does no more than call ``on_strike``.
-
-    With ``after`` the request is done first, and only its answer is lost.
+    ``status`` 0 drops the connection, 200 answers with a body that is not JSON, and 100 only calls ``on_strike``. With
+    ``after`` the request is done first, and only its answer is lost.
     """
 
     pattern: str

@@ -1,4 +1,4 @@
-"""What actions do with compute services and machines of an OpenStack cloud."""
+"""Actions on compute services and nodes of an OpenStack cloud."""
 
 import pytest
 

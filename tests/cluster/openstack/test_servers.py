@@ -1,4 +1,4 @@
-"""What actions do with servers of an OpenStack cloud, and what becomes of it when Nova does not play along."""
+"""Actions on servers of an OpenStack cloud, also when Nova fails."""
 
 from collections.abc import Callable
 from typing import Any

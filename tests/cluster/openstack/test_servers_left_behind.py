@@ -1,4 +1,4 @@
-"""What becomes of an operation in an OpenStack cloud whose process is gone, or has given up."""
+"""Operations in an OpenStack cloud whose process died or gave up."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What actions do with volumes of an OpenStack cloud, and what becomes of it when Cinder does not play along."""
+"""Actions on volumes of an OpenStack cloud, also when Cinder fails."""
 
 import pytest
 from pytest_django import Settings

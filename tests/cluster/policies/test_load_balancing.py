@@ -32,7 +32,7 @@ def cluster(host: ComputeNode) -> Cluster:
 
 
 def bind(cluster: Cluster, *members: Server, **spec: Any) -> Any:
-    """Have a cluster have the policy, and a pool with these in it."""
+    """Bind the policy to a cluster, and create a pool with these members."""
     make_balancing_pool("web", *members)
     spec = {"pool": {"id": "web", "protocol_port": 8080}, **spec}
     return make_binding(cluster, "senlin.policy.loadbalance-1.3", spec)

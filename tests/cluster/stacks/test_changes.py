@@ -1,4 +1,4 @@
-"""What is decided of a stack: quick, without a look at any table."""
+"""Decisions on the changes of a stack, made without reading tables."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -20,7 +20,7 @@ def proposed(kind: str, thing: Cluster | Node, **inputs: object) -> ActionPlan:
 
 
 def run(kind: str, thing: Cluster | Node, **inputs: object) -> ActionPlan:
-    """Have an action done to a cluster or a node, and return its plan as it is then."""
+    """Run an action on a cluster or a node, and return its plan."""
     plan = proposed(kind, thing, **inputs)
     run_waiting()
     return ActionPlan.objects.get(pk=plan.pk)
@@ -38,7 +38,7 @@ def again(cluster: Cluster) -> Cluster:
 
 
 def write_before_the_lock(monkeypatch: pytest.MonkeyPatch, **columns: object) -> None:
-    """Have somebody else write into the rows of clusters when an action has read its one, and not locked it yet."""
+    """Make another writer change the rows of clusters after an action has read its row, and before it locks it."""
     lock = ClusterAction.lock
 
     def lock_late(action: ClusterAction, cluster: Cluster) -> str | None:

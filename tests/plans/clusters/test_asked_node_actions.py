@@ -26,13 +26,13 @@ def make_action() -> Action:
 
 
 def execute(kind: str, node: Node | Cluster, uuid: str = "", **inputs: Any) -> Outcome:
-    """Have an action that a person asked for executed once."""
+    """Execute a requested action once."""
     context = ActionContext(action_uuid=uuid or str(make_action().uuid))
     return make(kind, {"resource_id": str(node.uuid), **inputs}, context).execute()
 
 
 def run(kind: str, node: Node | Cluster, **inputs: Any) -> Action:
-    """Have an action done by its plan to its end."""
+    """Run an action by its plan to its end."""
     plan = propose([ProposedAction(kind, {"resource_id": str(node.uuid), **inputs})])
     plan.launch()
     run_waiting()

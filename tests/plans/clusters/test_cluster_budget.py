@@ -1,4 +1,4 @@
-"""What a node costs the database when its cluster grows or shrinks: the same, however many there are."""
+"""The cost of a node for the database when its cluster grows or shrinks does not depend on their number."""
 
 import pytest
 

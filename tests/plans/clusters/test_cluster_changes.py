@@ -1,4 +1,4 @@
-"""What is changed of clusters and nodes through the API, carried out: from the request to the rows."""
+"""Changes of clusters and nodes through the API, from the request to the rows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What was left undone of an operation on a cluster is done by the plan that continues its plan, and nothing twice."""
+"""A continued plan does the rest of an operation on a cluster, and repeats nothing."""
 
 import pytest
 

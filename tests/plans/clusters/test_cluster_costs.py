@@ -1,4 +1,4 @@
-"""What a node costs the database when its cluster shrinks: the same however many go with it."""
+"""The cost of a node for the database when its cluster shrinks does not depend on their number."""
 
 from collections.abc import Callable
 

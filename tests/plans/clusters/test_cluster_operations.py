@@ -1,4 +1,4 @@
-"""What people have done to clusters at the same moment."""
+"""Concurrent operations on clusters."""
 
 import pytest
 

@@ -18,7 +18,7 @@ def cluster() -> Cluster:
 
 
 def lose_server(cluster: Cluster, number: int = 0) -> Node:
-    """Have the server of a member be deleted behind its back."""
+    """Delete the server of a member without the cluster's knowledge."""
     node = cluster.members()[number]
     cloud().delete_server(str(node.physical_id))
     return node

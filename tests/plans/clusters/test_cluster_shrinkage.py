@@ -28,7 +28,7 @@ def proposed(kind: str, cluster: Cluster | Node, **inputs: Any) -> ActionPlan:
 
 
 def run(kind: str, cluster: Cluster | Node, **inputs: Any) -> Action:
-    """Have an action done to its end, and return it as it is then."""
+    """Run an action to its end, and return it."""
     plan = proposed(kind, cluster, **inputs)
     run_waiting()
     return Action.objects.get(action_plan=plan, derived_from=None)

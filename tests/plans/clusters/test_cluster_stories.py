@@ -1,4 +1,4 @@
-"""What is asked of clusters and nodes through the API, carried out: each operation from the request to the rows."""
+"""Operations on clusters and nodes through the API, from the request to the rows."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def api(cloud_admin: User) -> Caller:
 
 
 def done(api: Caller, method: str, path: str, body: Any = None, *, of: str = "/clusters") -> None:
-    """Have something done, and see that its plan succeeds."""
+    """Request an operation, and check that its plan succeeds."""
     answer = api.call(method, f"{of}{path}", body)
     assert answer.status_code == 202, fault(answer)
     run_waiting()

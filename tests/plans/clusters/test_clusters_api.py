@@ -37,7 +37,7 @@ def action_of(answer: HttpResponse) -> Action:
 
 
 def done(api: Caller, answer: HttpResponse) -> dict[str, Any]:
-    """Have what was asked for carried out, and return the cluster as it is shown then."""
+    """Run the requested operation, and return the cluster as the API shows it."""
     action = action_of(answer)
     run_waiting()
     assert ActionPlan.objects.get(pk=action.action_plan.pk).state == "SUCCEEDED"

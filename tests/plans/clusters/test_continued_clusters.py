@@ -1,4 +1,4 @@
-"""What was left undone of a change of a cluster is done by the plan that continues it, and nothing twice."""
+"""A continued plan does the rest of a change of a cluster, and repeats nothing."""
 
 import pytest
 from pytest_django import Settings
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def room_for(number: int) -> None:
-    """Have so many servers fit into the cloud, and more no sooner than there is more room."""
+    """Add a node with capacity for this number of servers."""
     make_node(f"compute{number}", vcpus=number)
 
 

@@ -1,4 +1,4 @@
-"""What the policies of a cluster decided is what is done to it."""
+"""Operations on clusters follow the decisions of the policies."""
 
 import pytest
 

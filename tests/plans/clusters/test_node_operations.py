@@ -1,4 +1,4 @@
-"""What is done to nodes while other things happen: a cancel in mid-creation, two people at once."""
+"""Operations on nodes during other events: a cancellation in the middle, two concurrent requests."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

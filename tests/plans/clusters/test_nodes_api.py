@@ -37,7 +37,7 @@ def action_of(answer: HttpResponse) -> Action:
 
 
 def created(api: Caller) -> str:
-    """Have a node created, and return its path."""
+    """Create a node, and return its path."""
     answer = api.post("/nodes", WEB)
     run_waiting()
     return f"/nodes/{answer.json()['node']}"

@@ -1,4 +1,4 @@
-"""What a preflight foresees of a plan, with nothing of it executed."""
+"""Preflights of plans, which execute nothing."""
 
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -220,7 +220,7 @@ def test_what_cannot_be_foreseen_is_said_so_and_not_executed(
 
 
 def under_way(found: Action, server: Server, **columns: Any) -> None:
-    """Have an action be at work, with its operation begun."""
+    """Set an action to running, with its operation in the cloud begun."""
     found.begin()
     found.save_state()
     owner = f"{found.uuid}/{found.attempt}"

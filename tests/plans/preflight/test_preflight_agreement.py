@@ -1,4 +1,4 @@
-"""What a preflight foresees is what happens: on small clouds of any kind, with plans of any shape."""
+"""Preflights agree with the execution: on small clouds of any kind, with plans of any shape."""
 
 from typing import Any
 from uuid import UUID, uuid5

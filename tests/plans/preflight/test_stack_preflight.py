@@ -72,7 +72,7 @@ def message(outcome: str, prospect: Any) -> str:
 
 
 def without_made_names(words: Any) -> str:
-    """Leave out the names of members, which are made up anew where they were not planned."""
+    """Remove the names of members, which are random where they were not planned."""
     return re.sub(r"Resource [a-z2-7]{12}\b", "Resource member", str(words))
 
 

@@ -47,7 +47,7 @@ def claim(plan: ActionPlan, applier: Service) -> None:
 
 
 def test_an_action_that_begins_and_a_window_that_is_closed_agree_on_who_was_first(applier: Service) -> None:
-    """What the person who closed it sees of the plan begins no more: neither executed nor left out."""
+    """An action that is PENDING when the window is closed does not begin."""
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="ONGOING", applier=applier)

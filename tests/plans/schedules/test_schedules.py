@@ -1,4 +1,4 @@
-"""What is to begin later waits, what has begun finishes, and nothing new begins outside of a window."""
+"""A scheduled plan waits, running actions finish, and no action begins outside of a window."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -42,7 +42,7 @@ def set_hours(plan: ActionPlan, opens: timedelta, closes: timedelta | None = Non
 
 
 def close_when_executed(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan, message: str) -> None:
-    """Have the window of a plan close while one of its actions is executed."""
+    """Close the window of a plan while one of its actions is executed."""
     original = Nop.execute
 
     def execute(self: Nop) -> Any:

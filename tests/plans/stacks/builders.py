@@ -55,7 +55,7 @@ def proposed(kind: str, stack: Stack, *, plan_only: bool = False, **inputs: Any)
 
 
 def run(kind: str, stack: Stack, **inputs: Any) -> ActionPlan:
-    """Have an action done to a stack, and return its plan as it is then."""
+    """Run an action on a stack, and return its plan."""
     plan = proposed(kind, stack, **inputs)
     run_waiting()
     return again(plan)

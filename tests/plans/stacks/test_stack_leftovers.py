@@ -1,4 +1,4 @@
-"""What earlier work on a stack left that came to no good end is taken up, or cleared away, by the next operation."""
+"""The next operation on a stack completes or removes the leftovers of a failed one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -56,7 +56,7 @@ def refuse(*arguments: Any, **options: Any) -> Any:
 
 
 def leave_former(stack: Stack, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Any:
-    """Have a new server take the place of a marked one that the cloud does not delete."""
+    """Replace a marked server by a new one, while the cloud refuses to delete the former one."""
     mark(part(stack, "web"))
     with monkeypatch.context() as patched:
         patched.setattr(EmbeddedCloud, "delete_server", refuse)
@@ -85,7 +85,7 @@ def test_a_plan_that_is_continued_deletes_the_former_server(monkeypatch: pytest.
 
 
 def leave_new(stack: Stack, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> None:
-    """Have a new server be made that nobody writes down, as a cloud does that answers too late."""
+    """Create a new server that is not recorded, as with a cloud that answers too late."""
     create_server = EmbeddedCloud.create_server
 
     def answer_too_late(self: Any, *arguments: Any) -> Any:

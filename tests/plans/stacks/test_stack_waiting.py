@@ -55,7 +55,7 @@ def waiting() -> Server:
 
 
 def look_again() -> None:
-    """Have the pause of what was put off be over, and run what can begin then."""
+    """End the pause of deferred actions, and run the actions that can begin then."""
     Action.objects.exclude(due_time=None).update(due_time=timezone.now())
     run_what_can_begin()
 

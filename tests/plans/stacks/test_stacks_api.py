@@ -54,7 +54,7 @@ def action_of(answer: HttpResponse) -> Action:
 
 
 def done(answer: HttpResponse) -> Stack:
-    """Have what was asked for carried out, and return the stack as it is then."""
+    """Run the requested operation, and return the stack."""
     action = action_of(answer)
     run_waiting()
     assert ActionPlan.objects.get(pk=action.action_plan.pk).state == "SUCCEEDED"

@@ -1,4 +1,4 @@
-"""What stands in the outbox, as receivers will read it."""
+"""The content of the outbox, as receivers will read it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from watcher_site.notifications.outbox import kind_named
 
 
 def listen(*event_types: str, **columns: Any) -> Subscription:
-    """Have somebody listen, from now on, to events of these types, or to all."""
+    """Subscribe to events of these types, or to all."""
     columns = {"name": "audience", "url": "http://127.0.0.1:8102/", "secret": "", **columns}
     subscription: Subscription = Subscription.objects.create(event_types=list(event_types or ["*"]), **columns)
     listeners.forget()

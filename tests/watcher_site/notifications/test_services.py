@@ -1,4 +1,4 @@
-"""What is told of the site's own processes."""
+"""Notifications of the site's own processes."""
 
 from datetime import timedelta
 

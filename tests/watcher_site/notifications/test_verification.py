@@ -1,4 +1,4 @@
-"""What the documentation says of signatures, tried on a request that the site sent."""
+"""The documented verification of signatures, applied to a request that the site sent."""
 
 import re
 from pathlib import Path
