@@ -1,5 +1,6 @@
-"""A process that is killed between two statements: from then on nothing of it reaches the database any more."""
+"""A process that is killed between two changes of the database: nothing that it sends afterwards arrives."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -16,45 +17,73 @@ from plans.models import ActionPlan
 from tests.plans.inline import InlineExecutor, run_waiting
 from watcher_site.models import Service
 
+READS = re.compile(r"\s*(SELECT|BEGIN|SAVEPOINT|RELEASE|ROLLBACK|SET|PRAGMA)\b", re.IGNORECASE)
+
 
 class Life:
-    """So many statements and commits; after these, what would be sent is not."""
+    """So many changes of the database; from the next one on, nothing that would be sent is sent.
 
-    def __init__(self, left: int) -> None:
-        self.left = left
+    A process that dies at another statement leaves the same database as one that dies before the change that follows:
+    what was read is not kept, and an unfinished transaction is rolled back.
+    """
+
+    def __init__(self, changes: int) -> None:
+        self.left = changes
+        self.has_written = False
 
     @property
     def is_over(self) -> bool:
         return self.left < 0
 
-    def spend(self) -> None:
-        self.left -= 1
+    def execute(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if not self.is_over and not READS.match(sql):
+            self.has_written = True
+            if not context["connection"].in_atomic_block:
+                self.change()
+        self.check()
+        return execute(sql, params, many, context)
+
+    def commit(self, commit: Callable[[], Any]) -> Any:
+        self.change()
+        self.check()
+        return commit()
+
+    def change(self) -> None:
+        self.left -= self.has_written
+        self.has_written = False
+
+    def check(self) -> None:
         if self.is_over:
             raise OperationalError("killed")
+
+
+class LifeInStatements(Life):
+    """So many statements and commits: for actions that change a cloud outside of the database between two of them."""
+
+    def execute(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        self.left -= 1
+        self.check()
+        return execute(sql, params, many, context)
+
+    def commit(self, commit: Callable[[], Any]) -> Any:
+        self.left -= 1
+        self.check()
+        return commit()
 
 
 @contextmanager
 def living(monkeypatch: pytest.MonkeyPatch, life: Life) -> Iterator[None]:
     wrapper = type(connections["default"])
     commit = wrapper._commit
-
-    def spend(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        life.spend()
-        return execute(sql, params, many, context)
-
-    def spend_on_commit(self: Any) -> Any:
-        life.spend()
-        return commit(self)
-
-    with monkeypatch.context() as patched, connection.execute_wrapper(spend):
+    with monkeypatch.context() as patched, connection.execute_wrapper(life.execute):
         patched.setattr(PERSISTENTLY, "stop", stop_after_attempt(1))
-        patched.setattr(wrapper, "_commit", spend_on_commit)
+        patched.setattr(wrapper, "_commit", lambda self: life.commit(lambda: commit(self)))
         yield
 
 
-def run_until_killed(monkeypatch: pytest.MonkeyPatch, statements: int) -> bool:
-    """Run what waits with an applier that is killed after so many statements, and say whether it was."""
-    applier, life = Applier(InlineExecutor()), Life(statements)
+def run_until_killed(monkeypatch: pytest.MonkeyPatch, life: Life) -> bool:
+    """Run pending plans with an applier that is killed when its life is over; return whether it was killed."""
+    applier = Applier(InlineExecutor())
     with living(monkeypatch, life):
         while not life.is_over:
             applier.advance()
@@ -65,16 +94,16 @@ def run_until_killed(monkeypatch: pytest.MonkeyPatch, statements: int) -> bool:
     return life.is_over
 
 
-def kill_at_every_statement(
+def kill_at_every_change(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[], ActionPlan], step: int = 1
 ) -> Iterator[ActionPlan]:
-    """Give each plan as its successor left it after an applier was killed: ``step`` statements later each time."""
-    statements = 0
+    """Yield each plan as its next applier left it, after one was killed: ``step`` changes later each time."""
+    changes = 0
     while True:
         plan = make()
-        killed = run_until_killed(monkeypatch, statements)
+        killed = run_until_killed(monkeypatch, Life(changes))
         run_waiting()
         yield ActionPlan.objects.get(pk=plan.pk)
         if not killed:
             return
-        statements += step
+        changes += step

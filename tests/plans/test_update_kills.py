@@ -1,4 +1,4 @@
-"""An applier is killed at statements of a cluster's update: each node has one server of the new profile then."""
+"""An applier is killed during the update of a cluster: each node has one server of the new profile in the end."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from cluster.models import Cluster, Profile, Server
 from plans.models import ActionPlan
 from tests.builders import make_flavor, make_node, make_profile
 from tests.plans.clusters.builders import again, create_cluster, proposed
-from tests.plans.kills import kill_at_every_statement
+from tests.plans.kills import kill_at_every_change
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 # Fewer would mean that the update is not what was killed.
@@ -29,7 +29,7 @@ def test_a_cluster_is_updated_whenever_its_applier_is_killed(
         return proposed("CLUSTER_UPDATE", create_cluster(2, profile=small), new_profile_id=str(other.uuid))
 
     kills = 0
-    for plan in kill_at_every_statement(monkeypatch, updating, step=7):
+    for plan in kill_at_every_change(monkeypatch, updating, step=3):
         cluster = Cluster.objects.latest("pk")
         assert (plan.state, again(cluster).status, cluster.profile) == ("SUCCEEDED", "ACTIVE", other)
         assert profiles(cluster) == {other.pk}

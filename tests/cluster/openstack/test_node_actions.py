@@ -10,7 +10,7 @@ from plans.models import ActionPlan
 from tests.builders import make_profile
 from tests.cluster.emulator.server import Emulator
 from tests.plans.inline import run_waiting
-from tests.plans.kills import run_until_killed
+from tests.plans.kills import LifeInStatements, run_until_killed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,7 +57,7 @@ def test_a_node_gets_one_server_whenever_its_applier_is_killed(
     statements, killed = 0, True
     while killed:
         plan = create_node(f"web {statements}", "web").action_plan
-        killed = run_until_killed(monkeypatch, statements)
+        killed = run_until_killed(monkeypatch, LifeInStatements(statements))
         run_waiting()
         assert ActionPlan.objects.get(uuid=plan).state == "SUCCEEDED"
         statements += 2

@@ -12,7 +12,7 @@ from plans.models import ActionPlan
 from tests.builders import make_cluster, make_policy
 from tests.plans.clusters.builders import again, origin, proposed, run, write_before_the_lock
 from tests.plans.inline import run_waiting
-from tests.plans.kills import kill_at_every_statement
+from tests.plans.kills import kill_at_every_change
 from tests.plans.recording_policy import Recording, Several
 from tests.plans.test_races import Race
 
@@ -184,7 +184,7 @@ def test_a_cluster_has_a_policy_once_whenever_its_applier_is_killed(monkeypatch:
         return proposed("CLUSTER_ATTACH_POLICY", make_cluster(), policy_id=str(policy.uuid))
 
     kills = 0
-    for plan in kill_at_every_statement(monkeypatch, attaching, step=3):
+    for plan in kill_at_every_change(monkeypatch, attaching):
         assert plan.state == "SUCCEEDED"
         assert PolicyBinding.objects.filter(cluster=Cluster.objects.latest("pk")).count() == 1
         kills += 1

@@ -15,7 +15,7 @@ from cluster.policies.checking import ASKED, load
 from plans.clusters.resizing import scale_in
 from tests.builders import make_balancing_pool, make_binding, make_cluster, make_node, make_server
 from tests.plans.inline import run_waiting
-from tests.plans.kills import run_until_killed
+from tests.plans.kills import Life, run_until_killed
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
@@ -86,13 +86,13 @@ def stage_of(cluster: Cluster, data: dict[str, Any]) -> int:
 
 
 def kill_while_it_decides(kill: Callable[[int], Scaling]) -> Iterator[Scaling]:
-    """Give each scaling as the successor left it: its process was killed one statement later each time.
+    """Yield each scaling as the next applier left it: the first one was killed one change later each time.
 
     What comes long before the first decision is left out: it is the same for actions of any type.
     """
-    first = bisect_left(range(200), COUNT, key=lambda statements: kill(statements).stage)
-    for statements in count(first - 1):
-        scaling = kill(statements)
+    first = bisect_left(range(50), COUNT, key=lambda changes: kill(changes).stage)
+    for changes in count(first - 1):
+        scaling = kill(changes)
         yield scaling
         if scaling.stage == BEGUN:
             return
@@ -102,13 +102,13 @@ def kill_while_it_decides(kill: Callable[[int], Scaling]) -> Iterator[Scaling]:
 def kill(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[], Cluster], taken_out: list[str]
 ) -> Callable[[int], Scaling]:
-    """Scale a cluster in by a process that is killed after so many statements, and by its successor."""
+    """Scale a cluster in by a process that is killed after so many changes of the database, and by its successor."""
 
-    def kill_after(statements: int) -> Scaling:
+    def kill_after(changes: int) -> Scaling:
         taken_out.clear()
         cluster = make()
         action = scale_in(cluster).action
-        run_until_killed(monkeypatch, statements)
+        run_until_killed(monkeypatch, Life(changes))
         data = Action.objects.get(uuid=action).data
         stage = stage_of(cluster, data)
         run_waiting()

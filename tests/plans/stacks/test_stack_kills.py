@@ -1,4 +1,4 @@
-"""An applier is killed at statements of what is done to stacks: its successor does the same, once."""
+"""An applier is killed between changes of the database in operations on stacks: the next one completes them once."""
 
 from collections.abc import Callable
 from itertools import count
@@ -8,13 +8,13 @@ import pytest
 from cluster.models import Server, Stack
 from plans.models import ActionPlan
 from tests.builders import make_flavor, make_node
-from tests.plans.kills import kill_at_every_statement
+from tests.plans.kills import kill_at_every_change
 from tests.plans.stacks.builders import create, group, inside, mark, part, proposed, server, statuses, template, within
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 # Fewer would mean that the operation is not what was killed.
 AT_LEAST = 4
-STEP = 23
+STEP = 3
 
 
 @pytest.fixture(autouse=True)
@@ -29,9 +29,9 @@ def name() -> Callable[[], str]:
     return lambda: f"shop-{next(numbers)}"
 
 
-def kills(monkeypatch: pytest.MonkeyPatch, make: Callable[[], ActionPlan], step: int = STEP) -> int:
-    """Kill at statements of plans, which must all succeed in the end, and return how many there were."""
-    plans = list(kill_at_every_statement(monkeypatch, make, step))
+def kills(monkeypatch: pytest.MonkeyPatch, make: Callable[[], ActionPlan]) -> int:
+    """Kill appliers of plans, which must all succeed in the end, and return the number of plans."""
+    plans = list(kill_at_every_change(monkeypatch, make, STEP))
     assert {plan.state for plan in plans} == {"SUCCEEDED"}
     assert len(plans) > AT_LEAST
     return len(plans)
@@ -61,7 +61,7 @@ def test_a_server_is_replaced_once_for_each_generation(
         mark(part(stack, "web"))
         return proposed("update_stack", stack)
 
-    number = kills(monkeypatch, make, 13)
+    number = kills(monkeypatch, make)
     assert made_and_left() == (2 * number, number)
     for stack in Stack.objects.all():
         web = part(stack, "web")
@@ -95,6 +95,6 @@ def test_what_failed_is_told_whoever_ends_it(monkeypatch: pytest.MonkeyPatch, na
     def make() -> ActionPlan:
         return proposed("create_stack", Stack.objects.create(name=name(), template=wanted))
 
-    plans = list(kill_at_every_statement(monkeypatch, make, 3))
+    plans = list(kill_at_every_change(monkeypatch, make, 2))
     assert {plan.state for plan in plans} == {"FAILED"}
     assert set(Stack.objects.values_list("status", flat=True)) == {"CREATE_FAILED"}
