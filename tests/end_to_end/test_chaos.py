@@ -1,4 +1,4 @@
-"""Thousands of actions, while the processes that run them are killed and put to sleep at random."""
+"""Hundreds of actions, while the processes that run them are killed and put to sleep at random."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_every_action_ends_once_and_does_once_what_it_says_whatever_is_killed(wa
     appliers = [["manage.py", "run_applier"]] * 2
     log = tmp_path / "log"
     with Fleet(appliers, log, {"DATABASE_URL": database_url()}) as fleet:
-        weather = rage(fleet, 1000, seed=1, patience=PATIENCE)
+        weather = rage(fleet, 600, seed=1, patience=PATIENCE)
     assert complaints() == []
     assert weather.killed >= 5
     assert weather.recovered
@@ -51,7 +51,7 @@ def test_so_it_does_through_a_broker_that_is_killed_and_delivers_twice(watched: 
         environment = {"DATABASE_URL": database_url(), **broker.environment_of_the_site}
         with Fleet(commands, log, environment) as fleet:
             post = BadPost(broker, "watcher", seed=1)
-            weather = rage(fleet, 2000, seed=2, patience=PATIENCE, every=60, trouble=post.trouble)
+            weather = rage(fleet, 1200, seed=2, patience=PATIENCE, every=60, trouble=post.trouble)
             post.end()
     assert complaints() == []
     assert weather.killed >= 5
