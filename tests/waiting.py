@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-# In seconds. What hangs is told of in the end; what comes to pass is seen at once.
+# In seconds. A condition that comes true is seen at once; one that never does fails the test in the end.
 PATIENCE = 120
 
 

@@ -179,7 +179,7 @@ def test_lists_of_any_length_take_the_same_queries(
     for number in range(12):
         make_operation(server, "stop", "Success", request_id=f"req-{number}")
     make_operation(server, "stop", *["Error"] * 30, request_id="req-long")
-    api.get(path(server))  # Whoever asks is looked up.
+    api.get(path(server))  # The query for the user.
     for query in ("?limit=2", ""):
         with django_assert_num_queries(2):
             api.get(f"{path(server)}{query}")

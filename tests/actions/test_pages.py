@@ -150,4 +150,4 @@ def test_an_action_names_the_service_that_has_it_in_hand(administrator: Client, 
     owner = Service.register(name, "one.example")
     one = action(make_plan({"a": []}, state="ONGOING"), "a")
     Action.objects.filter(pk=one.pk).update(state="ONGOING", owner=owner)
-    assert f"in the hands of {name} {owner.pk} on one.example" in page(administrator, one)
+    assert f"owned by {name} {owner.pk} on one.example" in page(administrator, one)

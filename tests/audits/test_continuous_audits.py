@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Moody(Strategy):
-    """A strategy that breaks while it is told to."""
+    """A strategy that fails while a switch is set."""
 
     schema = Dummy.schema
     name = "dummy"

@@ -25,7 +25,7 @@ def measure(database: str) -> list[Line]:
     raw = (before + raw_rate(database)) / 2
     work = f"a cluster grows by {NODES:,} nodes"
     return [
-        # Told, and not bound: beside its commits a node costs the embedded cloud a look at all the room there is.
+        # Reported without a bound: for each node the embedded cloud also sums up the free capacity.
         Line(work, rate, "raw commits", raw, 0, unit="/s", at_least=True),
         Line("  commits", used, "nodes", NODES, COMMITS, "constant", CONSTANT_COMMITS, unit=""),
     ]

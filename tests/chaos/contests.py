@@ -164,7 +164,7 @@ class SignalAgainstFinish(Contest):
     action_state = Action.State.ONGOING
 
     def make_actions(self, number: int) -> ActionQuerySet:
-        """Let a third of them have been told to wait already, so that they can be told to go on."""
+        """Suspend a third of them in advance, so that they can be resumed."""
         actions = super().make_actions(number)
         keys = [action.pk for action in actions if self.signal(action) == Action.Signal.RESUME]
         Action.objects.filter(pk__in=keys).update(control=Action.Signal.SUSPEND)

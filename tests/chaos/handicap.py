@@ -1,4 +1,4 @@
-"""A handicap for two who race: whoever won last begins later next time, until both win about equally often.
+"""A handicap for two competitors: the last winner begins later next time, until both win about equally often.
 
 Without it, the one with less to do wins every time, and where the machine decides who that is, a race that is true on
 one machine is none on another.

@@ -1,4 +1,4 @@
-"""A cloud, and plans of mixed types and shapes that change it: each thing in it is meant for one action."""
+"""A cloud, and plans of mixed types and shapes that change it: each object in it is meant for one action."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -24,7 +24,7 @@ CHANGES = {
     "volume_migrate": "cluster_volume.pool_id",
     "change_nova_service_state": "cluster_computenode.status",
 }
-# What must have happened to the thing that an action is for, by the state that the action ended in.
+# The number of changes to the object of an action, by the final state of the action.
 LEGITIMATE = {
     Action.State.SUCCEEDED: {1},
     Action.State.FAILED: {0},
@@ -152,7 +152,7 @@ def had_its_time(end: ActionEvent) -> bool:
 
 
 def twice_derived() -> list[str]:
-    """Each thing is meant for one action: whoever derives is asked again after a crash, and makes nothing twice."""
+    """Each object is meant for one action: a deriving action runs again after a crash, and derives nothing twice."""
     number = Counter(
         Action.objects.exclude(target=None).filter(action_type__in=CHANGES).values_list("target", flat=True)
     )

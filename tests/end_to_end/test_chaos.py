@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.postgresql,
     pytest.mark.django_db(transaction=True),
 ]
-# In seconds, for machines that do much else besides: what hangs is told in the end.
+# In seconds, for machines that do much else besides: a hanging process is reported in the end.
 PATIENCE = 1500
 
 

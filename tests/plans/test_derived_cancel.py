@@ -137,7 +137,7 @@ def test_an_action_whose_plan_is_taken_over_in_the_last_moment_derives_nothing(
 
 @pytest.mark.parametrize("is_alive", [True, False])
 def test_what_a_living_worker_is_aborting_is_not_aborted_by_a_second_one(is_alive: bool) -> None:
-    """The reply that told of it was lost: the applier comes upon it when the last that it derived has ended."""
+    """Its reply was lost: the applier finds the action when its last derived action has ended."""
     plan = make_plan({"x": [], "a": ["x"]}, state="ONGOING")
     worker = Service.register(Service.WORKER, "worker-1")
     plan.actions.filter(input_parameters__message="x").update(state="ONGOING", attempt=1)

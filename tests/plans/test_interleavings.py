@@ -177,7 +177,7 @@ def test_a_slow_worker_writes_nothing_once_its_successor_has_run_the_action_agai
 def test_a_slow_worker_writes_nothing_while_its_successor_recovers_the_action(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
-    """Else the action would end under the hands of the one who is finding out what became of it."""
+    """Else the action would end while it is being recovered."""
     plan = running_plan(appliers[0])
 
     def take_over() -> None:

@@ -34,7 +34,7 @@ def appliers() -> list[Service]:
 
 
 class KilledProcess:
-    """A clock that ends the process of whoever reads it, as far as the database can tell."""
+    """A clock that ends the process that reads it, as far as the database can tell."""
 
     def monotonic(self) -> float:
         raise OperationalError("killed")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def post(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Iterator[Post]:
-    """Two queues with two seats each: one of them, that of actions that sleep, may be left unread."""
+    """Two queues with two slots each: one of them, that of actions that sleep, may be left unread."""
     settings.POLL_INTERVAL, settings.CELERY_JOBS, settings.CELERY_QUEUES = 0, 2, {"sleep": "slow"}
     settings.CELERY_RESEND = 3600
     made = Post(monkeypatch)

@@ -1,4 +1,4 @@
-"""An applier and what was put off: it neither spins, nor settles the plan, nor holds a worker for it."""
+"""Deferred actions: the applier neither spins, nor ends the plan, nor holds a worker for them."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -46,7 +46,7 @@ def advance(applier: Applier, times: int = 5) -> None:
 
 
 def come(plan: ActionPlan, applier: Applier) -> None:
-    """Let the time come that the plan's action was put off to."""
+    """Make the plan's deferred action due."""
     plan.actions.exclude(due_time=None).update(due_time=timezone.now())
     for run in applier.runs.values():
         run.remember_later()
@@ -130,7 +130,7 @@ def test_it_is_looked_again_when_the_time_is_over_or_the_pause(
 
 @pytest.fixture
 def patient(settings: Settings) -> Applier:
-    """An applier of two seats, in a site whose first pause is an hour."""
+    """An applier with two slots, in a site whose first pause is an hour."""
     settings.ACTION_RETRY_INTERVAL = 3600
     return Applier(InlineExecutor(seats=2))
 

@@ -57,7 +57,7 @@ def while_waiting(monkeypatch: pytest.MonkeyPatch, *happenings: Callable[[], Any
 
 
 def told(plan: ActionPlan, *signals: str) -> Callable[[ActionType], Outcome]:
-    """Return an execute that is told these in its midst, and then looks at its checkpoint."""
+    """Return an execute method that receives these signals while it runs, and then calls its checkpoint."""
 
     def execute(self: ActionType) -> Outcome:
         say(plan, *signals)

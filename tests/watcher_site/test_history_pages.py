@@ -1,4 +1,4 @@
-"""The console's list of history, its files, and the box on the page of each thing."""
+"""The console's list of history, its files, and the box on the page of each object."""
 
 from typing import Any
 

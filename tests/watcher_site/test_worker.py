@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Errand(Worker):
-    """Does as many things as it is given; each is done, or raises."""
+    """A worker with a list of steps, each of which succeeds or raises."""
 
     kind = Service.APPLIER
 

@@ -35,7 +35,7 @@ HISTORY: dict[Version, str] = {
         " `updated_at` and `deleted_at`. `PATCH /v1/audits/{audit}` refuses an `interval`, a `start_time` or an"
         " `end_time` for a ONESHOT audit and for one that has ended."
     ),
-    (1, 9): "Events have `details`, why they failed, for those who have the right to be told.",
+    (1, 9): "Events have `details`, why they failed, for those who have the right to see them.",
     (1, 10): "Servers that wait for room are PENDING; before, they read ERROR.",
     (1, 11): (
         "`/v1/stacks`: named trees of servers, of groups of them and of stacks within, created, updated and deleted by"
@@ -62,7 +62,7 @@ HISTORY: dict[Version, str] = {
         " `/v1/profiles` describe the servers that clusters are made of,"
         " `/v1/nodes` have each of them created, changed, checked, recovered and deleted by an action,"
         " `/v1/clusters` have sets of them grow, shrink and be repaired."
-        " `/v1/policies` hold what is to be heeded when that is done to clusters, by the rules of `/v1/policy_types`."
+        " `/v1/policies` hold rules for these operations, of the types in `/v1/policy_types`."
     ),
     (1, 13): (
         "`/v1/history` tells who did what and when, and `/v1/history/export` gives it as CSV or JSON lines."

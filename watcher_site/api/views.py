@@ -108,8 +108,8 @@ class ResourceView(ViewSetMixin, VersionedView):
         "partial_update": "update",
         "destroy": "delete",
     }
-    # What history calls an action, where that is not its policy; for patches, by the state that they ask for. What is
-    # done to parts of an object is told of as within it.
+    # The events of actions that are not named after their policy; for patches, by the state that they request. Events
+    # of the parts of an object are recorded as within it.
     deeds: dict[str, str] = {}
     deeds_within: frozenset[str] = frozenset()
     deeds_by_state: dict[str, str] = {}

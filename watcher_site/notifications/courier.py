@@ -74,7 +74,7 @@ class Courier:
             self.let_go()
         except Exception:
             # Whatever the error is, the other receivers are not affected.
-            self.log.exception("courier broke off")
+            self.log.exception("delivery thread failed")
             self.rest(LONGEST_PAUSE)
             self.let_go()
         finally:

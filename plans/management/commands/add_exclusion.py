@@ -27,7 +27,7 @@ OPTIONS = {
 class Command(commands.Command):
     help = (
         "Keep actions from being executed, in every plan: they are skipped, and name the exclusion. That is an action "
-        "of one of the types that touches one thing of each kind: these options may be given several times."
+        "of one of the types that affects one object of each kind: these options may be given several times."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -106,7 +106,7 @@ def test_an_action_that_is_executed_again_has_its_locks_still() -> None:
 
 
 def test_an_action_that_lost_leaves_the_node_as_the_other_one_has_it() -> None:
-    """It was put off once too often while the other one is in the middle of its work."""
+    """It was deferred once too often while the other one is in the middle of its work."""
     node, holder = make_member(status="DELETING"), make_action()
     take_lock(node, str(holder.uuid))
     loser = make("NODE_DELETE", {"resource_id": str(node.uuid)}, ActionContext(action_uuid=str(make_action().uuid)))

@@ -32,7 +32,7 @@ def cluster() -> Cluster:
 
 
 def test_a_node_is_deleted_when_its_connections_have_ended(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is looked again more often than an action may be put off for other reasons."""
+    """The action retries more often than it may be deferred for other reasons."""
     BalancingMember.objects.update(connections=5)
     take_stock = EmbeddedBalancer.drain
 

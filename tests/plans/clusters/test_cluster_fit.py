@@ -31,7 +31,7 @@ def planned(kind: str, cluster: Cluster, **inputs: Any) -> ActionPlan:
 
 
 def start(plan: ActionPlan) -> Action:
-    """Run a plan to its end, and return the action on the cluster as it is then."""
+    """Run a plan to its end, and return the current action on the cluster."""
     ActionPlan.objects.get(pk=plan.pk).launch()
     run_waiting()
     return origin(plan)

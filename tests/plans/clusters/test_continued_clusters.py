@@ -23,7 +23,7 @@ def room_for(number: int) -> None:
 
 
 def continued(plan: ActionPlan) -> ActionPlan:
-    """Run what continues a plan that failed, and return that as it is then."""
+    """Run the continuation of a plan that failed, and return it."""
     assert ActionPlan.objects.get(pk=plan.pk).state == "FAILED"
     follower = continue_plan(plan)
     follower.launch()

@@ -1,4 +1,4 @@
-"""A policy is deleted, or a cluster gets it: never both, whoever is first."""
+"""A policy is deleted, or a cluster gets it: never both, in either order."""
 
 import pytest
 from pytest_django import Settings

@@ -1,4 +1,4 @@
-"""A process is killed between two policies: whoever goes on has the same ones go, chosen at random as they were."""
+"""A process is killed between two policies: the next one removes the same nodes, though they were chosen at random."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator

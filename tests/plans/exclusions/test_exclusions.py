@@ -1,4 +1,4 @@
-"""Rules are heeded when a plan is made, when it is looked at beforehand, and before each action begins."""
+"""Rules apply when a plan is made, in its preflight, and before each action begins."""
 
 from typing import Any
 

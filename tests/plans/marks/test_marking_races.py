@@ -1,4 +1,4 @@
-"""A mark and an operation on the same thing never interleave, with real threads on PostgreSQL."""
+"""A mark and an operation on the same object never interleave, with real threads on PostgreSQL."""
 
 from functools import partial
 from typing import Any

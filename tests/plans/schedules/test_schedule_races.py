@@ -1,4 +1,4 @@
-"""Schedules in races with real threads on PostgreSQL: nothing begins outside of a window, whoever is first."""
+"""Schedules in races with real threads on PostgreSQL: no action begins outside of a window."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

@@ -42,7 +42,7 @@ def notify(of: UUID | None = None, event_type: str = "action.update", number: in
 
 
 def relay(*, until_idle: bool = True) -> Relay:
-    """Run a relay, threads and all of its couriers joined, until nothing can be delivered for now."""
+    """Run a relay with all of its delivery threads until nothing can be delivered for now."""
     one = Relay("here")
     try:
         while True:
