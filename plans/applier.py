@@ -194,7 +194,9 @@ class Applier(Worker):
         for pk in list(waiting.values_list("pk", flat=True)[: self.free_plans]):
             # Another applier, a cancel, a changed schedule or another choice may be first.
             with self.guarding(pk):
-                plan = ActionPlan.objects.get(pk=pk)
+                plan = waiting.filter(pk=pk).first()
+                if plan is None:
+                    continue
                 self.begin(plan)
                 self.runs[pk] = PlanRun(plan, self.service, self.executor)
                 self.log.info("plan claimed", plan=str(plan.uuid))

@@ -11,11 +11,13 @@ from actions.models import Action
 from actions.types.base import LeaseLost
 from actions.types.nop import Nop
 from plans import continuing, settlement
+from plans.applier import Applier
 from plans.leases import PlanLease
 from plans.models import ActionPlan
 from plans.querysets import ActionPlanQuerySet
 from tests.builders import make_plan
 from tests.interleaving import Rival, interrupt_after, interrupt_before
+from tests.plans.inline import InlineExecutor
 from tests.plans.test_races import claim, patch, skip_one, skip_several
 from watcher_site.models import Service
 from watcher_site.refusals import Conflict, Refused
@@ -83,6 +85,19 @@ def test_an_applier_that_comes_while_another_claims_gets_nothing(
     interrupt_after(monkeypatch, ActionPlan, "save_state", other)
     claim(first, appliers[0])
     assert (other.result(), again(plan).applier) == (True, appliers[0])
+
+
+def test_a_plan_that_another_applier_claims_between_two_queries_is_not_set_aside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = make_plan(state="PENDING")
+    late, first = Applier(InlineExecutor()), Applier(InlineExecutor())
+    other = Rival(first.claim)
+    interrupt_before(monkeypatch, Applier, "guarding", other)
+    late.claim()
+    other.result()
+    assert again(plan).applier == first.service
+    assert (late.runs, late.faulty) == ({}, {})
 
 
 def test_an_applier_that_comes_while_another_adopts_gets_nothing(
