@@ -24,7 +24,7 @@ MOST_NAMED = 20
 
 @dataclass
 class Shown:
-    """The state of the plan at the last output, and its unsuccessful actions that were printed."""
+    """The plan as it was last read, and its unsuccessful actions that were printed."""
 
     plan: ActionPlan
     counts: dict[str, int] = field(default_factory=dict)

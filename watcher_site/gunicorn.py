@@ -26,7 +26,7 @@ access_log = structlog.get_logger("gunicorn.access")
 
 
 class AccessLogger(Logger):
-    """Logs one line for each request: method, path, person and outcome.
+    """Logs one line for each request: method, path, status, duration and client.
 
     The query and the headers are left out, as they may hold secrets.
     """
