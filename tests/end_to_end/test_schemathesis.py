@@ -81,7 +81,8 @@ BEYOND_SCHEMAS = re.compile(
             r"must be in a year from|must be whsec_ and 24 to 64 bytes in base64",
             r"leads to a private address|has no address|Unsupported sort key|'' should be non-empty",
             r"must have a character that is no blank|must be a time in ISO 8601|nor a cron expression",
-            r"must hold no control or format characters|template: ",
+            r"must hold no control or format characters|template: |field may not be blank|number: must not be below",
+            r"must not hold a slash, end in",
         )
     )
 )
