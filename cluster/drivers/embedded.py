@@ -23,7 +23,7 @@ from cluster.drivers.embedded_building import EmbeddedBuilding
 from cluster.drivers.embedded_lifecycle import EmbeddedLifecycle, find_flavor
 from cluster.drivers.embedded_repairs import EmbeddedRepairs
 from cluster.drivers.embedded_storage import EmbeddedStorage
-from cluster.drivers.ownership import may_end, may_undo, owner_of_new_operation, require_attempt
+from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
 from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import (
     COLD_MIGRATED,
@@ -116,8 +116,9 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         row, wanted = self.lock_free(server), find_flavor(flavor)
         node = require_resizable(row, wanted)
         require_growth(row, wanted, node.hostname)
-        row.task_state, row.operation_owner, row.new_flavor = RESIZING, owner_of_new_operation(), wanted
+        row.task_state, row.operation_owner, row.new_flavor = RESIZING, OWNER.get(), wanted
         row.save_changes(["task_state", "operation_owner", "new_flavor"])
+        require_attempt()
         return wanted
 
     def find_node(self, node: str) -> CloudNode:
@@ -141,9 +142,9 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         row = find_node(node, lock=True)
         if power_state == ComputeNode.PowerState.OFF:
             require_idle(row, count_running(row))
-        require_attempt()
         row.power_state, row.state = power_state, state
         row.save_changes(["power_state", "state"])
+        require_attempt()
 
     def enable_compute_service(self, host: str) -> None:
         self.set_status(host, ComputeNode.Status.ENABLED, None)
@@ -165,9 +166,9 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         """Reserve capacity for a server on its destination, and return that."""
         row = self.lock_free(server)
         require_movable(row, states)
-        row.task_state, row.destination = MIGRATING, choose(row, destination)
-        row.operation_owner = owner_of_new_operation()
+        row.task_state, row.operation_owner, row.destination = MIGRATING, OWNER.get(), choose(row, destination)
         row.save_changes(["task_state", "operation_owner", "destination"])
+        require_attempt()
         return row.destination
 
     @transaction.atomic
@@ -175,8 +176,9 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         row = self.lock_free(server)
         if task_state == POWERING_ON and row.node:
             require_power(find_node(str(row.node.uuid), lock=True))
-        row.task_state, row.operation_owner = task_state, owner_of_new_operation()
+        row.task_state, row.operation_owner = task_state, OWNER.get()
         row.save_changes(["task_state", "operation_owner"])
+        require_attempt()
 
     def work(self, server: str, checkpoint: Checkpoint) -> None:
         """Wait as long as the operation takes, and release its reservation if the operation fails."""

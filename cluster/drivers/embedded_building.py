@@ -16,7 +16,7 @@ from cluster.drivers.base import (
     OperationFailed,
     proceed,
 )
-from cluster.drivers.ownership import may_end, may_undo, owner_of_new_operation, require_attempt
+from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
 from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import require_free, require_never_run, require_place, require_status
 from cluster.drivers.scheduler import choose, find_host_of
@@ -69,13 +69,14 @@ class EmbeddedBuilding(Cloud, ABC):
             try:
                 row.node = choose(row, host, row.pinned_az or None)
             except NoValidHost as nowhere:
-                require_attempt()
                 bury(row, nowhere, State.PENDING if settings.USE_PENDING_STATE else State.ERROR)
+                require_attempt()
                 return nowhere
         before = row.state
-        row.state, row.task_state, row.operation_owner = State.BUILDING, SPAWNING, owner_of_new_operation()
+        row.state, row.task_state, row.operation_owner = State.BUILDING, SPAWNING, OWNER.get()
         row.save_changes(["node", "state", "task_state", "operation_owner"])
         tell_wait_ended(row, before)
+        require_attempt()
         return None
 
     def find_host(self, server: str) -> str | None:
@@ -96,7 +97,6 @@ class EmbeddedBuilding(Cloud, ABC):
         A server that is PENDING for lack of capacity has never run, and cannot be set to ACTIVE.
         """
         row = self.lock(server)
-        require_attempt()
         require_status(row, expected)
         before = row.state
         if state == State.ACTIVE:
@@ -110,6 +110,7 @@ class EmbeddedBuilding(Cloud, ABC):
         changed = ("state", "task_state", "operation_owner", "destination", "new_flavor", "fault", "unhealthy_reason")
         row.save_changes(changed)
         tell_wait_ended(row, before)
+        require_attempt()
 
 
 def bury(row: Server, problem: CloudError, state: State) -> None:

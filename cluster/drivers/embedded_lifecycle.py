@@ -24,7 +24,7 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.embedded_building import bury
-from cluster.drivers.ownership import may_end, may_undo, owner_of_new_operation, require_attempt
+from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
 from cluster.drivers.passing import pass_time
 from cluster.drivers.rules import describe, make_row
 from cluster.drivers.scheduler import choose
@@ -110,8 +110,9 @@ class EmbeddedLifecycle(Cloud, ABC):
             # Capacity became free, and another process is building the server.
             busy.until = timezone.now() + NEXT_LOOK if wanted.may_wait else None
             raise busy
-        row.task_state, row.operation_owner = SPAWNING, owner_of_new_operation()
+        row.task_state, row.operation_owner = SPAWNING, OWNER.get()
         row.save_changes(["task_state", "operation_owner"])
+        require_attempt()
         return str(row.uuid), True
 
     def insert(self, wanted: NewServer) -> tuple[str, bool]:
@@ -129,7 +130,7 @@ class EmbeddedLifecycle(Cloud, ABC):
             raise OperationRefused(str(problem)) from problem
         try:
             row.node = choose(row, wanted.host, wanted.zone)
-            row.task_state, row.operation_owner = SPAWNING, owner_of_new_operation()
+            row.task_state, row.operation_owner = SPAWNING, OWNER.get()
         except NoValidHost as problem:
             if not (wanted.may_wait and settings.USE_PENDING_STATE):
                 raise
@@ -142,17 +143,17 @@ class EmbeddedLifecycle(Cloud, ABC):
                 raise
             raise CloudBusy(f"An instance for {wanted.token} is just being created") from error
         if nowhere:
-            require_attempt()
             bury(row, nowhere, Server.State.PENDING)
+        require_attempt()
         return str(row.uuid), nowhere is None
 
     @transaction.atomic
     def begin_deletion(self, server: str) -> None:
         """Take the server out of whatever is under way on it."""
         row = self.lock(server)
-        row.task_state, row.operation_owner = DELETING, owner_of_new_operation()
-        row.destination, row.new_flavor = None, None
+        row.task_state, row.operation_owner, row.destination, row.new_flavor = DELETING, OWNER.get(), None, None
         row.save_changes(["task_state", "operation_owner", "destination", "new_flavor"])
+        require_attempt()
 
     @transaction.atomic
     def end(self, server: str, task_state: str) -> None:

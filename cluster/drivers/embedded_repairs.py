@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from django.db import transaction
 
 from cluster.drivers.base import Checkpoint, Cloud, proceed
-from cluster.drivers.ownership import may_undo, owner_of_new_operation, require_attempt
+from cluster.drivers.ownership import OWNER, may_undo, require_attempt
 from cluster.drivers.rules import (
     merged,
     require_free,
@@ -49,9 +49,9 @@ class EmbeddedRepairs(Cloud, ABC):
     @transaction.atomic
     def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
         row = self.lock(server)
-        require_attempt()
         row.metadata = merged(row.metadata, changed, removed)
         row.save_changes(["metadata"])
+        require_attempt()
 
     @transaction.atomic
     def begin_repair(self, server: str, task_state: str, require: Callable[[Server], ComputeNode]) -> Server:
@@ -62,6 +62,7 @@ class EmbeddedRepairs(Cloud, ABC):
         node = require(row)
         # Locked, so that it is not switched off meanwhile.
         require_power(ComputeNode.objects.select_for_update(no_key=True).get(pk=node.pk))
-        row.task_state, row.operation_owner = task_state, owner_of_new_operation()
+        row.task_state, row.operation_owner = task_state, OWNER.get()
         row.save_changes(["task_state", "operation_owner"])
+        require_attempt()
         return row

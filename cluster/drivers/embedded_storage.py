@@ -18,7 +18,7 @@ from cluster.drivers.base import (
     VolumeTypeNotFound,
     proceed,
 )
-from cluster.drivers.ownership import may_end, may_undo, owner_of_new_operation
+from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
 from cluster.drivers.passing import pass_time
 from cluster.drivers.storage_rules import (
     describe_volume,
@@ -81,18 +81,23 @@ class EmbeddedStorage(Cloud, ABC):
         row = lock_free_volume(volume)
         wanted = find_pool(pool)
         require_way(row, wanted, is_served=not row.volume_type or serves(wanted, row.volume_type))
-        return reserve(row, lock_pools(OPEN & Q(pk=wanted.pk)), MIGRATING)
+        destination = reserve(row, lock_pools(OPEN & Q(pk=wanted.pk)), MIGRATING)
+        require_attempt()
+        return destination
 
     @transaction.atomic
     def reserve_type(self, volume: str, volume_type: str) -> tuple[VolumeType, Pool | None]:
         """Return the type, and the pool to go to where the volume's own does not take that type."""
         row, kind = lock_free_volume(volume), find_volume_type(volume_type)
         if serves(require_place(row), kind):
-            row.migration_status, row.operation_owner = RETYPING, owner_of_new_operation()
+            row.migration_status, row.operation_owner = RETYPING, OWNER.get()
             row.save_changes(["migration_status", "operation_owner"])
-            return kind, None
-        require_unpinned(row)
-        return kind, reserve(row, lock_pools(OPEN & Q(storage_node__volume_types=kind)), RETYPING)
+            destination = None
+        else:
+            require_unpinned(row)
+            destination = reserve(row, lock_pools(OPEN & Q(storage_node__volume_types=kind)), RETYPING)
+        require_attempt()
+        return kind, destination
 
     def work_on(self, volume: str, checkpoint: Checkpoint) -> None:
         """Wait as long as the operation takes, and release its reservation if the operation fails."""
@@ -170,7 +175,7 @@ def reserve(row: Volume, pools: list[Pool], status: str) -> Pool:
     """
     account(pools)
     best = roomiest(row, pools)
-    row.migration_status, row.operation_owner, row.destination = status, owner_of_new_operation(), best
+    row.migration_status, row.operation_owner, row.destination = status, OWNER.get(), best
     row.save_changes(["migration_status", "operation_owner", "destination"])
     account([best])
     return best

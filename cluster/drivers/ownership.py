@@ -32,18 +32,12 @@ def acting_for(work: str, attempt: int = 0, check: Callable[[], None] | None = N
 def require_attempt() -> None:
     """Check that the attempt which this thread acts for is not over, and keep it from ending during the transaction.
 
-    A process that was stopped may go on after others have ended its action: it must write nothing more. The caller has
-    locked the rows that it changes: an action's row is locked after those of the cloud.
+    A process that was stopped may go on after others have ended its action: it must write nothing more. Call this at
+    the end of the transaction: an action's row is locked after those of the cloud, and for a short time.
     """
     check = CHECK.get()
     if check is not None:
         check()
-
-
-def owner_of_new_operation() -> str:
-    """Return the owner of an operation that begins in this transaction, after `require_attempt`."""
-    require_attempt()
-    return OWNER.get()
 
 
 def may_end(row: Server | Volume) -> bool:

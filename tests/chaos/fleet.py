@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
+from threading import Timer
 from types import TracebackType
 
 from django.conf import settings
@@ -37,13 +37,15 @@ class Fleet:
         self.environment = {**os.environ, **ENVIRONMENT, "WATCHER_ACTION_TYPES": types, **environment}
         self.log = log.open("a")
         self.killed = self.put_to_sleep = 0
-        self.asleep: dict[int, float] = {}
+        self.asleep: dict[int, Timer] = {}
 
     def __enter__(self) -> "Fleet":
         self.processes = [self.start(command) for command in self.commands]
         return self
 
     def __exit__(self, kind: type[BaseException] | None, problem: object, trace: TracebackType | None) -> None:
+        for timer in self.asleep.values():
+            timer.cancel()
         for process in self.processes:
             # Whole sessions: a worker's own children must not outlive it.
             os.killpg(process.pid, signal.SIGKILL)
@@ -67,11 +69,20 @@ class Fleet:
             return
         if chance.random() < 0.25:
             self.put_to_sleep += 1
-            self.asleep[place] = time.monotonic() + SLEEP
-            os.killpg(self.processes[place].pid, signal.SIGSTOP)
+            self.stop_for_a_while(place)
             return
         self.killed += 1
         self.restart(place)
+
+    def stop_for_a_while(self, place: int) -> None:
+        """Stop one of them for `SLEEP` seconds.
+
+        A thread continues it: the one that calls this may wait meanwhile for locks that the stopped process holds.
+        """
+        pid = self.processes[place].pid
+        self.asleep[place] = Timer(SLEEP, os.killpg, (pid, signal.SIGCONT))
+        os.killpg(pid, signal.SIGSTOP)
+        self.asleep[place].start()
 
     def restart(self, place: int) -> None:
         """Kill one of them, and start it again."""
@@ -79,11 +90,9 @@ class Fleet:
         self.processes[place].wait()
         self.processes[place] = self.start(self.commands[place])
 
-    def wake(self) -> None:
-        """Wake up those that slept long enough, and start those that left by themselves."""
-        for place in [place for place, until in self.asleep.items() if until <= time.monotonic()]:
-            del self.asleep[place]
-            os.killpg(self.processes[place].pid, signal.SIGCONT)
+    def check(self) -> None:
+        """Forget the stops that are over, and check that no process has left by itself."""
+        self.asleep = {place: timer for place, timer in self.asleep.items() if timer.is_alive()}
         for place, process in enumerate(self.processes):
             if process.poll() is not None:
                 raise RuntimeError(f"{' '.join(self.commands[place])} left by itself with status {process.returncode}")

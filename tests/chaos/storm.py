@@ -78,7 +78,7 @@ def rage(
             people.meddle()
         if chance.random() < 0.05:
             people.resume_all()
-        fleet.wake()
+        fleet.check()
         trouble()
         time.sleep(0.05)
     recovered = Action.objects.filter(events__event="recover").distinct().count()

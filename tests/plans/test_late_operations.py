@@ -15,7 +15,7 @@ from actions.types.change_node_power_state import ChangeNodePowerState
 from actions.types.change_nova_service_state import ChangeNovaServiceState
 from actions.types.servers.rebuild import BUILDS
 from actions.types.volume_migrate import VolumeMigrate
-from cluster.drivers import embedded_storage, passing
+from cluster.drivers import passing
 from cluster.models import ComputeNode, Server, Volume
 from plans.leases import PlanLease
 from plans.models import ActionPlan
@@ -227,7 +227,7 @@ def test_a_message_names_the_volume_of_an_operation_that_just_begins_when_its_wo
 ) -> None:
     action = volume_migration(appliers[0])
     applier = Rival(lambda: give_up(action, appliers[0]))
-    interrupt_after(monkeypatch, embedded_storage, "reserve", applier)
+    interrupt_after(monkeypatch, execution.Execution, "require_attempt", applier)
     with suppress(OperationalError):
         execution.execute(Action.objects.get(pk=action.pk), lease_of(action, appliers[0]))
     ended = applier.result()
