@@ -20,7 +20,7 @@ INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-pr
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
 run: install
-	@exec $(ENVIRONMENT) -m watcher_site.start
+	@exec $(ENVIRONMENT) -m watcher_site.processes.start
 
 # In one process more than there are processors: many tests wait for processes of their own.
 # On postgresql or sqlite; without a name on PostgreSQL where a server answers, else on SQLite.

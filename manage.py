@@ -4,7 +4,7 @@
 import os
 import sys
 
-from watcher_site.command_line import run
+from watcher_site.processes.command_line import run
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "watcher_site.settings")

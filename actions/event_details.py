@@ -11,11 +11,11 @@ import orjson
 from django.conf import settings
 
 from actions.models import FAILED_IN, NOT_EXECUTED, Action
-from actions.signalled import GAVE_ITSELF_UP
+from actions.models.actions import GAVE_ITSELF_UP
+from watcher_site.accounts.projects import projects_of
 from watcher_site.api.serializers import Row
 from watcher_site.api.versions import Version
-from watcher_site.policies import ADMIN, EVENT_DETAILS, PROJECT_READER
-from watcher_site.projects import projects_of
+from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS, PROJECT_READER
 
 # The version that brought them.
 DETAILS: Version = (1, 9)

@@ -7,17 +7,8 @@ from django.db.models import Aggregate, JSONField, OuterRef, Subquery, TextField
 from django.db.models.functions import Cast, JSONObject
 
 from actions.models import Action, ActionParent
-from watcher_site.notifications.kinds import ERROR, LIFE, UPDATE, Event, Kind, phases_of
-from watcher_site.notifications.payloads import (
-    TIMES,
-    fault,
-    identifier,
-    state_of,
-    state_update,
-    structure,
-    times,
-    versioned,
-)
+from watcher_site.outbox.kinds import ERROR, LIFE, UPDATE, Event, Kind, phases_of
+from watcher_site.outbox.payloads import TIMES, fault, identifier, state_of, state_update, structure, times, versioned
 
 State = Action.State
 START, END = Event("execution.start"), Event("execution.end")

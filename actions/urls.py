@@ -1,7 +1,7 @@
 from django.urls import path
 
-from actions.signal_buttons import Cancel, Resume, Suspend
-from actions.views import ActionList, ActionPage, ChangeReason, RestoreAction, SkipAction
+from actions.console.signal_buttons import Cancel, Resume, Suspend
+from actions.console.views import ActionList, ActionPage, ChangeReason, RestoreAction, SkipAction
 
 app_name = "actions"
 urlpatterns = [

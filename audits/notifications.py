@@ -10,12 +10,12 @@ from django.db.models.functions import JSONObject
 from actions.types.base import explain
 from audits.models import Audit
 from plans.notifications import AUDIT, STRATEGY, describe_strategy, terse_audit
-from watcher_site.notifications import faults
-from watcher_site.notifications.kinds import ERROR, LIFE, Event, Kind, phases_of
-from watcher_site.notifications.listeners import listeners
-from watcher_site.notifications.outbox import announce
-from watcher_site.notifications.payloads import TIMES, fault, identifier, state_update, structure, times, versioned
-from watcher_site.worker import LOST_DATABASE
+from watcher_site.outbox import exceptions
+from watcher_site.outbox.kinds import ERROR, LIFE, Event, Kind, phases_of
+from watcher_site.outbox.listeners import listeners
+from watcher_site.outbox.payloads import TIMES, fault, identifier, state_update, structure, times, versioned
+from watcher_site.outbox.writing import announce
+from watcher_site.processes.worker import LOST_DATABASE
 
 STRATEGY_PHASE, PLANNER_PHASE = "strategy", "planner"
 GOAL = ("uuid", "name", "display_name", "efficacy_specification", *TIMES)
@@ -85,7 +85,7 @@ def telling(audit: Audit, phase: str, ends: bool = True) -> Iterator[None]:
     except LOST_DATABASE:
         raise
     except Exception as problem:
-        tell(audit, Event(f"{phase}.error", ERROR, faults.describe(problem, explain(problem))))
+        tell(audit, Event(f"{phase}.error", ERROR, exceptions.describe(problem, explain(problem))))
         raise
     if ends:
         tell(audit, Event(f"{phase}.end"))

@@ -13,7 +13,7 @@ from django.db.models import Case, Q, Value, When
 from audits.goals import GOALS
 from audits.models import Audit, AuditTemplate, Goal, ScoringEngine, Strategy
 from plans.models import ActionPlan
-from watcher_site.locks import lock_table
+from watcher_site.database.locks import lock_table
 from watcher_site.plugins import load
 
 Columns = Mapping[str, Any]

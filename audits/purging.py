@@ -12,10 +12,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
-from actions.exclusions.models import Exclusion
-from actions.instance_action_keeping import expired_operations, keep_operations
-from actions.instance_actions import InstanceAction
 from actions.models import Action, ActionEvent, ActionParent
+from actions.models.exclusions import Exclusion
+from actions.models.instance_actions import InstanceAction
+from actions.server_history.retention import expired_operations, keep_operations
 from audits.models import Audit, AuditTemplate, Goal, Strategy
 from cluster.purging import in_order, refers, removable
 from plans.models import ActionPlan, EfficacyIndicator

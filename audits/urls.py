@@ -1,7 +1,7 @@
 from django.urls import path
 
-from audits.views import AuditList, AuditPage, Cancel, Delete, NewAudit, Resume, Suspend
-from audits.waiting_list import WaitingList
+from audits.console.views import AuditList, AuditPage, Cancel, Delete, NewAudit, Resume, Suspend
+from audits.console.waiting_list import WaitingList
 
 app_name = "audits"
 urlpatterns = [

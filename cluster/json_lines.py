@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from watcher_site.storable import find_unstorable
+from watcher_site.database.text import find_unstorable
 
 Path = Sequence[str | int]
 

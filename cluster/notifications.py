@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from cluster.models import Server
-from watcher_site.notifications.kinds import UPDATE, Event, Kind
-from watcher_site.notifications.outbox import announce
-from watcher_site.notifications.payloads import TIMES, identifier, moment, structure, versioned
+from watcher_site.outbox.kinds import UPDATE, Event, Kind
+from watcher_site.outbox.payloads import TIMES, identifier, moment, structure, versioned
+from watcher_site.outbox.writing import announce
 
 # Nova's state of a server that was deleted.
 DELETED = "deleted"

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 
 from cluster.models import Cluster, Node, Policy, PolicyBinding, Profile, Stack, StackResource
-from cluster.stacks.templates import DEEPEST
+from cluster.stacks.templates.templates import DEEPEST
 
 
 def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:

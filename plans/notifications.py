@@ -7,8 +7,8 @@ from django.db.models.functions import JSONObject
 
 from actions.notifications import terse_plan
 from plans.models import ActionPlan
-from watcher_site.notifications.kinds import ERROR, LIFE, UPDATE, Event, Kind, phases_of
-from watcher_site.notifications.payloads import (
+from watcher_site.outbox.kinds import ERROR, LIFE, UPDATE, Event, Kind, phases_of
+from watcher_site.outbox.payloads import (
     TIMES,
     fault,
     identifier,

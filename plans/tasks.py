@@ -6,8 +6,8 @@ from typing import Any
 from celery.signals import setup_logging, worker_process_init, worker_process_shutdown, worker_shutting_down
 from django.conf import settings
 
-from plans.letters import TASK, Letter
-from plans.workers import WorkerProcess
+from plans.workers.messages import TASK, Letter
+from plans.workers.process import WorkerProcess
 from watcher_site.celery import app
 
 # Shared with the processes that are forked later. A handler of a signal may write to it: no lock is taken.

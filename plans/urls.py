@@ -1,11 +1,11 @@
 from django.urls import path
 
-from plans.preflight.page import PreflightPage
-from plans.restores import Restore
-from plans.schedules.page import Schedule
-from plans.skips import Skip
-from plans.suspensions import Resume, Suspend
-from plans.views import ActionPlanList, ActionPlanPage, Cancel, Continue, Delete, OnFailure, Start
+from plans.console.preflight import PreflightPage
+from plans.console.restore import Restore
+from plans.console.schedule import Schedule
+from plans.console.skips import Skip
+from plans.console.suspension import Resume, Suspend
+from plans.console.views import ActionPlanList, ActionPlanPage, Cancel, Continue, Delete, OnFailure, Start
 
 app_name = "plans"
 urlpatterns = [

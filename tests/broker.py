@@ -12,7 +12,7 @@ from uuid import uuid4
 from django.test import override_settings
 from kombu import Connection
 
-from watcher_site.broker import BrokerLost, require_broker
+from watcher_site.processes.broker import BrokerLost, require_broker
 
 BROKER_URL = os.environ.get("WATCHER_TEST_BROKER_URL", "amqp://guest:guest@127.0.0.1:5672//")
 NO_BROKER_URL = "amqp://watcher:secret@127.0.0.1:1//"

@@ -1,6 +1,6 @@
 """Authentication backends, which read an account together with its permissions, once in each request.
 
-Every password that a request carries is verified here, within the limits of `watcher_site.login_limits`.
+Every password that a request carries is verified here, within the limits of `watcher_site.accounts.login_limits`.
 """
 
 from functools import cache
@@ -11,9 +11,9 @@ from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import Group, Permission, User
 from django.db.models import F, OuterRef, QuerySet
 
-from watcher_site.expressions import JSONArray
-from watcher_site.login_limits import login_of, verifications
-from watcher_site.statements import Placeholder, Query
+from watcher_site.accounts.login_limits import login_of, verifications
+from watcher_site.database.expressions import JSONArray
+from watcher_site.database.statements import Placeholder, Query
 
 # Whom the site asks for at each request, and no more of them than it needs for that.
 COLUMNS = ("pk", "username", "password", "is_active", "is_staff", "is_superuser")

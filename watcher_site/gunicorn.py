@@ -13,8 +13,8 @@ import structlog
 from django.core.exceptions import ImproperlyConfigured
 from gunicorn.glogging import Logger
 
-from watcher_site.command_line import BAD_INPUT
-from watcher_site.middleware import RequestId
+from watcher_site.processes.command_line import BAD_INPUT
+from watcher_site.web.middleware import RequestId
 
 try:
     from watcher_site import settings
@@ -47,7 +47,7 @@ class AccessLogger(Logger):
 
 wsgi_app = "watcher_site.wsgi"
 bind = f"{settings.BIND}:{settings.PORT}"
-worker_class = "watcher_site.web_worker.BufferingWorker"
+worker_class = "watcher_site.web.gunicorn_worker.BufferingWorker"
 workers = settings.WEB_WORKERS
 threads = settings.WEB_THREADS
 worker_connections = settings.WEB_CONNECTIONS + settings.WEB_THREADS

@@ -3,9 +3,10 @@
 They are settings as those of `watcher_site.settings`, which has them all.
 """
 
-from watcher_site.environment import find_shared, read_list, read_numbers, refuse
+from watcher_site.configuration.environment import find_shared, read_numbers, refuse
+from watcher_site.configuration.plugin_paths import read_plugins
 
-ACTION_TYPES = read_list(
+ACTION_TYPES = read_plugins(
     "WATCHER_ACTION_TYPES",
     [
         "actions.types.nop.Nop",
@@ -20,26 +21,26 @@ ACTION_TYPES = read_list(
         "actions.types.servers.rebuild.Rebuild",
         "actions.types.servers.reset_state.ResetState",
         "actions.types.servers.delete_server.DeleteServer",
-        "actions.types.clusters.node_create.NodeCreate",
-        "actions.types.clusters.node_delete.NodeDelete",
-        "actions.types.clusters.node_check.NodeCheck",
-        "actions.types.clusters.node_recover.NodeRecover",
-        "actions.types.clusters.node_update.NodeUpdate",
+        "actions.types.nodes.node_create.NodeCreate",
+        "actions.types.nodes.node_delete.NodeDelete",
+        "actions.types.nodes.node_check.NodeCheck",
+        "actions.types.nodes.node_recover.NodeRecover",
+        "actions.types.nodes.node_update.NodeUpdate",
         "actions.types.clusters.cluster_create.ClusterCreate",
         "actions.types.clusters.cluster_scale_out.ClusterScaleOut",
         "actions.types.clusters.cluster_check.ClusterCheck",
         "actions.types.clusters.cluster_recover.ClusterRecover",
-        "actions.types.clusters.node_join.NodeJoin",
-        "actions.types.clusters.node_leave.NodeLeave",
+        "actions.types.nodes.node_join.NodeJoin",
+        "actions.types.nodes.node_leave.NodeLeave",
         "actions.types.clusters.cluster_scale_in.ClusterScaleIn",
         "actions.types.clusters.cluster_resize.ClusterResize",
         "actions.types.clusters.cluster_add_nodes.ClusterAddNodes",
         "actions.types.clusters.cluster_del_nodes.ClusterDelNodes",
         "actions.types.clusters.cluster_delete.ClusterDelete",
         "actions.types.clusters.cluster_update.ClusterUpdate",
-        "actions.types.clusters.cluster_attach_policy.ClusterAttachPolicy",
-        "actions.types.clusters.cluster_detach_policy.ClusterDetachPolicy",
-        "actions.types.clusters.cluster_update_policy.ClusterUpdatePolicy",
+        "actions.types.cluster_policies.cluster_attach_policy.ClusterAttachPolicy",
+        "actions.types.cluster_policies.cluster_detach_policy.ClusterDetachPolicy",
+        "actions.types.cluster_policies.cluster_update_policy.ClusterUpdatePolicy",
         "actions.types.stacks.create_stack.CreateStack",
         "actions.types.stacks.update_stack.UpdateStack",
         "actions.types.stacks.delete_stack.DeleteStack",
@@ -49,7 +50,7 @@ ACTION_TYPES = read_list(
         "actions.types.stacks.delete_resource.DeleteResource",
     ],
 )
-POLICY_TYPES = read_list(
+POLICY_TYPES = read_plugins(
     "WATCHER_POLICY_TYPES",
     [
         "cluster.policies.scaling.Scaling",
@@ -61,7 +62,7 @@ POLICY_TYPES = read_list(
         "cluster.policies.health.Health",
     ],
 )
-STRATEGIES = read_list(
+STRATEGIES = read_plugins(
     "WATCHER_STRATEGIES",
     [
         "audits.strategies.dummy.Dummy",
@@ -69,23 +70,23 @@ STRATEGIES = read_list(
         "audits.strategies.host_maintenance.HostMaintenance",
         "audits.strategies.dummy_with_resize.DummyWithResize",
         "audits.strategies.dummy_with_scorer.DummyWithScorer",
-        "audits.strategies.basic.BasicConsolidation",
-        "audits.strategies.vm_workload_consolidation.VMWorkloadConsolidation",
-        "audits.strategies.node_resource_consolidation.NodeResourceConsolidation",
-        "audits.strategies.workload_balance.WorkloadBalance",
-        "audits.strategies.workload_stabilization.WorkloadStabilization",
-        "audits.strategies.noisy_neighbor.NoisyNeighbor",
-        "audits.strategies.saving_energy.SavingEnergy",
+        "audits.strategies.consolidation.basic.BasicConsolidation",
+        "audits.strategies.consolidation.vm_workload_consolidation.VMWorkloadConsolidation",
+        "audits.strategies.consolidation.node_resource_consolidation.NodeResourceConsolidation",
+        "audits.strategies.balancing.workload_balance.WorkloadBalance",
+        "audits.strategies.balancing.workload_stabilization.WorkloadStabilization",
+        "audits.strategies.balancing.noisy_neighbor.NoisyNeighbor",
+        "audits.strategies.consolidation.saving_energy.SavingEnergy",
         "audits.strategies.zone_migration.ZoneMigration",
-        "audits.strategies.storage_capacity_balance.StorageCapacityBalance",
-        "audits.strategies.outlet_temperature.OutletTemperature",
-        "audits.strategies.uniform_airflow.UniformAirflow",
+        "audits.strategies.balancing.storage_capacity_balance.StorageCapacityBalance",
+        "audits.strategies.balancing.outlet_temperature.OutletTemperature",
+        "audits.strategies.balancing.uniform_airflow.UniformAirflow",
         "audits.strategies.cluster_recovery.ClusterRecovery",
-        "audits.strategies.make_room.MakeRoom",
+        "audits.strategies.capacity.make_room.MakeRoom",
         "audits.strategies.replace_unhealthy.ReplaceUnhealthy",
     ],
 )
-SCORING_ENGINES = read_list(
+SCORING_ENGINES = read_plugins(
     "WATCHER_SCORING_ENGINES",
     [
         "audits.scoring.workload.DummyScorer",

@@ -16,8 +16,8 @@ from typing import Any
 import structlog
 from csp.constants import NONCE, NONE, SELF
 
-from watcher_site import policies
-from watcher_site.environment import (
+from watcher_site.configuration import policies
+from watcher_site.configuration.environment import (
     env,
     is_broker_address,
     is_transport_address,
@@ -131,20 +131,20 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "watcher_site.middleware.ClientAddress",
-    "watcher_site.middleware.RequestId",
-    "watcher_site.database_outages.DatabaseOutages",
+    "watcher_site.web.middleware.ClientAddress",
+    "watcher_site.web.middleware.RequestId",
+    "watcher_site.api.database_outages.DatabaseOutages",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "watcher_site.middleware.CacheControl",
+    "watcher_site.web.middleware.CacheControl",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "watcher_site.middleware.SlidingSession",
+    "watcher_site.web.middleware.SlidingSession",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "watcher_site.middleware.ContentSecurityPolicy",
+    "watcher_site.web.middleware.ContentSecurityPolicy",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
@@ -184,7 +184,7 @@ else:
     # PostgreSQL plans repeated queries once for each connection.
     DATABASES["default"].setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=3)
     # A check is a round trip, which takes 13 % of a single read (medians of 4,000 that took turns: 4.65 ms without,
-    # 5.26 ms with it). A connection that PostgreSQL ended is noticed without it (`watcher_site.database_outages`).
+    # 5.26 ms with it). A connection that PostgreSQL ended is noticed without it (`watcher_site.api.database_outages`).
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = read_switch("WATCHER_CONNECTION_CHECKS", False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -203,7 +203,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
-CSRF_FAILURE_VIEW = "watcher_site.kept_forms.expired"
+CSRF_FAILURE_VIEW = "watcher_site.console.resumable_forms.expired"
 # How long after its last request a session ends, in seconds.
 SESSION_COOKIE_AGE = read_whole("WATCHER_SESSION_IDLE_TIMEOUT", 8 * 3600, least=60, most=365 * 24 * 3600)
 # How long a verified HTTP Basic credential is remembered by a web process, in seconds.
@@ -226,7 +226,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["watcher_site.api.media.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["watcher_site.api.media.JSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "watcher_site.api.media.AlwaysJSON",
-    "DEFAULT_SCHEMA_CLASS": "watcher_site.api.schema.ResourceSchema",
+    "DEFAULT_SCHEMA_CLASS": "watcher_site.api.openapi.schema.ResourceSchema",
     "DEFAULT_VERSIONING_CLASS": "watcher_site.api.versions.HeaderVersioning",
     "EXCEPTION_HANDLER": "watcher_site.api.errors.answer_problem",
 }
@@ -309,7 +309,7 @@ NOTIFICATION_KINDS = [
     "watcher_site.notifications.services.ServiceNotifications",
     "cluster.notifications.InstanceNotifications",
     "cluster.notifications.SchedulerNotifications",
-    "watcher_site.notifications.trial.SubscriptionNotifications",
+    "watcher_site.notifications.test_message.SubscriptionNotifications",
 ]
 # Whether a server that finds no host is PENDING instead of in ERROR (docs/compatibility.md, "The PENDING status").
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)
@@ -404,7 +404,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Watcher Site",
     "DESCRIPTION": "Action plans for a cloud: reviewed, pruned, run and followed. Speaks OpenStack infra-optim.",
     "VERSION": "",  # the microversion stands alone
-    "DEFAULT_GENERATOR_CLASS": "watcher_site.api.documentation.DocumentGenerator",
+    "DEFAULT_GENERATOR_CLASS": "watcher_site.api.openapi.documentation.DocumentGenerator",
     # The states of actions, action plans and audits are lists of their own, under the one name that clients know.
     "POSTPROCESSING_HOOKS": [],
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
@@ -450,8 +450,8 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "filters": {
-        "without_traceback": {"()": "watcher_site.log_filters.WithoutTraceback"},
-        "traceback_of_faults": {"()": "watcher_site.log_filters.TracebackOfFaults"},
+        "without_traceback": {"()": "watcher_site.configuration.log_filters.WithoutTraceback"},
+        "traceback_of_faults": {"()": "watcher_site.configuration.log_filters.TracebackOfFaults"},
     },
     "loggers": {
         # Anybody can send a request with a wrong Host header, at any rate.

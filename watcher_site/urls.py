@@ -4,12 +4,12 @@ from django.templatetags.static import static
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
-from watcher_site import bookmarks
 from watcher_site.api import urls as api
-from watcher_site.api.discovery import VersionRoot, root
-from watcher_site.api.documentation import DocumentationPage, DocumentView
-from watcher_site.health import healthz, readyz
-from watcher_site.notifications.metrics import MetricsView
+from watcher_site.api.openapi.documentation import DocumentationPage, DocumentView
+from watcher_site.api.resources import bookmarks
+from watcher_site.api.resources.discovery import VersionRoot, root
+from watcher_site.api.resources.health import healthz, readyz
+from watcher_site.api.resources.metrics import MetricsView
 
 # The most frequent requests come first, as the patterns are tried in order.
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -23,13 +23,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("metrics", MetricsView.as_view()),
     path("v1", VersionRoot.as_view()),
     path("v1/", VersionRoot.as_view()),
-    re_path(r"^orchestration(?:/|$)", include("plans.orchestration.urls")),
+    re_path(r"^orchestration(?:/|$)", include("plans.mounts.orchestration.urls")),
     path("v1/openapi.json", DocumentView.as_view(), name="openapi"),
     path("v1/docs/", DocumentationPage.as_view(), name="documentation"),
-    path("compute/", include("plans.compute.urls")),
-    path("identity/", include("watcher_site.api.identity")),
+    path("compute/", include("plans.mounts.compute.urls")),
+    path("identity/", include("watcher_site.api.mounts.identity")),
     path("console", RedirectView.as_view(pattern_name="home")),
-    path("console/", include("watcher_site.console_urls")),
+    path("console/", include("watcher_site.console.urls")),
 ]
 
 handler400 = "watcher_site.api.errors.bad_request"

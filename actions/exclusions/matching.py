@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
-from actions.exclusions.kinds import KINDS
+from actions.exclusions.affected import Actionlike, touched_by
 from actions.exclusions.rules import Rule, Touched
-from actions.exclusions.touched import Actionlike, touched_by
+from actions.exclusions.targets import KINDS
 
 One = TypeVar("One", bound=Actionlike)
 

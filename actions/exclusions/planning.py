@@ -5,8 +5,8 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from actions.exclusions.cached_rules import standing_rules
 from actions.exclusions.matching import Match, One, excluded
-from actions.exclusions.standing import standing_rules
 from watcher_site.refusals import Conflict
 
 

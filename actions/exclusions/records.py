@@ -11,10 +11,10 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from actions.exclusions.kinds import names_of
-from actions.exclusions.models import Exclusion, ExclusionRevision
-from actions.exclusions.reading import read_attributes
-from cluster.named_records import lock, save
+from actions.exclusions.targets import names_of
+from actions.exclusions.validation import read_attributes
+from actions.models.exclusions import Exclusion, ExclusionRevision
+from cluster.operations.named_records import lock, save
 from watcher_site.history import differences, record
 from watcher_site.refusals import Invalid, NotFound
 

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import structlog
 
-from actions.exclusions.models import Exclusion
+from actions.models.exclusions import Exclusion
 from watcher_site.refusals import Invalid
-from watcher_site.wall_clock import read_window, read_zone
-from watcher_site.windows import Window
+from watcher_site.windows.maintenance import Window
+from watcher_site.windows.wall_clock import read_window, read_zone
 
 log = structlog.get_logger(__name__)
 Touched = Mapping[str, Mapping[str, str]]

@@ -8,8 +8,8 @@ from django.db.models import Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Concat, Left
 
-import watcher_site.records
-from watcher_site.expressions import UUIDText
+import watcher_site.database.records
+from watcher_site.database.expressions import UUIDText
 
 
 def name_and_aim(apps: Any, editor: Any) -> None:
@@ -73,7 +73,9 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="action",
-            index=models.Index(watcher_site.records.NullsFirst("target"), models.F("id"), name="action_target"),
+            index=models.Index(
+                watcher_site.database.records.NullsFirst("target"), models.F("id"), name="action_target"
+            ),
         ),
         migrations.AddIndex(
             model_name="action",

@@ -7,7 +7,7 @@ import django.db.models.functions.text
 import django.utils.timezone
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -51,11 +51,15 @@ class Migration(migrations.Migration):
                         django.db.models.functions.text.Upper("owner"), models.F("id"), name="exclusion_any_case_owner"
                     ),
                     models.Index(
-                        watcher_site.records.NullsFirst("expires_at"), models.F("id"), name="exclusion_expires_at"
+                        watcher_site.database.records.NullsFirst("expires_at"),
+                        models.F("id"),
+                        name="exclusion_expires_at",
                     ),
                     models.Index(models.F("created_at"), models.F("id"), name="exclusion_created_at"),
                     models.Index(
-                        watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="exclusion_updated_at"
+                        watcher_site.database.records.NullsFirst("updated_at"),
+                        models.F("id"),
+                        name="exclusion_updated_at",
                     ),
                 ],
                 "constraints": [

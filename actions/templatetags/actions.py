@@ -5,11 +5,11 @@ from typing import Any
 from django import template
 from django.utils import timezone
 
-from actions.descriptions import manner
+from actions.console.descriptions import manner
+from actions.console.timelines import operations_on
 from actions.event_details import generic_message, generic_plan_message, without_error
 from actions.models import Action
-from actions.naming import resource
-from actions.timelines import operations_on
+from actions.models.naming import resource
 
 register = template.Library()
 register.filter(resource)

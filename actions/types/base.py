@@ -10,14 +10,14 @@ from uuid import UUID
 
 from django.db.models import Model
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from cluster.drivers.base import CloudError, proceed
 from watcher_site import plugins
-from watcher_site.calling import CallingContext
+from watcher_site.database.text import make_storable
 from watcher_site.messages import without_controls, without_places
 from watcher_site.refusals import Refused
-from watcher_site.schemas import Draft202012Validator, find_violation, with_defaults
-from watcher_site.storable import make_storable
+from watcher_site.request_context import CallingContext
+from watcher_site.validation.json_schema import Draft202012Validator, find_violation, with_defaults
 
 
 class ActionFailed(Exception):

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from actions.locking import Lockable, find_holders, refusal
 from actions.models import Action
 from actions.types.base import CannotBeForeseen
-from cluster.foresight import ForeseenCloud
+from actions.types.locking import Lockable, find_holders, refusal
 from cluster.models import Cluster, Lock, Stack, StackResource
+from cluster.simulated import ForeseenCloud
 
 
 def require_known(model: ForeseenCloud, record: Cluster | Stack) -> None:

@@ -8,7 +8,7 @@ import django.utils.timezone
 import django_fsm
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -230,7 +230,9 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="audittemplate",
             index=models.Index(
-                watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="audit_template_updated_at"
+                watcher_site.database.records.NullsFirst("updated_at"),
+                models.F("id"),
+                name="audit_template_updated_at",
             ),
         ),
         migrations.AddConstraint(
@@ -259,7 +261,9 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="audit",
-            index=models.Index(watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="audit_updated_at"),
+            index=models.Index(
+                watcher_site.database.records.NullsFirst("updated_at"), models.F("id"), name="audit_updated_at"
+            ),
         ),
         migrations.AddConstraint(
             model_name="audit",

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -17,7 +17,9 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="goal",
-            index=models.Index(watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="goal_updated_at"),
+            index=models.Index(
+                watcher_site.database.records.NullsFirst("updated_at"), models.F("id"), name="goal_updated_at"
+            ),
         ),
         migrations.AddIndex(
             model_name="scoringengine",
@@ -26,7 +28,9 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="scoringengine",
             index=models.Index(
-                watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="scoring_engine_updated_at"
+                watcher_site.database.records.NullsFirst("updated_at"),
+                models.F("id"),
+                name="scoring_engine_updated_at",
             ),
         ),
         migrations.AddIndex(
@@ -36,7 +40,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="strategy",
             index=models.Index(
-                watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="strategy_updated_at"
+                watcher_site.database.records.NullsFirst("updated_at"), models.F("id"), name="strategy_updated_at"
             ),
         ),
     ]

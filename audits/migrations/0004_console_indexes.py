@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="audit",
             index=models.Index(
-                watcher_site.records.NullsFirst("next_run_time"), models.F("id"), name="audit_next_run_time"
+                watcher_site.database.records.NullsFirst("next_run_time"), models.F("id"), name="audit_next_run_time"
             ),
         ),
     ]

@@ -8,14 +8,14 @@ from django.utils import timezone
 from django_fsm import FSMField, transition
 
 from audits.models.catalogue import Goal, Named, Strategy, unique_name
-from audits.querysets import AuditQuerySet
-from audits.schedule import INTERVAL_LENGTH, Schedule
+from audits.models.querysets import AuditQuerySet
+from audits.models.schedule import INTERVAL_LENGTH, Schedule
+from watcher_site.database.records import NullsFirst
 from watcher_site.history import entries_of, record
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
-from watcher_site.records import NullsFirst
 from watcher_site.refusals import Invalid
-from watcher_site.state import StatefulModel
+from watcher_site.state_machine import StatefulModel
 
 # How long the run of an EVENT audit waits, while an action plan is ongoing, before it looks again.
 POSTPONEMENT = timedelta(seconds=10)

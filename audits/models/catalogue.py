@@ -4,8 +4,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Upper
 
-from audits.querysets import NamedQuerySet
-from watcher_site.records import NullsFirst, Record
+from audits.models.querysets import NamedQuerySet
+from watcher_site.database.records import NullsFirst, Record
 
 NAME_LENGTH = 63
 

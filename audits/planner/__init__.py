@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from audits.planner.consolidation import plan_consolidation
 from audits.planner.explicit import plan_as_told
 from audits.planner.sequences import plan_sequences

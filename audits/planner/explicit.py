@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from audits.planner.proposing import propose
 from audits.strategies.base import SolutionAction
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from audits.strategies.base import SolutionAction
 
 

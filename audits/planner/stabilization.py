@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from audits.planner.proposing import propose
 from audits.strategies.base import SolutionAction
 from watcher_site.refusals import Invalid

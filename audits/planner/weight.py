@@ -5,7 +5,7 @@ from itertools import groupby
 
 from django.conf import settings
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from audits.planner.proposing import propose
 from audits.strategies.base import SolutionAction
 from watcher_site.refusals import Invalid

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from actions.naming import NAME_LENGTH
+from actions.models.naming import NAME_LENGTH
 from cluster.datasources.base import Reading
 from cluster.snapshot import ClusterSnapshot
 from watcher_site.refusals import Invalid

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from audits.strategies.base import CLUSTERS, Solution, Strategy
-from cluster.member_snapshot import NodeClusterSnapshot
 from cluster.models import Cluster
 from cluster.snapshot import ClusterSnapshot
+from cluster.snapshot.members import NodeClusterSnapshot
 from watcher_site.refusals import Invalid
 
 # Nothing has begun to make its nodes yet, or they are about to go.

@@ -7,10 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from audits.strategies.base import HEALTH, Solution, Strategy
-from cluster.health_snapshot import StackHealth, UnhealthyPart
 from cluster.models import Server, StackStatus
 from cluster.models.stacks import IN_PROGRESS
 from cluster.snapshot import ClusterSnapshot
+from cluster.snapshot.health import StackHealth, UnhealthyPart
 from watcher_site.refusals import Invalid
 
 CAN_BE_REBUILT = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})

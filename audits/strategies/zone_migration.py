@@ -7,7 +7,7 @@ from audits.strategies import steps
 from audits.strategies.base import COMPUTE, STORAGE, Solution, Strategy
 from audits.strategies.placement import Placement, migration_of
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
-from cluster.storage_snapshot import VolumeSnapshot
+from cluster.snapshot.storage import VolumeSnapshot
 
 NAME = {"type": "string", "minLength": 1}
 NAMES = {"type": "array", "items": NAME}

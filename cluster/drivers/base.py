@@ -13,10 +13,10 @@ from django.conf import settings
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
-from cluster.contents import CloudContents
+from cluster.synchronization.cloud_contents import CloudContents
 
 if TYPE_CHECKING:
-    from cluster.balancing.base import Balancer
+    from cluster.drivers.balancing.base import Balancer
 
 Checkpoint = Callable[[], None]
 

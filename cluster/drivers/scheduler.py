@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cluster.allocation_units import UNITS, find_misfit
+from cluster.drivers.allocation_units import UNITS, find_misfit
 from cluster.drivers.base import NoValidHost, OperationRefused, ServerNotFound
 from cluster.models import ComputeNode, Flavor, Server
 

@@ -6,7 +6,7 @@ import django.db.models.functions.text
 import django.utils.timezone
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -42,7 +42,9 @@ class Migration(migrations.Migration):
                     models.Index(models.F("name"), models.F("id"), name="profile_name_sort"),
                     models.Index(models.F("created_at"), models.F("id"), name="profile_created_at"),
                     models.Index(
-                        watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="profile_updated_at"
+                        watcher_site.database.records.NullsFirst("updated_at"),
+                        models.F("id"),
+                        name="profile_updated_at",
                     ),
                 ],
                 "constraints": [

@@ -7,7 +7,7 @@ import django.utils.timezone
 import django_fsm
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -72,7 +72,7 @@ class Migration(migrations.Migration):
                     models.Index(models.F("status"), models.F("id"), name="node_status"),
                     models.Index(models.F("created_at"), models.F("id"), name="node_created_at"),
                     models.Index(
-                        watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="node_updated_at"
+                        watcher_site.database.records.NullsFirst("updated_at"), models.F("id"), name="node_updated_at"
                     ),
                 ],
             },

@@ -8,7 +8,7 @@ import django.utils.timezone
 import django_fsm
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -190,7 +190,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="policy",
             index=models.Index(
-                watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="policy_updated_at"
+                watcher_site.database.records.NullsFirst("updated_at"), models.F("id"), name="policy_updated_at"
             ),
         ),
         migrations.AddConstraint(
@@ -230,7 +230,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="cluster",
             index=models.Index(
-                watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="cluster_updated_at"
+                watcher_site.database.records.NullsFirst("updated_at"), models.F("id"), name="cluster_updated_at"
             ),
         ),
         migrations.AddConstraint(

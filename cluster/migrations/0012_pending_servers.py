@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -66,7 +66,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="server",
             index=models.Index(
-                watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="server_updated_at"
+                watcher_site.database.records.NullsFirst("updated_at"), models.F("id"), name="server_updated_at"
             ),
         ),
     ]

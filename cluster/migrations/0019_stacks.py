@@ -7,7 +7,7 @@ import django.utils.timezone
 import django_fsm
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -319,7 +319,9 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="stack",
-            index=models.Index(watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="stack_updated_at"),
+            index=models.Index(
+                watcher_site.database.records.NullsFirst("updated_at"), models.F("id"), name="stack_updated_at"
+            ),
         ),
         migrations.AddConstraint(
             model_name="stack",

@@ -8,8 +8,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from cluster.models.compute import Server
-from watcher_site.records import Record, RecordQuerySet
-from watcher_site.storable import judge_text
+from watcher_site.database.records import Record, RecordQuerySet
+from watcher_site.database.text import judge_text
 
 # As in Octavia. A member of weight 0 keeps its connections and gets no new ones.
 HEAVIEST = 256

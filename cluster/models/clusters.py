@@ -8,10 +8,10 @@ from django.utils import timezone
 from django_fsm import RETURN_VALUE, FSMField, transition
 
 from cluster.models.profiles import NAME_LENGTH, Profile
+from watcher_site.database.records import NullsFirst, RecordQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
-from watcher_site.names import find_named
-from watcher_site.records import NullsFirst, RecordQuerySet
-from watcher_site.state import ConcurrentTransition, StatefulModel
+from watcher_site.state_machine import ConcurrentTransition, StatefulModel
+from watcher_site.validation.names import find_named
 
 UNLIMITED = -1
 

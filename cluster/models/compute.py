@@ -8,8 +8,8 @@ from django.db import models
 from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce, Greatest
 
+from watcher_site.database.records import NullsFirst, Record, RecordQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH
-from watcher_site.records import NullsFirst, Record, RecordQuerySet
 
 DEFAULT_ZONE = "nova"
 RESOURCES = ("vcpus", "memory", "disk")

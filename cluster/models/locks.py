@@ -22,7 +22,7 @@ def of_one_thing() -> Q:
 class Lock(models.Model):
     """An action's hold on a cluster, a node, a stack or a resource, alone, or shared with others that share it.
 
-    A lock ends with its action: `actions.locking` decides whose still counts.
+    A lock ends with its action: `actions.types.locking` decides whose still counts.
     """
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, null=True, related_name="locks")

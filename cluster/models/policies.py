@@ -8,8 +8,8 @@ from django.db.models.functions import Upper
 
 from cluster.models.clusters import Cluster
 from cluster.models.profiles import NAME_LENGTH
-from watcher_site.names import find_named
-from watcher_site.records import NullsFirst, Record, RecordQuerySet
+from watcher_site.database.records import NullsFirst, Record, RecordQuerySet
+from watcher_site.validation.names import find_named
 
 LAST_PRIORITY = 1000
 

@@ -7,8 +7,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Upper
 
-from watcher_site.names import find_named
-from watcher_site.records import NullsFirst, Record, RecordQuerySet
+from watcher_site.database.records import NullsFirst, Record, RecordQuerySet
+from watcher_site.validation.names import find_named
 
 NAME_LENGTH = 255
 

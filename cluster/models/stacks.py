@@ -14,9 +14,9 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django_fsm import RETURN_VALUE, FSMField, transition
 
+from watcher_site.database.records import NullsFirst, RecordQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
-from watcher_site.records import NullsFirst, RecordQuerySet
-from watcher_site.state import ConcurrentTransition, StatefulModel
+from watcher_site.state_machine import ConcurrentTransition, StatefulModel
 
 NAME_LENGTH = 255
 # In minutes: as many seconds as an action may have.

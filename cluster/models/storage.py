@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Count, F, Q, Sum
 
 from cluster.models.compute import DEFAULT_ZONE, Server
-from watcher_site.records import Record, RecordQuerySet
+from watcher_site.database.records import Record, RecordQuerySet
 
 
 class VolumeType(Record):

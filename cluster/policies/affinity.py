@@ -9,14 +9,14 @@ from django.db.models import OuterRef, Q, Subquery, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 
-from cluster.allocation_units import find_misfit
+from cluster.drivers.allocation_units import find_misfit
 from cluster.models import Cluster, ComputeNode, Flavor, Server
 from cluster.models.compute import RESOURCES
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
 from cluster.policies.changes import find_change
 from cluster.policies.properties import section
+from cluster.policies.sizes import MOST_NODES
 from cluster.policies.zone_placement import INFEASIBLE
-from cluster.sizes import MOST_NODES
 
 APART, SOFTLY_APART = "anti-affinity", "soft-anti-affinity"
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from cluster.drivers.base import Checkpoint, proceed
 from cluster.models import Cluster, Node, PolicyBinding
-from watcher_site.schemas import Draft202012Validator, with_defaults
+from watcher_site.validation.json_schema import Draft202012Validator, with_defaults
 
 
 class When(StrEnum):

@@ -9,7 +9,7 @@ from django.db.models import When as Where
 from cluster.models import Node
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
 from cluster.policies.properties import seconds
-from cluster.sizes import MOST_NODES
+from cluster.policies.sizes import MOST_NODES
 
 UNLIMITED = -1
 

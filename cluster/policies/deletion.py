@@ -1,9 +1,9 @@
 """The deletion policy: which nodes leave when a cluster shrinks, and how."""
 
-from cluster.candidates import Criteria, choose
 from cluster.policies.base import PolicyCheck, PolicyType, When
 from cluster.policies.changes import find_change, find_named
 from cluster.policies.properties import seconds
+from cluster.policies.scale_in import Criteria, choose
 
 
 class Deletion(PolicyType):

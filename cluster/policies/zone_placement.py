@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from cluster.candidates import NEVER_CREATED, UNHEALTHY, Criteria, choose, find_zone
 from cluster.models import ComputeNode
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
 from cluster.policies.changes import find_change, find_named
+from cluster.policies.scale_in import NEVER_CREATED, UNHEALTHY, Criteria, choose, find_zone
 
 MOST_WEIGHT = 10_000
 USUAL_WEIGHT = 100

@@ -13,13 +13,13 @@ from uuid import uuid4
 
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import NAME_LENGTH
+from cluster.stacks.current import StandingResource, StandingStack
 from cluster.stacks.decisions import Change, Decision, Kind, NewResource, NewStack, Template
 from cluster.stacks.graph import in_order
 from cluster.stacks.groups import batched, template_within
 from cluster.stacks.names import random_name
 from cluster.stacks.removals import deletions, removals
 from cluster.stacks.servers import is_changeable, parts_differing
-from cluster.stacks.standing import StandingResource, StandingStack
 
 Type = StackResource.Type
 Wanted = Mapping[str, Any]

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 Template = Mapping[str, Any]
-"""A normalised template: see `cluster.stacks.templates`."""
+"""A normalised template: see `cluster.stacks.templates.templates`."""
 
 
 class Kind(StrEnum):

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from cluster.stacks.current import StandingResource, StandingStack
 from cluster.stacks.decisions import Change, Kind
 from cluster.stacks.graph import nearest, ordered, successors
-from cluster.stacks.standing import StandingResource, StandingStack
 
 
 def deletions(stacks: Iterable[StandingStack]) -> list[Change]:

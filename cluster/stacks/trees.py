@@ -13,7 +13,7 @@ from uuid import UUID
 
 from cluster.models import Server, Stack, StackResource
 from cluster.models.stacks import FAILED, IN_PROGRESS
-from cluster.stacks.standing import ILL
+from cluster.stacks.current import ILL
 
 # Of more than these not all is unfolded, but for what is not well.
 UNFOLDED = 50

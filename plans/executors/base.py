@@ -7,17 +7,17 @@ from typing import Protocol
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from actions.leases import Lease
+from actions.engine.leases import Lease
+from actions.engine.slots import Seat
 from actions.models import Action
-from actions.seats import Seat
-from plans.leases import PlanLease
+from plans.executors.leases import PlanLease
 
 Work = Callable[[Action, Lease, Seat], bool]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One piece of work at one action: `actions.execution.execute`, `recover` or `revert`.
+    """One piece of work at one action: `actions.engine.execution.execute`, `recover` or `revert`.
 
     After ``limit`` seconds it may be given up, and after as many from when the action itself begins.
     """

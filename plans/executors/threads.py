@@ -7,8 +7,8 @@ from threading import Event, Lock, Thread
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from actions.engine.slots import Seat
 from actions.models import Action
-from actions.seats import Seat
 from actions.types.base import LeaseLost
 from plans.executors.base import Job, Overdue, Report, perform
 from plans.executors.isolation import Isolation

@@ -7,7 +7,7 @@ import django.utils.timezone
 import django_fsm
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -120,13 +120,13 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="actionplan",
             index=models.Index(
-                watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="action_plan_updated_at"
+                watcher_site.database.records.NullsFirst("updated_at"), models.F("id"), name="action_plan_updated_at"
             ),
         ),
         migrations.AddIndex(
             model_name="actionplan",
             index=models.Index(
-                watcher_site.records.NullsFirst("hostname"), models.F("id"), name="action_plan_hostname"
+                watcher_site.database.records.NullsFirst("hostname"), models.F("id"), name="action_plan_hostname"
             ),
         ),
         migrations.AddConstraint(

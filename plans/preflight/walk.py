@@ -7,27 +7,27 @@ from datetime import datetime
 from operator import itemgetter
 from uuid import UUID
 
-from actions.dependents import WITHOUT_SUCCESS, end_with, not_executed
-from actions.derivation import COLUMNS
+from actions.engine.children import COLUMNS
+from actions.engine.dry_run import Foresight, conclude, foresee
 from actions.event_details import generic_message
 from actions.exclusions.matching import Match
 from actions.exclusions.planning import excluded_now
-from actions.foresight import Foresight, conclude, foresee
+from actions.graph.propagation import WITHOUT_SUCCESS, end_with, not_executed
+from actions.graph.proposals import ProposedAction
 from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionParent
-from actions.naming import generated_name
-from actions.proposals import ProposedAction
+from actions.models.naming import generated_name
 from actions.types.base import DerivedAction
-from actions.types.clusters.nodes import NodeAction
+from actions.types.nodes.nodes import NodeAction
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.stacks import StackAction
-from actions.types.stacks.stepping import propose_within
+from actions.types.stacks.steps import propose_within
 from cluster.drivers.base import cloud
-from cluster.foresight import ForeseenCloud
-from cluster.lookup import is_uuid
 from cluster.models import Synchronization
+from cluster.operations.lookup import is_uuid
+from cluster.simulated import ForeseenCloud
 from plans.models import ActionPlan
-from plans.settlement import STUCK
-from plans.timeouts import is_of
+from plans.planning.completion import STUCK
+from plans.planning.timeouts import is_of
 from watcher_site import plugins
 from watcher_site.refusals import Conflict
 

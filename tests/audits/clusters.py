@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from audits.parameters import complete
+from audits.operations.parameters import complete
 from audits.strategies.base import Solution, Strategy
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
-from cluster.storage_snapshot import PoolSnapshot, StorageNodeSnapshot, StorageSnapshot, VolumeSnapshot
+from cluster.snapshot.storage import PoolSnapshot, StorageNodeSnapshot, StorageSnapshot, VolumeSnapshot
 from watcher_site.plugins import load
 
 

@@ -3,15 +3,15 @@
 import pytest
 from django.db import transaction
 
-from audits.creation import create_audit
-from audits.engine import DecisionEngine
+from audits.engine.engine import DecisionEngine
 from audits.models import Audit
 from audits.notifications import tell
+from audits.operations.creation import create_audit
 from tests.builders import make_audit, make_node, make_strategy
 from tests.interleaving import Rival
 from tests.watcher_site.notifications.outbox import data, listen, payloads, told
-from watcher_site.notifications.kinds import UPDATE, Event
-from watcher_site.notifications.outbox import announce
+from watcher_site.outbox.kinds import UPDATE, Event
+from watcher_site.outbox.writing import announce
 
 pytestmark = pytest.mark.django_db
 

@@ -16,10 +16,10 @@ from uuid import UUID, uuid4
 import psycopg
 from django.db import connections
 
+from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from actions.proposals import ProposedAction
 from plans.models import ActionPlan
-from plans.proposals import propose
+from plans.planning.proposals import propose
 from tests.benchmarks.table import Line
 
 LAYERS = 32

@@ -47,7 +47,8 @@ WORKS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
 def growth() -> Iterator[Line]:
     """Yield what each strategy's own work costs at each size, of this process's time on a processor."""
     clouds, plugins, parameters = (
-        import_module(name) for name in ("tests.benchmarks.clouds", "watcher_site.plugins", "audits.parameters")
+        import_module(name)
+        for name in ("tests.benchmarks.clouds", "watcher_site.plugins", "audits.operations.parameters")
     )
     seen = {nodes: clouds.cloud(nodes) for nodes in NODES}
     for name, _, given in WORKS:
@@ -94,7 +95,7 @@ def processor_time(strategy: Any, cluster: Any, parameters: Mapping[str, Any]) -
 
 def whole(day: Path) -> Iterator[Line]:
     """Yield what a decision takes over the cloud of a day: snapshot, measurements, strategy, planner, plan."""
-    planetlab, sites = (import_module(name) for name in ("cluster.planetlab", "tests.benchmarks.replay.site"))
+    planetlab, sites = (import_module(name) for name in ("cluster.topology.planetlab", "tests.benchmarks.replay.site"))
     servers, _ = planetlab.load_planetlab(day, STEP)
     site = sites.Site()
     for name, goal, given in WORKS:

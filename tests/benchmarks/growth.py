@@ -5,10 +5,10 @@ from uuid import uuid4
 import psycopg
 from django.db import connections
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from cluster.models import Cluster, ComputeNode, Flavor, Profile
 from plans.models import ActionPlan
-from plans.proposals import propose
+from plans.planning.proposals import propose
 from tests.benchmarks.applier import CONSTANT_COMMITS, applier, commits, raw_rate, verify, wait_for
 from tests.benchmarks.table import Line
 

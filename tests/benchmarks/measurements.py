@@ -2,8 +2,10 @@
 
 from django.db import connection
 
-from tests.benchmarks import applier, growth, notifications, requests, rows, servers, web, workers
+from tests.benchmarks import applier, growth, notifications, rows, workers
 from tests.benchmarks.table import Line
+from tests.benchmarks.web import client as web
+from tests.benchmarks.web import requests, servers
 
 
 def measure(database: str) -> list[Line]:

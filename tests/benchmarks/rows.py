@@ -6,11 +6,11 @@ from uuid import uuid4
 from django.contrib.auth.models import Group, User
 from knox.models import AuthToken
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from audits.models import Audit, Strategy
 from plans.models import EfficacyIndicator
-from plans.proposals import propose
-from watcher_site.groups import CLOUD_ADMIN
+from plans.planning.proposals import propose
+from watcher_site.accounts.groups import CLOUD_ADMIN
 
 SIZES = [100] * 100 + [1000]
 NAME, PASSWORD = "benchmark", "a password of the benchmark"

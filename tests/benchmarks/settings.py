@@ -2,4 +2,4 @@
 
 from watcher_site.settings import *  # noqa: F403
 
-ROOT_URLCONF = "tests.benchmarks.urls"
+ROOT_URLCONF = "tests.benchmarks.web.urls"

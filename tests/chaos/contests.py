@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass
 from itertools import cycle
 from typing import Any, ClassVar
 
-from actions import execution
+from actions.engine import execution
+from actions.engine.slots import ONLY_SEAT
 from actions.models import Action
-from actions.querysets import ActionQuerySet
-from actions.seats import ONLY_SEAT
-from actions.signalling import signal_action
-from actions.skipping import skip_action
+from actions.models.querysets import ActionQuerySet
+from actions.operations.signals import signal_action
+from actions.operations.skipping import skip_action
 from actions.types.nop import Nop
-from plans.leases import PlanLease
+from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from plans.settlement import settle
+from plans.planning.completion import settle
 from tests.chaos.handicap import Handicap
 from tests.plans.test_races import Race
 from watcher_site.models import Service

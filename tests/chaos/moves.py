@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionType, Answer, Outcome, Recovery
 
 

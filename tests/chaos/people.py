@@ -4,12 +4,12 @@ from collections.abc import Callable
 from random import Random
 
 from actions.models import Action
-from actions.signalling import signal_action
-from actions.skipping import skip_actions
+from actions.operations.signals import signal_action
+from actions.operations.skipping import skip_actions
 from plans.models import ActionPlan
-from plans.signalling import signal_plan
+from plans.operations.signals import signal_plan
 from watcher_site.refusals import Refused
-from watcher_site.state import ConcurrentTransition, TransitionNotAllowed
+from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 
 Signal = Action.Signal
 REFUSALS = (Refused, ConcurrentTransition, TransitionNotAllowed)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from cluster.models import ComputeNode, Server, Volume
 from plans.models import ActionPlan
-from plans.proposals import ProposedAction, propose
+from plans.planning.proposals import ProposedAction, propose
 from tests.builders import make_flavor, make_pool
 
 ROOM = {"vcpus": 1_000_000, "memory": 1_000_000_000, "disk": 1_000_000_000}

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from actions.execution import INTERRUPTED, LOST_PROCESSES
+from actions.engine.execution import INTERRUPTED, LOST_PROCESSES
+from actions.engine.outcomes import TOO_LONG
 from actions.models import Action, ActionEvent
-from actions.outcomes import TOO_LONG
 from cluster.models import Pool, Server, Volume
 from cluster.models.storage import ACCOUNTS
 from plans.models import ActionPlan

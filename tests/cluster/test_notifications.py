@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from cluster.drivers.base import NoValidHost, cloud
 from cluster.models import Server
-from cluster.servers import forget_unplaced
+from cluster.operations.servers import forget_unplaced
 from tests.builders import make_node, make_server
 from tests.watcher_site.notifications.outbox import listen, payloads, told
 from watcher_site.models import Notification

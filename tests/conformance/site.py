@@ -49,7 +49,7 @@ def started(folder: Path) -> Iterator[tuple[str, Account]]:
     port, password, log = free_port_number(), secrets.token_urlsafe(16), folder / "site.log"
     variables = environment(folder, port, password)
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "watcher_site.start"]
+    command = [sys.executable, "-m", "watcher_site.processes.start"]
     with log.open("wb") as printed:
         site = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=printed, stderr=subprocess.STDOUT)
         try:

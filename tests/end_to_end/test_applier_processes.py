@@ -13,7 +13,7 @@ import pytest
 from django.utils import timezone
 
 from actions.models import Action, ActionEvent
-from actions.signalling import signal_action
+from actions.operations.signals import signal_action
 from plans.models import ActionPlan
 from tests.builders import action, make_node, make_plan, make_server
 from tests.database import database_url

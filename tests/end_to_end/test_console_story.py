@@ -12,9 +12,9 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from actions.models import Action, ActionParent
-from audits.engine import DecisionEngine
+from audits.engine.engine import DecisionEngine
 from cluster.models import Server
-from plans.applier import Applier
+from plans.applier.applier import Applier
 from plans.executors import ThreadExecutor
 from plans.models import ActionPlan
 from tests.builders import make_audit, make_node, make_plan, make_server

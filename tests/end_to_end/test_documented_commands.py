@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from pytest_django.live_server_helper import LiveServer
 
-from actions.instance_actions import InstanceAction
+from actions.models.instance_actions import InstanceAction
 from cluster.models import Server, Stack, StackResource
 from plans.models import ActionPlan
 from tests.plans.inline import run_waiting

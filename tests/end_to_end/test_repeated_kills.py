@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from actions.execution import MOST_LOSSES
+from actions.engine.execution import MOST_LOSSES
 from actions.models import Action
 from cluster.models import Server
 from tests.builders import make_node, make_plan, make_server

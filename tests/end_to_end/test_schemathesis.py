@@ -30,8 +30,9 @@ from schemathesis.specs.openapi.checks import (
 from actions.models import Action
 from audits.models import AuditTemplate
 from audits.plugins import synchronize
-from cluster.stacks.templates import normalise
+from cluster.stacks.templates.templates import normalise
 from plans.models import ActionPlan
+from tests.actions.exclusions.builders import make_exclusion
 from tests.builders import (
     make_audit,
     make_cluster,
@@ -46,10 +47,9 @@ from tests.builders import (
     make_stack,
     make_strategy,
 )
-from tests.exclusions import make_exclusion
 from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
 from watcher_site.api import versions
-from watcher_site.api.documentation import document
+from watcher_site.api.openapi.documentation import document
 from watcher_site.models import HistoryEntry, Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.usefixtures("one_connection")]

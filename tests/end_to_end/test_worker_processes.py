@@ -11,6 +11,7 @@ import pytest
 
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
+from tests.actions.exclusions.builders import make_exclusion
 from tests.broker import BROKER_URL, Way, own_queues
 from tests.builders import action, make_plan
 from tests.database import database_url
@@ -22,7 +23,6 @@ from tests.end_to_end.test_applier_processes import (
     make_sleepy_plan,
     state,
 )
-from tests.exclusions import make_exclusion
 from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
 

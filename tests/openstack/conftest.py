@@ -8,7 +8,7 @@ import pytest
 from openstack.exceptions import HttpException
 from pytest_django import Settings
 
-from cluster.synchronizing import synchronize
+from cluster.operations.synchronization import synchronize
 from tests.openstack.configuration import COMPUTE_NODES
 from tests.openstack.control_plane import NAMES, ControlPlane
 from tests.waiting import wait_for

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from actions.models import Action
-from audits.creation import create_audit
-from audits.engine import DecisionEngine
+from audits.engine.engine import DecisionEngine
 from audits.models import Audit
+from audits.operations.creation import create_audit
 from audits.plugins import synchronize as synchronize_plugins
 from cluster.drivers.base import OperationOutstanding, cloud
 from cluster.models import HostAggregate
-from cluster.synchronizing import synchronize
+from cluster.operations.synchronization import synchronize
 from tests.builders import make_plan
 from tests.openstack.conftest import PATIENCE, Nova
 from tests.openstack.control_plane import ControlPlane

@@ -4,7 +4,7 @@ import pytest
 
 from cluster.drivers.base import cloud
 from cluster.models import ComputeNode, Server
-from cluster.synchronizing import synchronize
+from cluster.operations.synchronization import synchronize
 from tests.openstack.configuration import COMPUTE_NODES, MEMORY, VCPUS
 from tests.openstack.conftest import Nova
 

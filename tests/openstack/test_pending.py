@@ -6,12 +6,12 @@ import pytest
 from pytest_django import Settings
 
 from actions.models import Action
-from audits.engine import DecisionEngine
+from audits.engine.engine import DecisionEngine
 from audits.models import Audit
 from audits.plugins import synchronize as synchronize_plugins
 from cluster.drivers.base import cloud
 from cluster.models import ComputeNode, Server
-from cluster.synchronizing import synchronize
+from cluster.operations.synchronization import synchronize
 from tests.builders import make_plan
 from tests.openstack.configuration import COMPUTE_NODES, VCPUS
 from tests.openstack.conftest import Nova

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.base import DONE, ActionType, Answer, Outcome
 from actions.types.nop import Nop
 from plans.models import ActionPlan
-from plans.proposals import propose
+from plans.planning.proposals import propose
 
 Answering = Callable[[ActionType], Outcome]
 

@@ -3,7 +3,7 @@
 from collections.abc import Set
 
 from actions.models import Action
-from plans.applier import Applier
+from plans.applier.applier import Applier
 from plans.executors import Job, Overdue, Report
 
 

@@ -11,8 +11,8 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 from tenacity import stop_after_attempt
 
-from actions.phases import PERSISTENTLY
-from plans.applier import Applier
+from actions.engine.phases import PERSISTENTLY
+from plans.applier.applier import Applier
 from plans.models import ActionPlan
 from tests.plans.inline import InlineExecutor, run_waiting
 from watcher_site.models import Service

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from plans.applier import Applier
-from plans.executors import celery
-from plans.executors.celery import CeleryExecutor
-from plans.executors.post import PostThread
-from plans.letters import Letter, Reply
-from plans.workers import WorkerProcess
-from watcher_site.heartbeat import Heartbeat
+from plans.applier.applier import Applier
+from plans.workers import celery
+from plans.workers.celery import CeleryExecutor
+from plans.workers.messages import Letter, Reply
+from plans.workers.process import WorkerProcess
+from plans.workers.transport import PostThread
+from watcher_site.processes.heartbeat import Heartbeat
 
 
 class Post:

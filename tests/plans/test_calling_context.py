@@ -15,10 +15,10 @@ from plans.management.commands import apply_plan
 from plans.models import ActionPlan
 from tests.api import Caller
 from tests.builders import make_plan
+from tests.plans.applier.test_commits import counted
 from tests.plans.inline import InlineExecutor, run_waiting
-from tests.plans.test_commits import counted
-from watcher_site.calling import CallingContext, seal, unseal
 from watcher_site.refusals import Invalid
+from watcher_site.request_context import CallingContext, seal, unseal
 
 pytestmark = pytest.mark.django_db
 

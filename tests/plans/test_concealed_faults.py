@@ -9,18 +9,18 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from actions.event_details import generic_message, generic_plan_message
+from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from actions.proposals import ProposedAction
-from actions.signalling import signal_action
+from actions.operations.signals import signal_action
 from actions.types.base import Answer, Outcome
 from plans.models import ActionPlan
-from plans.proposals import propose
+from plans.planning.proposals import propose
 from tests.api import Caller
 from tests.builders import make_node, make_operation, make_server
 from tests.plans.deriving import behave
 from tests.plans.inline import run_waiting
+from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS, PROJECT_READER
 from watcher_site.models import ProjectMember
-from watcher_site.policies import ADMIN, EVENT_DETAILS, PROJECT_READER
 
 pytestmark = pytest.mark.django_db
 REASON = "Failed in pre_condition"

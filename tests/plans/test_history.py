@@ -5,15 +5,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from plans.clusters.resizing import scale_out
 from plans.models import ActionPlan
-from plans.operations import Asked
-from plans.stacks.operations import update_stack
+from plans.operations.base import Asked
+from plans.operations.cluster_sizes import scale_out
+from plans.operations.stacks import update_stack
+from tests.actions.types.clusters.builders import make_cluster
 from tests.api import Caller
 from tests.builders import make_flavor, make_plan, make_stack
-from tests.plans.clusters.builders import make_cluster
-from watcher_site.calling import CallingContext, on_behalf_of
 from watcher_site.models import HistoryEntry
+from watcher_site.request_context import CallingContext, on_behalf_of
 
 pytestmark = pytest.mark.django_db
 

@@ -6,22 +6,23 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from actions import dependencies, execution, skipping
+from actions.engine import execution
 from actions.models import Action
+from actions.operations import dependencies, skipping
 from actions.types.base import LeaseLost
 from actions.types.nop import Nop
-from plans import continuing, settlement
-from plans.applier import Applier
-from plans.leases import PlanLease
+from plans.applier.applier import Applier
+from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from plans.querysets import ActionPlanQuerySet
+from plans.models.querysets import ActionPlanQuerySet
+from plans.planning import completion, continuation
 from tests.builders import make_plan
 from tests.interleaving import Rival, interrupt_after, interrupt_before
 from tests.plans.inline import InlineExecutor
 from tests.plans.test_races import claim, patch, skip_one, skip_several
 from watcher_site.models import Service
 from watcher_site.refusals import Conflict, Refused
-from watcher_site.state import ConcurrentTransition
+from watcher_site.state_machine import ConcurrentTransition
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
@@ -116,9 +117,9 @@ def test_a_plan_that_is_cancelled_while_it_is_settled_is_not_settled(
 ) -> None:
     plan = running_plan(appliers[0])
     person = Rival(lambda: again(plan).abandon("alice"))
-    interrupt_before(monkeypatch, settlement, "summarize", person)
+    interrupt_before(monkeypatch, completion, "summarize", person)
     with pytest.raises(ConcurrentTransition):
-        settlement.settle(again(plan), {"SUCCEEDED": 1})
+        completion.settle(again(plan), {"SUCCEEDED": 1})
     person.result()
     assert again(plan).state == "CANCELLING"
 
@@ -130,7 +131,7 @@ def test_a_cancel_that_comes_while_the_plan_is_settled_is_refused(
     seen = again(plan)
     person = Rival(lambda: refused(lambda: seen.abandon("alice")))
     interrupt_after(monkeypatch, ActionPlan, "save_state", person)
-    settlement.settle(again(plan), {"SUCCEEDED": 1})
+    completion.settle(again(plan), {"SUCCEEDED": 1})
     assert (person.result(), again(plan).state) == (True, "SUCCEEDED")
 
 
@@ -213,9 +214,9 @@ def test_a_plan_that_another_adopts_while_it_is_settled_is_left_to_that_one(
 ) -> None:
     plan = running_plan(appliers[0])
     successor = Rival(lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1]))
-    interrupt_before(monkeypatch, settlement, "summarize", successor)
+    interrupt_before(monkeypatch, completion, "summarize", successor)
     with pytest.raises(ConcurrentTransition):
-        settlement.settle(again(plan), {"SUCCEEDED": 1})
+        completion.settle(again(plan), {"SUCCEEDED": 1})
     successor.result()
     assert (again(plan).state, again(plan).applier) == ("ONGOING", appliers[1])
 
@@ -228,19 +229,19 @@ def test_who_continues_a_plan_while_another_does_waits_and_is_told_by_which_it_w
 
     def too_late() -> str:
         with pytest.raises(Conflict) as refusal:
-            continuing.continue_plan(again(plan))
+            continuation.continue_plan(again(plan))
         return str(refusal.value)
 
     late = Rival(too_late)
-    interrupt_before(monkeypatch, continuing, "propose", late)
-    first = continuing.continue_plan(again(plan))
+    interrupt_before(monkeypatch, continuation, "propose", late)
+    first = continuation.continue_plan(again(plan))
     assert f"continued already, by {first.uuid}" in late.result()
 
 
 def test_a_plan_that_is_being_removed_is_not_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="FAILED")
     plan.actions.update(state="FAILED")
-    late = Rival(lambda: refused(lambda: continuing.continue_plan(plan)))
+    late = Rival(lambda: refused(lambda: continuation.continue_plan(plan)))
     interrupt_after(monkeypatch, ActionPlanQuerySet, "soft_delete", late)
     again(plan).remove()
     assert late.result() is True

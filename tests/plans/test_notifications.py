@@ -4,20 +4,20 @@ from typing import Any
 
 import pytest
 
-from actions import execution
-from actions.exclusions.standing import standing_rules
+from actions.engine import execution
+from actions.exclusions.cached_rules import standing_rules
+from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from actions.proposals import ProposedAction
-from actions.skipping import skip_action, skip_actions
-from plans.leases import PlanLease
+from actions.operations.skipping import skip_action, skip_actions
+from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from plans.proposals import propose
+from plans.planning.proposals import propose
 from tests.builders import action, make_audit, make_plan
+from tests.plans.applier.test_commits import counted
 from tests.plans.inline import run_waiting
-from tests.plans.test_commits import counted
 from tests.watcher_site.notifications.outbox import data, listen, payloads, told
 from watcher_site.models import Notification, Service
-from watcher_site.notifications.listeners import listeners
+from watcher_site.outbox.listeners import listeners
 
 pytestmark = pytest.mark.django_db
 
@@ -86,7 +86,7 @@ def test_an_action_that_fails_tells_where_and_of_what_exception() -> None:
     (error,) = payloads("action.execution.error")
     fault = data(data(error)["fault"])
     assert fault["exception"] == "ActionFailed"
-    assert fault["module_name"] == "actions.outcomes"
+    assert fault["module_name"] == "actions.engine.outcomes"
     assert fault["exception_message"].endswith("execution failed.")
     assert data(data(payloads("action_plan.execution.error")[0])["fault"])["exception"] == "ActionPlanFailed"
     assert list(Notification.objects.filter(event_type__endswith=".error").values_list("priority", flat=True)) == [

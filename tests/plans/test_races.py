@@ -10,12 +10,12 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django_fsm import ConcurrentTransition, TransitionNotAllowed
 
-from actions import execution
-from actions.skipping import restore_action, skip_action, skip_actions
-from plans.continuing import continue_plan
-from plans.leases import PlanLease
+from actions.engine import execution
+from actions.operations.skipping import restore_action, skip_action, skip_actions
+from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from plans.settlement import settle
+from plans.planning.completion import settle
+from plans.planning.continuation import continue_plan
 from tests.api import Caller
 from tests.builders import make_plan
 from tests.waiting import PATIENCE

@@ -10,8 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.watcher_site.site_process import run
+from watcher_site.configuration.log_filters import TracebackOfFaults
 from watcher_site.gunicorn import AccessLogger
-from watcher_site.log_filters import TracebackOfFaults
 
 SPEAK = """
 import logging, warnings, structlog, django

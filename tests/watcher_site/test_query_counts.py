@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from knox.models import AuthToken
 
 from tests.builders import make_plan
-from tests.watcher_site.test_authentication import basic
+from tests.watcher_site.api.test_authentication import basic
 
 pytestmark = pytest.mark.django_db
 

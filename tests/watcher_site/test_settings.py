@@ -13,8 +13,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from tests.watcher_site.site_process import KEY, ROOT, run
-from watcher_site.environment import find_shared, read_choice, read_database, read_policies
-from watcher_site.policies import DEFAULTS
+from watcher_site.configuration.environment import find_shared, read_choice, read_database, read_policies
+from watcher_site.configuration.policies import DEFAULTS
 
 
 def start(**variables: str) -> CompletedProcess[str]:
@@ -93,7 +93,8 @@ def test_a_number_that_is_none_or_negative_is_refused_with_its_range(
 
 @pytest.mark.parametrize(("name", "value"), [("SECRET_KEY", "short"), ("PORT", "eighty"), ("WATCHER_DEMO", "maybe")])
 @pytest.mark.parametrize(
-    "arguments", [["-m", "gunicorn", "--config", "python:watcher_site.gunicorn"], ["-m", "watcher_site.start"]]
+    "arguments",
+    [["-m", "gunicorn", "--config", "python:watcher_site.gunicorn"], ["-m", "watcher_site.processes.start"]],
 )
 def test_gunicorn_and_the_start_refuse_what_the_commands_refuse(arguments: list[str], name: str, value: str) -> None:
     ended = run(*arguments, **{name: value})

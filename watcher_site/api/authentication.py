@@ -19,8 +19,8 @@ from rest_framework.request import Request
 
 from watcher_site.api.headers import header
 from watcher_site.backends import people
+from watcher_site.database.statements import Placeholder, Query
 from watcher_site.history.logins import note_bad_token
-from watcher_site.statements import Placeholder, Query
 
 # What is remembered stays in this process, and so does what it is remembered by.
 DIGEST_KEY = token_bytes(32)

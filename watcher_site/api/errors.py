@@ -19,8 +19,8 @@ from rest_framework.views import set_rollback
 from watcher_site.api.mounts.faults import find_fault
 from watcher_site.api.versions import Version, text
 from watcher_site.messages import cut
+from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.refusals import LONGEST_MESSAGE, Refused
-from watcher_site.worker import LOST_DATABASE
 
 # These come from another layer of existing servers, whose words some clients read.
 TITLED = {status.HTTP_404_NOT_FOUND, status.HTTP_405_METHOD_NOT_ALLOWED, status.HTTP_406_NOT_ACCEPTABLE}

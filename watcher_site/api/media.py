@@ -11,7 +11,7 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 
-from watcher_site.storable import require_storable
+from watcher_site.database.text import require_storable
 
 
 class BodyTooLarge(APIException):

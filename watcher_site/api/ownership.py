@@ -6,8 +6,8 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework.request import Request
 
+from watcher_site.accounts.projects import projects_of
 from watcher_site.api.permissions import ModelPermission, denied, required
-from watcher_site.projects import projects_of
 from watcher_site.refusals import Invalid
 
 

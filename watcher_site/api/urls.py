@@ -8,24 +8,24 @@ from typing import Any
 from django.urls import URLPattern, re_path
 from rest_framework.viewsets import ViewSetMixin
 
-from actions.api import ActionView
-from actions.instance_actions_api import InstanceActionView
-from audits.api import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
-from audits.data_model import DataModelView
-from audits.webhooks import WebhookView
-from cluster.api import ProfileView
-from cluster.policies_api import PolicyTypeView, PolicyView
-from plans.api import ActionPlanView
-from plans.clusters.api import OPERATIONS, ClusterView
-from plans.clusters.bindings_api import BindingView
-from plans.clusters.nodes_api import NodeView
-from plans.exclusions.api import ExclusionView
-from plans.servers.api import ServerView
-from plans.stacks.api import StackResourceView, StackView
-from watcher_site.api.history import HistoryView
-from watcher_site.api.services import ServiceView
-from watcher_site.notifications.api import SubscriptionView, UndeliveredView
-from watcher_site.notifications.broker_api import BrokerView
+from actions.api.actions import ActionView
+from audits.api.audits import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
+from audits.api.data_model import DataModelView
+from audits.api.webhooks import WebhookView
+from cluster.api.policies import PolicyTypeView, PolicyView
+from cluster.api.profiles import ProfileView
+from plans.api.action_plans import ActionPlanView
+from plans.api.clusters.bindings import BindingView
+from plans.api.clusters.clusters import OPERATIONS, ClusterView
+from plans.api.clusters.nodes import NodeView
+from plans.api.exclusions.trials import ExclusionView
+from plans.api.servers.instance_actions import InstanceActionView
+from plans.api.servers.servers import ServerView
+from plans.api.stacks.stacks import StackResourceView, StackView
+from watcher_site.api.resources.broker import BrokerView
+from watcher_site.api.resources.history import HistoryView
+from watcher_site.api.resources.services import ServiceView
+from watcher_site.api.resources.subscriptions import SubscriptionView, UndeliveredView
 
 CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
 POLICY = r"(?P<policy>[^/]+?)(?:\.json)?"

@@ -21,10 +21,10 @@ from watcher_site.api.headers import header
 from watcher_site.api.paging import Offer, Page, read_page, read_uuid, sort_values
 from watcher_site.api.permissions import denied
 from watcher_site.api.serializers import ResourceSerializer, Row
+from watcher_site.database.records import Record
+from watcher_site.database.statements import Placeholder, Query
 from watcher_site.history.refusals import is_told, record_refusal, words
-from watcher_site.records import Record
 from watcher_site.refusals import Invalid, NotFound, Refused
-from watcher_site.statements import Placeholder, Query
 
 FORBIDDEN = 403
 TRUE = {"1", "true", "yes"}

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from watcher_site.history.recording import REFUSED, record
 from watcher_site.history.refusals import BEYOND, Restraint
-from watcher_site.middleware import SlidingSession
+from watcher_site.web.middleware import SlidingSession
 
 restraint = Restraint(60)
 REASON = "Wrong name or password."

@@ -9,12 +9,12 @@ from math import isfinite
 from typing import Any
 from uuid import UUID
 
-from watcher_site.calling import CallingContext, current_caller
+from watcher_site.database.statements import insert
+from watcher_site.database.text import make_storable
 from watcher_site.messages import cut
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import TEXT_LENGTH
-from watcher_site.statements import insert
-from watcher_site.storable import make_storable
+from watcher_site.request_context import CallingContext, current_caller
 
 SUCCESS, REFUSED = HistoryEntry.Outcome.SUCCESS, HistoryEntry.Outcome.REFUSED
 # Longer values are cut: history records what was done, and is no copy of the data.

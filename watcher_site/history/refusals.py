@@ -10,9 +10,9 @@ from typing import Any
 
 from django_fsm import ConcurrentTransition, TransitionNotAllowed
 
-from watcher_site.calling import current_caller
 from watcher_site.history.recording import REFUSED, record
 from watcher_site.refusals import Conflict, Refused, WrongState
+from watcher_site.request_context import current_caller
 
 MOST_A_MINUTE = 120
 MINUTE = 60.0

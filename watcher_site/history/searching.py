@@ -6,11 +6,11 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from watcher_site.database.text import require_storable
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.refusals import Invalid
-from watcher_site.storable import require_storable
-from watcher_site.times import read_time
+from watcher_site.windows.times import read_time
 
 SEARCHED = ("object_name", "message", "user", "deed")
 

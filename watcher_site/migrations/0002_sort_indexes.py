@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="service",
             index=models.Index(
-                watcher_site.records.NullsFirst("last_seen_up"), models.F("id"), name="service_last_seen_up"
+                watcher_site.database.records.NullsFirst("last_seen_up"), models.F("id"), name="service_last_seen_up"
             ),
         ),
         migrations.AddIndex(
@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="service",
             index=models.Index(
-                watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="service_updated_at"
+                watcher_site.database.records.NullsFirst("updated_at"), models.F("id"), name="service_updated_at"
             ),
         ),
     ]

@@ -6,7 +6,7 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-import watcher_site.records
+import watcher_site.database.records
 
 
 class Migration(migrations.Migration):
@@ -78,7 +78,9 @@ class Migration(migrations.Migration):
                     models.Index(models.F("enabled"), models.F("id"), name="subscription_enabled"),
                     models.Index(models.F("created_at"), models.F("id"), name="subscription_created_at"),
                     models.Index(
-                        watcher_site.records.NullsFirst("updated_at"), models.F("id"), name="subscription_updated_at"
+                        watcher_site.database.records.NullsFirst("updated_at"),
+                        models.F("id"),
+                        name="subscription_updated_at",
                     ),
                 ],
                 "constraints": [

@@ -10,10 +10,10 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Upper
 from django.utils import timezone
 
+from watcher_site.database.records import NullsFirst, Record, RecordQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models.services import Service
-from watcher_site.names import find_named
-from watcher_site.records import NullsFirst, Record, RecordQuerySet
+from watcher_site.validation.names import find_named
 
 NAME_LENGTH = 255
 URL_LENGTH = 2000

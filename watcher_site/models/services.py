@@ -8,7 +8,7 @@ from django.db import models, transaction
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from watcher_site.records import NullsFirst, RecordQuerySet
+from watcher_site.database.records import NullsFirst, RecordQuerySet
 
 ACTIVE, FAILED = "ACTIVE", "FAILED"
 REPLACED = "REPLACED"

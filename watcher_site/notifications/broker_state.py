@@ -8,8 +8,8 @@ from django.db.models import Count, Min
 from django.utils import timezone
 
 from watcher_site.models import Delivery, Notification, Service
-from watcher_site.notifications.listeners import broker_wants
-from watcher_site.service_health import find_inactive
+from watcher_site.outbox.listeners import broker_wants
+from watcher_site.processes.service_health import find_inactive
 
 UNANSWERED = timedelta(seconds=10)
 """How long a notification may wait before the broker is reported as not answering, although no attempt has failed."""

@@ -7,14 +7,14 @@ from django.db.models import QuerySet
 
 from watcher_site.history import record
 from watcher_site.models import Delivery
-from watcher_site.notifications import lines
+from watcher_site.notifications import deliveries
 from watcher_site.refusals import Conflict
 
 
 @transaction.atomic
 def resend(letter: Delivery) -> None:
     """Send one again. Raises: `Conflict`, if it is no dead letter any more."""
-    if not lines.resend(Delivery.objects.filter(pk=letter.pk)):
+    if not deliveries.resend(Delivery.objects.filter(pk=letter.pk)):
         raise Conflict("It is being sent already.")
     record("undelivered.resend", letter, details={"event_type": letter.notification.event_type})
 
@@ -27,7 +27,7 @@ def resend_all(chosen: QuerySet[Delivery] | None = None, filters: Mapping[str, s
         chosen: among which; all, where it is left out.
         filters: what they were chosen by, for history.
     """
-    number = lines.resend(chosen)
+    number = deliveries.resend(chosen)
     if number:
         record("undelivered.resend", details={"number": number, **(filters or {})})
     return number

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.db import transaction
 
-from watcher_site.locks import lock_table
+from watcher_site.database.locks import lock_table
 from watcher_site.models import Delivery, Notification, Subscription
-from watcher_site.notifications.listeners import broker_wants, matches
+from watcher_site.outbox.listeners import broker_wants, matches
 
 BATCH = 1000
 

@@ -5,8 +5,8 @@ from typing import Any
 from cloudevents.core.bindings.http import HTTPMessage, to_structured_event
 from cloudevents.core.v1.event import CloudEvent
 
-from watcher_site.notifications.letters import Told
-from watcher_site.notifications.outbox import kind_named
+from watcher_site.notifications.rows import Told
+from watcher_site.outbox.writing import kind_named
 
 # The digits of the greatest key that a table can hold: so sequences are in order as texts, too.
 KEY_DIGITS = 19

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import structlog
 
-from watcher_site.notifications.letters import Letter
+from watcher_site.notifications.rows import Letter
 
 log = structlog.get_logger(__name__)
 Line = Sequence[Letter]

@@ -14,20 +14,20 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from watcher_site.models import Delivery, Service, Subscription
-from watcher_site.notifications.courier import Courier
+from watcher_site.notifications.delivery import Courier
 from watcher_site.notifications.dispatching import BATCH, dispatch
 from watcher_site.notifications.receivers import Receiver
 from watcher_site.notifications.services import tell_of_services
-from watcher_site.notifications.webhooks import WebhookReceiver
+from watcher_site.notifications.webhooks.receiver import WebhookReceiver
+from watcher_site.processes.worker import Worker
 from watcher_site.refusals import Invalid
-from watcher_site.worker import Worker
 
 
 def import_broker() -> Any:
     """Import what only the extra [openstack] brings."""
     # oslo.messaging still imports Eventlet, and uses nothing of it: that it is out of date is no news to operators.
     filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
-    return import_module("watcher_site.notifications.broker")
+    return import_module("watcher_site.notifications.rabbitmq.receiver")
 
 
 def make_broker() -> Receiver:

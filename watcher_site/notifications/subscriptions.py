@@ -7,17 +7,17 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from watcher_site.database.text import require_storable
+from watcher_site.database.uniqueness import is_taken
 from watcher_site.history import differences, record
 from watcher_site.models import Subscription
 from watcher_site.models.notifications import NAME_LENGTH
-from watcher_site.names import require_address, require_seen
-from watcher_site.notifications.addresses import checked_url
-from watcher_site.notifications.event_types import checked_event_types
-from watcher_site.notifications.listeners import listeners
-from watcher_site.notifications.webhooks import checked_secret, make_secret, seal_secret
+from watcher_site.notifications.webhooks.addresses import checked_url
+from watcher_site.notifications.webhooks.receiver import checked_secret, make_secret, seal_secret
+from watcher_site.outbox.event_types import checked_event_types
+from watcher_site.outbox.listeners import listeners
 from watcher_site.refusals import Conflict, Invalid, NotFound
-from watcher_site.storable import require_storable
-from watcher_site.uniqueness import is_taken
+from watcher_site.validation.names import require_address, require_seen
 
 CHANGE = "watcher_site.change_subscription"
 # The name of the broker among the receivers.

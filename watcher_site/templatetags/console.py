@@ -13,13 +13,13 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.timesince import timesince, timeuntil
 
-from watcher_site.naming import linked
+from watcher_site.links import linked
 
 register = template.Library()
 register.filter(linked)
 # So many seconds make no difference to people.
 JUST_NOW = 10
-# What `audits.creation.default_name` puts behind the name of a strategy, a template or a goal.
+# What `audits.operations.creation.default_name` puts behind the name of a strategy, a template or a goal.
 MADE_UP = re.compile(r"-(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?$")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import template
 
-from watcher_site.history.words import deed_in_words
+from watcher_site.history.descriptions import deed_in_words
 from watcher_site.models import HistoryEntry
 
 SHOWN = 10

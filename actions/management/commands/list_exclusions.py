@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from actions.exclusions.models import Exclusion
-from actions.exclusions.words import expiry_in_words, force_in_words, what_in_words
-from watcher_site import commands
-from watcher_site.wall_clock import in_words
+from actions.exclusions.descriptions import expiry_in_words, force_in_words, what_in_words
+from actions.models.exclusions import Exclusion
+from watcher_site.processes import commands
+from watcher_site.windows.wall_clock import in_words
 
 
 class Command(commands.Command):

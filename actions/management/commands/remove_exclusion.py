@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management import CommandParser
 
 from actions.exclusions.records import delete_exclusion, find_exclusion
-from watcher_site import commands
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management import CommandParser
 
 from actions.models import Action
-from actions.signalling import signal_action
-from watcher_site import commands
+from actions.operations.signals import signal_action
+from watcher_site.processes import commands
 from watcher_site.refusals import NotFound
 
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from actions.locking import Lockable, take_all
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.base import Outcome
 from actions.types.clusters.clusters import ClusterAction, Data, node_action
 from actions.types.clusters.growth import bounds_of, require_size
-from actions.types.clusters.joining import require_orphan
-from actions.types.clusters.named import NODES, named_nodes
-from actions.types.clusters.nodes import schema_of
 from actions.types.clusters.shrinkage import find_done
+from actions.types.locking import Lockable, take_all
+from actions.types.nodes.joining import require_orphan
+from actions.types.nodes.named import NODES, named_nodes
+from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster, Node
 
 

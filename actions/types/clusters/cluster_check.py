@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction, node_action
 from cluster.models import Cluster
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.growth import creations, decide_growth, remove_uncreated, write_new_nodes
 from actions.types.clusters.shrinkage import find_done

@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed
 from actions.types.clusters.clusters import ClusterAction, Data
 from actions.types.clusters.growth import bounds_of
-from actions.types.clusters.leaving import require_left
-from actions.types.clusters.named import NODES, named_nodes
-from actions.types.clusters.nodes import schema_of
 from actions.types.clusters.shrinkage import (
     decide_shrinkage,
     deletions,
@@ -17,6 +14,9 @@ from actions.types.clusters.shrinkage import (
     shrink,
     shrink_again,
 )
+from actions.types.nodes.leaving import require_left
+from actions.types.nodes.named import NODES, named_nodes
+from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster
 
 

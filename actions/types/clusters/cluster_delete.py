@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed, Answer, Outcome, Recovery
 from actions.types.clusters.clusters import ClusterAction, Data, node_action
 from actions.types.clusters.health import settle

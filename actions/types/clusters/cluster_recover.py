@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from actions.proposals import ProposedAction
 from actions.types.base import ActionFailed
 from actions.types.clusters.clusters import ClusterAction, node_action
 from actions.types.clusters.growth import creations, decide_growth, write_new_nodes
-from actions.types.clusters.nodes import schema_of
-from actions.types.clusters.recovery import OPERATION, Operation
+from actions.types.nodes.nodes import schema_of
+from actions.types.nodes.recovery import OPERATION, Operation
 from cluster.models import Cluster, Node
 
 Status = Node.Status

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed
 from actions.types.clusters.clusters import ClusterAction, Data
 from actions.types.clusters.growth import (
@@ -14,7 +14,6 @@ from actions.types.clusters.growth import (
     require_size,
     write_new_nodes,
 )
-from actions.types.clusters.nodes import schema_of
 from actions.types.clusters.shrinkage import (
     decide_shrinkage,
     deletions,
@@ -24,8 +23,9 @@ from actions.types.clusters.shrinkage import (
     shrink,
     shrink_again,
 )
+from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster, Node
-from cluster.sizes import MOST_NODES, AdjustmentType, Bounds, change_of, find_flaw
+from cluster.policies.sizes import MOST_NODES, AdjustmentType, Bounds, change_of, find_flaw
 
 SIZE = {"type": "integer", "minimum": 0, "maximum": MOST_NODES}
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction, Data
 from actions.types.clusters.growth import bounds_of
-from actions.types.clusters.leaving import require_left
-from actions.types.clusters.nodes import schema_of
 from actions.types.clusters.shrinkage import (
     decide_shrinkage,
     deletions,
@@ -15,8 +13,10 @@ from actions.types.clusters.shrinkage import (
     shrink,
     shrink_again,
 )
+from actions.types.nodes.leaving import require_left
+from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster
-from cluster.sizes import MOST_NODES
+from cluster.policies.sizes import MOST_NODES
 
 
 class ClusterScaleIn(ClusterAction):

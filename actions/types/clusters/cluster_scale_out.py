@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.growth import (
     bounds_of,
@@ -13,10 +13,10 @@ from actions.types.clusters.growth import (
     require_size,
     write_new_nodes,
 )
-from actions.types.clusters.nodes import schema_of
 from actions.types.clusters.shrinkage import find_done
+from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster, Node
-from cluster.sizes import MOST_NODES
+from cluster.policies.sizes import MOST_NODES
 
 
 class ClusterScaleOut(ClusterAction):

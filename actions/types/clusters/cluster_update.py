@@ -4,12 +4,12 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
+from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from actions.proposals import ProposedAction
 from actions.types.base import UUID_SCHEMA, Answer, Outcome
-from actions.types.clusters.changing import find_profile
 from actions.types.clusters.clusters import ClusterAction, node_action
-from actions.types.clusters.nodes import schema_of
+from actions.types.nodes.nodes import schema_of
+from actions.types.nodes.server_changes import find_profile
 from cluster.models import Cluster, Node
 
 PROPERTIES = ("name", "metadata", "timeout")

@@ -15,11 +15,10 @@ from uuid import UUID
 
 from django.db import transaction
 
+from actions.exclusions.cached_rules import standing_rules
 from actions.exclusions.planning import excluded_now
-from actions.exclusions.standing import standing_rules
-from actions.locking import Lockable, take_locks
+from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from actions.proposals import ProposedAction
 from actions.types.base import (
     ActionFailed,
     ActionSkipException,
@@ -31,15 +30,16 @@ from actions.types.base import (
 )
 from actions.types.clusters.growth import name_of, placements_of
 from actions.types.clusters.health import settle
-from actions.types.clusters.nodes import schema_of
-from actions.types.clusters.policies import Data, ask_policies
+from actions.types.clusters.policy_checks import Data, ask_policies
+from actions.types.locking import Lockable, take_locks
+from actions.types.nodes.nodes import schema_of
 from actions.types.operations import require_known, require_unlocked
-from cluster.foresight import foreseen_cloud
-from cluster.foresight.members import Members
 from cluster.models import Cluster, Node
 from cluster.policies.base import When
 from cluster.policies.checking import DECIDED
-from watcher_site.state import ConcurrentTransition
+from cluster.simulated import foreseen_cloud
+from cluster.simulated.members import Members
+from watcher_site.state_machine import ConcurrentTransition
 
 BEGUN = "begun"
 """The key in an action's data that says that the cluster's row knows of it."""

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed
 from cluster.models import Cluster, Node
-from cluster.sizes import Bounds
+from cluster.policies.sizes import Bounds
 
 Data = dict[str, Any]
 

@@ -3,15 +3,15 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from actions.proposals import ProposedAction
 from actions.types.base import ActionFailed, DerivedAction
 from actions.types.clusters.clusters import ClusterAction, Data, kind_of, node_action
 from actions.types.clusters.growth import bounds_of
-from actions.types.clusters.leaving import require_left
-from cluster.candidates import choose
+from actions.types.nodes.leaving import require_left
 from cluster.models import Cluster, Node
-from cluster.sizes import Bounds
+from cluster.policies.scale_in import choose
+from cluster.policies.sizes import Bounds
 
 # Where no policy says otherwise.
 USUAL = {"destroy_after_deletion": True, "grace_period": 0, "reduce_desired_capacity": True}

@@ -1,10 +1,10 @@
 """Make what a resource of a stack is to be for the first time."""
 
 from actions.types.base import ActionSkipException, Outcome
-from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
+from actions.types.stacks.nested import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.servers import delete_made, delete_server
-from actions.types.stacks.settling import begin, fail_under_way, save, write
+from actions.types.stacks.status import begin, fail_under_way, save, write
 from cluster.drivers.base import WaitingForRoom
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb

@@ -4,8 +4,8 @@ from actions.types.stacks.stacks import StackAction
 from cluster.models import Stack
 from cluster.models.stacks import Verb
 from cluster.stacks.changes import decide
+from cluster.stacks.current import StandingStack
 from cluster.stacks.decisions import Decision
-from cluster.stacks.standing import StandingStack
 
 
 class CreateStack(StackAction):

@@ -1,14 +1,14 @@
 """Delete a stack with all that is in it."""
 
 from actions.types.base import Answer, Outcome
-from actions.types.stacks.nesting import remove_empty
-from actions.types.stacks.settling import fail_under_way
+from actions.types.stacks.nested import remove_empty
 from actions.types.stacks.stacks import StackAction
+from actions.types.stacks.status import fail_under_way
 from cluster.models import Stack
 from cluster.models.stacks import Verb
 from cluster.stacks.changes import decide_deletion
+from cluster.stacks.current import StandingStack
 from cluster.stacks.decisions import Decision
-from cluster.stacks.standing import StandingStack
 
 
 class DeleteStack(StackAction):

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any
 
-from cluster.foresight import foreseen_cloud
 from cluster.models import Stack, StackResource, StackStatus
+from cluster.simulated import foreseen_cloud
 from cluster.stacks.decisions import Change, Kind
 
 MARKED, WITHDRAWN = StackStatus.CHECK_FAILED, StackStatus.CHECK_COMPLETE

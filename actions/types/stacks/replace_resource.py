@@ -3,17 +3,17 @@
 from contextlib import suppress
 
 from actions.types.base import ActionFailed, ActionSkipException, Outcome
-from actions.types.clusters.nodes import schema_of, written_together
-from actions.types.stacks import alone
-from actions.types.stacks.nesting import begin_stack, end_stack, former_stacks, remove_empty
+from actions.types.nodes.nodes import schema_of, written_together
+from actions.types.stacks import standalone
+from actions.types.stacks.nested import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.servers import change_metadata, delete_made, delete_server
-from actions.types.stacks.settling import write
-from actions.types.stacks.stepping import CHANGE
+from actions.types.stacks.status import write
+from actions.types.stacks.steps import CHANGE
 from cluster.drivers.base import NoValidHost, ServerNotFound, cloud
-from cluster.foresight import foreseen_cloud
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
+from cluster.simulated import foreseen_cloud
 from cluster.stacks.servers import is_changeable, parts_differing
 
 CLEARED = "cleared"
@@ -59,7 +59,7 @@ class ReplaceResource(ResourceAction):
         return ahead > 0 or (ahead == 0 and resource.former_physical_id is None)
 
     def execute(self) -> Outcome:
-        if not self.context.is_derived and (held := alone.take_up(self)):
+        if not self.context.is_derived and (held := standalone.take_up(self)):
             return held
         return super().execute()
 
@@ -162,7 +162,7 @@ class ReplaceResource(ResourceAction):
     def post_condition(self) -> None:
         super().post_condition()
         if not self.context.is_derived and foreseen_cloud() is None and (resource := self.find()):
-            alone.settle_above(resource)
+            standalone.settle_above(resource)
 
     def abort(self) -> bool:
         """A new server goes again; where it took the place already, it is gone on with to the end."""

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 from django.db.models import Model
 
 from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery, explain
-from actions.types.clusters.nodes import schema_of, written_together
-from actions.types.stacks.nesting import stacks_within
+from actions.types.nodes.nodes import schema_of, written_together
+from actions.types.stacks.nested import stacks_within
 from actions.types.stacks.servers import forget_waiting, is_present, make_server
-from actions.types.stacks.settling import begin, end_well, fail_under_way
-from actions.types.stacks.stepping import CHANGE, Stepping
+from actions.types.stacks.status import begin, end_well, fail_under_way
+from actions.types.stacks.steps import CHANGE, Stepping
 from cluster.drivers.base import CloudBusy, CloudError, WaitingForRoom
-from cluster.foresight import foreseen_cloud
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
+from cluster.simulated import foreseen_cloud
 from cluster.stacks.decisions import Change
 
 Data = dict[str, Any]

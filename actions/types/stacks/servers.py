@@ -5,9 +5,9 @@ from contextlib import suppress
 from typing import Any
 
 from cluster.drivers.base import Checkpoint, NewServer, ServerNotFound, cloud
-from cluster.foresight import foreseen_cloud
 from cluster.models import Server, StackResource
-from cluster.servers import forget_unplaced
+from cluster.operations.servers import forget_unplaced
+from cluster.simulated import foreseen_cloud
 from cluster.stacks.names import server_name
 from watcher_site.refusals import NotFound
 

@@ -11,22 +11,22 @@ from typing import Any, ClassVar
 
 from django.db import transaction
 
-from actions.locking import take_locks
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed, ActionSkipException, Answer, CannotBeForeseen, Outcome, Recovery
-from actions.types.clusters.nodes import schema_of
+from actions.types.locking import take_locks
+from actions.types.nodes.nodes import schema_of
 from actions.types.operations import require_known, require_unlocked
-from actions.types.stacks.abandoned import settle_abandoned
-from actions.types.stacks.currency import require_current
+from actions.types.stack_cleanup import settle_abandoned
+from actions.types.stack_staleness import require_current
 from actions.types.stacks.mark_changes import ending_generations, find_mark_change
-from actions.types.stacks.settling import end_well, fail_under_way, write
-from actions.types.stacks.stepping import Stepping, propose_all
-from cluster.foresight import foreseen_cloud
+from actions.types.stacks.status import end_well, fail_under_way, write
+from actions.types.stacks.steps import Stepping, propose_all
 from cluster.models import Stack
 from cluster.models.stacks import IN_PROGRESS, Verb
+from cluster.simulated import foreseen_cloud
 from cluster.stacks import rows
+from cluster.stacks.current import StandingStack, read_tree
 from cluster.stacks.decisions import Decision, Template
-from cluster.stacks.standing import StandingStack, read_tree
 from watcher_site.refusals import Conflict
 
 Data = dict[str, Any]

@@ -1,13 +1,13 @@
 """Update a stack to its template, or to another one."""
 
-from actions.types.clusters.nodes import schema_of
+from actions.types.nodes.nodes import schema_of
 from actions.types.stacks.stacks import StackAction
 from cluster.models import Stack
 from cluster.models.stacks import LONGEST_TIMEOUT, Verb
 from cluster.stacks.changes import decide
+from cluster.stacks.current import StandingStack
 from cluster.stacks.decisions import Decision, Template
-from cluster.stacks.standing import StandingStack
-from cluster.stacks.templates import normalise
+from cluster.stacks.templates.templates import normalise
 
 TIMEOUT = {"type": "integer", "minimum": 1, "maximum": LONGEST_TIMEOUT}
 

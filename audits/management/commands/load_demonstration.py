@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management import CommandParser
 
-from audits.demonstration import load_demonstration, load_demonstration_again
-from watcher_site import commands
+from audits.demonstration.loading import load_demonstration, load_demonstration_again
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from audits.demonstration_metrics import make_current
-from watcher_site import commands
+from audits.demonstration_cloud.metrics import make_current
 from watcher_site.history import record
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

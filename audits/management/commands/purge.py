@@ -7,8 +7,8 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from audits.purging import Purge
-from watcher_site import commands
 from watcher_site.history import record
+from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
 # A hundred years.

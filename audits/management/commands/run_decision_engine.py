@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from audits.engine import DecisionEngine
-from watcher_site import commands
+from audits.engine.engine import DecisionEngine
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

@@ -4,8 +4,7 @@ from typing import Any
 
 from django.template.defaultfilters import pluralize
 
-from cluster.balancing.octavia import OctaviaBalancer
-from cluster.contents import CloudContents
+from cluster.drivers.balancing.octavia import OctaviaBalancer
 from cluster.drivers.base import (
     Checkpoint,
     CloudFlavor,
@@ -23,7 +22,8 @@ from cluster.drivers.openstack.lifecycle import OpenStackLifecycle
 from cluster.drivers.openstack.reading import Reader, find_hypervisor, list_flavors
 from cluster.drivers.openstack.repairs import OpenStackRepairs
 from cluster.drivers.openstack.volumes import OpenStackVolumes
-from cluster.recording import record_node
+from cluster.synchronization.cloud_contents import CloudContents
+from cluster.synchronization.recording import record_node
 
 RESTING = {"SHUTOFF", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED"}
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.conf import settings
 
-from cluster.contents import Item
 from cluster.drivers.openstack.failures import NO_VALID_HOST
 from cluster.models import ComputeNode, Server
 from cluster.models.compute import DEFAULT_ZONE
+from cluster.synchronization.cloud_contents import Item
 
 # By resource class: our columns of what there is, what is reserved, and the ratio.
 INVENTORIES = {

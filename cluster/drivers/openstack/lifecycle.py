@@ -22,8 +22,8 @@ from cluster.drivers.openstack.failures import judge_failure, read_fault
 from cluster.drivers.openstack.servers import WAITING, OpenStackServers
 from cluster.drivers.openstack.waiting import wait_for_begin, wait_until
 from cluster.drivers.scheduler import find_host_of
-from cluster.recording import record_given_up, record_server_gone, record_server_well
-from cluster.tenancy import explain_foreign
+from cluster.drivers.tenancy import explain_foreign
+from cluster.synchronization.recording import record_given_up, record_server_gone, record_server_well
 
 # Under which a server's metadata holds the token that it was created with.
 TOKEN = "watcher_token"  # noqa: S105 (no secret)

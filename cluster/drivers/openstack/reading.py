@@ -6,13 +6,13 @@ from typing import Any
 import structlog
 from openstack.compute.v2.hypervisor import Hypervisor
 
-from cluster.contents import CloudContents, Item, StorageContents
 from cluster.drivers.base import Checkpoint, NodeNotFound
 from cluster.drivers.openstack import storage_items
 from cluster.drivers.openstack.access import Access, ListChanged, Question
 from cluster.drivers.openstack.items import aggregate_item, flavor_item, has_no_host, host_of, node_item, server_item
 from cluster.drivers.openstack.power import POWER_STATES, machine_of
 from cluster.models import Server
+from cluster.synchronization.cloud_contents import CloudContents, Item, StorageContents
 
 log = structlog.get_logger(__name__)
 # The newest microversion in which a hypervisor tells its capacity is 2.87; this one is the oldest with UUIDs.

@@ -11,7 +11,7 @@ from cluster.drivers.openstack.failures import find_reason, judge_failure
 from cluster.drivers.openstack.marks import is_marked
 from cluster.drivers.openstack.servers import OpenStackServers, require_free
 from cluster.models import Server
-from cluster.recording import record_server_well
+from cluster.synchronization.recording import record_server_well
 
 RUNNING, STOPPED, BROKEN = "ACTIVE", "SHUTOFF", "ERROR"
 

@@ -27,7 +27,7 @@ from cluster.drivers.openstack.items import has_no_host, server_item
 from cluster.drivers.openstack.marks import is_marked, marked
 from cluster.drivers.openstack.waiting import wait_for_begin, wait_until
 from cluster.models import Server
-from cluster.recording import record_server, record_server_gone
+from cluster.synchronization.recording import record_server, record_server_gone
 
 UNCONFIRMED = "VERIFY_RESIZE"
 # Seconds between checks of the nova-compute service that a server leaves.

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from cluster.contents import Item
 from cluster.models import StorageNode
 from cluster.models.compute import DEFAULT_ZONE
+from cluster.synchronization.cloud_contents import Item
 
 
 def type_item(kind: Any) -> Item:

@@ -24,7 +24,7 @@ from cluster.drivers.openstack.marks import is_marked, marked
 from cluster.drivers.openstack.storage_items import takes, volume_item
 from cluster.drivers.openstack.waiting import wait_for_begin, wait_until
 from cluster.models import Volume
-from cluster.recording import record_volume, record_volume_gone
+from cluster.synchronization.recording import record_volume, record_volume_gone
 
 # Cinder's words for a migration that is under way.
 MOVING = {"starting", "migrating", "completing"}

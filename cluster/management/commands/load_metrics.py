@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from cluster.metrics import load_metrics
-from watcher_site import commands
+from cluster.datasources.loading import load_metrics
 from watcher_site.history import record
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

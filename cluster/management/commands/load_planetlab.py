@@ -9,9 +9,9 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 
 from cluster.json_lines import Misfit
-from cluster.planetlab import load_planetlab
-from watcher_site import commands
+from cluster.topology.planetlab import load_planetlab
 from watcher_site.history import record
+from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
 MINUTES = 5

@@ -7,9 +7,9 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 
 from cluster.json_lines import Misfit, NotJSON, line_of, parse
-from cluster.loading import Report, load_topology
-from watcher_site import commands
+from cluster.topology.loading import Report, load_topology
 from watcher_site.history import record
+from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
 # Larger than a cloud of a hundred thousand servers.

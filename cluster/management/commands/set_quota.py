@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management import CommandParser
 
+from cluster.drivers.quotas import RESOURCES, set_quota
 from cluster.management.commands.show_quota import describe_quota
-from cluster.quotas import RESOURCES, set_quota
-from watcher_site import commands
+from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
 DEFAULT = "default"

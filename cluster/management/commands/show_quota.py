@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management import CommandParser
 
+from cluster.drivers.quotas import RESOURCES, UNLIMITED, limits_of, usage_of
 from cluster.models import ProjectQuota
-from cluster.quotas import RESOURCES, UNLIMITED, limits_of, usage_of
-from watcher_site import commands
-from watcher_site.projects import checked_project
+from watcher_site.accounts.projects import checked_project
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from cluster.drivers.base import CloudError, CloudMisconfigured, cloud
-from cluster.synchronizing import synchronize
-from watcher_site import commands
+from cluster.operations.synchronization import synchronize
+from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
 

@@ -6,11 +6,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from cluster.balancing.base import balancer
-from cluster.balancing.embedded import EmbeddedBalancer
+from cluster.drivers.balancing.base import balancer
+from cluster.drivers.balancing.embedded import EmbeddedBalancer
 from cluster.drivers.base import CloudError
-from watcher_site import commands
 from watcher_site.history import record
+from watcher_site.processes import commands
 from watcher_site.refusals import Conflict, Refused
 
 MOST = 1_000_000

@@ -5,14 +5,14 @@ from uuid import UUID
 
 from django.core.management import CommandParser
 
-from actions.exclusions.kinds import KINDS
 from actions.exclusions.records import create_exclusion, drafted
-from plans.exclusions.trials import lines_of, try_rule
+from actions.exclusions.targets import KINDS
 from plans.models import ActionPlan
-from watcher_site import commands
+from plans.operations.exclusion_trials import lines_of, try_rule
+from watcher_site.processes import commands
 from watcher_site.refusals import Refused
-from watcher_site.wall_clock import WINDOW, read_names
-from watcher_site.windows import WEEKDAYS
+from watcher_site.windows.maintenance import WEEKDAYS
+from watcher_site.windows.wall_clock import WINDOW, read_names
 
 # What was said by which option.
 OPTIONS = {

@@ -7,15 +7,15 @@ from uuid import UUID
 
 from django.core.management.base import CommandParser
 
-from plans.display import Display
+from plans.applier.display import Display
+from plans.applier.foreground import ForegroundApplier, left_in_words
 from plans.executors import Executor, ThreadExecutor
-from plans.foreground import ForegroundApplier, left_in_words
 from plans.management.commands.run_applier import make_executor, read_workers
 from plans.models import ActionPlan
-from watcher_site import commands
-from watcher_site.command_line import INTERRUPTED
+from watcher_site.processes import commands
+from watcher_site.processes.command_line import INTERRUPTED
 from watcher_site.refusals import Conflict
-from watcher_site.state import ConcurrentTransition
+from watcher_site.state_machine import ConcurrentTransition
 
 State = ActionPlan.State
 EXIT_STATUSES: dict[str, int] = {State.SUCCEEDED: 0, State.FAILED: 3, State.CANCELLED: 4}

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from django.core.management import CommandParser
 
-from plans.continuing import continue_plan
 from plans.models import ActionPlan
-from watcher_site import commands
+from plans.planning.continuation import continue_plan
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management import CommandParser
 
-from cluster.marks import Markable
 from cluster.models import Node, Server, Stack
+from cluster.operations.marks import Markable
 from cluster.stacks.lookup import find_resource, find_stack, read_identifier
-from plans.marks.marking import mark
-from watcher_site import commands
+from plans.operations.marks import mark
+from watcher_site.processes import commands
 from watcher_site.refusals import Invalid, NotFound
 
 MODELS: dict[str, Any] = {"server": Server, "node": Node}

@@ -8,7 +8,7 @@ from django.core.management import CommandParser
 
 from plans.models import ActionPlan
 from plans.preflight.walk import UNKNOWN, Preflight, Prospect, preflight
-from watcher_site import commands
+from watcher_site.processes import commands
 
 NOT_ALL_SUCCEED, NOT_ALL_FORESEEN = 1, 3
 UNREAD = "The cloud was never read: run manage.py sync_cluster."

@@ -6,9 +6,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from plans.applier import Applier
+from plans.applier.applier import Applier
 from plans.executors import Executor, ThreadExecutor
-from watcher_site import commands
+from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
 
@@ -25,7 +25,7 @@ def make_executor(workers: int | None) -> Executor:
     if workers is not None:
         raise Invalid("--workers: is for threads, and WATCHER_EXECUTOR is celery: give it to run_worker.")
     # Only where the extra [celery] was installed.
-    from plans.executors.celery import CeleryExecutor
+    from plans.workers.celery import CeleryExecutor
 
     return CeleryExecutor()
 

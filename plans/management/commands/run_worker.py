@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from django.db import connections
 
 from plans.management.commands.run_applier import read_workers
-from watcher_site import commands
+from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
 

@@ -6,12 +6,12 @@ from uuid import UUID
 from django.core.management import CommandParser
 
 from plans.models import ActionPlan
-from plans.schedules.scheduling import schedule
-from watcher_site import commands
+from plans.planning.scheduling import schedule
+from watcher_site.processes import commands
 from watcher_site.refusals import Conflict, Invalid
-from watcher_site.state import TransitionNotAllowed
-from watcher_site.wall_clock import WINDOW, read_names
-from watcher_site.windows import WEEKDAYS
+from watcher_site.state_machine import TransitionNotAllowed
+from watcher_site.windows.maintenance import WEEKDAYS
+from watcher_site.windows.wall_clock import WINDOW, read_names
 
 # What was said by which option.
 OPTIONS = {

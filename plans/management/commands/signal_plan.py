@@ -7,8 +7,8 @@ from django.core.management import CommandParser
 
 from actions.models import Action
 from plans.models import ActionPlan
-from plans.signalling import signal_plan
-from watcher_site import commands
+from plans.operations.signals import signal_plan
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

@@ -6,9 +6,9 @@ from uuid import UUID
 from django.core.management import CommandParser
 
 from actions.exclusions.records import find_exclusion
-from plans.exclusions.trials import lines_of, try_rule
 from plans.models import ActionPlan
-from watcher_site import commands
+from plans.operations.exclusion_trials import lines_of, try_rule
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

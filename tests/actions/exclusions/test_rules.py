@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from actions.exclusions.models import Exclusion
 from actions.exclusions.rules import Rule
-from watcher_site.windows import WEEKDAYS
+from actions.models.exclusions import Exclusion
+from watcher_site.windows.maintenance import WEEKDAYS
 
 
 def rule(opens: str, closes: str, weekdays: tuple[str, ...] = WEEKDAYS, **columns: object) -> Rule:

@@ -7,8 +7,9 @@ import pytest
 
 from actions.exclusions.matching import excluded
 from actions.exclusions.rules import Rule
-from actions.proposals import ProposedAction
+from actions.graph.proposals import ProposedAction
 from cluster.models import HostAggregate, Server
+from tests.actions.exclusions.builders import make_exclusion
 from tests.builders import (
     make_aggregate,
     make_cluster,
@@ -20,8 +21,7 @@ from tests.builders import (
     make_stack,
     make_volume,
 )
-from tests.exclusions import make_exclusion
-from tests.plans.test_commits import counted
+from tests.plans.applier.test_commits import counted
 
 pytestmark = pytest.mark.django_db
 

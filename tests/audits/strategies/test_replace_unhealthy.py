@@ -7,7 +7,7 @@ import pytest
 
 from audits.goals import GOALS
 from audits.strategies.base import Solution
-from cluster.health_snapshot import HealthSnapshot, StackHealth, UnhealthyPart
+from cluster.snapshot.health import HealthSnapshot, StackHealth, UnhealthyPart
 from tests.audits.clusters import cluster, listed, solve
 from watcher_site.refusals import Invalid
 

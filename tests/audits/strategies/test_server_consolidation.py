@@ -2,7 +2,7 @@
 
 import pytest
 
-from audits.strategies.vm_workload_consolidation import MOST, NOW
+from audits.strategies.consolidation.vm_workload_consolidation import MOST, NOW
 from tests.audits.clusters import cluster, moves, node, server, services, solve
 
 STRATEGIES = ["basic", "vm_workload_consolidation", "node_resource_consolidation"]

@@ -9,10 +9,10 @@ from uuid import UUID
 from django.db import connection
 from django.utils import timezone
 
-from cluster import metrics
-from cluster.loading import load_topology
+from cluster.datasources import loading
 from cluster.models import ComputeNode, HostAggregate, Sample, Server
-from cluster.planetlab import METRIC, STEP, STEPS, Trace, read_traces, topology
+from cluster.topology.loading import load_topology
+from cluster.topology.planetlab import METRIC, STEP, STEPS, Trace, read_traces, topology
 
 
 class Day:
@@ -38,7 +38,7 @@ class Day:
         load_topology(self.cloud)
         uuids = dict(Server.objects.values_list("name", "uuid"))
         self.traces = {uuids[trace.name]: trace for trace in traces}
-        metrics.write(self.samples())
+        loading.write(self.samples())
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from cluster.planetlab import STEP
+from cluster.topology.planetlab import STEP
 from tests.benchmarks.replay.account import Account
 from tests.benchmarks.replay.day import Day
 from tests.benchmarks.replay.samples import ReplayedSamples

@@ -9,10 +9,10 @@ from typing import Any
 from django.conf import settings
 
 from actions.models import Action
-from audits.creation import create_audit
-from audits.engine import DecisionEngine
+from audits.engine.engine import DecisionEngine
 from audits.models import Audit
-from plans.applier import Applier
+from audits.operations.creation import create_audit
+from plans.applier.applier import Applier
 from plans.executors import ThreadExecutor
 from plans.models import ActionPlan
 

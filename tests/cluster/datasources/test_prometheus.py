@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from actions.models import Action
-from audits.engine import DecisionEngine
+from audits.engine.engine import DecisionEngine
 from audits.models import Audit, Strategy
 from cluster.datasources.base import DatasourceError, Reading
 from cluster.datasources.prometheus import Prometheus

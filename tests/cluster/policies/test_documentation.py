@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cluster.policy_records import check_spec
+from cluster.operations.policies import check_spec
 from watcher_site import plugins
 
 PAGE = (Path(__file__).parents[3] / "docs" / "policies.md").read_text()

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cluster.stacks.changes import decide, decide_deletion
+from cluster.stacks.current import StandingResource, StandingStack
 from cluster.stacks.decisions import Change, Decision
-from cluster.stacks.standing import StandingResource, StandingStack
-from tests.plans.stacks.builders import group, server, template, within
+from tests.actions.types.stacks.builders import group, server, template, within
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from cluster.models import Stack, StackResource, StackStatus
 from cluster.models.stacks import MARKED, Verb
-from watcher_site.state import TransitionNotAllowed
+from watcher_site.state_machine import TransitionNotAllowed
 
 pytestmark = pytest.mark.django_db
 

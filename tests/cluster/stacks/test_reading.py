@@ -7,10 +7,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from cluster.health_snapshot import load_health
 from cluster.models import Stack, StackResource
+from cluster.snapshot.health import load_health
 from cluster.stacks.trees import grow
-from plans.orchestration.resources_api import with_stacks
+from plans.mounts.orchestration.resources import with_stacks
 from tests.builders import make_resource
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cluster.stacks.templates import checked_template, normalise
+from cluster.stacks.templates.templates import checked_template, normalise
 from tests.builders import make_flavor, make_node
 from watcher_site.refusals import Invalid
 

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from pytest_django import Settings
 
+from actions.graph.proposals import ProposedAction
 from actions.models import Action, ActionParent
-from actions.proposals import ProposedAction
 from actions.types.base import DONE, ActionType, Answer, CannotBeForeseen, Outcome
 from actions.types.nop import Nop
 from cluster.drivers.embedded import EmbeddedCloud

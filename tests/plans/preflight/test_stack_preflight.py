@@ -5,20 +5,18 @@ from typing import Any
 
 import pytest
 
-from actions.locking import take_lock
+from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from actions.proposals import ProposedAction
-from actions.skipping import skip_action
+from actions.operations.skipping import skip_action
+from actions.types.locking import take_lock
+from cluster.drivers.quotas import set_quota
 from cluster.models import ComputeNode, Server, Stack, StackResource
-from cluster.quotas import set_quota
 from plans.models import ActionPlan
+from plans.operations.stacks import delete_stack
+from plans.planning.proposals import propose
 from plans.preflight.walk import Preflight, preflight
-from plans.proposals import propose
-from plans.stacks.operations import delete_stack
-from tests.builders import make_flavor, make_node, make_plan
-from tests.exclusions import make_exclusion
-from tests.plans.inline import run_waiting
-from tests.plans.stacks.builders import (
+from tests.actions.exclusions.builders import make_exclusion
+from tests.actions.types.stacks.builders import (
     again,
     create,
     group,
@@ -30,7 +28,9 @@ from tests.plans.stacks.builders import (
     template,
     within,
 )
-from tests.plans.test_commits import counted
+from tests.builders import make_flavor, make_node, make_plan
+from tests.plans.applier.test_commits import counted
+from tests.plans.inline import run_waiting
 
 pytestmark = pytest.mark.django_db
 PLANNED = pytest.mark.parametrize("plan_only", [True, False])

@@ -3,8 +3,8 @@
 from typing import Any
 
 from watcher_site.models import Notification, Subscription
-from watcher_site.notifications.listeners import listeners
-from watcher_site.notifications.outbox import kind_named
+from watcher_site.outbox.listeners import listeners
+from watcher_site.outbox.writing import kind_named
 
 
 def listen(*event_types: str, **columns: Any) -> Subscription:

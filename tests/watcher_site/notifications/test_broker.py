@@ -11,8 +11,8 @@ from tests.waiting import wait_for
 from tests.watcher_site.notifications.listener import TRANSPORT_URL, Endpoint, listening
 from tests.watcher_site.notifications.relaying import notify, relay, waiting
 from watcher_site.models import Notification, Service
-from watcher_site.notifications.broker import BrokerReceiver
 from watcher_site.notifications.broker_state import broker_state
+from watcher_site.notifications.rabbitmq.receiver import BrokerReceiver
 from watcher_site.notifications.receivers import Unreachable
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.rabbitmq]

@@ -6,12 +6,12 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from actions.proposals import ProposedAction
-from plans.proposals import propose
+from actions.graph.proposals import ProposedAction
+from plans.planning.proposals import propose
 from watcher_site.models import Delivery, Notification, Service
 from watcher_site.notifications.broker_state import broker_state
 from watcher_site.notifications.dispatching import dispatch
-from watcher_site.notifications.listeners import listeners
+from watcher_site.outbox.listeners import listeners
 
 pytestmark = pytest.mark.django_db
 

@@ -15,10 +15,10 @@ from tests.broker import BROKER_URL, Way
 from tests.watcher_site.notifications.listener import TRANSPORT_URL
 from tests.watcher_site.notifications.relaying import notify, relay, waiting
 from watcher_site.models import Delivery, Notification
-from watcher_site.notifications import publisher
-from watcher_site.notifications.broker import BrokerReceiver, DriverReceiver
-from watcher_site.notifications.confirms import Confirms
-from watcher_site.notifications.wire import default_queue, persistent_message
+from watcher_site.notifications.rabbitmq import publisher
+from watcher_site.notifications.rabbitmq.confirms import Confirms
+from watcher_site.notifications.rabbitmq.messages import default_queue, persistent_message
+from watcher_site.notifications.rabbitmq.receiver import BrokerReceiver, DriverReceiver
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.rabbitmq]
 

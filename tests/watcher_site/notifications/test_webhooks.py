@@ -17,11 +17,11 @@ from tests.waiting import wait_for
 from tests.watcher_site.notifications.receiver import Receiver, receiving
 from tests.watcher_site.notifications.relaying import notify, numbers, relay, subscribe_to, waiting
 from watcher_site.models import Delivery, Notification, Service, Subscription
-from watcher_site.notifications import lines
+from watcher_site.notifications import deliveries
 from watcher_site.notifications.dispatching import dispatch
 from watcher_site.notifications.relay import Relay
-from watcher_site.notifications.trial import send_test
-from watcher_site.notifications.webhooks import unseal_secret
+from watcher_site.notifications.test_message import send_test
+from watcher_site.notifications.webhooks.receiver import unseal_secret
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -87,7 +87,7 @@ def test_a_dead_letter_that_is_sent_again_arrives(receiver: Receiver) -> None:
     receiver.answer = lambda event: 400
     relay()
     receiver.answer = lambda event: 200
-    assert lines.resend() == 1
+    assert deliveries.resend() == 1
     relay()
     assert len(receiver.taken) == 1
     assert waiting() == []
@@ -187,13 +187,13 @@ def test_relays_share_what_waits_and_take_over_what_another_left_behind(receiver
         notify(number=2)
     dispatch()
     one, other, third = (Service.register(Service.RELAY, host) for host in ("one", "other", "third"))
-    first = lines.take(subscription.pk, one, most=2)
-    second = lines.take(subscription.pk, other)
+    first = deliveries.take(subscription.pk, one, most=2)
+    second = deliveries.take(subscription.pk, other)
     assert [len(line) for line in first + second] == [2, 2, 2, 2]
     assert len({delivery.pk for line in first + second for delivery in line}) == 8
-    assert lines.take(subscription.pk, third) == []
+    assert deliveries.take(subscription.pk, third) == []
     one.retire()
-    assert lines.take(subscription.pk, third) == first
+    assert deliveries.take(subscription.pk, third) == first
 
 
 def test_what_comes_later_of_a_line_is_left_to_whoever_has_its_first_and_another_line_behind_it_is_found() -> None:
@@ -201,11 +201,11 @@ def test_what_comes_later_of_a_line_is_left_to_whoever_has_its_first_and_another
     notify(uuid4(), number=4)
     dispatch()
     one, other = (Service.register(Service.RELAY, host) for host in ("one", "other"))
-    assert [len(line) for line in lines.take(subscription.pk, one, most=2)] == [2]
-    assert lines.take(subscription.pk, other, most=2) == []
+    assert [len(line) for line in deliveries.take(subscription.pk, one, most=2)] == [2]
+    assert deliveries.take(subscription.pk, other, most=2) == []
     (later,) = notify()
     dispatch()
-    ((found,),) = lines.take(subscription.pk, other, most=2)
+    ((found,),) = deliveries.take(subscription.pk, other, most=2)
     assert found.notification.pk == later.pk
 
 
@@ -233,14 +233,14 @@ def threads_of_receivers() -> list[Thread]:
 def test_what_a_relay_had_in_hand_when_its_courier_broke_off_is_taken_up_again(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remove, failures = lines.remove, [OperationalError("the connection is lost"), OperationalError("once more")]
+    remove, failures = deliveries.remove, [OperationalError("the connection is lost"), OperationalError("once more")]
 
     def lose_once(delivered: list[Delivery]) -> None:
         if failures:
             raise failures.pop()
         remove(delivered)
 
-    monkeypatch.setattr(lines, "remove", lose_once)
+    monkeypatch.setattr(deliveries, "remove", lose_once)
     subscribe_to(receiver.url)
     notify(number=2)
     relay()

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management import CommandParser
 
-from watcher_site import commands
-from watcher_site.people import change_password
-from watcher_site.projects import find_user
+from watcher_site.accounts.projects import find_user
+from watcher_site.accounts.users import change_password
+from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
 

@@ -4,9 +4,9 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management import CommandParser
 
-from watcher_site.commands import Command as BaseCommand
+from watcher_site.accounts.tokens import make_token
+from watcher_site.processes.commands import Command as BaseCommand
 from watcher_site.refusals import Invalid
-from watcher_site.tokens import make_token
 
 LONGEST = 24 * 365 * 10
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management import CommandParser
 
-from watcher_site import commands
 from watcher_site.history.exporting import FORMATS, lines_of
 from watcher_site.history.searching import FILTERS, narrow
 from watcher_site.models import HistoryEntry
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

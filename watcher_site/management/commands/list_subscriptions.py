@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from watcher_site import commands
 from watcher_site.models import Delivery, Subscription
+from watcher_site.processes import commands
 
 State = Delivery.State
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management import CommandParser
 
-from watcher_site import commands
-from watcher_site.projects import find_user
-from watcher_site.tokens import expiry_in_words, valid_tokens
+from watcher_site.accounts.projects import find_user
+from watcher_site.accounts.tokens import expiry_in_words, valid_tokens
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

@@ -10,10 +10,10 @@ from django.core.management import call_command
 from django.db import transaction
 from django.utils.module_loading import import_string
 
-from watcher_site.commands import Command as BaseCommand
+from watcher_site.accounts.users import choose_password, require_sound
 from watcher_site.history import record
-from watcher_site.people import choose_password, require_sound
-from watcher_site.preparing import one_at_a_time, require_free_port
+from watcher_site.processes.commands import Command as BaseCommand
+from watcher_site.processes.preparation import one_at_a_time, require_free_port
 
 ADMIN = "admin"
 VARIABLE = "WATCHER_ADMIN_PASSWORD"

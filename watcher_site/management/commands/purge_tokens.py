@@ -4,8 +4,8 @@ from django.db import transaction
 from django.utils import timezone
 from knox.models import get_token_model
 
-from watcher_site.commands import Command as BaseCommand
 from watcher_site.history import record
+from watcher_site.processes.commands import Command as BaseCommand
 
 
 class Command(BaseCommand):

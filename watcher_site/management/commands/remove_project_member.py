@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management import CommandParser
 
-from watcher_site import commands
-from watcher_site.projects import remove_member
+from watcher_site.accounts.projects import remove_member
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

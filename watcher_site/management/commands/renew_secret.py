@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from watcher_site import commands
 from watcher_site.notifications.subscriptions import renew_secret, subscription_named
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

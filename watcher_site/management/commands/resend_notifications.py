@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from watcher_site import commands
 from watcher_site.notifications import dead_letters
 from watcher_site.notifications.subscriptions import subscription_named
+from watcher_site.processes import commands
 
 
 class Command(commands.Command):

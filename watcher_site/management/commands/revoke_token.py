@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management import CommandParser
 
-from watcher_site import commands
-from watcher_site.projects import find_user
+from watcher_site.accounts.projects import find_user
+from watcher_site.accounts.tokens import end_tokens, revoke_token
+from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
-from watcher_site.tokens import end_tokens, revoke_token
 
 
 class Command(commands.Command):

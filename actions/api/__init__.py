@@ -1,0 +1,1 @@
+"""The API of actions and of their events."""

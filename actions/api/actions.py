@@ -1,0 +1,215 @@
+"""``/v1/actions``: read and skip actions, change reasons and dependencies (docs/compatibility.md, "Actions")."""
+
+import re
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from actions.api.events import PARAMETERS, ActionEventsSerializer, read_events
+from actions.api.serializers import ActionSerializer, SignalSerializer
+from actions.event_details import conceal_faults, sees_details
+from actions.models import Action, ActionEvent
+from actions.models.statuses import Status, having, shown, sortable_former_state
+from actions.operations.dependencies import FIELD, change_dependencies
+from actions.operations.lookup import ActionLookup
+from actions.operations.signals import signal_action
+from actions.operations.skipping import WrongActionState, change_reason, restore_action, skip_action
+from watcher_site import plugins
+from watcher_site.api.bodies import read_body
+from watcher_site.api.paging import read_uuid
+from watcher_site.api.patches import Step, apply_patch, cannot_apply, divide, read_patch
+from watcher_site.api.serializers import Row
+from watcher_site.api.versions import EXTENDED, used_by
+from watcher_site.api.views import ResourceView
+from watcher_site.refusals import Invalid
+
+EDGES = re.compile(rf"/{FIELD}(/(-|\d+))?")
+
+
+class ActionView(ActionLookup, ResourceView):
+    serializer_class = ActionSerializer
+    model = Action
+    title = "Action"
+    policy = "action"
+    filters = ["action_plan_uuid", "audit_uuid", "name", "target", "action", "status"]
+    repeatable = frozenset({"name", "target", "action", "status"})
+    sort_keys = {
+        "uuid": "uuid",
+        "state": "state",
+        "action_type": "action_type",
+        "action_plan_uuid": "action_plan__uuid",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+        "name": "name",
+        "target": "target",
+        "action": "action_type",
+        "status": "status",
+    }
+    sort_keys_formerly = {"state": (EXTENDED, "former_state")}
+    sort_expressions = {"status": shown, "former_state": sortable_former_state}
+    filter_schemas = {"status": {"enum": Status.values}}
+    arguments_since = dict.fromkeys(("name", "target", "action", "status", "sort"), EXTENDED)
+    identifiers = ("uuid", "name", "short id")
+    identifiers_since = {"name": EXTENDED, "short id": EXTENDED}
+    permissions_required = {"partial_update": "", "signal": "actions.signal_action"}
+    bodies = {"signal": SignalSerializer}
+    answers = {"signal": (202, ActionSerializer), "events": (200, ActionEventsSerializer)}
+    actions_since = {"partial_update": (1, 5), "signal": EXTENDED, "events": (1, 8)}
+    arguments = {"events": PARAMETERS}
+    deeds_by_state = {"SKIPPED": "action.skip", "PENDING": "action.restore"}
+    example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}
+
+    def conceal(self, rows: list[Row]) -> None:
+        if not sees_details(self.request.user):
+            conceal_faults(rows)
+
+    def filter_action_plan_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        if "audit_uuid" in self.request.query_params:
+            raise Invalid("Filtering actions on both audit and action-plan is prohibited")
+        return queryset.filter(action_plan__uuid=read_uuid(value, "action_plan_uuid"))
+
+    def filter_audit_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return queryset.filter(action_plan__audit__uuid=read_uuid(value, "audit_uuid"))
+
+    def filter_name(self, queryset: QuerySet[Any], values: list[str]) -> QuerySet[Any]:
+        return queryset.filter(name__in=values)
+
+    def filter_target(self, queryset: QuerySet[Any], values: list[str]) -> QuerySet[Any]:
+        return queryset.filter(target__in=values)
+
+    def filter_action(self, queryset: QuerySet[Any], values: list[str]) -> QuerySet[Any]:
+        return queryset.filter(action_type__in=known("action", values, plugins.load("ACTION_TYPES")))
+
+    def filter_status(self, queryset: QuerySet[Any], values: list[str]) -> QuerySet[Any]:
+        return queryset.filter(having([Status(value) for value in known("status", values, Status.values)]))
+
+    def partial_update(self, request: Request, identifier: str) -> Response:
+        """Skip a PENDING action, or change the words of a SKIPPED one (from 1.5).
+
+        From 1.12 also restore what a person skipped, or change what an action depends on, until its plan begins.
+        """
+        edges, others = split(request.data) if used_by(request) >= EXTENDED else ([], request.data)
+        changes = read_changes(others)
+        if used_by(request) < self.actions_since["partial_update"]:
+            raise ParseError("API microversion 1.5 or higher is required.")
+        action = self.get_object(request, identifier)
+        if changes or not edges:
+            self.require(request, "actions.skip_action")
+        if edges:
+            self.require(request, "actions.change_action")
+        with transaction.atomic() if edges else nullcontext():
+            if edges:
+                change_dependencies(action.uuid, partial(apply_edges, edges))
+            if changes:
+                self.change(action, changes)
+        return Response(self.show(action))
+
+    def change(self, action: Action, changes: dict[str, Any]) -> None:
+        is_former = used_by(self.request) < EXTENDED
+        try:
+            change(action, self.request.user.get_username(), changes, may_restore=not is_former)
+        except WrongActionState as refusal:
+            raise (refusal.formerly() if is_former else refusal) from None
+
+    def signal(self, request: Request, identifier: str) -> Response:
+        """Tell an action to end (CANCEL), to wait (SUSPEND) or to go on (RESUME). From 1.12."""
+        self.require_version(request)
+        action = self.get_object(request, identifier)
+        signal = Action.Signal(read_body(request, SignalSerializer)["signal"])
+        return Response(self.show(signal_action(action.uuid, signal, request.user.get_username())), 202)
+
+    def events(self, request: Request, identifier: str) -> Response:
+        """List the events of an action, the newest first. From 1.8."""
+        self.require_version(request)
+        row = self.only(self.find(identifier), identifier)
+        self.check_object_permissions(request, row)
+        events = ActionEvent.objects.filter(action__uuid=row["uuid"])
+        return Response(read_events(request, events, f"{self.host()}/v1/actions/{row['uuid']}/events"))
+
+
+def known(argument: str, values: list[str], allowed: Collection[str]) -> list[str]:
+    """Return these values of a filter, if there are such.
+
+    Raises:
+        Invalid: one is none.
+    """
+    for value in values:
+        if value not in allowed:
+            raise Invalid(f"Invalid {argument}: {value}. It must be one of {', '.join(allowed)}.")
+    return values
+
+
+def split(document: Any) -> tuple[list[Step], Any]:
+    """Return the steps of a patch that change what an action depends on, and the rest of the patch."""
+    if not isinstance(document, list):
+        return [], document
+    edges, others = divide(document, is_edge)
+    return read_patch(edges), others
+
+
+def is_edge(step: Any) -> bool:
+    return isinstance(step, dict) and EDGES.fullmatch(str(step.get("path"))) is not None
+
+
+def apply_edges(edges: list[Step], standing: Sequence[UUID]) -> list[UUID]:
+    """Return what an action depends on after these steps of a patch.
+
+    Raises:
+        Invalid: they do not fit, or what comes of them is no list of UUIDs.
+    """
+    changed = apply_patch({FIELD: [str(uuid) for uuid in standing]}, edges).get(FIELD, [])
+    if not isinstance(changed, list):
+        raise Invalid(f"Invalid input for field/attribute {FIELD}. It must be a list of UUIDs.")
+    return [read_uuid(str(value), FIELD) for value in changed]
+
+
+def read_changes(document: Any) -> dict[str, Any]:
+    """Return the state and the message that a patch asks for, whichever it names first."""
+    paths = ("/state", "/status_message")
+    patch = read_patch(document, allowed=paths, mandatory=paths)
+    changes = {step["path"][1:]: step["value"] for step in patch}
+    if "state" in changes:
+        changes["state"] = read_state(patch, changes["state"])
+    if not isinstance(changes.get("status_message", ""), str | None):
+        raise Invalid("Invalid input for field/attribute status_message. It must be a string or null.")
+    return changes
+
+
+def read_state(patch: list[Step], value: Any) -> str:
+    """Return the state that a patch names, in any letter case: some clients send ``skipped``."""
+    if isinstance(value, str) and value.upper() in Action.State.values:
+        return value.upper()
+    raise cannot_apply(patch, f"Invalid state: {value}")
+
+
+def change(action: Action, by: str, changes: dict[str, Any], may_restore: bool) -> None:
+    """Do what a patch asks for.
+
+    Raises:
+        Conflict: the states do not allow it.
+        Invalid: the message does not fit.
+    """
+    reason = changes.get("status_message")
+    asked = changes.get("state")
+    if asked == Action.State.PENDING and may_restore:
+        restore(action, reason)
+    elif asked not in (None, Action.State.SKIPPED):
+        raise WrongActionState(action, asked)
+    elif asked is None or (action.state == Action.State.SKIPPED and "status_message" in changes):
+        change_reason(action.uuid, reason)
+    else:
+        skip_action(action.uuid, by, reason)
+
+
+def restore(action: Action, reason: Any) -> None:
+    if reason:
+        raise Invalid("Invalid input for field/attribute status_message. An action that is restored has none.")
+    restore_action(action.uuid)

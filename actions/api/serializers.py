@@ -1,0 +1,119 @@
+"""Actions, as the API shows them."""
+
+from typing import Any
+
+from django.db.models import Case, F, OuterRef, Value, When
+from rest_framework import serializers
+
+from actions.models import Action, ActionParent
+from actions.models.statuses import Status, former_state, shown
+from watcher_site import plugins
+from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.api.versions import EXTENDED, Version
+from watcher_site.database.expressions import JSONArray, UUIDText
+
+EXCLUSIONS: Version = (1, 13)
+NEW = (
+    *("name", "target", "status", "action", "cause", "owner", "interval", "timeout", "start_time", "end_time"),
+    "due_time",
+    *("status_reason", "control", "inputs", "outputs", "depends_on", "depended_by", "data"),
+)
+SUCCEEDED = "Action completed successfully."
+# The causes of an action: the request of a person or an audit, or another action.
+RPC_REQUEST, DERIVED_ACTION = "RPC Request", "Derived Action"
+# Properties that have two names, Senlin's and Watcher's (docs/compatibility.md, "Action properties").
+SAME = {
+    "action": "action_type",
+    "inputs": "input_parameters",
+    "depends_on": "parents",
+}
+
+
+def uuids(of: str, others: str) -> JSONArray:
+    """Return the UUIDs at the other end of the edges that begin at an action."""
+    edges = ActionParent.objects.filter(**{of: OuterRef("pk")}).order_by(others)
+    return JSONArray(edges.values(value=UUIDText(f"{others}__uuid")))
+
+
+class ActionSerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    state = serializers.ChoiceField(Action.State.choices)
+    action_type = serializers.CharField()
+    action_plan_uuid = serializers.UUIDField()
+    parents = serializers.ListField(child=serializers.UUIDField())
+    links = links_field()
+    name = serializers.CharField()
+    target = serializers.CharField(allow_null=True, help_text="what it acts on, mostly a UUID")
+    status = serializers.ChoiceField(Status.choices)
+    description = serializers.CharField(help_text="the text of the action type, empty for an unknown one")
+    input_parameters = serializers.DictField()
+    status_message = serializers.CharField(allow_null=True)
+    action = serializers.CharField(help_text="the same as action_type")
+    cause = serializers.ChoiceField([RPC_REQUEST, DERIVED_ACTION])
+    owner = serializers.IntegerField(allow_null=True, help_text="the id of the service that executes it")
+    interval = serializers.IntegerField(help_text="in seconds; 0: it is not repeated")
+    timeout = serializers.IntegerField(allow_null=True, help_text="in seconds; null or 0: the site's default")
+    start_time = serializers.DateTimeField(allow_null=True, help_text="when its execution last began")
+    end_time = serializers.DateTimeField(allow_null=True, help_text="when its execution ended")
+    due_time = serializers.DateTimeField(allow_null=True, help_text="before which it does not begin, or begin again")
+    status_reason = serializers.CharField(allow_null=True, help_text="the status_message, or that it succeeded")
+    control = serializers.ChoiceField(
+        Action.Signal.choices, allow_null=True, help_text="the signal that it has not honoured yet"
+    )
+    inputs = serializers.DictField(help_text="the same as input_parameters")
+    outputs = serializers.DictField(help_text="what came of it; where it failed, the error")
+    depends_on = serializers.ListField(child=serializers.UUIDField(), help_text="the same as parents")
+    depended_by = serializers.ListField(child=serializers.UUIDField())
+    data = serializers.DictField(  # type: ignore[assignment]
+        help_text="what its type keeps from one run to the next"
+    )
+    exclusion_uuid = serializers.UUIDField(allow_null=True, help_text="the rule that it was skipped by")
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(allow_null=True)
+    deleted_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "actions"
+        short = ("uuid", "state", "action_type", "action_plan_uuid", "parents", "links", "name", "target", "status")
+        since = {"status_message": (1, 5), **dict.fromkeys(NEW, EXTENDED), "exclusion_uuid": EXCLUSIONS}
+        columns = {
+            "action_plan_uuid": "action_plan__uuid",
+            "exclusion_uuid": "exclusion__uuid",
+            "parents": uuids("child", "parent"),
+            "depended_by": uuids("parent", "child"),
+            "status": shown(),
+            "due_time": Case(When(state=Action.State.PENDING, then=F("due_time"))),
+            "status_reason": Case(
+                When(state=Action.State.SUCCEEDED, status_message=None, then=Value(SUCCEEDED)),
+                default=F("status_message"),
+            ),
+            "cause": Case(When(derived_from=None, then=Value(RPC_REQUEST)), default=Value(DERIVED_ACTION)),
+        }
+        formerly = {"state": (EXTENDED, former_state())}
+        json = ("parents", "input_parameters", "depended_by", "outputs", "data")
+        computed = ("links", "description")
+        same = SAME
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        if self.context.get("version", EXTENDED) < EXTENDED:
+            names = [state for state in Action.State if state != Action.State.SUSPENDED]
+            fields["state"] = serializers.ChoiceField(names)
+        return fields
+
+    @classmethod
+    def add_description(cls, rows: list[Row]) -> None:
+        descriptions = {name: kind.description for name, kind in plugins.load("ACTION_TYPES").items()}
+        for row in rows:
+            row["description"] = descriptions.get(row["action_type"], "")
+
+
+class SignalSerializer(serializers.Serializer[Any]):
+    """The body of a signal to an action or to a plan."""
+
+    signal = serializers.ChoiceField(
+        Action.Signal.choices, error_messages={"invalid_choice": f"It must be one of {', '.join(Action.Signal)}."}
+    )
+
+    argument = "signal"
+    since: dict[str, Version] = {}

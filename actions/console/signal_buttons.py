@@ -1,0 +1,70 @@
+"""The console's buttons that tell an action to wait, to go on, or to end; and which of them make sense."""
+
+from typing import ClassVar
+
+from django.urls import reverse
+
+from actions.models import Action
+from actions.operations.refusals import since
+from actions.operations.signals import is_allowed, signal_action
+from watcher_site.console.pages import Verb
+from watcher_site.refusals import Conflict
+from watcher_site.templatetags.console import short
+
+Signal = Action.Signal
+
+
+def sensible_signals(action: Action) -> list[Action.Signal]:
+    """Return the signals that a person may give to an action as it is, the last resort last."""
+    order = (Signal.SUSPEND, Signal.RESUME, Signal.CANCEL)
+    return [signal for signal in order if is_allowed(action, signal)]
+
+
+class SignalVerb(Verb):
+    """A button on the action's own page, or beside it on its plan's."""
+
+    model = Action
+    deed = "action.signal"
+    permission_required = "actions.signal_action"
+    signal: ClassVar[Action.Signal]
+    told: ClassVar[str]
+
+    def where_to(self, record: Action, done: bool) -> str:
+        if self.request.POST.get("page") != "plan":
+            return reverse("actions:detail", args=[record.uuid])
+        return f"{reverse('plans:detail', args=[record.action_plan.uuid])}#action-{short(record.uuid)}"
+
+    def perform(self, record: Action) -> str:
+        try:
+            action = signal_action(record.uuid, self.signal, self.request.user.get_username())
+        except Conflict as refusal:
+            standing: Action = self.get_object()
+            raise Conflict(
+                f"Not done ({self.verb}): {standing.called} is {standing.state}, {since(standing)}."
+            ) from refusal
+        return "Cancelled." if action.state == Action.State.CANCELLED else self.told
+
+
+class Suspend(SignalVerb):
+    signal = Signal.SUSPEND
+    verb = "suspend the action"
+    told = "It waits at its next checkpoint, until somebody resumes it."
+
+
+class Resume(SignalVerb):
+    signal = Signal.RESUME
+    verb = "resume the action"
+    told = "It goes on."
+
+
+class Cancel(SignalVerb):
+    signal = Signal.CANCEL
+    verb = "cancel the action"
+    question = "Cancel this action?"
+    possible_in = frozenset({Action.State.PENDING, *Action.BEGUN})
+    consequence = (
+        "If it runs, it is aborted at its next checkpoint. The rest of its plan goes on, unless the plan says that a"
+        " failure stops what depends on it, and ends CANCELLED; a new plan can do what was cancelled."
+        " A cancel cannot be taken back; a skip can, until the plan begins."
+    )
+    told = "It is aborted at its next checkpoint."

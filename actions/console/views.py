@@ -1,0 +1,155 @@
+"""The console's pages of actions."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from actions.console.filters import ActionFilters
+from actions.console.forms import NewReasonForm, ReasonForm
+from actions.console.signal_buttons import sensible_signals
+from actions.console.tables import ActionTable
+from actions.event_details import sees_details
+from actions.models import Action
+from actions.models.statuses import shown
+from actions.operations.refusals import obstacle, restore_obstacle
+from actions.operations.skipping import change_reason, restore_action, skip_action
+from watcher_site.console.pages import ListPage, RecordPage, Verb, perform_and_tell
+from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.refusals import Conflict
+
+SHOWN_RELATIVES = 50
+
+
+class ActionList(ListPage):
+    model = Action
+    permission_required = "actions.view_action"
+    table_class = ActionTable
+    filterset_class = ActionFilters
+    heading = "Actions"
+    guidance = "Actions come with the action plans that audits propose."
+
+    def get_queryset(self) -> QuerySet[Action]:
+        return Action.objects.present().select_related("action_plan").order_by("-pk")
+
+
+class ActionPage(RecordPage):
+    """One action: its parameters, what it waits for and what waits for it, and the record of its phases."""
+
+    model = Action
+    permission_required = "actions.view_action"
+
+    def get_template_names(self) -> list[str]:
+        return ["actions/_action.html" if getattr(self.request, "htmx", False) else "actions/action_detail.html"]
+
+    def get_queryset(self) -> QuerySet[Action]:
+        return with_status(super().get_queryset())
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        action: Action = self.object
+        return super().get_context_data(
+            parents=list(action.parents.order_by("pk")[: SHOWN_RELATIVES + 1]),
+            derived_from=[action.derived_from] if action.derived_from else [],
+            children=list(action.children.order_by("pk")[: SHOWN_RELATIVES + 1]),
+            events=action.events.all(),
+            sees_details=sees_details(self.request.user),
+            moving=action.state not in action.FINAL and not action.action_plan.is_prunable,
+            form=context.pop("form", None) or reason_form(self.request, action),
+            signals=sensible_signals(action) if self.request.user.has_perm("actions.signal_action") else [],
+            may_restore=action.is_restorable and self.request.user.has_perm("actions.skip_action"),
+            **context,
+        )
+
+
+def with_status(actions: QuerySet[Action]) -> QuerySet[Action]:
+    """Add what an action's page tells of its place in the plan, and in whose hands it is."""
+    return actions.select_related("action_plan", "owner", "derived_from").annotate(status=shown())
+
+
+def reason_form(request: HttpRequest, action: Action, typed: str = "") -> ReasonForm | None:
+    """Return the form that this person may fill in for the action in its state, if any, with what was typed before."""
+    if not request.user.has_perm("actions.skip_action"):
+        return None
+    if action.state == Action.State.SKIPPED:
+        return NewReasonForm(initial={"reason": typed or action.reason})
+    return (
+        ReasonForm(initial={"reason": typed})
+        if action.state == Action.State.PENDING and action.action_plan.is_prunable
+        else None
+    )
+
+
+class ReasonVerb(KeepsForm, Verb):
+    """A button with a reason beside it, on the action's page. What could not be done keeps the reason there."""
+
+    model = Action
+    permission_required = "actions.skip_action"
+    form_class: type[ReasonForm] = ReasonForm
+
+    def get_queryset(self) -> QuerySet[Action]:
+        return with_status(super().get_queryset())
+
+    def where_to(self, record: Action, done: bool) -> str:
+        return reverse("actions:detail", args=[record.uuid])
+
+    def get(self, request: HttpRequest, **path: Any) -> HttpResponse:
+        kept = self.kept()
+        return self.show(kept.get("reason", "")) if kept else super().get(request, **path)
+
+    def post(self, request: HttpRequest, **path: Any) -> HttpResponse:
+        self.form = self.form_class(request.POST)
+        if not self.form.is_valid():
+            return self.show(form=self.form)
+        action = self.get_object()
+        if perform_and_tell(self, action):
+            return redirect(self.where_to(action, True))
+        return self.show(self.form.cleaned_data["reason"], status=409)
+
+    def show(self, reason: str = "", form: ReasonForm | None = None, status: int = 200) -> HttpResponse:
+        """Show the action as it is now, with what was typed in the form that its state allows."""
+        action = self.get_object()
+        form = form or reason_form(self.request, action, reason)
+        if reason and form is None:
+            messages.info(self.request, f"You had written: {reason}")
+        page = ActionPage(request=self.request, object=action, kwargs=self.kwargs)
+        return page.render_to_response(page.get_context_data(form=form), status=status)
+
+
+class SkipAction(ReasonVerb):
+    verb = "skip the action"
+
+    def perform(self, record: Action) -> str:
+        try:
+            skip_action(record.uuid, self.request.user.get_username(), self.form.cleaned_data["reason"])
+        except Conflict as refusal:
+            raise Conflict(obstacle(self.get_object()) or str(refusal)) from refusal
+        return "Skipped."
+
+
+class ChangeReason(ReasonVerb):
+    verb = "change the reason"
+    deed = "action.update"
+    form_class = NewReasonForm
+
+    def perform(self, record: Action) -> str:
+        change_reason(record.uuid, self.form.cleaned_data["reason"])
+        return "Changed the reason."
+
+
+class RestoreAction(Verb):
+    model = Action
+    permission_required = "actions.skip_action"
+    verb = "restore the action"
+
+    def where_to(self, record: Action, done: bool) -> str:
+        return reverse("actions:detail", args=[record.uuid])
+
+    def perform(self, record: Action) -> str:
+        try:
+            restore_action(record.uuid)
+        except Conflict as refusal:
+            raise Conflict(restore_obstacle(self.get_object()) or str(refusal)) from refusal
+        return "Restored. It is executed with its plan."

@@ -1,0 +1,120 @@
+"""Actions that another one derives while it runs: how it makes them, and what becomes of it when they have ended."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from actions.engine.phases import PERSISTENTLY, PhaseRecord, Result
+from actions.graph.propagation import WORDS
+from actions.graph.proposals import ProposedAction, write_actions
+from actions.models import Action, ActionEvent, ActionParent
+from actions.types.base import Answer, DerivedAction, Outcome
+
+State = Action.State
+COLUMNS = ("uuid", "name", "action_type", "state", "status_message", "outputs", "target")
+# What decides over the action that derived others, the first that any of them is.
+DECISIVE = {State.FAILED: Answer.ERROR, State.CANCELLED: Answer.CANCEL}
+
+
+def finder(action: Action) -> Callable[[], Sequence[DerivedAction]]:
+    """Return a function that reads the actions which an action derived."""
+    return partial(find_derived, action)
+
+
+def find_derived(action: Action) -> list[DerivedAction]:
+    found = action.derived.order_by("pk").values_list(*COLUMNS)
+    return [DerivedAction(*row) for row in found]
+
+
+def verdict(action: Action, outcome: Outcome) -> Outcome:
+    """Return what came of an action that derived others: what it answers, unless one of them says more."""
+    counts = action.derived.count_states()
+    for state, answer in DECISIVE.items():
+        if counts.get(state):
+            return Outcome(answer, outcome.reason or name_decisive(action, state, counts))
+    return outcome
+
+
+def name_decisive(action: Action, state: State, counts: dict[str, int]) -> str:
+    first = action.derived.filter(state=state).order_by("pk")[0]
+    return describe_decisive(counts[state], sum(counts.values()), state, first.name, first.status_message)
+
+
+def describe_decisive(number: int, total: int, state: State, name: str, message: str | None) -> str:
+    """Return a message with the number of derived actions in a state, and the first one's name and reason."""
+    of = "the action" if total == 1 else f"{number} of the {total} actions"
+    return f"{of} that it derived {WORDS[state]}: {name}: {message}"
+
+
+def waiting_for(number: int) -> str:
+    if not number:
+        return "Action goes on: nothing that it derived is left to wait for."
+    return f"Action waits for {'the action' if number == 1 else f'{number} actions'} that it derived."
+
+
+def turn_round(action: Action) -> None:
+    """Reverse the links between an action and its planned derived actions, in one statement: now it waits for them."""
+    planned = ActionParent.objects.filter(parent=action, child__derived_from=action)
+    planned.update(child=F("parent"), parent=F("child"))
+
+
+def put_off(action: Action, delay: float) -> None:
+    """Defer the planned derived actions by ``delay`` seconds. The caller holds the plan's row."""
+    if delay:
+        action.derived.pending().update(due_time=timezone.now() + timedelta(seconds=delay))
+
+
+def give_time(action: Action, pause: float) -> None:
+    """Extend the deadlines of the actions that wait for an action by its pause, in seconds.
+
+    The caller holds the plan's row.
+    """
+    origin = action.derived_from_id
+    while pause and origin:
+        waiting = Action.objects.filter(pk=origin)
+        waiting.update(waits_until=F("waits_until") + timedelta(seconds=pause))
+        origin = waiting.values_list("derived_from", flat=True).first()
+
+
+class Derivation(PhaseRecord):
+    """Writes the rows of an action that derives others."""
+
+    outcome: Outcome
+
+    def derive(self, phase: ActionEvent) -> bool:
+        """Write the derived actions, and release the action until they have ended.
+
+        Raises:
+            ConcurrentTransition: the action has a signal that this worker has not seen, or another worker owns it.
+        """
+        outcome, guards = self.outcome, {"control": self.action.control}
+        self.finish(phase, Result.WAITING, outcome.reason)
+        turns, number = self.action.is_to_derive, self.count_awaited()
+        self.action.wait_for_derived(f"{waiting_for(number)} {outcome.reason}".strip(), outcome.pause)
+        PERSISTENTLY(self.write_derived, phase, outcome.derived, turns, guards)
+        self.log.info("action derived others", number=number)
+        return True
+
+    def count_awaited(self) -> int:
+        """Return how many it is about to wait for: new ones, and those of the planned ones that have not ended."""
+        planned = self.action.derived.unfinished().count() if self.action.is_to_derive else 0
+        return planned + len([one for one in self.outcome.derived if one.derived_from is None])
+
+    @transaction.atomic
+    def write_derived(
+        self, phase: ActionEvent, derived: Sequence[ProposedAction], turns: bool, guards: Mapping[str, Any]
+    ) -> None:
+        # The rows come before the lock of the plan, which is then held for a moment only.
+        write_actions(self.action.action_plan_id, derived, self.action)
+        if turns:
+            turn_round(self.action)
+        self.write(phase, hold=True, guards=guards)
+        # Who signals or cancels actions locks the plan before their rows, too.
+        if turns:
+            put_off(self.action, self.outcome.delay)
+        give_time(self.action, self.outcome.pause)

@@ -1,0 +1,112 @@
+"""Signals to an action that arrive while it is not at a checkpoint."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from actions.engine.checkpoints import Checkpoint
+from actions.engine.phases import PhaseRecord, Result
+from actions.models import Action, ActionEvent
+from actions.models.actions import GAVE_ITSELF_UP
+from watcher_site.state_machine import ConcurrentTransition
+
+State, Signal = Action.State, Action.Signal
+CANCELLED = "Action was cancelled with its action plan."
+
+
+class Signalled(PhaseRecord, ABC):
+    """The part of an execution that honours the signals of people."""
+
+    checkpoint: Checkpoint
+
+    @property
+    def no_other_signal(self) -> Mapping[str, Any]:
+        """Return guards that keep the worker from overwriting a signal that it has not seen."""
+        return {"control": self.action.control}
+
+    def read_again(self) -> Action:
+        """Take the action as it is in the table, with a signal that came meanwhile.
+
+        Raises:
+            ConcurrentTransition: it is no longer as this worker left it.
+        """
+        action = Action.objects.get(pk=self.action.pk)
+        if action.values_read != self.action.values_read:
+            raise ConcurrentTransition(f"Action {action.uuid} is no longer as this worker left it.")
+        action.outputs, action.fault = self.action.outputs, self.action.fault
+        self.action = self.phase.action = self.checkpoint.action = action
+        return action
+
+    def unless_signalled(self, execute: ActionEvent, let_go: Callable[[ActionEvent], bool]) -> bool:
+        """Release the action. If a signal arrives meanwhile, CANCEL is honoured and SUSPEND is kept.
+
+        If its plan is cancelled meanwhile, the action is cancelled.
+
+        Raises:
+            ConcurrentTransition: another worker owns it.
+        """
+        while True:
+            seen = self.action.control
+            try:
+                return let_go(execute)
+            except ConcurrentTransition:
+                self.read_again()
+                standing = self.lease.look(self.action)
+                if standing is None or not standing.is_held:
+                    raise
+                if standing.is_being_cancelled or self.action.control == Signal.CANCEL:
+                    return self.cancel_instead(execute)
+                if self.action.control == seen:
+                    raise
+
+    @abstractmethod
+    def cancel_instead(self, execute: ActionEvent) -> bool:
+        """Cancel the action that was to be released."""
+
+    def recall(self) -> None:
+        """Resume a suspended action without an owner, or resume it to be cancelled.
+
+        Recovery finds out its actual state first: only the worker that executed it could have aborted it.
+        """
+        is_cancelled = self.action.control == Signal.CANCEL
+        if self.action.control != Signal.RESUME and not self.is_being_cancelled():
+            raise ConcurrentTransition(f"Action {self.action.uuid} stays suspended.")
+        self.action.resume()
+        if is_cancelled:
+            self.action.control = Signal.CANCEL
+
+    def stay_suspended(self, guards: Mapping[str, Any]) -> bool:
+        """Suspend an action whose worker was lost before it honoured the signal; the action is recovered later."""
+        phase = self.begin("suspend")
+        self.finish(phase, Result.SUCCESS)
+        self.action.suspend()
+        self.action.owner = None
+        return self.write(phase, guards=guards)
+
+    def is_being_cancelled(self) -> bool:
+        return self.action.control == Signal.CANCEL or self.is_plan_being_cancelled()
+
+    def is_plan_being_cancelled(self) -> bool:
+        standing = self.lease.look(self.action)
+        return standing is not None and standing.is_being_cancelled
+
+    def cancel(self) -> None:
+        """End an action of which nothing has to be undone."""
+        self.action.request_abort()
+        self.action.finish_abort(self.why_cancelled())
+
+    def why_cancelled(self) -> str:
+        """Return what the message of an action says that somebody cancelled, alone or with its plan."""
+        asked = self.action.events.filter(event=f"signal_{Signal.CANCEL.lower()}").last()
+        return f"{GAVE_ITSELF_UP} {asked.details}" if asked else CANCELLED
+
+    def why_late(self) -> str | None:
+        """Return what is said of an action that is aborted because it waited too long for what it derived."""
+        late = self.action.events.filter(event="timeout").last() if self.action.has_derived else None
+        return late.details if late else None
+
+    def tries(self) -> int:
+        """Return how often the action was recovered since a person last had it go on."""
+        resumed = self.action.events.filter(event=f"signal_{Signal.RESUME.lower()}").last()
+        since = resumed.pk if resumed else 0
+        return self.action.events.filter(event__in=["recover", "abort"], pk__gt=since).count()

@@ -1,0 +1,135 @@
+"""The kinds of targets that rules can name, and the lookup of each kind."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+
+from cluster.models import Cluster, ComputeNode, HostAggregate, Server
+from watcher_site.database.text import judge_text
+from watcher_site.refusals import Invalid
+
+SERVERS, COMPUTE_NODES, AGGREGATES = "servers", "compute_nodes", "aggregates"
+ZONES, PROJECTS, CLUSTERS = "availability_zones", "projects", "clusters"
+
+# What people may write of each kind, and one of them is called.
+KINDS = {
+    SERVERS: ("server", "the UUID or the name of a server"),
+    COMPUTE_NODES: ("compute node", "the host name or the UUID of a compute node"),
+    AGGREGATES: ("aggregate", "the id or the name of a host aggregate"),
+    ZONES: ("availability zone", "the name of an availability zone"),
+    PROJECTS: ("project", "the id of a project"),
+    CLUSTERS: ("cluster", "the UUID or the name of a cluster"),
+}
+LONGEST = 255
+MOST_TOLD = 10
+
+
+def identify(kind: str, texts: Sequence[Any]) -> set[str]:
+    """Return the identifiers of named targets, which stay valid when a target is renamed.
+
+    It takes one query, whatever the number of names.
+
+    Raises:
+        Invalid: there is no such target, or several; the message names the kind.
+    """
+    singular, form = KINDS[kind]
+    if not all(is_name(text) for text in texts):
+        raise Invalid(f"targets.{kind}: must hold texts, each {form}.")
+    names = [text.strip() for text in texts]
+    found = FINDERS[kind](set(names)) if names else {}
+    if missing := [name for name in dict.fromkeys(names) if not found.get(name)]:
+        raise Invalid(f"targets.{kind}: {missing_in_words(singular, missing)}")
+    for name in names:
+        if len(found[name]) > 1:
+            raise Invalid(f"targets.{kind}: several are called {name}: name its UUID.")
+    return set().union(*found.values())
+
+
+def missing_in_words(singular: str, names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"there is no {singular} {names[0]}."
+    more = f" and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else ""
+    return f"there are no {singular}s {', '.join(names[:MOST_TOLD])}{more}."
+
+
+def is_name(text: Any) -> bool:
+    return isinstance(text, str) and 0 < len(text.strip()) <= LONGEST and not judge_text(text)
+
+
+def read_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+Found = dict[str, set[str]]
+"""What was found of each text: identifiers, of which there should be one."""
+
+
+def by_uuid_or_name(model: Any, texts: set[str], name: str = "name", identifier: str = "uuid") -> Found:
+    """Find objects by UUID, and texts that are no UUID by the column ``name``."""
+    uuids = {text: uuid for text in texts if (uuid := read_uuid(text))}
+    names = texts - uuids.keys()
+    asked = Q(uuid__in=set(uuids.values())) | Q(**{f"{name}__in": names})
+    by_uuid: dict[UUID, str] = {}
+    found: Found = defaultdict(set)
+    for uuid, called, one in model.objects.present().filter(asked).values_list("uuid", name, identifier):
+        by_uuid[uuid] = str(one)
+        if called in names:
+            found[called].add(str(one))
+    return found | {text: {by_uuid[uuid]} for text, uuid in uuids.items() if uuid in by_uuid}
+
+
+def find_aggregates(texts: set[str]) -> Found:
+    """Find aggregates by their names, or else by their ids or UUIDs: the name of an aggregate may be a number."""
+    numbers = {text for text in texts if text.isascii() and text.isdigit() and len(text) < len(str(2**31))}
+    uuids = {text: uuid for text in texts if (uuid := read_uuid(text))}
+    asked = Q(name__in=texts) | Q(pk__in=set(map(int, numbers))) | Q(uuid__in=set(uuids.values()))
+    by_name, by_number, by_uuid = defaultdict(set), {}, {}
+    for key, name, uuid in HostAggregate.objects.present().filter(asked).values_list("pk", "name", "uuid"):
+        by_name[name].add(str(key))
+        by_number[key] = {str(key)}
+        by_uuid[uuid] = {str(key)}
+    found = {text: by_number[int(text)] for text in numbers if int(text) in by_number}
+    found |= {text: by_uuid[uuid] for text, uuid in uuids.items() if uuid in by_uuid}
+    return found | {name: keys for name, keys in by_name.items() if name in texts}
+
+
+def find_zones(texts: set[str]) -> Found:
+    zones = ComputeNode.objects.present().filter(zone__in=texts).order_by().values_list("zone", flat=True)
+    return {zone: {zone} for zone in zones.distinct()}
+
+
+FINDERS: dict[str, Callable[[set[str]], Found]] = {
+    SERVERS: lambda texts: by_uuid_or_name(Server, texts),
+    COMPUTE_NODES: lambda texts: by_uuid_or_name(ComputeNode, texts, "hostname", "hostname"),
+    AGGREGATES: find_aggregates,
+    ZONES: find_zones,
+    # The cloud knows which projects there are; here they are but ids.
+    PROJECTS: lambda texts: {text: {text} for text in texts},
+    CLUSTERS: lambda texts: by_uuid_or_name(Cluster, texts),
+}
+
+
+def names_of(targets: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
+    """Return the names of the targets of a rule, by kind and identifier, with at most one query for each kind.
+
+    A target that was deleted, or has no name, is called by its identifier.
+    """
+    found = {kind: {one: one for one in identifiers} for kind, identifiers in targets.items()}
+    for kind, (model, column) in NAMED.items():
+        if wanted := found.get(kind):
+            rows = model.objects.filter(**{f"{column}__in": list(wanted)}).values_list(column, "name")
+            wanted.update({str(identifier): name for identifier, name in rows})
+    return found
+
+
+NAMED: dict[str, tuple[Any, str]] = {
+    SERVERS: (Server, "uuid"),
+    AGGREGATES: (HostAggregate, "pk"),
+    CLUSTERS: (Cluster, "uuid"),
+}

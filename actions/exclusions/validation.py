@@ -1,0 +1,131 @@
+"""Check the attributes of rules, for the API, the console and the commands."""
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from datetime import datetime
+from typing import Any
+
+from actions.exclusions.targets import KINDS, identify
+from actions.models.exclusions import NAME_LENGTH, TEXT_LENGTH, Exclusion
+from watcher_site import plugins
+from watcher_site.database.text import require_storable
+from watcher_site.refusals import Invalid
+from watcher_site.validation.names import require_address
+from watcher_site.windows.wall_clock import read_moment, read_window, read_zone, written
+
+MOST_NAMED = 1000
+"""The number of targets of a kind that one rule may name."""
+NO_NAMES = ("detail", "try")
+
+
+def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> None:
+    """Write into a rule what people say of it; what they leave out stays, and null takes it back.
+
+    Raises:
+        Invalid: the message names the field and the rule that it breaks.
+    """
+    for name, length in (("name", NAME_LENGTH), ("owner", TEXT_LENGTH), ("reason", TEXT_LENGTH)):
+        if name in attributes:
+            setattr(exclusion, name, read_line(name, attributes[name], length, least=int(name != "reason")))
+    if "name" in attributes:
+        require_address(exclusion.name, NO_NAMES)
+    if "enabled" in attributes:
+        exclusion.enabled = read_switch(attributes["enabled"])
+    if "action_types" in attributes:
+        exclusion.action_types = read_action_types(attributes["action_types"])
+    if "targets" in attributes:
+        exclusion.targets = read_targets(attributes["targets"], exclusion.targets)
+    if attributes.keys() & {"window", "zone", "expires_at"}:
+        read_times(exclusion, attributes, now)
+
+
+def mistakes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> list[str]:
+    """Return all that is wrong with what people say of a rule, where `read_attributes` raises the first of it."""
+    found: dict[str, None] = {}
+    for part in parts_of(attributes):
+        try:
+            read_attributes(copy(exclusion), part, now)
+        except Invalid as problem:
+            found[str(problem)] = None
+    return list(found)
+
+
+def parts_of(attributes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what can be judged by itself: a zone is that of all times, and a window and an expiry may not agree."""
+    for name, value in attributes.items():
+        if name == "targets":
+            yield from ({name: {kind: named}} for kind, named in value.items())
+        elif name in ("window", "expires_at") and "zone" in attributes:
+            yield {name: value, "zone": attributes["zone"]}
+        else:
+            yield {name: value}
+    yield {name: attributes[name] for name in ("zone", "window", "expires_at") if name in attributes}
+
+
+def read_line(name: str, text: Any, longest: int, least: int) -> str:
+    if text is None and not least:
+        return ""
+    if not isinstance(text, str):
+        raise Invalid(f"{name}: must be a text.")
+    require_storable(name, text)
+    line = " ".join(text.split())
+    if not least <= len(line) <= longest:
+        raise Invalid(f"{name}: must have {least} to {longest} characters.")
+    return line
+
+
+def read_switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Invalid("enabled: must be true or false.")
+    return value
+
+
+def read_action_types(names: Any) -> list[str]:
+    types = plugins.load("ACTION_TYPES")
+    if not isinstance(names, list | None):
+        raise Invalid("action_types: must be a list of action types; an empty one means all of them.")
+    for name in names or []:
+        if not isinstance(name, str) or name not in types:
+            raise Invalid(f"action_types: there is no action type {name}; there are {', '.join(sorted(types))}.")
+    return sorted(set(names or []))
+
+
+def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return the targets of a rule by kind. Targets that it named before are not looked up, as they may be deleted.
+
+    Raises:
+        Invalid: there is no such kind, or no such object.
+    """
+    if not isinstance(targets, Mapping | None):
+        raise Invalid("targets: must be an object of lists.")
+    found = {}
+    for kind, names in (targets or {}).items():
+        if kind not in KINDS:
+            raise Invalid(f"targets: there is no kind {kind}; there are {', '.join(KINDS)}.")
+        if not isinstance(names, list | None) or len(names or []) > MOST_NAMED:
+            raise Invalid(f"targets.{kind}: must be a list of at most {MOST_NAMED} texts, each {KINDS[kind][1]}.")
+        if names == []:
+            raise Invalid(f"targets.{kind}: must not be empty; left out, the rule is not about any of that kind.")
+        before = known.get(kind, [])
+        kept = [name for name in names or [] if name in before]
+        named = [name for name in names or [] if name not in before]
+        found[kind] = sorted({*kept, *identify(kind, named)})
+    return {kind: names for kind, names in found.items() if names}
+
+
+def read_times(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> None:
+    """Write down in which hours a rule is in force, and until when: some hours are to be left for it."""
+    zone = read_zone(attributes.get("zone", exclusion.zone) or "UTC")
+    window = read_window(attributes.get("window", exclusion.window), zone)
+    expires_at = exclusion.expires_at
+    if "expires_at" in attributes:
+        expires_at = read_moment("expires_at", attributes["expires_at"], zone, now)
+    if window:
+        first = window.opening(now)
+        if first is None:
+            raise Invalid("window.last_day: the window opens on no day any more: it would never be in force.")
+        if expires_at and expires_at <= first:
+            raise Invalid(
+                f"expires_at: the exclusion would expire before its window opens, at {first:%Y-%m-%d %H:%M} UTC."
+            )
+    exclusion.zone, exclusion.window, exclusion.expires_at = zone.key, written(window), expires_at

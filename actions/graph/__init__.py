@@ -1,0 +1,1 @@
+"""The graph of actions: proposals, derived actions, and the propagation of failures."""

@@ -1,0 +1,45 @@
+"""Actions that another one is to derive are skipped with it, and restored with it, before their plan begins."""
+
+from collections.abc import Sequence
+
+from actions.graph.propagation import end_with
+from actions.models import Action
+from watcher_site.refusals import Conflict
+
+State = Action.State
+
+
+def skip_planned(origins: Sequence[Action]) -> int:
+    """Skip what these actions, which were skipped, were to derive, and return how many that are.
+
+    What a person skipped before stays as it is. As for the others here the caller holds the plan's row.
+    """
+    if not (keys := deriving(origins)):
+        return 0
+    return Action.objects.planned_by(keys).end_as(*end_with(origins[0].uuid, State.SKIPPED))
+
+
+def restore_planned(origins: Sequence[Action]) -> int:
+    """Restore what was skipped with these actions, and return how many that are."""
+    if not (keys := deriving(origins)):
+        return 0
+    return Action.objects.planned_by(keys, State.SKIPPED).restore()
+
+
+def deriving(actions: Sequence[Action]) -> list[int]:
+    return [action.pk for action in actions if action.is_to_derive]
+
+
+def check_origins(actions: Sequence[Action]) -> None:
+    """Refuse to restore an action alone while the one that is to derive it is skipped.
+
+    Raises:
+        Conflict: the message names both.
+    """
+    planned = [action.pk for action in actions if action.is_planned]
+    bereft = Action.objects.filter(pk__in=planned, derived_from__state=State.SKIPPED).select_related("derived_from")
+    for action in bereft.order_by("pk")[:1] if planned else ():
+        raise Conflict(
+            f"Action {action.uuid} can not be restored alone: action {action.derived_from.uuid}, which it is derived"
+            " from, is skipped. Restore that one."
+        )

@@ -1,0 +1,84 @@
+"""Failure propagation: end the actions that need the success of an action that ended, or were to be derived by it."""
+
+from functools import cache
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef
+
+from actions.models import NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action
+from actions.models.querysets import ActionQuerySet
+from watcher_site.database.statements import Placeholder, Query
+
+State = Action.State
+# Those that end an action which is no success, and no harmless absence either.
+WITHOUT_SUCCESS = frozenset({State.FAILED, State.CANCELLED})
+WORDS = {State.FAILED: "failed", State.CANCELLED: "was cancelled"}
+NEVER_DERIVED = "The action that it was derived from was skipped"
+UNDERIVED = {
+    State.SKIPPED: NEVER_DERIVED,
+    State.SUCCEEDED: "The action that it was derived from succeeded without it",
+}
+
+
+@cache
+def locked_plan() -> Query:
+    plans = Action._meta.get_field("action_plan").related_model.objects
+    return Query(plans.filter(pk=Placeholder("plan")).select_for_update(no_key=True))
+
+
+def takes_others(action: Action) -> bool:
+    """Return whether other actions may have to end with an action that ended in this state."""
+    return action.state in WITHOUT_SUCCESS or (action.state in Action.FINAL and action.is_to_derive)
+
+
+def bound_to(action: Action) -> ActionQuerySet:
+    """Lock the plan's row until the transaction ends, and return those that end with an action that ended so.
+
+    What was planned to be derived from it ends with it in any case. So does what depends on it where it had no success
+    and the plan says so, and always among actions that were derived together. Where the plan is being cancelled, that
+    is what all the others end of.
+    """
+    for plan in locked_plan().rows(plan=action.action_plan_id):
+        is_binding = action.derived_from_id is not None or plan.on_failure == plan.OnFailure.STOP
+        if plan.state == plan.State.CANCELLING:
+            break
+        if is_binding and action.state in WITHOUT_SUCCESS:
+            return Action.objects.depending_on(action)
+        if action.is_to_derive:
+            return Action.objects.planned_by([action.pk])
+    return Action.objects.none()
+
+
+def end_dependents(action: Action, bound: ActionQuerySet) -> int:
+    """End the actions that are bound to an action, and return their number.
+
+    It is one statement, in the transaction that writes the action itself, whose plan `bound_to` has locked.
+    """
+    return bound.end_as(*end_with(action.uuid, action.state))
+
+
+def end_with(uuid: UUID, state: str) -> tuple[str, str]:
+    """Return the state and the message with which others end with an action that ended so."""
+    if state in WITHOUT_SUCCESS:
+        return state, not_executed(uuid, state)
+    return State.SKIPPED, f"{SKIPPED_AUTOMATICALLY} {UNDERIVED[State(state)]}"
+
+
+def end_all_dependents(actions: ActionQuerySet) -> int:
+    """End the dependents of those actions that ended without success, and return their number.
+
+    It is called when a plan begins: actions may have been cancelled before their dependents were added, or before the
+    plan's rule for failures was set. The caller holds the plan's row until the transaction ends.
+    """
+    links = Action._meta.get_field("child_links").related_model.objects
+    pending = links.filter(
+        parent=OuterRef("pk"), child__state=State.PENDING, child__has_derived=False, child__deleted_at=None
+    )
+    ended = actions.present().filter(Exists(pending), state__in=WITHOUT_SUCCESS)
+    in_order = ended.order_by("updated_at", "pk")
+    return sum(end_dependents(action, Action.objects.depending_on(action)) for action in in_order)
+
+
+def not_executed(uuid: UUID, state: str) -> str:
+    """Return what is said of an action which was not executed since one that it depends on ended without success."""
+    return f"{NOT_EXECUTED} action {uuid}, which it depends on, {WORDS[State(state)]}."

@@ -1,0 +1,33 @@
+"""Actions, the record of their phases, exclusions and instance actions."""
+
+from actions.models.actions import (
+    FAILED_IN,
+    NOT_EXECUTED,
+    NOTE,
+    REASON,
+    REASON_LENGTH,
+    SKIPPED_AUTOMATICALLY,
+    SKIPPED_BY_USER,
+    Action,
+    ActionEvent,
+    ActionParent,
+    InstanceAction,
+    is_excluded,
+    may_be_restored,
+)
+
+__all__ = [
+    "FAILED_IN",
+    "NOTE",
+    "NOT_EXECUTED",
+    "REASON",
+    "REASON_LENGTH",
+    "SKIPPED_AUTOMATICALLY",
+    "SKIPPED_BY_USER",
+    "Action",
+    "ActionEvent",
+    "ActionParent",
+    "InstanceAction",
+    "is_excluded",
+    "may_be_restored",
+]

@@ -1,0 +1,505 @@
+"""One action of a plan: its states, its place in the plan's graph, and the record of its phases."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+from django_fsm import FSMField, transition
+
+from actions.models.exclusions import Exclusion
+from actions.models.fields import FilledCharField
+from actions.models.instance_actions import InstanceAction
+from actions.models.naming import generated_name, resource, target
+from actions.models.querysets import ActionQuerySet
+from watcher_site.database.records import NullsFirst
+from watcher_site.database.text import make_storable
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut, without_controls
+from watcher_site.models import Service
+from watcher_site.state_machine import StatefulModel
+
+__all__ = ["Action", "ActionEvent", "ActionParent", "InstanceAction"]
+
+GAVE_ITSELF_UP = "Action execution cancelled."
+SKIPPED_BY_USER = "Action skipped by user."
+SKIPPED_AUTOMATICALLY = "Action was skipped automatically:"
+FAILED_IN = "Action failed in"
+# What people read of phases that have a name in code alone.
+PHASE_WORDS = {"go_on": "completion", "wait": "waiting"}
+NOT_EXECUTED = "Action was not executed:"
+PUT_OFF = "Action is tried again later:"
+# The pauses of an action that waits for a lock grow to 16 times the first one.
+MOST_DOUBLINGS = 4
+REASON = " Reason: "
+NOTE = " Note: "
+# A person's words are never cut, so they must fit behind the longest of our own.
+REASON_LENGTH = STATUS_MESSAGE_LENGTH - len(f"{SKIPPED_BY_USER}{REASON}")
+
+
+def is_skipped_by_a_person(action: Any) -> bool:
+    return action.skipped_by is not None
+
+
+def is_excluded(action: Any) -> bool:
+    return action.exclusion_id is not None
+
+
+def may_be_restored(action: Any) -> bool:
+    return is_skipped_by_a_person(action) or is_excluded(action)
+
+
+def waits_for_derived(action: Any) -> bool:
+    return bool(action.has_derived)
+
+
+def is_ahead(moment: datetime | None) -> bool:
+    return moment is not None and moment > timezone.now()
+
+
+class Action(StatefulModel):
+    """A step of an action plan, with the states of docs/compatibility.md, "Action states"."""
+
+    class State(models.TextChoices):
+        PENDING = "PENDING"
+        ONGOING = "ONGOING"
+        SUSPENDED = "SUSPENDED"
+        CANCELLING = "CANCELLING"
+        SUCCEEDED = "SUCCEEDED"
+        FAILED = "FAILED"
+        SKIPPED = "SKIPPED"
+        CANCELLED = "CANCELLED"
+
+    class Signal(models.TextChoices):
+        """A signal that a person may give to an action (docs/compatibility.md, "Signals")."""
+
+        CANCEL = "CANCEL"
+        SUSPEND = "SUSPEND"
+        RESUME = "RESUME"
+
+    CARRIED_OUT = frozenset({State.SUCCEEDED, State.FAILED})
+    UNDER_WAY = frozenset({State.ONGOING, State.CANCELLING})
+    BEGUN = UNDER_WAY | {State.SUSPENDED}
+    FINAL = CARRIED_OUT | {State.SKIPPED, State.CANCELLED}
+
+    notified_as = "action"
+
+    # A worker whose lease ran out was given an older attempt, or is no longer the owner, and can no longer write.
+    guard_fields = ["state", "attempt", "owner"]
+    transition_fields = [
+        *("state", "status_message", "skipped_by", "reason", "exclusion", "attempt"),
+        *("owner", "start_time", "end_time", "retries", "due_time", "has_derived", "control", "losses"),
+    ]
+
+    name = FilledCharField("make_name", max_length=255, default="", db_default="")
+    target = FilledCharField("make_target", max_length=255, null=True, help_text="what it acts on, mostly a UUID")
+    outputs = models.JSONField(
+        default=dict, db_default={}, editable=False, help_text="what came of it, and why it failed"
+    )
+    data = models.JSONField(
+        default=dict, db_default={}, editable=False, help_text="what its type keeps from one run to the next"
+    )
+    action_plan = models.ForeignKey("plans.ActionPlan", models.CASCADE, related_name="actions")
+    action_type = models.CharField(max_length=255)
+    input_parameters = models.JSONField(default=dict)
+    state = FSMField(max_length=20, choices=State, default=State.PENDING, protected=True, editable=False)
+    status_message = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True)
+    control = models.CharField(
+        max_length=10, choices=Signal, null=True, editable=False, help_text="the signal that it has not honoured yet"
+    )
+    skipped_by = models.CharField(max_length=255, null=True, help_text="the user name of who skipped it")
+    reason = models.CharField(
+        max_length=REASON_LENGTH, default="", db_default="", help_text="what a person wrote about its being skipped"
+    )
+    exclusion = models.ForeignKey(
+        Exclusion,
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="actions",
+        db_index=False,
+        help_text="the rule that it was skipped by",
+    )
+    attempt = models.PositiveIntegerField(default=0, editable=False)
+    losses = models.PositiveSmallIntegerField(
+        default=0, db_default=0, editable=False, help_text="how many processes were lost while they executed it"
+    )
+    # No constraint: the database would lock the applier's one row at each beginning, and no row of a service that
+    # owns actions is ever deleted.
+    owner = models.ForeignKey(
+        Service,
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="actions",
+        db_constraint=False,
+        db_index=False,
+        help_text="the applier or the worker that executes it",
+    )
+    timeout = models.PositiveIntegerField(null=True, help_text="in seconds; null or 0: the site's default")
+    interval = models.PositiveIntegerField(default=0, db_default=0, help_text="in seconds; 0: it is not repeated")
+    start_time = models.DateTimeField(null=True, editable=False, help_text="when its execution last began")
+    end_time = models.DateTimeField(null=True, editable=False, help_text="when its execution ended")
+    retries = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="how often it was put off"
+    )
+    due_time = models.DateTimeField(null=True, editable=False, help_text="before which it does not begin again")
+    waits_until = models.DateTimeField(
+        null=True, editable=False, help_text="how long it may wait, for what it derived or for what is in its way"
+    )
+    lock_holder = models.UUIDField(null=True, editable=False, help_text="the action whose lock it waits for")
+    derived_from = models.ForeignKey(
+        "self",
+        models.CASCADE,
+        null=True,
+        editable=False,
+        related_name="derived",
+        db_index=False,
+        help_text="the action that made it while it ran, or will take it up then, and waits for it",
+    )
+    has_derived = models.BooleanField(
+        default=False, db_default=False, editable=False, help_text="it made others: when they have ended, it goes on"
+    )
+    has_planned = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="others that it is to derive were written into the plan with it",
+    )
+    is_planned = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="it was written into the plan with the one that is to derive it",
+    )
+    initial_data = models.JSONField(null=True, editable=False, help_text="the data that it was proposed with, if any")
+    parents = models.ManyToManyField(
+        "self",
+        symmetrical=False,
+        related_name="children",
+        through="ActionParent",
+        through_fields=("child", "parent"),
+    )
+
+    objects = ActionQuerySet.as_manager()
+
+    class Meta:
+        permissions = [("skip_action", "Can skip action"), ("signal_action", "Can signal action")]
+        indexes = [
+            # The applier asks for a plan's pending and unfinished actions; lists filter by plan.
+            models.Index("action_plan", "state", "id", name="action_plan_state"),
+            # The sort keys of the API. Nulls come first, as on every database that clients know.
+            models.Index("state", "id", name="action_state"),
+            models.Index("action_type", "id", name="action_type"),
+            models.Index("created_at", "id", name="action_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="action_updated_at"),
+            models.Index("name", "id", name="action_name"),
+            models.Index(NullsFirst("target"), "id", name="action_target"),
+            # Who is gone is kept as long as actions are in its hands.
+            models.Index("owner", condition=Q(owner__isnull=False), name="action_owner"),
+            # The page of a rule shows what it excluded.
+            models.Index("exclusion", "id", condition=Q(exclusion__isnull=False), name="action_exclusion"),
+            # The applier asks which of its actions wait for longer than they may.
+            models.Index(
+                "waits_until",
+                condition=Q(state="PENDING", waits_until__isnull=False),
+                name="action_waits_until",
+            ),
+            # An action that ends wakes those that wait for its lock.
+            models.Index("lock_holder", condition=Q(lock_holder__isnull=False), name="action_lock_holder"),
+            # The applier reads page by page what an action derived.
+            models.Index("derived_from", "id", condition=Q(derived_from__isnull=False), name="action_derived_from"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action_type} {self.uuid}"
+
+    @property
+    def called(self) -> str:
+        """Return the action's name for users: its type and the name of its object."""
+        return f"{self.action_type} {resource(self.input_parameters)}".strip()
+
+    def make_name(self) -> str:
+        return generated_name(self.action_type, self.uuid)
+
+    def make_target(self) -> str | None:
+        return target(self.action_type, self.input_parameters)
+
+    @property
+    def seconds_allowed(self) -> int:
+        """Return the seconds that an execution may take, including the time that it waits for derived actions."""
+        return self.timeout or settings.DEFAULT_ACTION_TIMEOUT
+
+    @property
+    def time_allowed(self) -> timedelta:
+        return timedelta(seconds=self.seconds_allowed)
+
+    def may_wait_for(self, until: datetime | None, lock_holder: UUID | None = None) -> bool:
+        """Return whether a retry until a time or for a lock does not count; `waits_until` bounds this."""
+        is_known = lock_holder is not None or is_ahead(until)
+        return is_known and (self.waits_until is None or is_ahead(self.waits_until))
+
+    @property
+    def touched_fields(self) -> list[str]:
+        """Return the columns to write: outputs and waiting only if they may have changed, which is rare."""
+        others = {
+            "outputs": self.outputs or self.retries,
+            "waits_until": self.waits_until,
+            "lock_holder": self.waits_until,
+        }
+        return [*self.transition_fields, *(name for name, is_touched in others.items() if is_touched)]
+
+    def take(self, owner: int | None) -> None:
+        """Start a new attempt, owned by the service with this primary key."""
+        self.attempt += 1
+        self.owner_id, self.end_time = owner, None
+        # What goes on after it waited for what it derived began before that.
+        self.start_time = (self.has_derived and self.start_time) or timezone.now()
+        self.status_message = self.due_time = self.lock_holder = None
+
+    def let_go(self) -> None:
+        """Clear the owner of the action. An action that never began has neither a start nor an end time.
+
+        A signal that the action did not honour before it ended is cleared, too.
+        """
+        self.owner = self.control = None
+        self.end_time = self.start_time and timezone.now()
+
+    @property
+    def is_to_derive(self) -> bool:
+        """Return whether planned actions wait for this action to derive them."""
+        return self.has_planned and not self.has_derived
+
+    @transition(field=state, source=State.PENDING, target=State.SKIPPED)
+    def skip(self, by: str, reason: str = "") -> None:
+        """Skip the action for a person. The caller holds the plan's row and has checked `ActionPlan.is_prunable`."""
+        self.skipped_by = by
+        self.comment(reason)
+
+    @transition(field=state, source=State.PENDING, target=State.SKIPPED)
+    def skip_as_earlier(self, by: str, reason: str) -> None:
+        """Skip the action, as a person skipped it in the earlier plan that its plan replaces."""
+        self.skipped_by, self.reason = by, reason
+        self.status_message = cut(
+            f"{SKIPPED_BY_USER} Skipped by {by} in an earlier plan{f': {reason}' if reason else '.'}"
+        )
+
+    @property
+    def is_restorable(self) -> bool:
+        """Return whether a person or a rule skipped the action itself, and its plan has not begun."""
+        is_skipped = self.state == self.State.SKIPPED and may_be_restored(self)
+        return is_skipped and self.action_plan.is_prunable and not self.is_origin_skipped
+
+    @property
+    def is_origin_skipped(self) -> bool:
+        """Return whether the action that is to derive this one is skipped."""
+        return self.derived_from is not None and self.derived_from.state == self.State.SKIPPED
+
+    @property
+    def finding(self) -> str:
+        """Return the message of a SKIPPED action without the person's reason, in the texts that clients know."""
+        if self.skipped_by is not None:
+            return SKIPPED_BY_USER
+        return (self.status_message or SKIPPED_AUTOMATICALLY).removesuffix(f"{NOTE}{self.reason}")
+
+    def comment(self, reason: str) -> None:
+        """Append a person's reason, of at most `REASON_LENGTH` characters, to the message of a SKIPPED action.
+
+        The finding of an action that skipped itself stays in the message, and does not become "skipped by user". It is
+        cut if the reason needs the space; its event keeps the whole.
+        """
+        finding = self.finding
+        words = f"{NOTE if self.skipped_by is None else REASON}{reason}" if reason else ""
+        self.status_message = f"{cut(finding, STATUS_MESSAGE_LENGTH - len(words))}{words}"
+        self.reason = reason
+
+    @transition(field=state, source=State.SKIPPED, target=State.PENDING, conditions=[may_be_restored])
+    def restore(self) -> None:
+        """A person takes back what a person, or a rule that is no more, skipped. The caller holds the plan's row."""
+        self.skipped_by, self.reason, self.status_message, self.exclusion = None, "", None, None
+
+    @transition(field=state, source=State.PENDING, target=State.SKIPPED)
+    def skip_automatically(self, finding: str) -> None:
+        """Skip the action because its pre_condition found that it no longer applies."""
+        self.control = None
+        self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
+
+    @transition(field=state, source=State.PENDING, target=State.SKIPPED)
+    def exclude(self, exclusion: int | None, finding: str) -> None:
+        """A rule, by its primary key, keeps it from being executed: when its plan is made, or when it is to begin."""
+        self.exclusion_id = exclusion
+        self.control = self.due_time = None
+        self.status_message = cut(f"{SKIPPED_AUTOMATICALLY} {finding}")
+
+    @transition(field=state, source=State.PENDING, target=State.ONGOING)
+    def begin(self, owner: int | None = None) -> None:
+        """Begin the execution, after the pre_condition passed."""
+        self.losses = 0
+        self.take(owner)
+
+    @transition(field=state, source=State.ONGOING, target=State.ONGOING)
+    def begin_again(self, owner: int | None = None) -> None:
+        """The worker that executed it is gone, and its type says that it can be run again."""
+        self.take(owner)
+
+    @transition(field=state, source=State.SUCCEEDED, target=State.SUCCEEDED)
+    def begin_revert(self, owner: int | None) -> None:
+        """Begin the rollback of the action. It counts as an attempt, so that a duplicate request fails its guard."""
+        self.attempt += 1
+        self.owner_id = owner
+
+    @transition(field=state, source=State.SUCCEEDED, target=State.SUCCEEDED)
+    def end_revert(self) -> None:
+        self.owner = None
+
+    @transition(field=state, source=State.SUCCEEDED, target=State.SUCCEEDED)
+    def give_up_revert(self) -> None:
+        """Give up the rollback, as its worker is lost. The new attempt keeps that worker from writing later."""
+        self.attempt += 1
+        self.owner = None
+
+    @transition(field=state, source=State.ONGOING, target=State.SUCCEEDED)
+    def succeed(self) -> None:
+        self.let_go()
+
+    @transition(field=state, source=State.ONGOING, target=State.PENDING)
+    def put_off(self, reason: str, until: datetime | None = None, lock_holder: UUID | None = None) -> None:
+        """Defer the action because of an obstacle: it is released, and begins again after a pause that doubles.
+
+        If ``until`` is known, the pauses up to then are short and do not count as retries: up to the first time that
+        was named, or for as long as an execution may take. Nor do pauses count if the action waits for a lock: for as
+        long as an execution may take, or until the holder ends.
+        """
+        self.owner = None
+        now, pause = timezone.now(), timedelta(seconds=settings.ACTION_RETRY_INTERVAL)
+        if self.may_wait_for(until, lock_holder):
+            self.lock_holder = lock_holder
+            self.waits_until = self.waits_until or max(until or now, now + self.time_allowed)
+            if until is None:
+                pause *= 2 ** min(self.attempt - 1, MOST_DOUBLINGS)
+            self.due_time = min(now + pause, until or self.waits_until)
+        else:
+            self.due_time = now + pause * 2**self.retries
+            self.retries += 1
+        if not self.has_derived:  # An action that continues keeps its beginning and its outputs.
+            self.start_time, self.outputs = None, {}
+        self.status_message = cut(f"{PUT_OFF} {reason}")
+
+    @transition(field=state, source=State.ONGOING, target=State.PENDING)
+    def wait_for_derived(self, reason: str, pause: float = 0) -> None:
+        """Wait for the derived actions: the worker releases the action, which continues when they have ended.
+
+        ``pause``, the seconds before they begin, does not count towards the timeout.
+        """
+        since = self.waits_until if self.has_derived else None
+        self.waits_until = (since or (self.start_time or timezone.now()) + self.time_allowed) + timedelta(
+            seconds=pause
+        )
+        self.owner, self.has_derived = None, True
+        self.status_message = cut(reason)
+
+    @transition(field=state, source=[State.PENDING, State.ONGOING, State.SUSPENDED], target=State.FAILED)
+    def fail(self, phase: str, reason: str) -> None:
+        self.let_go()
+        self.status_message = cut(f"{FAILED_IN} {PHASE_WORDS.get(phase, phase)}: {reason}")
+        self.outputs = {**self.outputs, "error": without_controls(make_storable(reason))}
+
+    @transition(field=state, source=[State.PENDING], target=State.CANCELLED)
+    def cancel(self, reason: str) -> None:
+        """Cancel an action that has not begun or is deferred, for a person or with its plan."""
+        self.status_message, self.control = cut(reason), None
+
+    @transition(field=state, source=State.ONGOING, target=State.SUSPENDED)
+    def suspend(self) -> None:
+        """Suspend the action for a person, until a signal to resume or cancel, or until its plan is cancelled."""
+        self.control = None
+
+    @transition(field=state, source=State.SUSPENDED, target=State.ONGOING)
+    def resume(self) -> None:
+        self.control, self.losses = None, 0
+
+    @transition(field=state, source=[State.ONGOING, State.SUSPENDED], target=State.CANCELLING)
+    def request_abort(self) -> None:
+        """Request the abortion of a running action, for a person, a cancelled plan, or the action itself."""
+        self.control = None
+
+    @transition(field=state, source=State.PENDING, target=State.CANCELLING, conditions=[waits_for_derived])
+    def abort_waiting(self) -> None:
+        """Request the abortion of an action that waits for derived actions; it is aborted when these have ended.
+
+        Its plan is being cancelled, a person cancels it, or it timed out.
+        """
+        self.control = None
+
+    @transition(field=state, source=State.CANCELLING, target=State.CANCELLED)
+    def finish_abort(self, reason: str) -> None:
+        self.let_go()
+        self.status_message = cut(reason)
+
+    @transition(field=state, source=State.CANCELLING, target=State.SUCCEEDED)
+    def finish_before_abort(self) -> None:
+        """Store that the action had finished before the abortion reached it."""
+        self.let_go()
+
+    @transition(field=state, source=State.CANCELLING, target=State.FAILED)
+    def fail_abort(self, reason: str, phase: str = "abort") -> None:
+        """Store that the abortion failed, or with another ``phase``, that this phase failed before the abortion."""
+        self.let_go()
+        self.status_message = cut(f"{FAILED_IN} {PHASE_WORDS.get(phase, phase)}: {reason}")
+        self.outputs = {**self.outputs, "error": without_controls(make_storable(reason))}
+
+
+class ActionParent(models.Model):
+    """An edge of a plan's graph: the child starts when the parent has finished."""
+
+    child = models.ForeignKey(Action, models.CASCADE, related_name="parent_links")
+    parent = models.ForeignKey(Action, models.CASCADE, related_name="child_links")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("child", "parent", name="action_parent_once"),
+            models.CheckConstraint(condition=~Q(child=F("parent")), name="action_parent_other"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.parent_id} before {self.child_id}"
+
+
+class ActionEvent(models.Model):
+    """One phase of an action: when it began and ended, on which host, and with which result.
+
+    ``details`` is as docs/compatibility.md, "Event details" describes.
+    """
+
+    class Result(models.TextChoices):
+        SUCCESS = "Success"
+        SKIPPED = "Skipped"
+        CANCELLED = "Cancelled"
+        ERROR = "Error"
+        RETRY = "Retry"
+        WAITING = "Waiting"
+
+    # What they tell is for those who may see details; of the others it is in the action's status message as well.
+    FAULTS = frozenset({Result.ERROR, Result.CANCELLED})
+
+    action = models.ForeignKey(Action, models.CASCADE, related_name="events")
+    event = models.CharField(max_length=64)
+    attempt = models.PositiveIntegerField(default=0)
+    start_time = models.DateTimeField(default=timezone.now)
+    finish_time = models.DateTimeField(null=True)
+    result = models.CharField(max_length=20, choices=Result, null=True)
+    details = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True)
+    host = models.CharField(max_length=255, default="")
+
+    class Meta:
+        ordering = ["pk"]
+        permissions = [("view_event_details", "Can view event details")]
+
+    @property
+    def is_fault(self) -> bool:
+        return self.result in self.FAULTS
+
+    def __str__(self) -> str:
+        return f"{self.event} of action {self.action_id}"

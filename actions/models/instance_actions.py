@@ -1,0 +1,80 @@
+"""The record of operations on servers, Nova's *instance actions*.
+
+See docs/compatibility.md, "Instance actions and events".
+"""
+
+from typing import Any, ClassVar, Self
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Case, Exists, OuterRef, Value, When
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+ERROR = "Error"
+
+
+class InstanceActionQuerySet(models.QuerySet[Any]):
+    def of(self, server: UUID) -> Self:
+        """Select the operations on one server, which may be deleted, the newest first."""
+        return self.filter(server_uuid=server).order_by("-start_time", "-pk")
+
+    def in_full(self) -> Self:
+        """Add what the action that does it and its plan know: ``changed_at``, ``by``, ``project``, ``outcome``."""
+        events: Any = self.model._meta.get_field("action").related_model._meta.get_field("events").related_model
+        failed = Exists(events.objects.filter(action=OuterRef("action"), result__in=events.FAULTS))
+        return self.annotate(
+            changed_at=Coalesce("action__updated_at", "updated_at", "start_time"),
+            by=Coalesce("user_id", "action__action_plan__started_by"),
+            project=Coalesce("project_id", "action__action_plan__project_id"),
+            outcome=Case(When(failed, then=Value(ERROR)), default="message"),
+        )
+
+
+class InstanceAction(models.Model):
+    """One operation on a server, by a person or by a plan. Its events are those of the action that does it.
+
+    It is written when a person asks for it, else in the same commit in which the action begins; once, however often
+    the action is begun anew. It stays when the server is deleted, and when the plan is removed for good.
+    """
+
+    # A second writer leaves the row as it is: see `watcher_site.database.statements`.
+    is_written_once: ClassVar[bool] = True
+
+    server_uuid = models.UUIDField()
+    action = models.ForeignKey(
+        "actions.Action", models.SET_NULL, null=True, db_index=False, related_name="instance_actions"
+    )
+    verb = models.CharField(max_length=64, help_text="what Nova calls it: create, live-migration, rebuild …")
+    request_id = models.CharField(
+        max_length=64, help_text="the id of the request, or one that follows from the action"
+    )
+    user_id = models.CharField(
+        max_length=255, null=True, help_text="of who asked for it, where that is not the plan's"
+    )
+    project_id = models.CharField(max_length=255, null=True, help_text="in which they did so, where that is known")
+    start_time = models.DateTimeField(default=timezone.now)
+    # A copy of the action and its events, made when these were removed for good.
+    updated_at = models.DateTimeField(null=True, editable=False)
+    message = models.CharField(max_length=64, null=True, editable=False)
+    kept_events = models.JSONField(null=True, editable=False)
+
+    objects = InstanceActionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("server_uuid", "request_id", name="instance_action_request"),
+            models.UniqueConstraint("action", "server_uuid", name="instance_action_once"),
+        ]
+        indexes = [
+            # People look at those of one server, the newest first.
+            models.Index("server_uuid", "start_time", "id", name="instance_action_start_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verb} of server {self.server_uuid}"
+
+
+def request_id_of(action: UUID) -> str:
+    """Return the request id of an operation without a request of its own, derived from the action's UUID."""
+    return f"req-{action}"

@@ -1,0 +1,257 @@
+"""Questions to the table of actions. The table is the queue: readiness is a WHERE clause."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Self
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import (
+    Count,
+    DateTimeField,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    IntegerField,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+)
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Coalesce, NullIf
+from django.utils import timezone
+
+from watcher_site.database.records import RecordQuerySet
+from watcher_site.messages import cut
+from watcher_site.models import Service
+from watcher_site.outbox.querysets import NotifiesUpdates
+from watcher_site.refusals import Invalid
+
+# The pending actions that wait for one, and those that wait for these. What waits for what it derived is not among
+# them: it goes on when these have ended.
+DEPENDING = """
+    WITH RECURSIVE depending(id) AS (
+        SELECT {action}.id FROM {link} JOIN {action} ON {action}.id = child_id
+        WHERE parent_id = %s AND state = %s AND NOT has_derived AND deleted_at IS NULL
+        UNION
+        SELECT {action}.id FROM depending
+        JOIN {link} ON parent_id = depending.id JOIN {action} ON {action}.id = child_id
+        WHERE state = %s AND NOT has_derived AND deleted_at IS NULL
+    ) SELECT id FROM depending
+"""
+# What was planned to be derived, and what that is to derive again, as far as no person and no rule made an exception
+# of it.
+PLANNED = """
+    WITH RECURSIVE planned(id) AS (
+        SELECT id FROM {action}
+        WHERE derived_from_id IN ({origins})
+        AND state = %s AND skipped_by IS NULL AND exclusion_id IS NULL AND deleted_at IS NULL
+        UNION ALL
+        SELECT {action}.id FROM planned JOIN {action} ON derived_from_id = planned.id
+        WHERE state = %s AND skipped_by IS NULL AND exclusion_id IS NULL AND deleted_at IS NULL
+    ) SELECT id FROM planned
+"""
+
+
+def is_due(now: Any = None) -> Q:
+    return Q(due_time=None) | Q(due_time__lte=now or timezone.now())
+
+
+def living_workers() -> Any:
+    return Service.objects.active().workers().values("pk")
+
+
+class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
+    def pending(self) -> Self:
+        return self.present().filter(state=self.model.State.PENDING)
+
+    def unfinished(self) -> Self:
+        return self.present().exclude(state__in=self.model.FINAL)
+
+    def links_to_open_parents(self) -> Any:
+        """Return the links of an action of an outer query to those that it waits for and that have not finished."""
+        links = self.model._meta.get_field("parent_links").related_model.objects
+        # Each parent is looked up by its key: the statistics of a moment when nothing was open mislead a join.
+        parent = Subquery(self.model.objects.filter(pk=OuterRef("parent")).unfinished().values("pk"))
+        return links.filter(child=OuterRef("pk")).alias(open_parent=parent).filter(open_parent__isnull=False)
+
+    def open_parents(self) -> Exists:
+        """Return whether an action of an outer query waits for one that has not finished."""
+        return Exists(self.links_to_open_parents())
+
+    def with_open_parents(self) -> Self:
+        """Add ``open_parent_count``: how many each waits for that have not finished."""
+        return self.annotate(open_parent_count=self.open_parent_count())
+
+    def open_parent_count(self, **chosen: Any) -> Coalesce:
+        """Return for how many, of those that are chosen by the columns of links, an action of an outer query waits."""
+        links = self.links_to_open_parents().filter(**chosen).order_by()
+        return Coalesce(Subquery(links.values("child").annotate(number=Count("pk")).values("number")), 0)
+
+    def released(self) -> Self:
+        """Select the actions whose parents have all finished, with any result."""
+        return self.exclude(self.open_parents())
+
+    def due(self, now: Any = None) -> Self:
+        """Filter out actions that are deferred to a later time."""
+        return self.filter(is_due(now))
+
+    def ready(self, now: Any = None) -> Self:
+        """Select the pending actions that may begin."""
+        return self.pending().released().due(now)
+
+    def overdue(self) -> Self:
+        """Select the actions that have waited beyond their timeout, for derived actions or to continue after these.
+
+        An action that may continue now does so. While a derived action of a plan is suspended, no action of the plan
+        times out.
+        """
+        derived = self.model.objects.filter(action_plan=OuterRef("action_plan"), derived_from__isnull=False)
+        is_held_up = Q(self.open_parents()) | ~is_due()
+        late = self.pending().filter(is_held_up, has_derived=True, waits_until__lte=timezone.now())
+        return late.exclude(Exists(derived.filter(state=self.model.State.SUSPENDED)))
+
+    def wait_anew(self, since: Any) -> int:
+        """Restart the timeouts of waiting actions at a moment, in one statement."""
+        # On SQLite Django computes with durations itself, and needs the type of each operand for that.
+        seconds = Coalesce(
+            NullIf("timeout", Value(0)), Value(settings.DEFAULT_ACTION_TIMEOUT), output_field=IntegerField()
+        )
+        time_left = ExpressionWrapper(seconds * Value(timedelta(seconds=1), DurationField()), DurationField())
+        until = Value(since, DateTimeField()) + time_left
+        return self.pending().filter(waits_until__lt=until).update(waits_until=until)
+
+    def put_off(self) -> Self:
+        """Select the pending actions with a time to begin, mostly deferred ones, the earliest first."""
+        return self.pending().exclude(due_time=None).order_by("due_time")
+
+    def interrupted(self) -> Self:
+        """Select the actions to recover: they began, have not ended, and no living worker owns them.
+
+        An action that is to be aborted after its derived actions comes when these have ended. A suspended one has no
+        owner and waits until it is recalled.
+        """
+        under_way = Q(state__in=self.model.UNDER_WAY) & (Q(has_derived=False) | ~self.open_parents())
+        return self.present().filter(under_way | self.is_recalled()).exclude(owner__in=living_workers())
+
+    def recalled(self) -> Self:
+        """Select the suspended actions that are to resume or to end."""
+        return self.present().filter(self.is_recalled())
+
+    def is_recalled(self) -> Q:
+        plans = self.model._meta.get_field("action_plan").related_model
+        reason = Q(control__isnull=False) | Q(action_plan__state=plans.State.CANCELLING)
+        return Q(state=self.model.State.SUSPENDED) & reason
+
+    def in_hand(self) -> Self:
+        """Select the actions that a living worker is executing in a process of its own."""
+        return self.present().filter(owner__in=living_workers())
+
+    def going_on(self) -> Self:
+        """Select, in one statement, the actions that may begin and those that a living worker owns."""
+        may_begin = Q(state=self.model.State.PENDING) & ~self.open_parents() & is_due()
+        return self.present().filter(may_begin | Q(owner__in=living_workers()))
+
+    def let_go(self, owner: int) -> int:
+        """Remove an owner from these actions, so that they are recovered at once."""
+        return self.filter(owner=owner).update(owner=None)
+
+    def to_revert(self) -> Self:
+        """Select the actions that succeeded and are still to be reverted, the last to end first."""
+        reverts = self.model._meta.get_field("events").related_model.objects.filter(
+            event="revert", action=OuterRef("pk")
+        )
+        begun_only = reverts.filter(finish_time=None)
+        succeeded = self.present().filter(state=self.model.State.SUCCEEDED)
+        return succeeded.filter(~Exists(reverts) | Exists(begun_only)).order_by("-updated_at", "-pk")
+
+    def unachieved(self) -> Self:
+        """Select the actions of an ended plan that failed, were cancelled, or succeeded and were reverted.
+
+        Skipped actions are not included: they were not meant to be executed.
+        """
+        events = self.model._meta.get_field("events").related_model
+        reverts = events.objects.filter(event="revert", result=events.Result.SUCCESS, action=OuterRef("pk"))
+        states = self.model.State
+        not_done = Q(state__in=(states.FAILED, states.CANCELLED))
+        return self.present().filter(not_done | Q(Exists(reverts), state=states.SUCCEEDED))
+
+    def identified_by(self, text: str) -> UUID | None:
+        """Return the UUID of the one action of this name, or else of the one whose UUID begins so, if there is one.
+
+        Raises:
+            Invalid: there are several.
+        """
+        for candidates in (self.filter(name=text), self.beginning_with(text)):
+            found = list(candidates.order_by().values_list("uuid", flat=True)[:2])
+            if len(found) > 1:
+                raise Invalid(f"Multiple results found matching the query criteria '{text}'. Please be more specific.")
+            if found:
+                return found[0]
+        return None
+
+    def count_states(self) -> dict[str, int]:
+        return dict(self.present().order_by().values_list("state").annotate(Count("pk")))
+
+    def with_first_parents(self, most: int = 3) -> Self:
+        """Add ``parent_count``, and the links to a few parents of each as ``first_parents``, in one more query."""
+        links = self.model._meta.get_field("parent_links").related_model.objects
+        of_this = links.filter(child=OuterRef("pk")).order_by().values("child")
+        number = Coalesce(Subquery(of_this.annotate(number=Count("pk")).values("number")), 0)
+        few = Prefetch("parent_links", links.order_by("pk").select_related("parent")[:most], to_attr="first_parents")
+        return self.annotate(parent_count=number).prefetch_related(few)
+
+    def abort_waiting(self) -> int:
+        """Request the abortion of actions that wait for derived ones, in one statement, and return their number."""
+        waiting = self.present().filter(state__in=self.model.sources("abort_waiting"), has_derived=True)
+        return waiting.update(state=self.model.State.CANCELLING, control=None, updated_at=timezone.now())
+
+    def depending_on(self, action: Any) -> Self:
+        """Select the pending actions that depend on an action, directly or indirectly."""
+        links = self.model._meta.get_field("parent_links").related_model
+        quote = connection.ops.quote_name
+        names = {"action": quote(self.model._meta.db_table), "link": quote(links._meta.db_table)}
+        pending = str(self.model.State.PENDING)
+        return self.pending().filter(pk__in=RawSQL(DEPENDING.format(**names), [action.pk, pending, pending]))  # noqa: S611
+
+    def planned_by(self, origins: Sequence[int], state: str | None = None) -> Self:
+        """Select the pending actions that others are to derive, directly or indirectly.
+
+        With another ``state``, select the actions in that state, except those that a person skipped individually.
+        """
+        quote, state = connection.ops.quote_name, str(state or self.model.State.PENDING)
+        names = {"action": quote(self.model._meta.db_table), "origins": ", ".join(["%s"] * len(origins))}
+        planned = RawSQL(PLANNED.format(**names), [*origins, state, state])  # noqa: S611
+        return self.filter(pk__in=planned, state=state) if origins else self.none()
+
+    def end_as(self, state: str, message: str) -> int:
+        """End these actions, which have not begun, in a state, with one statement, and return their number."""
+        failed = {"outputs": {"error": message}} if state == self.model.State.FAILED else {}
+        return self.update(state=state, status_message=cut(message), control=None, updated_at=timezone.now(), **failed)
+
+    def end_silently(self, message: str) -> None:
+        """End the actions that have not ended, even if their rows are invalid, without notifications.
+
+        Actions that had begun are FAILED, the others CANCELLED.
+        """
+        states = self.model.State
+        ends = ((states.FAILED, self.model.BEGUN), (states.CANCELLED, self.model.sources("cancel")))
+        for state, sources in ends:
+            rows = self.present().filter(state__in=sources)
+            columns = {"state": state, "status_message": cut(message), "control": None, "updated_at": timezone.now()}
+            QuerySet.update(rows, **columns)
+
+    def restore(self) -> int:
+        """Make skipped actions PENDING again, in one statement, and return their number."""
+        pending = self.model.State.PENDING
+        return self.update(state=pending, status_message=None, reason="", updated_at=timezone.now())
+
+    def cancel_pending(self, message: str) -> int:
+        """Cancel what has not begun, in one statement, and return how many that were."""
+        return (
+            self.present().filter(state__in=self.model.sources("cancel")).end_as(self.model.State.CANCELLED, message)
+        )

@@ -1,0 +1,69 @@
+"""The status of an action, which follows from the states of the action, of its plan and of its parents.
+
+The statuses are Senlin's (docs/compatibility.md, "Action statuses"). One table defines both the filter and the value.
+"""
+
+from functools import cache
+
+from django.db.models import Case, CharField, F, Q, TextChoices, Value, When
+
+from actions.models.actions import Action
+
+State = Action.State
+
+
+class Status(TextChoices):
+    INIT = "INIT"
+    READY = "READY"
+    WAITING = "WAITING"
+    RUNNING = "RUNNING"
+    SUSPENDED = "SUSPENDED"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    SKIPPED = "SKIPPED"
+
+
+@cache
+def conditions() -> dict[Status, Q]:
+    """Return what is true of the actions of each status: each action has exactly one."""
+    plans = Action._meta.get_field("action_plan").related_model
+    pending = Q(state=State.PENDING)
+    under_way = Q(action_plan__state__in=sorted(plans.RUNNING))
+    waits = Action.objects.all().open_parents()
+    return {
+        Status.SUCCEEDED: Q(state=State.SUCCEEDED),
+        Status.FAILED: Q(state=State.FAILED),
+        Status.CANCELLED: Q(state=State.CANCELLED),
+        Status.SKIPPED: Q(state=State.SKIPPED),
+        Status.RUNNING: Q(state__in=[State.ONGOING, State.CANCELLING]),
+        Status.SUSPENDED: Q(state=State.SUSPENDED),
+        Status.INIT: pending & ~under_way,
+        Status.WAITING: pending & under_way & waits,
+        Status.READY: pending & under_way & ~waits,
+    }
+
+
+@cache
+def shown() -> Case:
+    """Return the expression of an action's status."""
+    first, last = list(conditions().items())[:-1], list(conditions())[-1]
+    # What is left is the last one: nobody need look for open parents twice.
+    whens = [When(condition, then=Value(status.value)) for status, condition in first]
+    return Case(*whens, default=Value(last.value), output_field=CharField())
+
+
+def former_state() -> Case:
+    """Return the expression of an action's state as clients read it that were written before there was SUSPENDED."""
+    suspended = When(state=State.SUSPENDED, then=Value(State.ONGOING.value))
+    return Case(suspended, default=F("state"), output_field=CharField())
+
+
+def sortable_former_state() -> Case | F:
+    """Return the same, and where nothing is suspended the column alone: its order is read from an index."""
+    return former_state() if Action.objects.filter(state=State.SUSPENDED).exists() else F("state")
+
+
+def having(statuses: list[Status]) -> Q:
+    """Return the condition of actions that have one of these statuses."""
+    return Q.create([conditions()[status] for status in statuses], connector=Q.OR)

@@ -1,0 +1,1 @@
+"""The operations of people on actions: skip, restore, signal, and changes of dependencies."""

@@ -1,0 +1,167 @@
+"""Give signals to actions for the API, the console and the commands: CANCEL, SUSPEND and RESUME.
+
+See docs/compatibility.md, "Signals". A signal locks the plan's row, and then the action's, so that a worker begins an
+action, or honours an earlier signal, either before or after it. An action that ends does not wait for these locks: the
+signal is then discarded.
+"""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from actions.graph.propagation import bound_to, end_dependents
+from actions.models import Action, ActionEvent
+from actions.models.statuses import shown
+from actions.operations.skipping import locked
+from watcher_site.history import record
+from watcher_site.messages import cut
+from watcher_site.refusals import Conflict, Invalid
+
+State, Signal = Action.State, Action.Signal
+# The statuses in which a signal is allowed, as messages name them.
+EXPECTED = {
+    Signal.CANCEL: ("INIT", "READY", "WAITING", "RUNNING", "SUSPENDED"),
+    Signal.SUSPEND: ("RUNNING",),
+    Signal.RESUME: ("SUSPENDED",),
+}
+SOURCES = {
+    Signal.CANCEL: {State.PENDING, State.ONGOING, State.SUSPENDED},
+    Signal.SUSPEND: {State.ONGOING},
+    Signal.RESUME: {State.SUSPENDED},
+}
+# As long as one of these is not honoured, the other takes it back.
+OPPOSITES = {Signal.SUSPEND: Signal.RESUME, Signal.RESUME: Signal.SUSPEND}
+
+
+def read_signal(word: object) -> Action.Signal:
+    """Return the signal of this name.
+
+    Raises:
+        Invalid: there is none.
+    """
+    if word not in Signal.values:
+        raise Invalid(
+            f"Invalid input for field/attribute signal. Value: '{word}'. It must be one of {', '.join(Signal.values)}."
+        )
+    return Signal(word)
+
+
+@transaction.atomic
+def signal_action(uuid: UUID | str, signal: Action.Signal, by: str) -> Action:
+    """Send a signal to an action, and return the changed action.
+
+    An action that is just beginning or ending reads the signal.
+
+    Args:
+        by: the name of the person.
+
+    Raises:
+        NotFound: there is no such action.
+        Conflict: its state does not allow it.
+    """
+    plan = locked(uuid).action_plan
+    action: Action = Action.objects.select_for_update(no_key=True).get(uuid=uuid)
+    if is_known(action, signal):
+        return action
+    check(action, signal, plan.state == plan.State.CANCELLING)
+    write(action, signal, by)
+    if signal == Signal.RESUME and action.derived_from_id:
+        plan.actions.wait_anew(timezone.now())
+    plan.note_signal()
+    record("action.signal", action, within=plan, details={"signal": signal})
+    return action
+
+
+def signal_actions(actions: QuerySet[Action], signal: Action.Signal, by: str) -> int:
+    """Suspend or resume the actions of one plan that allow it, and return their number.
+
+    The caller holds the plan's row. The number of statements does not depend on the number of actions.
+    """
+    candidates = actions.filter(Q(state__in=Action.BEGUN) | Q(control__isnull=False))
+    found = [one for one in candidates.select_for_update(no_key=True).order_by("pk") if is_allowed(one, signal)]
+    for action in found:
+        change(action, signal, by)
+    for control in {action.control for action in found}:
+        same = [action.pk for action in found if action.control == control]
+        Action.objects.filter(pk__in=same).update(control=control, updated_at=timezone.now())
+    ActionEvent.objects.bulk_create(event_of(action, signal, by) for action in found)
+    return len(found)
+
+
+def write(action: Action, signal: Action.Signal, by: str) -> None:
+    """Write the signal, or what it makes of the action at once, and with it what becomes of others."""
+    change(action, signal, by)
+    action.save_state(event_of(action, signal, by))
+    if action.state == State.CANCELLED:
+        end_dependents(action, bound_to(action))
+    if signal == Signal.CANCEL and action.has_derived:
+        cancel_derived(action, by)
+
+
+def cancel_derived(action: Action, by: str) -> None:
+    """Cancel what an action derived: what has not begun in a few statements, however much that is."""
+    unfinished = action.derived.unfinished().select_for_update(no_key=True).order_by("pk")
+    found = [one for one in unfinished if is_allowed(one, Signal.CANCEL)]
+    untouched = {
+        one.pk: one for one in found if one.state == State.PENDING and not (one.has_derived or one.has_planned)
+    }
+    Action.objects.filter(pk__in=untouched).pending().end_as(State.CANCELLED, cancelled_by(by))
+    ActionEvent.objects.bulk_create(event_of(one, Signal.CANCEL, by) for one in untouched.values())
+    for one in found:
+        if one.pk not in untouched:
+            write(one, Signal.CANCEL, by)
+
+
+def is_known(action: Action, signal: Action.Signal) -> bool:
+    """Return whether the action has received the same signal before, so that repeating it changes nothing."""
+    return action.control == signal or (signal == Signal.CANCEL and action.state == State.CANCELLING)
+
+
+def is_allowed(action: Action, signal: Action.Signal) -> bool:
+    if action.control == Signal.CANCEL or is_known(action, signal):
+        return False
+    return action.state in SOURCES[signal] or takes_back(action, signal)
+
+
+def takes_back(action: Action, signal: Action.Signal) -> bool:
+    return action.control is not None and action.control == OPPOSITES.get(signal)
+
+
+def check(action: Action, signal: Action.Signal, is_plan_being_cancelled: bool) -> None:
+    is_ending = action.control == Signal.CANCEL or is_plan_being_cancelled
+    if is_ending and action.state not in Action.FINAL and signal != Signal.CANCEL:
+        raise Conflict(f"Action ({action.uuid}) is being cancelled.")
+    if not is_allowed(action, signal):
+        status = Action.objects.filter(pk=action.pk).values_list(shown(), flat=True).get()
+        raise Conflict(
+            f"Action ({action.uuid}) is in status ({status}) while expected status must be one of"
+            f" ({', '.join(EXPECTED[signal])})."
+        )
+
+
+def change(action: Action, signal: Action.Signal, by: str) -> None:
+    if action.state == State.PENDING and signal == Signal.CANCEL and action.has_derived:
+        action.abort_waiting()
+    elif action.state == State.PENDING and signal == Signal.CANCEL:
+        action.cancel(cancelled_by(by))
+    else:
+        action.control = None if takes_back(action, signal) else signal
+
+
+def cancelled_by(by: str) -> str:
+    return f"Action was cancelled by {by}."
+
+
+def event_of(action: Action, signal: Action.Signal, by: str) -> ActionEvent:
+    now = timezone.now()
+    return ActionEvent(
+        action=action,
+        event=f"signal_{signal.lower()}",
+        attempt=action.attempt,
+        start_time=now,
+        finish_time=now,
+        result=ActionEvent.Result.SUCCESS,
+        details=cut(f"Asked for by {by}."),
+    )

@@ -1,0 +1,1 @@
+"""The history of operations on servers: Nova's instance actions."""

@@ -1,0 +1,96 @@
+"""The base of the actions on the policies of a cluster."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from actions.types.base import DONE, ActionFailed, CannotBeForeseen, Outcome
+from actions.types.clusters.clusters import BEGUN, ClusterAction
+from actions.types.operations import require_known, require_unlocked
+from cluster.models import Cluster, Policy, PolicyBinding
+from cluster.models.policies import LAST_PRIORITY
+from cluster.policies.base import PolicyRefused, PolicyType
+from cluster.simulated import foreseen_cloud
+from watcher_site import plugins
+
+BOUND = {
+    "priority": {"type": "integer", "minimum": 0, "maximum": LAST_PRIORITY},
+    "enabled": {"type": "boolean"},
+}
+
+
+class PolicyAction(ClusterAction, ABC):
+    """An action on one policy, ``policy_id``, of a cluster, whose status stays as it is.
+
+    The change in the cloud comes before the change of the rows: after a crash, another worker does both, or the
+    second.
+    """
+
+    @abstractmethod
+    def reach_out(self, cluster: Cluster, policy: Policy) -> None:
+        """Do what is due in the cloud. May be called twice. Raises: `PolicyRefused`, `ActionFailed`."""
+
+    def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        """Only the inputs say what is to be done."""
+
+    def decision(self, cluster: Cluster) -> dict[str, Any]:
+        """Apply no policies: also a policy that cannot be loaded any more can be detached."""
+        return dict(self.context.data)
+
+    def require_possible(self, cluster: Cluster, policy: Policy) -> None:
+        """Check by the tables that the action is possible. Raises: `ActionFailed`."""
+        self.binding(cluster)
+
+    def foresee(self) -> Outcome:
+        cluster, model, policy = self.cluster(), foreseen_cloud(), self.policy()
+        if model is not None:
+            require_known(model, cluster)
+            require_unlocked(model, self.context.action_uuid, self.locks(cluster))
+            model.members.changed.add(cluster.uuid)
+        self.require_possible(cluster, policy)
+        policy_type = plugins.load("POLICY_TYPES").get(policy.type)
+        if policy_type is not None and not policy_type.decides:
+            raise CannotBeForeseen(f"What policy '{policy.name}' does in the cloud is not foreseen.")
+        return DONE
+
+    def execute(self) -> Outcome:
+        if in_the_way := self.lock(self.cluster()):
+            return in_the_way
+        if not self.context.data.get(BEGUN):
+            cluster = self.cluster()  # Before the lock it was somebody else's to change.
+            try:
+                self.reach_out(cluster, self.policy())
+            except PolicyRefused as refusal:
+                raise ActionFailed(f"Policy check failure: {refusal}") from refusal
+            self.begin(self.decision(cluster))
+        return DONE
+
+    @property
+    def policy_uuid(self) -> str:
+        return str(self.input_parameters["policy_id"])
+
+    def policy(self) -> Policy:
+        """Return the policy. Raises: `ActionFailed`, if there is none."""
+        found: Policy | None = Policy.objects.present().filter(uuid=self.policy_uuid).first()
+        if found is None:
+            raise ActionFailed(f"policy_id: there is no policy {self.policy_uuid}")
+        return found
+
+    def find_binding(self, cluster: Cluster) -> PolicyBinding | None:
+        bindings = PolicyBinding.objects.present().filter(cluster=cluster, policy__uuid=self.policy_uuid)
+        found: PolicyBinding | None = bindings.first()
+        return found
+
+    def binding(self, cluster: Cluster) -> PolicyBinding:
+        """Return that the cluster has the policy. Raises: `ActionFailed`, if it has not."""
+        found = self.find_binding(cluster)
+        if found is None:
+            raise ActionFailed("Policy not attached.")
+        return found
+
+
+def type_of(policy: Policy) -> type[PolicyType]:
+    """Return what decides for a policy. Raises: `ActionFailed`, if its type is not installed any more."""
+    found: type[PolicyType] | None = plugins.load("POLICY_TYPES").get(policy.type)
+    if found is None:
+        raise ActionFailed(f"Policy type {policy.type} is not installed")
+    return found

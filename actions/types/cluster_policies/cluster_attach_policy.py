@@ -1,0 +1,81 @@
+"""Attach a policy to a cluster."""
+
+from typing import Any
+
+from actions.types.base import UUID_SCHEMA, ActionFailed
+from actions.types.cluster_policies.bindings import BOUND, PolicyAction, type_of
+from actions.types.clusters.clusters import BEGUN
+from actions.types.nodes.nodes import schema_of
+from cluster.models import Cluster, Policy, PolicyBinding
+from cluster.operations.named_records import lock
+from cluster.policies.base import PolicyRefused, PolicyType
+
+ATTACHED = "Policy already attached."
+REACHED_OUT = "reached_out"
+"""The key in an action's data that says that the policy may have done something in the cloud."""
+
+
+class ClusterAttachPolicy(PolicyAction):
+    """A policy that the cluster has is left as it is, and that is a success."""
+
+    name = "CLUSTER_ATTACH_POLICY"
+    description = "Attaching a policy to a cluster"
+    schema = schema_of("policy_id", policy_id=UUID_SCHEMA, **BOUND)
+
+    def reach_out(self, cluster: Cluster, policy: Policy) -> None:
+        policy_type = type_of(policy)
+        if not self.find_binding(cluster):
+            require_single(cluster, policy, policy_type)
+            if self.is_enabled:
+                self.context.save_data({**self.context.data, REACHED_OUT: True})
+                policy_type(policy.spec).attach(cluster)
+
+    def require_possible(self, cluster: Cluster, policy: Policy) -> None:
+        policy_type = type_of(policy)
+        if not self.find_binding(cluster):
+            require_single(cluster, policy, policy_type)
+
+    @property
+    def is_enabled(self) -> bool:
+        return bool(self.input_parameters.get("enabled", True))
+
+    def hold(self) -> None:
+        """Lock the policy, so that it is not deleted meanwhile."""
+        lock(self.policy())
+
+    def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
+        # Of two who attach at once, the second sees what the first did.
+        policy = self.policy()
+        policy_type = type_of(policy)
+        if self.find_binding(cluster):
+            self.context.outputs["reason"] = ATTACHED
+            return
+        require_single(cluster, policy, policy_type)
+        PolicyBinding.objects.create(
+            cluster=cluster,
+            policy=policy,
+            priority=self.input_parameters.get("priority", policy_type.priority),
+            enabled=self.is_enabled,
+        )
+
+    def post_condition(self) -> None:
+        """Undo the attachment in the cloud if it was not completed."""
+        cluster, data = self.find(), self.context.data
+        if cluster is None or not data.get(REACHED_OUT) or data.get(BEGUN) or self.find_binding(cluster):
+            return
+        policy = self.policy()
+        try:
+            type_of(policy)(policy.spec).give_up_attaching(cluster)
+        except PolicyRefused as refusal:
+            raise ActionFailed(f"Policy check failure: {refusal}") from refusal
+
+
+def require_single(cluster: Cluster, policy: Policy, policy_type: type[PolicyType]) -> None:
+    """Raises: `ActionFailed`, where the cluster has another policy of a type of which it can have but one."""
+    if not policy_type.is_single:
+        return
+    others = PolicyBinding.objects.present().filter(cluster=cluster, policy__type=policy.type).exclude(policy=policy)
+    if other := others.select_related("policy").first():
+        raise ActionFailed(
+            f"policy_id: a cluster has one policy of type {policy.type}, and this one has {other.policy.uuid}"
+        )

@@ -1,0 +1,1 @@
+"""The action types on nodes of clusters."""

@@ -1,0 +1,78 @@
+"""Membership: adding nodes to a cluster."""
+
+from actions.types.base import ActionFailed
+from actions.types.clusters.growth import bounds_of, require_size
+from actions.types.nodes.nodes import NodeAction
+from cluster.models import Cluster, Node
+from cluster.simulated import foreseen_cloud
+
+
+def find_joined(action: NodeAction, node: Node) -> Cluster | None:
+    """Return the cluster that a node joins, if its inputs name one, else the one that it is a member of, if any.
+
+    Raises:
+        ActionFailed: there is no such cluster, or the node is a member of another.
+    """
+    named = action.input_parameters.get("cluster_id")
+    if named is None:
+        return node.cluster
+    if node.cluster is not None:
+        if str(node.cluster.uuid) != named.lower():
+            raise ActionFailed(owned(node))
+        return node.cluster
+    found = find_named(named)
+    if found is None:
+        raise ActionFailed(f"Cluster {named} not found")
+    return found
+
+
+def find_named(uuid: str) -> Cluster | None:
+    """Return the cluster of this UUID; a preflight reads each once."""
+
+    def read() -> Cluster | None:
+        found: Cluster | None = Cluster.objects.present().filter(uuid=uuid).first()
+        return found
+
+    model = foreseen_cloud()
+    return model.members.once(("cluster", uuid), read) if model else read()
+
+
+def require_orphan(node: Node) -> None:
+    """Raises: `ActionFailed`, where a node is a member of a cluster, or is not well."""
+    if node.cluster is not None:
+        raise ActionFailed(owned(node))
+    if node.status != Node.Status.ACTIVE:
+        raise ActionFailed(f"Node {node.uuid} is {node.status}: only an ACTIVE one joins a cluster.")
+
+
+def owned(node: Node) -> str:
+    return f"Node {node.uuid} is already owned by cluster {node.cluster and node.cluster.uuid}."
+
+
+def join_as_asked(cluster: Cluster, node: Node) -> None:
+    """Make a node a member of a cluster if it is none yet, and increase the cluster's desired capacity.
+
+    The caller's transaction has locked the cluster's row, and saves it afterwards.
+
+    Raises:
+        ActionFailed: the cluster would be too large.
+    """
+    require_joinable(cluster, node)
+    if node.cluster_id == cluster.pk:
+        node.save_state()
+        return
+    join(cluster, node)
+    cluster.desired_capacity = bounds_of(cluster).cut(cluster.desired_capacity + 1)
+
+
+def require_joinable(cluster: Cluster, node: Node) -> None:
+    """Raise `ActionFailed` if a node that is to join a cluster would exceed the cluster's maximum size."""
+    if node.cluster_id != cluster.pk:
+        require_size(bounds_of(cluster), cluster.members().count() + 1)
+
+
+def join(cluster: Cluster, node: Node) -> None:
+    """Make a stand-alone node the last member, in such a transaction. Raises: `ConcurrentTransition`."""
+    node.cluster, node.index = cluster, cluster.next_index
+    cluster.next_index += 1
+    node.save_state(guards={"cluster_id": None})

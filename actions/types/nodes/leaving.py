@@ -1,0 +1,33 @@
+"""Membership: removing nodes from a cluster."""
+
+from actions.types.base import ActionFailed
+from actions.types.clusters.growth import bounds_of
+from actions.types.nodes.nodes import Data
+from cluster.models import Cluster, Node
+from cluster.models.nodes import ALONE
+from cluster.policies.sizes import Bounds
+
+
+def require_members(cluster: Cluster, node: Node) -> None:
+    """Raises: `ActionFailed`, where a cluster may not do with the members that it has without this one."""
+    others = cluster.members().exclude(pk=node.pk).exclude(status=Node.Status.DELETING).count()
+    require_left(bounds_of(cluster), others)
+
+
+def require_left(bounds: Bounds, size: int) -> None:
+    """Raises: `ActionFailed`, where a cluster may not have so few nodes. One that has too many may have fewer."""
+    if breach := Bounds(min_size=bounds.min_size).find_breach(size):
+        raise ActionFailed(breach)
+
+
+def reduce_desired_capacity(cluster: Cluster, data: Data) -> None:
+    """Reduce the desired capacity of a cluster that lost a node, unless its policies decided to replace the node."""
+    if data.get("deletion", {}).get("reduce_desired_capacity", True):
+        cluster.desired_capacity = max(cluster.desired_capacity - 1, cluster.min_size)
+
+
+def leave(node: Node) -> None:
+    """Remove a node from its cluster. Raises: `ConcurrentTransition`, if it has just left."""
+    member_of = node.cluster_id
+    node.cluster, node.index = None, ALONE
+    node.save_state(guards={"cluster_id": member_of})

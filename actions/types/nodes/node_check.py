@@ -1,0 +1,54 @@
+"""Look whether the server of a node runs."""
+
+from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery
+from actions.types.nodes.nodes import NodeAction
+from cluster.drivers.base import ServerNotFound, cloud
+from cluster.models import Node
+
+RUNNING = "ACTIVE"
+
+
+class NodeCheck(NodeAction):
+    """Sets a node's status from its server. It succeeds with any result, and fails only if the check is impossible."""
+
+    name = "NODE_CHECK"
+    description = "Checking whether the server of a node runs"
+
+    def pre_condition(self) -> None:
+        node = self.node_to_act_on()
+        if node.status == Node.Status.INIT:
+            raise ActionSkipException(f"Node {self.uuid} was never created")
+
+    def act(self) -> Outcome:
+        node = self.node()
+        if node.status in Node.UNDER_WAY:
+            raise ActionFailed(f"Node {self.uuid} is {node.status}: something else is done to it")
+        if problem := find_problem(node):
+            self.change(node, node.find_broken, problem)
+        else:
+            self.change(node, node.find_well)
+        self.context.outputs["status"] = node.status
+        return DONE
+
+    def abort(self) -> bool:
+        return True
+
+    def revert(self) -> bool:
+        """A look changed nothing that could be undone."""
+        return True
+
+    def recover(self) -> Recovery:
+        return Recovery.AGAIN
+
+
+def find_problem(node: Node) -> str | None:
+    """Return what is wrong with the server of a node, if anything is: what a person says of it comes first."""
+    if node.unhealthy_reason is not None:
+        return f"It was marked unhealthy: {node.unhealthy_reason}"
+    if node.physical_id is None:
+        return "It has no server."
+    try:
+        server = cloud().find_server(str(node.physical_id))
+    except ServerNotFound as missing:
+        return f"{missing}."
+    return None if server.status == RUNNING else f"Instance {server.uuid} is in status {server.status}."

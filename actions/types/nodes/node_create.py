@@ -1,0 +1,92 @@
+"""Create the server of a node."""
+
+from contextlib import suppress
+
+from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Outcome, Recovery, explain
+from actions.types.clusters.growth import placements_of
+from actions.types.nodes.joining import find_joined, join_as_asked, require_joinable
+from actions.types.nodes.nodes import Data, NodeAction, find_server, schema_of, wanted
+from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
+from cluster.models import Cluster, Node
+
+Status = Node.Status
+
+
+class NodeCreate(NodeAction):
+    """The node says which token its server has: however often it is executed, there is one server.
+
+    With ``cluster_id`` a node that stands alone joins that cluster first.
+    """
+
+    name = "NODE_CREATE"
+    description = "Creating the server of a node"
+    schema = schema_of(cluster_id=UUID_SCHEMA)
+
+    def pre_condition(self) -> None:
+        if has_server(self.node_to_act_on()) and not self.has_begun:
+            raise ActionSkipException(f"Node {self.uuid} has its server already")
+
+    def find_cluster(self, node: Node) -> Cluster | None:
+        return find_joined(self, node)
+
+    def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
+        node.data = {**node.data, **placements_of([str(node.uuid)], data).get(str(node.uuid), {})}
+        join_as_asked(cluster, node)
+
+    def require_fit(self, cluster: Cluster, node: Node) -> None:
+        require_joinable(cluster, node)
+
+    def act(self) -> Outcome:
+        node = self.node()
+        if self.has_begun and has_server(node):
+            return self.tell(node)
+        self.change(node, node.begin_creation)
+        try:
+            server = cloud().create_server(wanted(node), self.context.checkpoint)
+        except CloudBusy:
+            raise
+        except CloudError as problem:
+            self.fail(Status.CREATING, explain(problem))
+            raise
+        self.change(node, node.finish_creation, server.uuid, operation="create", server=server.uuid)
+        return self.tell(node)
+
+    def tell(self, node: Node) -> Outcome:
+        self.context.outputs["physical_id"] = str(node.physical_id)
+        return DONE
+
+    def post_condition(self) -> None:
+        """Set a node to ERROR that was not created, for example after too many retries."""
+        self.fail(Status.CREATING, "Its server was not created")
+        self.settle_cluster()
+
+    def abort(self) -> bool:
+        node = self.find()
+        if node is None or has_server(node):
+            return False
+        self.undo(node)
+        self.settle_cluster()
+        return True
+
+    def revert(self) -> bool:
+        if node := self.find():
+            self.undo(node)
+        return True
+
+    def undo(self, node: Node) -> None:
+        if server := find_server(node):
+            with suppress(ServerNotFound):
+                cloud().delete_server(server.uuid)
+        self.change(node, node.undo_creation)
+
+    def recover(self) -> Recovery:
+        """Continue a creation that has begun: the token keeps the cloud from creating a second server."""
+        node = self.node()
+        if self.has_begun or not has_server(node):
+            return Recovery.AGAIN
+        self.tell(node)
+        return Recovery.DONE
+
+
+def has_server(node: Node) -> bool:
+    return node.status in Node.SETTLED and node.physical_id is not None

@@ -1,0 +1,88 @@
+"""Delete a node and its server."""
+
+from contextlib import suppress
+
+from actions.graph.proposals import ProposedAction
+from actions.types.base import DONE, Answer, Outcome, Recovery, explain
+from actions.types.nodes.leaving import reduce_desired_capacity, require_members
+from actions.types.nodes.nodes import Data, NodeAction, delete_server
+from cluster.drivers.base import CloudBusy, CloudError
+from cluster.models import Cluster, Node
+from cluster.simulated import foreseen_cloud
+from watcher_site.state_machine import ConcurrentTransition
+
+
+class NodeDelete(NodeAction):
+    """A deletion can not be aborted: once begun it runs to its end. What is deleted does not come back."""
+
+    name = "NODE_DELETE"
+    description = "Deleting a node and its server"
+
+    def pre_condition(self) -> None:
+        if not self.has_begun:
+            self.node_to_act_on()
+
+    def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
+        """Store that the node is being deleted: of two concurrent deletions of the last nodes one is refused."""
+        require_members(cluster, node)
+        self.change(node, node.begin_deletion)
+
+    def end(self, cluster: Cluster, data: Data) -> None:
+        if self.find() is None:
+            reduce_desired_capacity(cluster, data)
+
+    def require_fit(self, cluster: Cluster, node: Node) -> None:
+        require_members(cluster, node)
+
+    def act(self) -> Outcome:
+        node = self.find()
+        if node is None:
+            return DONE
+        if self.grace_period:
+            later = ProposedAction(self.name, self.input_parameters, delay=self.grace_period)
+            return Outcome(Answer.WAIT, derived=[later])
+        self.change(node, node.begin_deletion, operation="delete", server=node.physical_id)
+        try:
+            delete_server(node)
+        except CloudBusy:
+            raise
+        except CloudError as problem:
+            self.fail(Node.Status.DELETING, explain(problem))
+            raise
+        # Two may delete it at once: it is gone when the first is done.
+        with suppress(ConcurrentTransition):
+            self.remove(node)
+        return DONE
+
+    def remove(self, node: Node) -> None:
+        """Delete the row. Raises: `ConcurrentTransition`, if it is deleted already."""
+        if model := foreseen_cloud():
+            model.members.remove(node)
+        else:
+            node.remove()
+
+    @property
+    def grace_period(self) -> int:
+        """Return the seconds that the node still serves, by a policy of its cluster, if a person deletes it."""
+        return int(self.context.data.get("deletion", {}).get("grace_period", 0))
+
+    def go_on(self) -> Outcome:
+        """A node that is there still stays: what was to delete it after its grace period failed, or was cancelled."""
+        self.fail(Node.Status.DELETING, "Its server was not deleted")
+        return super().go_on()
+
+    def post_condition(self) -> None:
+        """Set a node to ERROR that was not deleted, for example after too many retries."""
+        self.fail(Node.Status.DELETING, "Its server was not deleted")
+        self.settle_cluster()
+
+    def abort(self) -> bool:
+        """Only one that waits for the end of a grace period can be given up."""
+        if not self.grace_period or self.find() is None:
+            return False
+        self.fail(Node.Status.DELETING, "Its deletion was interrupted")
+        self.settle_cluster()
+        return True
+
+    def recover(self) -> Recovery:
+        return Recovery.AGAIN if self.has_begun or self.find() else Recovery.DONE

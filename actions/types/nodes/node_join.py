@@ -1,0 +1,68 @@
+"""Add a node to a cluster."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+
+from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Affected, Outcome, Recovery
+from actions.types.nodes.joining import find_joined, join, join_as_asked, require_joinable, require_orphan
+from actions.types.nodes.nodes import Data, NodeAction, schema_of
+from cluster.models import Cluster, Node
+from watcher_site.state_machine import ConcurrentTransition
+
+
+class NodeJoin(NodeAction):
+    """As the last member of the cluster ``cluster_id``."""
+
+    name = "NODE_JOIN"
+    description = "Having a node join a cluster"
+    schema = schema_of("cluster_id", cluster_id=UUID_SCHEMA)
+
+    @classmethod
+    def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
+        joined = input_parameters.get("cluster_id")
+        return Affected(input_parameters.get("resource_id"), clusters=[joined] if joined else [])
+
+    def pre_condition(self) -> None:
+        node = self.node_to_act_on()
+        if self.has_begun:
+            return
+        if find_joined(self, node) == node.cluster:
+            raise ActionSkipException(f"Node {self.uuid} is a member of the cluster already")
+        require_orphan(node)
+
+    def find_cluster(self, node: Node) -> Cluster | None:
+        return find_joined(self, node)
+
+    def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
+        join_as_asked(cluster, node)
+
+    def require_fit(self, cluster: Cluster, node: Node) -> None:
+        require_joinable(cluster, node)
+
+    def foresee_act(self, node: Node) -> Outcome:
+        node.cluster = find_joined(self, node)
+        return DONE
+
+    def act(self) -> Outcome:
+        if not self.has_begun:
+            self.join()
+        return DONE
+
+    @transaction.atomic
+    def join(self) -> None:
+        """Join a cluster that wants the node already."""
+        node = self.node()
+        joined = find_joined(self, node)
+        if joined is None or joined == node.cluster:
+            return
+        cluster = Cluster.objects.select_for_update(no_key=True).get(pk=joined.pk)
+        try:
+            join(cluster, node)
+        except ConcurrentTransition as problem:
+            raise ActionFailed(f"Node {self.uuid} is no longer as it was read") from problem
+        Cluster.objects.filter(pk=cluster.pk).update(next_index=cluster.next_index)
+
+    def recover(self) -> Recovery:
+        return Recovery.AGAIN

@@ -1,0 +1,133 @@
+"""Derivation of the actions on the resources of a stack, by actions on the stack or on a resource that contains it.
+
+In a plan that starts at once, each action derives the actions of its next step when it is executed, and when the step
+before has ended. In a plan that is reviewed first, all are planned beforehand, except steps that begin after a pause,
+and deletions that come after everything else: these are derived when they are due.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from actions.graph.proposals import ProposedAction
+from actions.models import Action
+from actions.types.base import ActionType, Answer, DerivedAction, Outcome
+from cluster.models import StackResource
+from cluster.simulated import foreseen_cloud
+from cluster.stacks.decisions import Change
+
+State = Action.State
+CHANGE = "change"
+"""The key in an action's data of what it is to do, as `Change` has it."""
+MOST_EDGES = 10_000
+"""So many actions of one step may wait for others of the one before in a plan: of larger ones the later is derived."""
+BAD_ENDS = (State.FAILED, State.CANCELLED)
+
+
+class Stepping(ActionType, ABC):
+    """An action that has others done, step by step. What was not done because it was skipped stays as it is."""
+
+    foresees_go_on = True
+
+    @abstractmethod
+    def break_off(self, reason: str) -> Outcome:
+        """Write that it came to a bad end, and answer with the reason. May be called twice."""
+
+    def next_step(self, steps: Sequence[Sequence[Change]], pause: float = 0) -> Outcome | None:
+        """Return what is waited for, or what broke off; nothing, when all steps have ended well."""
+        if not any(steps):
+            return None
+        derived = self.context.derived
+        if any(one.state in BAD_ENDS for one in derived):
+            return self.break_off(find_reason(derived))
+        if any(one.state not in Action.FINAL for one in derived):
+            return Outcome(Answer.WAIT)
+        begun = {one.target for one in derived}
+        for number, step in enumerate(steps):
+            if step and not begun.intersection(change.uuid for change in step):
+                return Outcome(
+                    Answer.WAIT,
+                    derived=propose(step, delay=pause if number else 0, timeout=self.context.timeout),
+                )
+        return None
+
+    @property
+    def left_out(self) -> list[str]:
+        """The names of resources that people had left out of the plan, or that left themselves out."""
+        skipped = [one.target for one in self.context.derived if one.state == State.SKIPPED]
+        return sorted(row.name for row in find_resources(skipped))
+
+
+def find_reason(derived: Sequence[DerivedAction]) -> str:
+    """Return the first reason why something derived came to no good end: that of its resource, where it has one."""
+    bad = [one for one in derived if one.state in BAD_ENDS]
+    rows = find_resources([one.target for one in bad])
+    failed = {str(row.uuid): row for row in rows if row.is_failed}
+    for one in bad:
+        if row := failed.get(str(one.target)):
+            return f"Resource {row.name}: {row.status_reason}"
+    return f"{bad[0].action_type} {bad[0].name}: {bad[0].status_message}"
+
+
+def find_resources(uuids: Sequence[str | None]) -> list[StackResource]:
+    """Return those of these resources that are there."""
+    if model := foreseen_cloud():
+        return [row for uuid in uuids if uuid and (row := model.stacks.find_resource(uuid))]
+    return list(StackResource.objects.present().filter(uuid__in=uuids).select_related("stack")) if uuids else []
+
+
+def propose(
+    changes: Sequence[Change], *, delay: float = 0, parents: Sequence[UUID] = (), timeout: int | None = None
+) -> list[ProposedAction]:
+    """Return the actions of one step.
+
+    Args:
+        delay: for how many seconds they do not begin.
+        timeout: for how many seconds each may take: those that the stack has for all.
+        parents: actions of the step before that all of them wait for.
+    """
+    actions = {change.uuid: proposal(change, delay, timeout) for change in changes}
+    return [
+        ProposedAction(
+            **{**vars(actions[change.uuid]), "parents": [*parents, *(actions[uuid].uuid for uuid in change.after)]}
+        )
+        for change in changes
+    ]
+
+
+def proposal(change: Change, delay: float, timeout: int | None) -> ProposedAction:
+    inputs, data = {"resource_id": change.uuid, "resource_name": change.name}, {CHANGE: change.as_data()}
+    return ProposedAction(f"{change.kind}_resource", inputs, delay=delay, timeout=timeout, data=data)
+
+
+def propose_all(changes: Sequence[Change], timeout: int | None = None) -> list[ProposedAction]:
+    """Return the actions of a plan to look at, and those that each of them is to derive, at any depth."""
+    return propose_steps([changes], 0, timeout)
+
+
+def propose_within(data: Mapping[str, Any]) -> list[ProposedAction]:
+    """Return the actions that one with these data would derive in time, at any depth, if it is one on a resource."""
+    if CHANGE not in data:
+        return []
+    change = Change.read(data[CHANGE])
+    parts = [part for step in [*change.steps, change.clearing] for part in step]
+    derived = [proposal(part, 0, None) for part in parts]
+    return [*derived, *(one for action in derived for one in propose_within(action.data))]
+
+
+def propose_steps(
+    steps: Sequence[Sequence[Change]], pause: float, timeout: int | None, origin: UUID | None = None
+) -> list[ProposedAction]:
+    """Return the actions of steps, as far as these can be planned: the others follow when they are due."""
+    found: list[ProposedAction] = []
+    before: list[ProposedAction] = []
+    for step in filter(None, steps):
+        if before and (pause or len(before) * len(step) > MOST_EDGES):
+            break
+        actions = propose(step, parents=[action.uuid for action in before], timeout=timeout)
+        before = [ProposedAction(**{**vars(action), "derived_from": origin}) for action in actions]
+        found += before
+        for action, change in zip(before, step, strict=True):
+            found += propose_steps(change.steps, change.pause, timeout, action.uuid)
+    return found

@@ -1,0 +1,1 @@
+"""The API of goals, strategies, scoring engines, audit templates, audits and the data model."""

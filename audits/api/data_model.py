@@ -1,0 +1,210 @@
+"""``/v1/data_model``: the cluster model that strategies read (docs/compatibility.md, "Data model")."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Q
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from audits.engine.scope import narrow
+from audits.models import Audit
+from cluster.models import ComputeNode
+from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
+from cluster.snapshot.storage import PoolSnapshot, StorageNodeSnapshot, VolumeSnapshot
+from watcher_site.api.bodies import UUID_SCHEMA
+from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.versions import Version, used_by
+from watcher_site.api.views import ResourceView
+from watcher_site.refusals import Invalid, NotFound
+
+Row = dict[str, Any]
+
+
+class NodeAndServerSerializer(serializers.Serializer[Any]):
+    """A server on its node; a node without servers has the ``node_…`` fields only."""
+
+    node_uuid = serializers.UUIDField()
+    node_hostname = serializers.CharField()
+    node_status = serializers.ChoiceField(["enabled", "disabled"])
+    node_disabled_reason = serializers.CharField(allow_null=True)
+    node_state = serializers.ChoiceField(["up", "down"])
+    node_memory = serializers.IntegerField(help_text="MB")
+    node_memory_mb_reserved = serializers.IntegerField()
+    node_disk = serializers.IntegerField(help_text="GB")
+    node_disk_gb_reserved = serializers.IntegerField()
+    node_vcpus = serializers.IntegerField()
+    node_vcpu_reserved = serializers.IntegerField()
+    node_memory_ratio = serializers.FloatField()
+    node_vcpu_ratio = serializers.FloatField()
+    node_disk_ratio = serializers.FloatField()
+    server_uuid = serializers.UUIDField(required=False)
+    server_name = serializers.CharField(required=False)
+    server_state = serializers.CharField(required=False)
+    server_watcher_exclude = serializers.BooleanField(required=False)
+    server_memory = serializers.IntegerField(required=False, help_text="MB")
+    server_disk = serializers.IntegerField(required=False, help_text="GB")
+    server_vcpus = serializers.IntegerField(required=False)
+    server_metadata = serializers.DictField(required=False)
+    server_project_id = serializers.CharField(required=False)
+    server_locked = serializers.BooleanField(required=False)
+    server_pinned_az = serializers.CharField(required=False)
+    server_flavor_extra_specs = serializers.DictField(required=False)
+
+    since: Mapping[str, Version] = {"server_pinned_az": (1, 6), "server_flavor_extra_specs": (1, 6)}
+
+
+class VolumeInPoolSerializer(serializers.Serializer[Any]):
+    """A volume in its pool on its storage node; without volumes or pools the fields of those are absent."""
+
+    node_host = serializers.CharField()
+    node_zone = serializers.CharField()
+    node_status = serializers.ChoiceField(["enabled", "disabled"])
+    node_state = serializers.ChoiceField(["up", "down"])
+    node_volume_type = serializers.ListField(child=serializers.CharField(), help_text="the types that it serves")
+    pool_name = serializers.CharField(required=False)
+    pool_total_volumes = serializers.IntegerField(required=False)
+    pool_total_capacity_gb = serializers.IntegerField(required=False)
+    pool_free_capacity_gb = serializers.IntegerField(required=False)
+    pool_provisioned_capacity_gb = serializers.IntegerField(required=False)
+    pool_allocated_capacity_gb = serializers.IntegerField(required=False)
+    pool_virtual_free = serializers.IntegerField(required=False, help_text="GB that may still be promised")
+    volume_uuid = serializers.UUIDField(required=False)
+    volume_name = serializers.CharField(required=False)
+    volume_size = serializers.IntegerField(required=False, help_text="GB")
+    volume_status = serializers.CharField(required=False)
+    volume_host = serializers.CharField(required=False, help_text="the name of its pool")
+    volume_volume_type = serializers.CharField(required=False, allow_null=True)
+    volume_attachments = serializers.ListField(
+        required=False, child=serializers.DictField(), help_text="a server_id and an attachment_id each"
+    )
+    volume_multiattach = serializers.BooleanField(required=False)
+    volume_bootable = serializers.BooleanField(required=False)
+    volume_snapshot_id = serializers.CharField(required=False)
+    volume_project_id = serializers.CharField(required=False)
+    volume_metadata = serializers.DictField(required=False)
+    volume_created_at = serializers.DateTimeField(required=False)
+
+
+@extend_schema_field(
+    PolymorphicProxySerializer(
+        component_name="DataModelRow",
+        serializers=[NodeAndServerSerializer, VolumeInPoolSerializer],
+        resource_type_field_name=None,
+        many=True,
+    )
+)
+class RowsField(serializers.ListField):
+    """Rows of the data model, of the kind that ``data_model_type`` of a request selects."""
+
+
+class ComputeDataModelSerializer(serializers.Serializer[Any]):
+    context = NodeAndServerSerializer(many=True)  # type: ignore[assignment]
+
+
+class DataModelSerializer(serializers.Serializer[Any]):
+    context = RowsField()  # type: ignore[assignment]
+
+
+def part(serializer: type[serializers.Serializer[Any]], prefix: str) -> list[str]:
+    """Return the fields with this prefix, without it: the attributes of one kind of object."""
+    return [name.removeprefix(prefix) for name in serializer._declared_fields if name.startswith(prefix)]
+
+
+NODE_FIELDS, SERVER_FIELDS = part(NodeAndServerSerializer, "node_"), part(NodeAndServerSerializer, "server_")
+STORAGE_NODE_FIELDS, POOL_FIELDS = part(VolumeInPoolSerializer, "node_"), part(VolumeInPoolSerializer, "pool_")
+VOLUME_FIELDS = part(VolumeInPoolSerializer, "volume_")
+
+
+# The data models that the API shows, with the version that introduced each.
+MODELS: Mapping[str, Version] = {"compute": (1, 3), "storage": (1, 8)}
+
+
+def models_at(version: Version) -> list[str]:
+    return [model for model, since in MODELS.items() if version >= since]
+
+
+class DataModelView(ResourceView):
+    model = ComputeNode
+    title = "Data model"
+    policy = "data_model"
+    since = (1, 3)
+
+    @classmethod
+    def query_parameters_at(cls, version: Version) -> list[Any]:
+        return [
+            OpenApiParameter("data_model_type", str, enum=models_at(version), default="compute"),
+            OpenApiParameter(
+                "audit_uuid",
+                {"oneOf": [UUID_SCHEMA, {"type": "integer", "minimum": 1}]},
+                description="the cluster as this audit's scope sees it; uuid or id",
+            ),
+        ]
+
+    @classmethod
+    def answers_at(cls, version: Version) -> dict[str, tuple[int, Any]]:
+        has_storage = "storage" in models_at(version)
+        return {"short_list": (200, DataModelSerializer if has_storage else ComputeDataModelSerializer)}
+
+    def short_list(self, request: Request) -> Response:
+        """Show one object for each server on its node, or, from 1.8, each volume in its pool.
+
+        A node without servers, a pool without volumes and a storage node without pools give one object each, too.
+        """
+        refuse_unknown(request.query_params, {"data_model_type", "audit_uuid"})
+        kind = request.query_params.get("data_model_type", "compute")
+        version = used_by(request)
+        if kind not in models_at(version):
+            raise NotFound(f"The {kind} data model could not be found")
+        cluster = seen_by(request.query_params.get("audit_uuid"))
+        if kind == "storage":
+            return Response({"context": storage_rows(cluster)})
+        nodes = sorted(cluster.nodes.values(), key=lambda node: str(node.uuid))
+        return Response({"context": [row for node in nodes for row in rows(node, version)]})
+
+
+def seen_by(identifier: str | None) -> ClusterSnapshot:
+    """Return the cluster, as an audit's scope sees it where one is named.
+
+    Raises:
+        Invalid: there is no such audit.
+    """
+    if identifier is None:
+        return ClusterSnapshot.load()
+    audit = Audit.objects.present().named(identifier).exclude(Q(name__iexact=identifier)).first()
+    if audit is None:
+        raise Invalid(f"Expected a uuid or int but received {identifier}.")
+    return narrow(ClusterSnapshot.load(), audit.scope)
+
+
+def rows(node: NodeSnapshot, version: Version) -> list[dict[str, Any]]:
+    own = {f"node_{name}": getattr(node, name) for name in NODE_FIELDS}
+    servers = sorted(node.servers, key=lambda server: str(server.uuid))
+    return [own | server_part(server, version) for server in servers] or [own]
+
+
+def server_part(server: ServerSnapshot, version: Version) -> dict[str, Any]:
+    since = NodeAndServerSerializer.since
+    named = {f"server_{name}": name for name in SERVER_FIELDS}
+    return {field: getattr(server, name) for field, name in named.items() if version >= since.get(field, (1, 3))}
+
+
+def attributes(prefix: str, names: list[str], thing: StorageNodeSnapshot | PoolSnapshot | VolumeSnapshot) -> Row:
+    return {f"{prefix}_{name}": getattr(thing, name) for name in names}
+
+
+def storage_rows(cluster: ClusterSnapshot) -> list[Row]:
+    """Return the rows in the order of the hosts, the pools' names and the volumes' UUIDs."""
+    rows = []
+    for node in cluster.storage.nodes.values():
+        own = attributes("node", STORAGE_NODE_FIELDS, node)
+        rows += [own | row for pool in node.pools for row in pool_rows(pool)] or [own]
+    return rows
+
+
+def pool_rows(pool: PoolSnapshot) -> list[Row]:
+    own = attributes("pool", POOL_FIELDS, pool)
+    volumes = sorted(pool.volumes, key=lambda volume: str(volume.uuid))
+    return [own | attributes("volume", VOLUME_FIELDS, volume) for volume in volumes] or [own]

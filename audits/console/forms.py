@@ -1,0 +1,198 @@
+"""The form of a new audit: its goal and strategy, a field for each parameter of the strategy's schema, its times."""
+
+from collections.abc import Container, Iterable, Mapping
+from typing import Any, cast
+
+from django import forms
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
+
+from audits.console.parameter_fields import fields_for, is_parameter, parameters_of
+from audits.console.row_fields import RowsWidget
+from audits.console.scope_fields import AGGREGATES, LEFT_OUT, ZONES, scope_fields, scope_of
+from audits.models import NAME_LENGTH, Audit, Goal, Strategy
+from audits.models.schedule import INTERVAL_LENGTH
+from watcher_site.plugins import load
+
+# Choosing one of these asks the server for the fields that follow from it. The form may be longer than a URL.
+REDRAW = {"hx-include": "closest form", "hx-target": "#choices", "hx-swap": "innerHTML"}
+
+
+TYPES = {
+    Audit.Type.ONESHOT: "Once, now",
+    Audit.Type.CONTINUOUS: "Again and again",
+    Audit.Type.EVENT: "Whenever its webhook is called",
+}
+TIMES = ("interval", "start_time", "end_time")
+
+
+class ByDisplayName(forms.ModelChoiceField):
+    def label_from_instance(self, record: Any) -> str:
+        return record.display_name
+
+
+class GoalSelect(forms.Select):
+    """Goals, of which those that nothing installed can achieve are shown and cannot be chosen."""
+
+    achievable: Container[str] = ()
+
+    def create_option(self, name: str, value: Any, label: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
+        option: dict[str, Any] = super().create_option(name, value, label, *arguments, **options)
+        if value and str(value) not in self.achievable:
+            option["label"] = f"{label} (no strategy is installed for it)"
+            option["attrs"]["disabled"] = True
+        return option
+
+
+def moment_field(label: str, help_text: str) -> forms.DateTimeField:
+    picker = forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
+    return forms.DateTimeField(label=label, help_text=help_text, required=False, widget=picker)
+
+
+class AuditForm(forms.Form):
+    """Goals and strategies by name; ``parameters`` of the cleaned data is what the strategy's fields hold."""
+
+    goal = ByDisplayName(
+        Goal.objects.none(),
+        to_field_name="name",
+        empty_label="Choose what to achieve",
+        error_messages={"invalid_choice": "No strategy is installed for this goal, so that no audit can achieve it."},
+        widget=GoalSelect,
+    )
+    strategy = ByDisplayName(
+        Strategy.objects.none(),
+        to_field_name="name",
+        required=False,
+        empty_label="Left to the decision engine",
+        help_text="How to achieve the goal. Each has parameters of its own.",
+    )
+    audit_type = forms.ChoiceField(choices=list(TYPES.items()), required=False, label="It looks at the cloud")
+    interval = forms.CharField(
+        max_length=INTERVAL_LENGTH,
+        help_text="In seconds, such as 3600, or a cron expression in UTC, such as 30 2 * * mon-fri or @hourly.",
+    )
+    start_time = moment_field("Start, in UTC", "Left empty, it starts at once.")
+    end_time = moment_field("End, in UTC", "Left empty, it goes on until you cancel it.")
+    name = forms.CharField(
+        max_length=NAME_LENGTH, required=False, help_text="Left empty, it is named after its strategy and the time."
+    )
+    auto_trigger = forms.BooleanField(
+        required=False, label="Start the plan by itself", help_text="Nobody reviews it then, and nothing is skipped."
+    )
+    force = forms.BooleanField(
+        required=False,
+        label="Run even while an action plan is running",
+        help_text="Otherwise the audit is cancelled then.",
+    )
+
+    def __init__(self, *arguments: Any, url: str = "", drawn: QueryDict | None = None, **options: Any) -> None:
+        """``drawn`` is what the parameters' fields held, where the form is drawn anew with the same strategy."""
+        super().__init__(*arguments, **options)
+        self.redraw = REDRAW | {"hx-post": url}
+        goals = Goal.objects.present().order_by("display_name")
+        self.offer_goals(goals)
+        strategies = self.offer_strategies(self.chosen("goal", goals))
+        strategy = self.chosen("strategy", strategies) or self.only(strategies)
+        self.add_parameters(strategy.parameters_spec if strategy else {})
+        if drawn is not None:
+            self.keep_parameters(drawn)
+        self.fields |= scope_fields()
+        self.fields["audit_type"].widget.attrs |= self.redraw
+        if self.value_of("audit_type") != Audit.Type.CONTINUOUS:
+            for name in TIMES:
+                del self.fields[name]
+
+    def offer_goals(self, goals: Any) -> None:
+        """Offer what a strategy is installed for; the rest of the goals is shown beside."""
+        achievable = goals.filter(strategies__deleted_at=None, strategies__isnull=False).distinct()
+        field = cast(forms.ModelChoiceField, self.fields["goal"])
+        field.queryset = goals
+        select = cast(GoalSelect, field.widget)
+        select.achievable = set(achievable.values_list("name", flat=True))
+        select.attrs |= self.redraw
+
+    def offer_strategies(self, goal: Any) -> list[Strategy]:
+        """Offer the strategies of the goal. Where there is just one, it is chosen: nothing is left to decide."""
+        strategies = Strategy.objects.present().filter(goal=goal).order_by("display_name")
+        field = cast(forms.ModelChoiceField, self.fields["strategy"])
+        field.queryset = strategies
+        field.widget.attrs |= self.redraw
+        found = list(strategies) if goal else []
+        if only := self.only(found):
+            field.empty_label = None
+            self.initial["strategy"] = only.name
+        elif not found:
+            field.empty_label = "Choose a goal first"
+        elif first := first_installed(found):
+            field.required = asks_for_parameters(first)
+            field.empty_label = "Choose one" if field.required else f"Left open: {first.display_name}, as it is"
+        return found
+
+    @staticmethod
+    def only(strategies: list[Strategy]) -> Strategy | None:
+        return strategies[0] if len(strategies) == 1 else None
+
+    def add_parameters(self, schema: Mapping[str, Any]) -> None:
+        for name, field in fields_for(schema).items():
+            self.fields[name] = field
+            if isinstance(field.widget, RowsWidget):
+                field.widget.redraw = self.redraw
+
+    def keep_parameters(self, drawn: QueryDict) -> None:
+        """Show what was typed and ticked, and leave empty what was emptied: a box that is not ticked is not sent."""
+        for name in filter(is_parameter, self.fields):
+            field = self.fields[name]
+            typed = field.widget.value_from_datadict(drawn, MultiValueDict(), name)
+            self.initial[name] = field.bound_data(typed, field.initial)
+
+    def chosen(self, name: str, records: Iterable[Any]) -> Any:
+        value = self.value_of(name)
+        return next((record for record in records if record.name == value), None)
+
+    def value_of(self, name: str) -> Any:
+        return (self.data if self.is_bound else self.initial).get(name)
+
+    def choices(self) -> list[forms.BoundField]:
+        """Return the fields that follow from the goal and the type: the strategy, its parameters, and the times."""
+        names = ["strategy", *filter(is_parameter, self.fields), *TIMES]
+        return [self[name] for name in names if name in self.fields]
+
+    def clean_audit_type(self) -> str:
+        return self.cleaned_data["audit_type"] or Audit.Type.ONESHOT
+
+    def scope(self) -> list[forms.BoundField]:
+        return [self[name] for name in (ZONES, AGGREGATES, LEFT_OUT) if name in self.fields]
+
+    def narrows(self) -> bool:
+        """Return whether any field of the scope has a value."""
+        return any(field.value() for field in self.scope())
+
+    def clean_goal(self) -> Goal:
+        goal: Goal = self.cleaned_data["goal"]
+        field = cast(forms.ModelChoiceField, self.fields["goal"])
+        if goal.name not in cast(GoalSelect, field.widget).achievable:
+            raise forms.ValidationError(field.error_messages["invalid_choice"])
+        return goal
+
+    def clean_strategy(self) -> Strategy | None:
+        offered: Any = cast(forms.ModelChoiceField, self.fields["strategy"]).queryset
+        strategy: Strategy | None = self.cleaned_data["strategy"] or self.only(list(offered))
+        return strategy
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        return {**cleaned, "parameters": parameters_of(cleaned), "scope": scope_of(cleaned)}
+
+
+def first_installed(strategies: list[Strategy]) -> Strategy | None:
+    """Return the strategy that a decision engine takes where the choice is left to it."""
+    names = list(load("STRATEGIES"))
+    installed = [strategy for strategy in strategies if strategy.name in names]
+    return min(installed, key=lambda strategy: names.index(strategy.name), default=None)
+
+
+def asks_for_parameters(strategy: Strategy) -> bool:
+    """Return whether the strategy has required parameters without defaults."""
+    schema = strategy.parameters_spec
+    rules = schema.get("properties", {})
+    return any("default" not in rules.get(name, {}) for name in schema.get("required", []))

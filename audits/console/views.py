@@ -1,0 +1,188 @@
+"""The console's pages of audits."""
+
+import re
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views import View
+
+from audits.console.filters import AuditFilters
+from audits.console.forms import AuditForm
+from audits.console.parameter_fields import PREFIX, is_parameter
+from audits.console.scope_fields import scope_in_words
+from audits.console.tables import AuditTable
+from audits.models import Audit
+from audits.operations.creation import create_audit
+from watcher_site.console.pages import Deletion, ListPage, RecordPage, Verb
+from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.refusals import Refused
+
+CREATED: dict[str, str] = {
+    Audit.Type.ONESHOT: "Created. A decision engine takes it from here.",
+    Audit.Type.CONTINUOUS: "Created. A decision engine runs it when its time comes.",
+    Audit.Type.EVENT: "Created. A decision engine runs it whenever its webhook is called.",
+}
+
+
+class AuditList(ListPage):
+    model = Audit
+    permission_required = "audits.view_audit"
+    table_class = AuditTable
+    filterset_class = AuditFilters
+    template_name = "audits/audit_list.html"
+    heading = "Audits"
+    guidance = "An audit looks at the cloud and proposes an action plan. Create the first one."
+
+    def get_queryset(self) -> QuerySet[Audit]:
+        return Audit.objects.present().select_related("goal", "strategy").order_by("-pk")
+
+
+class AuditPage(RecordPage):
+    """One audit, with the plans that it proposed."""
+
+    model = Audit
+    permission_required = "audits.view_audit"
+
+    def get_template_names(self) -> list[str]:
+        return ["audits/_audit.html" if getattr(self.request, "htmx", False) else "audits/audit_detail.html"]
+
+    def get_queryset(self) -> QuerySet[Audit]:
+        return super().get_queryset().select_related("goal", "strategy")
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        audit: Audit = self.object
+        return super().get_context_data(
+            plans=audit.action_plans.present().with_progress().order_by("-pk")[:20],
+            moving=audit.state in {Audit.State.PENDING, Audit.State.ONGOING},
+            may_delete=audit.state in audit.DELETABLE,
+            may_suspend=audit.audit_type == Audit.Type.CONTINUOUS and audit.state == Audit.State.ONGOING,
+            may_resume=audit.state == Audit.State.SUSPENDED,
+            scope=scope_in_words(audit.scope),
+            webhook=self.request.build_absolute_uri(f"/v1/webhooks/{audit.uuid}"),
+            **context,
+        )
+
+
+class NewAudit(KeepsForm, View):
+    """The form of a new audit; to htmx, what follows from the goal and strategy that were just chosen."""
+
+    permission_required = "audits.add_audit"
+    deed = "audit.create"
+    http_method_names = ["get", "post"]
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        kept = self.kept()
+        # A link may name some of the fields, and begin the form so.
+        form = AuditForm(kept, url=request.path) if kept else AuditForm(initial=request.GET.dict(), url=request.path)
+        return render(request, "audits/audit_form.html", {"form": form})
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if htmx := getattr(request, "htmx", None):
+            form = draw_anew(request, str(htmx.trigger_name))
+            return render(request, "audits/_choices.html", {"form": form})
+        form = AuditForm(request.POST, url=request.path)
+        audit = self.make(form) if form.is_valid() else None
+        if audit is None:
+            return render(request, "audits/audit_form.html", {"form": form})
+        messages.success(request, CREATED[audit.audit_type])
+        return redirect("audits:detail", uuid=audit.uuid)
+
+    def make(self, form: AuditForm) -> Audit | None:
+        """Make the audit that the form describes, or put why not beside the form."""
+        try:
+            return make_audit(form)
+        except Refused as refusal:
+            self.note(refusal, form.cleaned_data["name"])
+            form.add_error(blamed_field(form, str(refusal)), str(refusal))
+            return None
+
+
+def draw_anew(request: HttpRequest, trigger: str) -> AuditForm:
+    """Return the form with what it held, but for the parameters of a strategy that was just left: others differ."""
+    drawn = None if trigger in {"goal", "strategy"} else request.POST
+    initial = {name: value for name, value in request.POST.items() if not is_parameter(name)}
+    return AuditForm(initial=initial, url=request.path, drawn=drawn)
+
+
+def make_audit(form: AuditForm) -> Audit:
+    """Make the audit that the form describes. Raises: as `create_audit`."""
+    wanted = form.cleaned_data
+    return create_audit(
+        audit_type=wanted["audit_type"],
+        interval=wanted.get("interval"),
+        start_time=wanted.get("start_time"),
+        end_time=wanted.get("end_time"),
+        goal=wanted["goal"].name,
+        strategy=wanted["strategy"].name if wanted["strategy"] else None,
+        name=wanted["name"] or None,
+        parameters=wanted["parameters"],
+        scope=wanted["scope"],
+        auto_trigger=wanted["auto_trigger"],
+        force=wanted["force"],
+    )
+
+
+def blamed_field(form: AuditForm, refusal: str) -> str | None:
+    """Return the field that a refusal begins with, or the parameter that it names."""
+    named = re.match(r"(?:Invalid parameters for strategy: )?([\w.]+)", refusal)
+    path = named[1] if named else ""
+    candidates = [path, f"{PREFIX}{path}", f"{PREFIX}{path.partition('.')[0]}"]
+    return next((name for name in candidates if name in form.fields), None)
+
+
+class AuditVerb(Verb):
+    model = Audit
+
+    def where_to(self, record: Audit, done: bool) -> str:
+        return reverse("audits:detail", args=[record.uuid])
+
+
+class Cancel(AuditVerb):
+    permission_required = "audits.change_audit"
+    verb = "cancel the audit"
+    question = "Cancel this audit?"
+    possible_in = Audit.sources("cancel")
+    consequence = "It will propose no further action plan."
+
+    def perform(self, record: Audit) -> str:
+        record.abandon()
+        return "Cancelled."
+
+
+class Suspend(AuditVerb):
+    permission_required = "audits.change_audit"
+    verb = "suspend the audit"
+    question = "Suspend this audit?"
+    possible_in = Audit.sources("suspend")
+    consequence = "It does not run until you resume it; a run that is under way comes to nothing."
+
+    def perform(self, record: Audit) -> str:
+        record.suspend_series()
+        return "Suspended."
+
+
+class Resume(AuditVerb):
+    permission_required = "audits.change_audit"
+    verb = "resume the audit"
+    question = "Resume this audit?"
+    possible_in = Audit.sources("resume")
+    consequence = "It runs again at its next time; what it missed is left out."
+
+    def perform(self, record: Audit) -> str:
+        record.resume_series()
+        return "Resumed."
+
+
+class Delete(Deletion, AuditVerb):
+    permission_required = "audits.delete_audit"
+    verb = "delete the audit"
+    question = "Delete this audit?"
+    possible_in = Audit.DELETABLE
+    consequence = "It goes from every list; the action plans that it proposed stay."
+
+    def where_to(self, record: Audit, done: bool) -> str:
+        return reverse("audits:list") if done else super().where_to(record, done)

@@ -1,0 +1,1 @@
+"""The demonstration: a small cloud with a plan on it."""

@@ -1,0 +1,1 @@
+"""The topology and the metrics of the demonstration's cloud."""

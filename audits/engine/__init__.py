@@ -1,0 +1,1 @@
+"""The decision engine: the execution of audits."""

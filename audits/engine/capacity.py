@@ -1,0 +1,140 @@
+"""Run the site's audit of goal capacity when PENDING servers need it, as the tables tell.
+
+See docs/strategies.md, "Room for servers that wait".
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from actions.models import Action
+from audits.models import Audit, Goal
+from audits.operations.changes import trigger_audit
+from audits.operations.creation import create_audit
+from cluster.drivers.scheduler import find_host, read_rooms
+from cluster.models import Server, ServerWait
+from plans.models import ActionPlan
+from watcher_site.refusals import Refused
+
+log = structlog.get_logger(__name__)
+
+GOAL, STRATEGY = "capacity", "make_room"
+# What ends the waiting of a server in a plan.
+GIVE_UP = "reset_state"
+ENDS = ("rebuild", GIVE_UP)
+# How long after an audit of the site failed, or was cancelled, no other one is made.
+PAUSE = timedelta(minutes=10)
+
+
+def on_server_pending(**_: object) -> None:
+    """Run the audit, and log an error: the sender of the signal must not fail. A later look finds missed servers."""
+    try:
+        ask_for_room()
+    except (DatabaseError, Refused):
+        log.exception("capacity audit could not run")
+
+
+@transaction.atomic
+def ask_for_room() -> bool:
+    """Schedule the audit that finds capacity for waiting servers if a search is due, and return whether it will run.
+
+    There is one audit and one pending run, whatever the number of waiting servers and of concurrent callers.
+    """
+    if not (settings.USE_PENDING_STATE and settings.MAKE_ROOM):
+        return False
+    if not Server.objects.waiting().exists() and not ServerWait.objects.exists():
+        return False
+    # Serializes concurrent calls: a later one sees the run that this one requests.
+    goal = Goal.objects.present().filter(name=GOAL).select_for_update(no_key=True).first()
+    if goal is None:
+        return False
+    now = timezone.now()
+    ServerWait.objects.note(now)
+    due = find_due(now)
+    audit = find_audit(goal) if due else None
+    if audit is None or is_to_run(audit):
+        return False
+    for wait in due:
+        wait.search(now)
+    ServerWait.objects.bulk_update(due, ["searches", "next_search", "had_host"])
+    trigger_audit(audit)
+    log.info("capacity audit requested", audit=str(audit.uuid))
+    return True
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The planned action for a PENDING server, and its unfinished plan."""
+
+    action_type: str
+    plan: UUID
+    plan_state: str
+
+
+def answers() -> dict[str, Answer]:
+    """Return by server's UUID what the newest plan for it does that has not failed to: one query."""
+    ends = Action.objects.present().filter(action_plan__in=open_plans(), action_type__in=ENDS)
+    ends = ends.exclude(state__in=[Action.State.FAILED, Action.State.CANCELLED]).order_by("pk")
+    columns = ("input_parameters__resource_id", "action_type", "action_plan__uuid", "action_plan__state")
+    return {server: Answer(*answer) for server, *answer in ends.values_list(*columns)}
+
+
+def open_plans() -> QuerySet[ActionPlan]:
+    states = [ActionPlan.State.RECOMMENDED, ActionPlan.State.PENDING, *ActionPlan.RUNNING]
+    plans: QuerySet[ActionPlan] = ActionPlan.objects.present().filter(strategy__name=STRATEGY, state__in=states)
+    return plans.order_by()
+
+
+def find_due(now: datetime) -> list[ServerWait]:
+    """Return the waits of servers for which a search of capacity is due: six queries.
+
+    A server that an open plan builds is left to that plan, and a plan that is about to begin comes first. For the
+    others the pauses between searches grow, but a host that has got capacity since the last one ends the pause; then
+    also a plan to give up the server, which nobody started, no longer counts.
+    """
+    if open_plans().filter(state=ActionPlan.State.PENDING).exists():
+        return []
+    served = answers()
+    waits = list(ServerWait.objects.current().select_related("server"))
+    left = [wait for wait in waits if is_left(served.get(str(wait.server.uuid)))]
+    rooms = read_rooms() if left else []
+    due, changed = [], []
+    for wait in left:
+        has_host = find_host(wait.server, rooms) is not None
+        is_new = has_host and not wait.had_host
+        if wait.had_host != has_host:
+            wait.had_host = has_host
+            changed.append(wait)
+        is_time = wait.next_search is None or wait.next_search <= now
+        if is_new or (is_time and (has_host or str(wait.server.uuid) not in served)):
+            due.append(wait)
+    ServerWait.objects.bulk_update([wait for wait in changed if not wait.had_host], ["had_host"])
+    return due
+
+
+def is_left(answer: Answer | None) -> bool:
+    """Return whether a server may need another search despite the newest open plan for it."""
+    is_unstarted = answer is not None and answer.plan_state == ActionPlan.State.RECOMMENDED
+    return answer is None or (is_unstarted and answer.action_type == GIVE_UP)
+
+
+def is_to_run(audit: Audit) -> bool:
+    """Return whether a run is in progress or scheduled, which will see all servers that are PENDING now."""
+    return audit.state == Audit.State.ONGOING or audit.planned_run is not None
+
+
+def find_audit(goal: Goal) -> Audit | None:
+    """Return the audit of the whole site, made where there is none; None, where one has just failed."""
+    audits = Audit.objects.present().filter(goal=goal, audit_type=Audit.Type.EVENT, strategy__name=STRATEGY, scope=[])
+    found: Audit | None = audits.exclude(state__in=Audit.DELETABLE - {Audit.State.SUCCEEDED}).order_by("pk").first()
+    if found or audits.filter(updated_at__gt=timezone.now() - PAUSE).exists():
+        return found
+    return create_audit(
+        audit_type=Audit.Type.EVENT, goal=GOAL, strategy=STRATEGY, auto_trigger=settings.MAKE_ROOM_AUTO_TRIGGER
+    )

@@ -1,0 +1,190 @@
+"""The decision engine: takes audits that wait, and answers each with an action plan."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+
+import structlog
+from django.conf import settings
+from django.utils import timezone
+from structlog.contextvars import bound_contextvars
+
+from audits.engine.capacity import ask_for_room
+from audits.engine.run import answer, fail
+from audits.models import Audit
+from audits.models.querysets import AuditQuerySet
+from audits.plugins import synchronize as synchronize_plugins
+from cluster.drivers.base import CloudError
+from cluster.operations.synchronization import synchronize
+from plans.models import ActionPlan
+from watcher_site.accounts.login_limits import record_summaries
+from watcher_site.models import Service
+from watcher_site.processes.worker import LOST_DATABASE, NOT_OF_ONE_RECORD, Worker
+from watcher_site.refusals import Refused
+from watcher_site.state_machine import ConcurrentTransition
+
+log = structlog.get_logger(__name__)
+
+# How often, in seconds, the engine looks for plans that nobody started in time.
+EXPIRY_PERIOD = 60
+# The seconds between two looks for PENDING servers.
+LOOK_PERIOD = 30
+# The interval, in seconds, at which the engine looks for windows of failed logins that are over.
+SUMMARY_PERIOD = 60
+# How often the database may break off the run of one audit before that run is given up.
+MOST_INTERRUPTIONS = 3
+# How many waiting audits an engine reads before it tries to take one of them.
+CANDIDATES = 20
+
+
+class DecisionEngine(Worker):
+    """One process's share of the audits, one audit at a time; for more at once, start more engines.
+
+    What it held when it was killed is run again by another, as an audit leaves nothing behind before its end.
+    """
+
+    kind = Service.DECISION_ENGINE
+
+    def __init__(self, host: str | None = None) -> None:
+        self.next_expiry = self.next_synchronization = self.next_look = self.next_summaries = 0.0
+        self.interruptions: Counter[int] = Counter()
+        self.found = self.looked = False
+        super().__init__(host)
+
+    def prepare(self) -> None:
+        synchronize_plugins()
+
+    @property
+    def is_idle(self) -> bool:
+        return self.looked and not self.found
+
+    def step(self) -> None:
+        self.found, self.looked = self.work(), True
+
+    def rest(self) -> None:
+        if not self.found:
+            time.sleep(settings.POLL_INTERVAL)
+
+    def await_database(self) -> None:
+        self.found = self.looked = False
+
+    def work(self) -> bool:
+        """Answer one audit, and say whether there was one."""
+        if self.heartbeat.lost:
+            self.renew()
+        self.attempt(self.expire)
+        self.attempt(self.synchronize)
+        self.attempt(self.look_for_waiting_servers)
+        self.attempt(self.record_failed_logins)
+        self.attempt(self.end_series)
+        audit = self.take()
+        if audit:
+            self.answer(audit)
+        return audit is not None
+
+    def attempt(self, task: Callable[[], None]) -> None:
+        """Run a periodic task and log its errors, so that a failed task stops no audit."""
+        try:
+            task()
+        except NOT_OF_ONE_RECORD:
+            raise
+        except Exception:
+            log.exception("task of the decision engine failed", task=task.__name__)
+
+    def end_series(self) -> None:
+        """End the continuous audits whose time is over."""
+        Audit.objects.end_series(timezone.now())
+
+    def expire(self) -> None:
+        """Supersede the plans that nobody started in time."""
+        if time.monotonic() < self.next_expiry or not settings.ACTION_PLAN_EXPIRY:
+            return
+        self.next_expiry = time.monotonic() + EXPIRY_PERIOD
+        hours = f"{settings.ACTION_PLAN_EXPIRY / timedelta(hours=1):g} hours"
+        expired = ActionPlan.objects.older_than(settings.ACTION_PLAN_EXPIRY).supersede(
+            f"Action plan was superseded, as it was not started within {hours}.",
+            f"Action was cancelled, as its action plan was not started within {hours}.",
+        )
+        if expired:
+            log.info("plans expired", plans=expired)
+
+    def synchronize(self) -> None:
+        """Read a cloud that our tables mirror, where no engine did so for some time."""
+        interval = settings.SYNC_INTERVAL
+        if time.monotonic() < self.next_synchronization or not interval:
+            return
+        self.next_synchronization = time.monotonic() + interval.total_seconds()
+        try:
+            synchronize(interval, wait=False)
+        except CloudError as problem:
+            log.warning("cloud could not be read", problem=str(problem))
+
+    def look_for_waiting_servers(self) -> None:
+        """Look for PENDING servers at intervals, in case the process died that would have signalled them."""
+        if time.monotonic() >= self.next_look:
+            self.next_look = time.monotonic() + LOOK_PERIOD
+            try:
+                ask_for_room()
+            except Refused as refusal:
+                log.warning("capacity audit could not run", reason=str(refusal))
+
+    def record_failed_logins(self) -> None:
+        """Record the number of failed logins of each window that is over as a history event."""
+        if time.monotonic() >= self.next_summaries:
+            self.next_summaries = time.monotonic() + SUMMARY_PERIOD
+            record_summaries()
+
+    def take(self) -> Audit | None:
+        """Make an audit this engine's own: one that a lost database interrupted, or one that waits."""
+        return Audit.objects.running_under(self.service).first() or self.claim(Audit.objects.all())
+
+    def claim(self, audits: AuditQuerySet) -> Audit | None:
+        """Take of these the one that has waited longest, and that no other engine takes at the same moment."""
+        now = timezone.now()
+        while keys := audits.waiting(now).longest_first().values_list("pk", flat=True)[:CANDIDATES]:
+            for key in keys:
+                if Audit.objects.filter(pk=key).claim(self.service, now):
+                    claimed: Audit = Audit.objects.get(pk=key)
+                    return claimed
+        return None
+
+    def answer(self, audit: Audit) -> None:
+        """Answer an audit of this engine's own; whatever goes wrong ends in the audit, not in the engine."""
+        with bound_contextvars(audit=str(audit.uuid)):
+            log.info("audit started", audit_type=audit.audit_type)
+            try:
+                answer(audit)
+            except ConcurrentTransition:
+                log.info("audit was cancelled, suspended or taken over")
+            except Refused as refusal:
+                self.fail(audit, str(refusal))
+            except LOST_DATABASE:
+                if self.may_take_again(audit):
+                    raise
+                self.fail(Audit.objects.get(pk=audit.pk), f"The database broke it off {MOST_INTERRUPTIONS} times.")
+            except Exception as problem:
+                # What it says may be a secret, and is for the log alone.
+                log.exception("audit broke off")
+                self.fail(audit, type(problem).__name__)
+
+    def may_take_again(self, audit: Audit) -> bool:
+        """Return whether this engine keeps an audit that lost its database, up to a number of times."""
+        self.interruptions[audit.pk] += 1
+        if self.interruptions[audit.pk] < MOST_INTERRUPTIONS:
+            return True
+        del self.interruptions[audit.pk]
+        return False
+
+    def fail(self, audit: Audit, reason: str) -> None:
+        try:
+            fail(audit, reason)
+        except ConcurrentTransition:
+            log.info("audit was cancelled or taken over")
+        except NOT_OF_ONE_RECORD:
+            raise
+        except Exception:
+            log.exception("audit failed without notifications", reason=reason)
+            Audit.objects.running_under(self.service).filter(pk=audit.pk).fail_silently(reason)
+        else:
+            log.warning("audit failed", reason=reason)

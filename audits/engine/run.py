@@ -1,0 +1,210 @@
+"""The run of an audit: cluster snapshot, strategy, solution, action plan."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from actions.types.base import explain
+from audits.engine.busy import find_occupied, mark_occupied
+from audits.engine.measurements import measure
+from audits.engine.scope import narrow
+from audits.goals import GOALS
+from audits.models import Audit, is_continuous
+from audits.models import Strategy as StrategyRow
+from audits.notifications import PLANNER_PHASE, STRATEGY_PHASE, tell, telling
+from audits.operations.parameters import complete
+from audits.planner import PLANNERS
+from audits.strategies.base import CLUSTERS, COMPUTE, HEALTH, STORAGE, Solution, Strategy
+from cluster.drivers.base import CloudError
+from cluster.operations.synchronization import synchronize
+from cluster.snapshot import ClusterSnapshot
+from cluster.snapshot.health import load_health
+from cluster.snapshot.members import load_clusters
+from plans.models import ActionPlan, EfficacyIndicator
+from plans.planning.earlier_skips import carry_skips
+from plans.planning.proposals import propose
+from watcher_site.outbox.kinds import Event
+from watcher_site.plugins import load
+from watcher_site.refusals import Invalid
+from watcher_site.request_context import CallingContext
+from watcher_site.state_machine import ConcurrentTransition
+
+log = structlog.get_logger(__name__)
+
+
+def answer(audit: Audit) -> None:
+    """Run the strategy of an ONGOING audit, and write its plan and what becomes of the audit in one transaction.
+
+    Without `force`, it does not run while an action plan is ONGOING anywhere: it would look at a moving cloud.
+
+    Raises:
+        Refused: the audit cannot be answered, and the message says why to the person who made it.
+        ConcurrentTransition: it was cancelled or taken over meanwhile, and nothing was written.
+    """
+    ongoing = None if audit.force else ActionPlan.objects.present().moving().first()
+    if ongoing:
+        pass_over(audit, f"action plan {ongoing.uuid} is ongoing. Use force to run it anyway.")
+        return
+    strategy = choose(audit)
+    parameters = complete(strategy.schema, audit.parameters)
+    strategy.check(parameters)
+    with telling(audit, STRATEGY_PHASE):
+        cluster = see(audit, strategy.models(parameters))
+        cluster.measurements = measure(strategy.readings(parameters), cluster)
+        solution = strategy.solve(cluster, parameters)
+    with telling(audit, PLANNER_PHASE, ends=False):
+        plan = conclude(audit, strategy, parameters, solution)
+    log.info("audit answered", action_plan=str(plan.uuid), state=plan.state)
+
+
+# What clients know to be said of a cluster without compute nodes, and by analogy of one without storage.
+UNDEFINED = {
+    COMPUTE: "The cluster state is not defined",
+    STORAGE: "The cluster state is not defined: there are no storage nodes.",
+}
+
+
+def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
+    """Return the cluster within the audit's scope, or an empty one, without reading the cloud, if no model is needed.
+
+    Raises:
+        Invalid: the cloud cannot be read, or one of these models of it is empty, or is left empty by the scope.
+    """
+    if not models:
+        return ClusterSnapshot()
+    try:
+        synchronize(settings.SYNC_MAX_AGE)
+    except CloudError as problem:
+        raise Invalid(f"The cloud could not be read: {explain(problem)}") from problem
+    cluster = ClusterSnapshot.load()
+    needed = [model for model in models if model in UNDEFINED]
+    for model in needed:
+        if not nodes_of(cluster, model):
+            raise Invalid(UNDEFINED[model])
+    cluster = narrow(cluster, audit.scope)
+    for model in needed:
+        if not nodes_of(cluster, model):
+            raise Invalid(f"The scope of the audit leaves no {model} node.")
+    if CLUSTERS in models:
+        cluster.clusters = load_clusters()
+        mark_occupied(cluster.clusters)
+    if HEALTH in models:
+        cluster.health = load_health(find_occupied())
+    return cluster
+
+
+def nodes_of(cluster: ClusterSnapshot, model: str) -> Mapping[str, Any]:
+    return cluster.storage.nodes if model == STORAGE else cluster.nodes
+
+
+def choose(audit: Audit) -> Strategy:
+    """Return the audit's strategy, or without one the first of its goal."""
+    installed: Mapping[str, type[Strategy]] = load("STRATEGIES")
+    if audit.strategy:
+        if audit.strategy.name not in installed:
+            raise Invalid(f"Strategy {audit.strategy.name} is not installed.")
+        return installed[audit.strategy.name]()
+    for strategy in installed.values():
+        if strategy.goal == audit.goal.name:
+            return strategy()
+    raise Invalid(f"No strategy could be found to achieve the '{audit.goal.name}' goal.")
+
+
+def hold(audit: Audit) -> Audit:
+    """Return an audit as it is in the table now, locked until the transaction ends: a person may have changed it.
+
+    Raises:
+        ConcurrentTransition: its run is no longer this decision engine's.
+    """
+    own = Audit.objects.running_under(audit.decision_engine).filter(pk=audit.pk)
+    held: Audit | None = own.select_for_update(no_key=True).first()
+    if held is None:
+        raise ConcurrentTransition(f"The run of audit {audit.uuid} was cancelled, suspended or taken over.")
+    return held
+
+
+@transaction.atomic
+def pass_over(audit: Audit, obstacle: str) -> None:
+    own = hold(audit)
+    own.pass_over_run(timezone.now(), obstacle)
+    own.save_state()
+    log.info("audit not run", reason=own.status_message, state=own.state)
+
+
+@transaction.atomic
+def fail(audit: Audit, reason: str) -> None:
+    """Write why a run broke off.
+
+    Raises:
+        ConcurrentTransition: it was cancelled or taken over meanwhile, and nothing was written.
+    """
+    own = hold(audit)
+    own.fail_run(timezone.now(), reason)
+    own.save_state()
+
+
+@transaction.atomic
+def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], solution: Solution) -> ActionPlan:
+    """Turn a solution into the plan of an audit, and end its run: all of it, or nothing."""
+    goal = GOALS[strategy.goal]
+    goal.check(solution.indicators)
+    actions = PLANNERS[strategy.planner](solution.actions)
+    # Of two plans of a strategy the later one must see the earlier: they are written one after the other.
+    row = StrategyRow.objects.present().filter(name=strategy.name).select_for_update(no_key=True).first()
+    # Then the guarded write: a cancellation before it wins, and one after it is too late.
+    own = hold(audit)
+    plan = propose(
+        actions,
+        audit_id=audit.pk,
+        strategy_id=row and row.pk,
+        indicators=[
+            EfficacyIndicator(
+                name=indicator.name,
+                description=indicator.description,
+                unit=indicator.unit,
+                value=solution.indicators[indicator.name],
+            )
+            for indicator in goal.indicators
+            if indicator.name in solution.indicators
+        ],
+        global_efficacy=goal.global_efficacy(solution.indicators),
+    )
+    tell(own, Event(f"{PLANNER_PHASE}.end"))
+    own.end_run(timezone.now())
+    own.save_state()
+    end_older_plans(plan, audit, strategy, parameters)
+    if audit.auto_trigger and actions:
+        plan.launch(CallingContext(audit=str(audit.uuid)))
+    return plan
+
+
+def end_older_plans(plan: ActionPlan, audit: Audit, strategy: Strategy, parameters: Mapping[str, Any]) -> None:
+    """End the recommended plans that a new plan replaces.
+
+    These are the plans of the audit's earlier runs, which are CANCELLED where the audit is CONTINUOUS, and the plans
+    of audits with the same goal, strategy, scope and distinguishing parameters, which are SUPERSEDED. Actions that
+    people skipped in the plan of a CONTINUOUS audit's earlier run are skipped in the new one.
+    """
+    same = {f"audit__parameters__{name}": parameters[name] for name in strategy.distinguished_by if name in parameters}
+    alike = Q(strategy=plan.strategy_id, audit__goal=audit.goal_id, audit__scope=audit.scope, **same)
+    replaced = ActionPlan.objects.filter(Q(audit=audit) | alike, pk__lt=plan.pk)
+    # All rows are locked before any is changed: two statements that each lock a part could deadlock with another.
+    older = ActionPlan.objects.filter(pk__in=replaced.lock_in_order(ActionPlan.sources("supersede")))
+    cancelled = 0
+    if is_continuous(audit):
+        carry_skips(plan, older.filter(audit=audit).values_list("pk", flat=True))
+        reason = f"as its audit ran again and made action plan {plan.uuid}."
+        cancelled = older.filter(audit=audit).cancel_recommended(
+            f"Action plan was cancelled, {reason}", f"Action was cancelled with its action plan, {reason}"
+        )
+    superseded = older.supersede(
+        f"Action plan was superseded by the newer action plan {plan.uuid}.",
+        f"Action was cancelled, as its action plan was superseded by {plan.uuid}.",
+    )
+    if cancelled or superseded:
+        log.info("older plans ended", action_plan=str(plan.uuid), cancelled=cancelled, superseded=superseded)

@@ -1,0 +1,107 @@
+"""Apply the scope of an audit to the cluster that the strategy sees.
+
+Rules that include are combined, and remove all nodes that none of them names; if none names a node, none is left.
+After that, rules that exclude remove nodes with everything on them. Servers that are excluded themselves, by their
+project or metadata, stay where they are and are marked ``watcher_exclude``; excluded volumes are removed.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from audits.operations.scope import compute_rules, exclusions, found, storage_rules
+from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
+from cluster.snapshot.storage import PoolSnapshot, StorageNodeSnapshot, StorageSnapshot
+
+Rules = Sequence[Mapping[str, Any]]
+ANY = "*"
+
+
+def narrow(cluster: ClusterSnapshot, scope: list[Any]) -> ClusterSnapshot:
+    """Return the part of a freshly loaded cluster that a scope leaves. Who waits, waits in any part of it."""
+    rules = compute_rules(scope)
+    mark(cluster.waiting, exclusions(rules))
+    return ClusterSnapshot(
+        narrow_compute(cluster.nodes, rules),
+        narrow_storage(cluster.storage, storage_rules(scope)),
+        waiting=cluster.waiting,
+    )
+
+
+def values(rules: Rules, kind: str, attribute: str) -> set[Any]:
+    return {entry[attribute] for entry in found(rules, kind) if attribute in entry}
+
+
+def narrow_compute(nodes: Mapping[str, NodeSnapshot], rules: Rules) -> dict[str, NodeSnapshot]:
+    excluded = exclusions(rules)
+    is_included, is_excluded = includes(rules), in_aggregates(excluded)
+    hostnames = values(excluded, "compute_nodes", "name")
+    left = {
+        hostname: node
+        for hostname, node in nodes.items()
+        if is_included(node) and not is_excluded(node) and hostname not in hostnames
+    }
+    mark([server for node in left.values() for server in [*node.servers, *node.arriving]], excluded)
+    return left
+
+
+def includes(rules: Rules) -> Callable[[NodeSnapshot], bool]:
+    """Return the question whether a node is in one of the aggregates or zones, where rules name any."""
+    if not [*found(rules, "host_aggregates"), *found(rules, "availability_zones")]:
+        return lambda node: True
+    zones, is_member = values(rules, "availability_zones", "name"), in_aggregates(rules)
+    return lambda node: ANY in zones or node.zone in zones or is_member(node)
+
+
+def in_aggregates(rules: Rules) -> Callable[[NodeSnapshot], bool]:
+    """Return a predicate: whether a node is in an aggregate that rules name by id, UUID or name; ``*`` is any."""
+    ids, names = values(rules, "host_aggregates", "id"), values(rules, "host_aggregates", "name")
+    if ANY in ids | names:
+        return lambda node: bool(node.aggregates)
+    return lambda node: any(
+        group.id in ids or str(group.uuid) in ids or group.name in names for group in node.aggregates
+    )
+
+
+def mark(servers: Sequence[ServerSnapshot], excluded: Rules) -> None:
+    """Set ``watcher_exclude`` on the servers that the exclusions name."""
+    uuids = {uuid.lower() for uuid in values(excluded, "instances", "uuid")}
+    projects = values(excluded, "projects", "uuid")
+    carries = carrier([pair for entry in found(excluded, "instance_metadata") for pair in entry.items()])
+    for server in servers:
+        if str(server.uuid) in uuids or server.project_id in projects or carries(server):
+            server.watcher_exclude = True
+
+
+def carrier(pairs: Sequence[tuple[str, Any]]) -> Callable[[ServerSnapshot], bool]:
+    """Return the question whether a server's metadata hold one of these pairs, whatever the case of the value."""
+    wanted = {(key, str(value).lower()) for key, value in pairs}
+    return lambda server: any((key, str(value).lower()) in wanted for key, value in server.metadata.items())
+
+
+def narrow_storage(storage: StorageSnapshot, rules: Rules) -> StorageSnapshot:
+    zones, types = values(rules, "availability_zones", "name"), values(rules, "volume_types", "name")
+    all_nodes = ANY in zones | types or not zones | types
+    left = {
+        host: node
+        for host, node in storage.nodes.items()
+        if all_nodes or node.zone in zones or types.intersection(node.volume_type)
+    }
+    for node in left.values():
+        exclude(node, exclusions(rules))
+    return StorageSnapshot(left, storage.volume_types)
+
+
+def exclude(node: StorageNodeSnapshot, excluded: Rules) -> None:
+    """Take pools and volumes away. What the volumes take of their pools stays taken."""
+    names = values(excluded, "storage_pools", "name")
+    node.pools = [pool for pool in node.pools if pool.name not in names]
+    for pool in node.pools:
+        keep_others(pool, excluded)
+
+
+def keep_others(pool: PoolSnapshot, excluded: Rules) -> None:
+    uuids = {uuid.lower() for uuid in values(excluded, "volumes", "uuid")}
+    projects = values(excluded, "projects", "uuid")
+    pool.volumes = [
+        volume for volume in pool.volumes if str(volume.uuid) not in uuids and volume.project_id not in projects
+    ]

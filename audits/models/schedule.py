@@ -1,0 +1,110 @@
+"""The schedule of a CONTINUOUS audit: an interval or a cron expression, between its start and its end."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from croniter import CroniterError, croniter
+
+from watcher_site.database.text import require_storable
+from watcher_site.refusals import Invalid
+
+INTERVAL_LENGTH = 36
+# A hundred years.
+MOST_SECONDS = 3_155_760_000
+TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The times of the runs. `interval` was read by `read_interval`; each method gives None where no run comes."""
+
+    interval: str
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+
+    @property
+    def period(self) -> timedelta | None:
+        return timedelta(seconds=int(self.interval)) if is_number(self.interval) else None
+
+    def first(self, now: datetime) -> datetime | None:
+        """Return the first run of a new audit: by seconds at once, or when it starts; by cron at the next match."""
+        begin = max(now, self.start_time or now)
+        return self.before_end(begin if self.period else self.match(begin - TICK))
+
+    def again(self, now: datetime) -> datetime | None:
+        """Return the run that comes an interval from now."""
+        return self.following(now, now)
+
+    def following(self, planned: datetime, now: datetime) -> datetime | None:
+        """Return the first run after now that keeps the rhythm of a planned one, which stands if it is yet to come.
+
+        Whatever was missed in between is left out.
+        """
+        if planned > now:
+            return self.before_end(planned)
+        if self.period is None:
+            return self.before_end(self.match(now))
+        try:
+            return self.before_end(planned + ((now - planned) // self.period + 1) * self.period)
+        except OverflowError:
+            return None
+
+    def match(self, moment: datetime) -> datetime | None:
+        """Return the first match of the cron expression after a moment.
+
+        Raises:
+            Invalid: it is no cron expression, as croniter knows them.
+        """
+        try:
+            found: datetime = croniter(self.interval, moment.astimezone(UTC)).get_next(datetime)
+        except (CroniterError, OverflowError) as problem:
+            if croniter.is_valid(self.interval):
+                return None
+            raise Invalid(
+                f"interval: '{self.interval}' is neither a number of seconds nor a cron expression: {problem}."
+            ) from problem
+        return found
+
+    def before_end(self, moment: datetime | None) -> datetime | None:
+        return None if moment is None or (self.end_time and moment >= self.end_time) else moment
+
+
+def is_number(text: str) -> bool:
+    return bool(re.fullmatch(r"[+-]?[0-9]+", text))
+
+
+def read_interval(text: Any, now: datetime) -> str | None:
+    """Return an interval as it is stored: whole seconds, or a cron expression of 5 to 7 fields or like @hourly.
+
+    Raises:
+        Invalid: it is neither, or no run would ever come of it.
+    """
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise Invalid("interval: must be a text.")
+    require_storable("interval", text)
+    interval = text.strip()
+    if len(interval) > INTERVAL_LENGTH:
+        raise Invalid(f"interval: must be at most {INTERVAL_LENGTH} characters long.")
+    if is_number(interval):
+        return read_seconds(interval)
+    if interval and Schedule(interval).match(now) is None:
+        raise Invalid(f"interval: the time '{interval}' never comes.")
+    return interval or None
+
+
+def read_seconds(text: str) -> str:
+    if not 1 <= int(text) <= MOST_SECONDS:
+        raise Invalid(f"interval: must be from 1 to {MOST_SECONDS} seconds, not {text}.")
+    return str(int(text))
+
+
+def check_period(start_time: datetime | None, end_time: datetime | None, now: datetime | None) -> None:
+    """Raise `Invalid` unless the end comes after the start, and is yet to come where ``now`` is given."""
+    if now and end_time and end_time <= now:
+        raise Invalid("end_time: must not be in the past.")
+    if start_time and end_time and end_time <= start_time:
+        raise Invalid("end_time: must be after start_time.")

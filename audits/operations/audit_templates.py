@@ -1,0 +1,161 @@
+"""Create and change audit templates, for the API, the console and the commands."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+
+from audits.models import NAME_LENGTH, AuditTemplate
+from audits.operations.creation import save_named
+from audits.operations.lookups import goal_named, strategy_named
+from audits.operations.parameters import complete_for
+from audits.operations.scope import check_scope
+from watcher_site.database.text import require_storable
+from watcher_site.history import differences, record
+from watcher_site.refusals import Conflict, Invalid, NotFound
+
+DESCRIPTION_LENGTH = 255
+FIELDS = ["name", "description", "goal", "strategy", "scope", "default_parameters"]
+
+
+def create_audit_template(
+    *,
+    name: str,
+    goal: str,
+    strategy: str | None = None,
+    description: str | None = None,
+    scope: list[Any] | None = None,
+    default_parameters: Mapping[str, Any] | None = None,
+) -> AuditTemplate:
+    """Make a template. ``goal`` and ``strategy`` are names or UUIDs; default parameters are kept as they are sent.
+
+    Raises:
+        Invalid: the message names the field and the rule; an unknown goal or strategy is one, too.
+        Conflict: another template has the name.
+    """
+    template = AuditTemplate()
+    apply(
+        template,
+        {
+            "name": name,
+            "goal": goal,
+            "strategy": strategy,
+            "description": description,
+            "scope": scope,
+            "default_parameters": default_parameters,
+        },
+    )
+    aims = {"goal": template.goal.name, "strategy": template.strategy and template.strategy.name}
+    save_named(template, "An audit_template", "audit_template.create", aims)
+    return template
+
+
+@transaction.atomic
+def change_audit_template(template: AuditTemplate, changes: Mapping[str, Any]) -> AuditTemplate:
+    """Change some of ``name``, ``description``, ``goal``, ``strategy``, ``scope`` and ``default_parameters``.
+
+    None empties what may be empty. What results is checked as if it were new.
+
+    Raises:
+        Invalid: as in `create_audit_template`, and for an attempt to remove the name or the goal.
+        NotFound: it was deleted meanwhile.
+        Conflict: another template has the name; or default parameters are set, and do not change with the goal or
+            the strategy that they are for.
+    """
+    locked = AuditTemplate.objects.present().select_for_update().filter(pk=template.pk).first()
+    if locked is None:
+        raise NotFound(f"AuditTemplate {template.uuid} could not be found")
+    if {"goal", "strategy"} & changes.keys() and locked.default_parameters and "default_parameters" not in changes:
+        raise Conflict(
+            "Updating goal or strategy on a template that has default_parameters requires providing updated "
+            "default_parameters in the same request"
+        )
+    before = shown(locked, changes)
+    apply(locked, changes)
+    details = differences(before, shown(locked, changes))
+    save_named(locked, "An audit_template", "audit_template.update", details, [*FIELDS])
+    return locked
+
+
+def shown(template: AuditTemplate, names: Iterable[str]) -> dict[str, Any]:
+    """Return these attributes as people read them."""
+    values = {name: getattr(template, name, None) for name in names}
+    return {name: getattr(value, "name", value) for name, value in values.items()}
+
+
+@transaction.atomic
+def delete_audit_template(template: AuditTemplate) -> None:
+    """Delete a template. Audits that were made of it stay.
+
+    Raises:
+        NotFound: somebody else deleted it.
+    """
+    if not AuditTemplate.objects.filter(pk=template.pk).soft_delete():
+        raise NotFound(f"AuditTemplate {template.uuid} could not be found")
+    record("audit_template.delete", template)
+
+
+def apply(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
+    """Write the changes into a template in memory, and check the whole."""
+    if strays := changes.keys() - FIELDS:
+        raise Invalid(f"{min(strays)}: is no attribute of an audit template that can be changed.")
+    if "name" in changes:
+        template.name = checked_text("name", changes["name"], NAME_LENGTH)
+        if not template.name:
+            raise Invalid("name: must not be empty.")
+    if "description" in changes:
+        description = changes["description"]
+        template.description = description and checked_text("description", description, DESCRIPTION_LENGTH)
+    aim(template, changes)
+    if "scope" in changes:
+        template.scope = [] if changes["scope"] is None else changes["scope"]
+        check_scope(template.scope)
+    if "default_parameters" in changes:
+        template.default_parameters = default_parameters_of(changes["default_parameters"])
+    check_default_parameters(template)
+
+
+def checked_text(field: str, text: Any, length: int) -> str:
+    if not isinstance(text, str):
+        raise Invalid(f"{field}: must be a text.")
+    require_storable(field, text)
+    if len(text) > length:
+        raise Invalid(f"{field}: must not be longer than {length} characters.")
+    return text.strip()
+
+
+def aim(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
+    """Set the goal and the strategy, and see that the one serves the other."""
+    if "goal" in changes and not changes["goal"]:
+        raise Invalid("Cannot remove 'goal' attribute from an audit template")
+    try:
+        if "goal" in changes:
+            template.goal = goal_named(changes["goal"])
+    except NotFound as problem:
+        raise wrong("goal", changes["goal"]) from problem
+    strategy = changes.get("strategy", template.strategy and str(template.strategy.uuid))
+    try:
+        template.strategy = strategy_named(strategy, template.goal) if strategy else None
+    except NotFound as problem:
+        raise wrong("strategy", strategy) from problem
+
+
+def wrong(field: str, identifier: str) -> Invalid:
+    return Invalid(
+        f"Invalid input for field/attribute {field}. Value: '{identifier}'. "
+        f"{field.capitalize()} {identifier} is invalid"
+    )
+
+
+def default_parameters_of(parameters: Any) -> dict[str, Any]:
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise Invalid("default_parameters: must be an object.")
+    return dict(parameters or {})
+
+
+def check_default_parameters(template: AuditTemplate) -> None:
+    if not template.default_parameters:
+        return
+    if template.strategy is None:
+        raise Invalid("default_parameters requires a strategy to be specified")
+    complete_for(template.strategy, template.default_parameters, "default_parameters")

@@ -1,0 +1,161 @@
+"""Changes of an audit by a person: state, name, parameters, schedule (docs/compatibility.md, "Audits")."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from audits.models import Audit, is_continuous, is_event
+from audits.models.schedule import check_period, read_interval
+from audits.operations.creation import check_times, checked_name, merge_parameters, save_named
+from watcher_site.api.patches import Step, apply_patch, cannot_apply
+from watcher_site.history import differences, entries_of
+from watcher_site.refusals import Invalid, NotFound, WrongState
+from watcher_site.state_machine import TransitionNotAllowed
+from watcher_site.windows.times import read_time
+
+State = Audit.State
+# What else an audit has comes from its template, or belongs to the decision engine.
+TIMES = ("start_time", "end_time")
+SCHEDULE = ("interval", *TIMES)
+CHANGEABLE = ("name", "parameters", "auto_trigger", "force", *SCHEDULE)
+UNFINISHED = (State.PENDING, State.ONGOING, State.SUSPENDED)
+
+
+@transaction.atomic
+def change_audit(audit: Audit, patch: list[Step], *, is_strict: bool = True) -> None:
+    """Apply a patch to an audit, all of it or nothing. A decision engine that runs it goes on, or finds it cancelled.
+
+    Args:
+        is_strict: whether an interval and times are refused for an audit that does not run by them.
+
+    Raises:
+        Invalid: a step that does not fit, a state that cannot be reached, a value that a new audit could not have.
+        Conflict: another audit has the name.
+        NotFound: it was deleted at the same time.
+    """
+    audit = lock(audit)
+    before = {**{name: shown(getattr(audit, name)) for name in CHANGEABLE}, "state": audit.state}
+    roots = [step["path"].split("/")[1] for step in patch]
+    for root in roots:
+        if root == "audit_template_uuid" or root == "type" or (root not in before and hasattr(audit, root)):
+            raise cannot_apply(patch, f"/{root} can't be updated.")
+    patched = apply_patch(before, patch)
+    if "state" in roots:
+        change_state(audit, patch, patched.get("state"))
+    changes = {name: patched.get(name) for name in CHANGEABLE if patched.get(name) != before[name]}
+    if changes:
+        write(audit, changes, differences(before, changes), is_strict=is_strict)
+
+
+def lock(audit: Audit) -> Audit:
+    """Return an audit as it is in the table now, locked until the transaction ends."""
+    locked: Audit | None = Audit.objects.present().select_for_update(no_key=True).filter(pk=audit.pk).first()
+    if locked is None:
+        raise NotFound(f"Audit {audit.uuid} could not be found")
+    return locked
+
+
+def shown(value: Any) -> Any:
+    """Return a column as clients see it."""
+    return value.replace(tzinfo=None).isoformat() if isinstance(value, datetime) else value
+
+
+def change_state(audit: Audit, patch: list[Step], asked: Any) -> None:
+    before = audit.state
+    try:
+        if asked == State.CANCELLED:
+            audit.abandon()
+        elif asked == State.SUSPENDED:
+            audit.suspend_series()
+        elif asked == State.ONGOING:
+            audit.resume_series()
+        else:
+            raise TransitionNotAllowed
+    except TransitionNotAllowed:
+        raise cannot_apply(patch, f"State transition not allowed: ({before} -> {asked})", WrongState) from None
+
+
+def write(audit: Audit, changes: dict[str, Any], details: Mapping[str, Any], *, is_strict: bool) -> None:
+    now = timezone.now()
+    for name, value in changes.items():
+        setattr(audit, name, checked(audit, name, value, now))
+    fields = [*changes]
+    if not changes.keys().isdisjoint(SCHEDULE):
+        if is_strict or is_open(audit):
+            check_schedule(audit, changes, now)
+        if is_open(audit):
+            reschedule(audit, changes, now)
+            fields.append("next_run_time")
+    save_named(audit, "An audit", "audit.update", details, fields)
+
+
+def checked(audit: Audit, name: str, value: Any, now: datetime) -> Any:
+    """Return a value as it is stored, held against the rules for new audits."""
+    if name == "name":
+        text = checked_name(value)
+        if not text:
+            raise Invalid("Invalid input for field/attribute name. It must not be empty.")
+        return text
+    if name == "parameters":
+        return merge_parameters(None, audit.strategy, value)
+    if name == "interval":
+        return read_interval(value, now)
+    if name in TIMES:
+        return read_time(name, value)
+    if not isinstance(value, bool):
+        raise Invalid(f"Invalid input for field/attribute {name}. Value: '{value}'. It must be a boolean.")
+    return value
+
+
+def is_open(audit: Audit) -> bool:
+    """Return whether a series may have further runs."""
+    return is_continuous(audit) and audit.state in UNFINISHED
+
+
+def has_ended(audit: Audit) -> bool:
+    """Return whether an audit does not run again; a webhook starts an EVENT audit that SUCCEEDED again."""
+    return audit.state in Audit.FINAL and not (is_event(audit) and audit.state == State.SUCCEEDED)
+
+
+def check_schedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
+    """Raise `Invalid` if the new interval or times do not fit the audit, or each other."""
+    check_times(audit.audit_type, audit.interval, audit.start_time, audit.end_time)
+    if has_ended(audit):
+        field = next(name for name in SCHEDULE if name in changes)
+        raise WrongState(f"{field}: the audit is {audit.state} and does not run again.")
+    check_period(audit.start_time, audit.end_time, now if is_open(audit) or "end_time" in changes else None)
+
+
+def reschedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
+    """Set the time of the next run of a series.
+
+    A new interval counts from now, or from a start in the future; a new end alone moves no run.
+    """
+    if changes.keys() & {"interval", "start_time"}:
+        begins = audit.state == State.PENDING or (audit.start_time or now) > now
+        audit.next_run_time = audit.schedule.first(now) if begins else audit.schedule.again(now)
+    else:
+        audit.next_run_time = audit.schedule.before_end(audit.next_run_time or audit.schedule.again(now))
+    if audit.next_run_time is None and "end_time" not in changes:
+        raise Invalid("interval: no run would come before end_time.")
+
+
+@transaction.atomic
+def trigger_audit(audit: Audit) -> None:
+    """Run an EVENT audit once more. Calls that come before it runs share its run.
+
+    Raises:
+        Invalid: it is of another type, or in a state in which it cannot be triggered, with Watcher's messages.
+        NotFound: it was deleted at the same time.
+    """
+    audit = lock(audit)
+    if not is_event(audit):
+        raise Invalid(f"Audit type {audit.audit_type} is disallowed.")
+    try:
+        audit.trigger(timezone.now())
+    except TransitionNotAllowed:
+        raise WrongState(f"Audit state {audit.state} is disallowed.") from None
+    audit.save_state(*entries_of("audit.trigger", audit))

@@ -1,0 +1,175 @@
+"""Create and change audits and audit templates, for the API, the console and the commands.
+
+The order of the checks and the texts of the refusals are those that clients of the infra-optim API know.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
+from audits.models.schedule import Schedule, check_period, read_interval
+from audits.operations.lookups import goal_named, strategy_named
+from audits.operations.parameters import complete_for
+from audits.operations.scope import check_scope
+from watcher_site import history
+from watcher_site.database.text import require_storable
+from watcher_site.database.uniqueness import is_taken
+from watcher_site.outbox.kinds import CREATE, UPDATE
+from watcher_site.outbox.writing import announce
+from watcher_site.refusals import Conflict, Invalid
+from watcher_site.windows.times import read_time
+
+
+def create_audit(
+    *,
+    audit_type: str,
+    goal: str | None = None,
+    audit_template_uuid: str | None = None,
+    strategy: str | None = None,
+    name: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    scope: list[Any] | None = None,
+    interval: str | None = None,
+    auto_trigger: bool = False,
+    force: bool = False,
+    start_time: str | datetime | None = None,
+    end_time: str | datetime | None = None,
+) -> Audit:
+    """Make a PENDING audit: a decision engine takes it at once, when its time has come, or when its webhook is called.
+
+    ``goal`` and ``strategy`` are names or UUIDs. What is left out comes from the template; its default parameters are
+    under those given here. A name that is too long is cut, and without one it is made of the strategy's, the
+    template's or the goal's, and the time. ``interval`` is read by `read_interval`, the times by `read_time`.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        NotFound: there is no such goal or strategy.
+        Conflict: another audit has the name.
+    """
+    check_kind(audit_type, goal, audit_template_uuid)
+    check_times(audit_type, interval, start_time, end_time)
+    now = timezone.now()
+    schedule = read_schedule(interval, start_time, end_time, now)
+    template = template_of(audit_template_uuid) if audit_template_uuid else None
+    name = checked_name(name)
+    check_scope(scope or [])
+    aim = template.goal if template else goal_named(goal or "")
+    inherited = template.strategy if template else None
+    way = strategy_named(strategy, aim) if strategy else inherited
+    audit = Audit(
+        name=name or default_name(way or template or aim),
+        audit_type=audit_type,
+        goal=aim,
+        strategy=way,
+        parameters=merge_parameters(template, way, parameters),
+        scope=scope or (template.scope if template else []),
+        auto_trigger=auto_trigger,
+        force=force,
+        interval=schedule.interval or None,
+        start_time=schedule.start_time,
+        end_time=schedule.end_time,
+        next_run_time=first_run(schedule, now) if audit_type == Audit.Type.CONTINUOUS else None,
+    )
+    save_named(audit, "An audit", "audit.create", {"goal": aim.name, "strategy": way and way.name})
+    return audit
+
+
+def check_kind(audit_type: Any, goal: Any, audit_template_uuid: Any) -> None:
+    if audit_type not in Audit.Type.values:
+        raise Invalid(f"Audit type {audit_type} could not be found")
+    if not goal and not audit_template_uuid:
+        raise Invalid("A valid goal or audit_template_id must be provided")
+    if goal and audit_template_uuid:
+        raise Invalid("Either audit_template_uuid or goal should be provided.")
+
+
+def check_times(audit_type: str, interval: Any, start_time: Any, end_time: Any) -> None:
+    if interval is not None and not isinstance(interval, str):
+        raise Invalid("interval: must be a text.")
+    if audit_type == Audit.Type.ONESHOT and interval:
+        raise Invalid("Interval of audit must not be set for ONESHOT.")
+    if audit_type == Audit.Type.CONTINUOUS and not (interval or "").strip():
+        raise Invalid("Interval of audit must be specified for CONTINUOUS.")
+    if audit_type == Audit.Type.ONESHOT and (start_time or end_time):
+        raise Invalid("Start or End time of audit must not be set for ONESHOT.")
+
+
+def read_schedule(interval: Any, start_time: Any, end_time: Any, now: datetime) -> Schedule:
+    text = read_interval(interval, now)
+    schedule = Schedule(text or "", read_time("start_time", start_time), read_time("end_time", end_time))
+    check_period(schedule.start_time, schedule.end_time, now)
+    return schedule
+
+
+def first_run(schedule: Schedule, now: datetime) -> datetime:
+    found = schedule.first(now) if schedule.interval else None
+    if found is None:
+        raise Invalid("interval: no run would come before end_time.")
+    return found
+
+
+def template_of(identifier: str) -> AuditTemplate:
+    try:
+        uuid = UUID(identifier)
+    except (ValueError, AttributeError, TypeError):
+        raise Invalid(
+            f"Invalid input for field/attribute audit_template_uuid. Value: '{identifier}'. "
+            f"Expected a uuid but received {identifier}."
+        ) from None
+    template = AuditTemplate.objects.present().select_related("goal", "strategy").filter(uuid=uuid).first()
+    if template is None:
+        raise Invalid("The audit template UUID or name specified is invalid")
+    return template
+
+
+def checked_name(name: Any) -> str:
+    """Return the name cut to its length, or nothing where none was given."""
+    if name is not None and not isinstance(name, str):
+        raise Invalid("name: must be a text.")
+    require_storable("name", name)
+    return (name or "").strip()[:NAME_LENGTH].strip()
+
+
+def default_name(origin: Strategy | AuditTemplate | Goal) -> str:
+    """Name an audit after where it comes from, and the time: whatever is cut, the time stays and tells them apart."""
+    time = datetime.now(UTC).replace(tzinfo=None).isoformat()
+    return f"{origin.name[: NAME_LENGTH - len(time) - 1]}-{time}"
+
+
+def merge_parameters(
+    template: AuditTemplate | None, strategy: Strategy | None, parameters: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the parameters of the audit: given, else of the template for its own strategy, else the defaults."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise Invalid("parameters: must be an object.")
+    if parameters and not (strategy and strategy.parameters_spec):
+        raise Invalid(
+            "Specify parameters but no predefined strategy for audit, or no parameter spec in predefined strategy"
+        )
+    if strategy is None:
+        return {}
+    inherited = template.default_parameters if template and template.strategy_id == strategy.pk else {}
+    return complete_for(strategy, {**inherited, **(parameters or {})})
+
+
+def save_named(record: Any, kind: str, deed: str, details: Mapping[str, Any], fields: list[str] | None = None) -> None:
+    """Save an audit or a template, as a new row or some fields of it, and record the event in history.
+
+    Raises:
+        Conflict: another one has its name. The database decides, so that of two concurrent requests one is refused.
+    """
+    try:
+        with transaction.atomic():
+            record.save() if fields is None else record.save_changes(fields)
+            history.record(deed, record, details=details)
+            if isinstance(record, Audit):
+                announce(Audit.notified_as, [CREATE if fields is None else UPDATE], [record.pk])
+    except IntegrityError as error:
+        if not is_taken(error, type(record), "name"):
+            raise
+        raise Conflict(f"{kind} with UUID or name {record.name} already exists") from error

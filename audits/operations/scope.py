@@ -1,0 +1,122 @@
+"""The scope of an audit: which part of the cloud it looks at, and what it leaves alone.
+
+A scope is a list of at most one ``{"compute": [rules]}`` and one ``{"storage": [rules]}``; a list of bare rules means
+the former. `audits.engine.scope` says what the rules do.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from watcher_site.database.text import require_storable
+from watcher_site.messages import cut
+from watcher_site.refusals import Invalid
+
+
+def closed(**properties: Any) -> dict[str, Any]:
+    """Return the schema of an object with just these properties."""
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def listed(**properties: Any) -> dict[str, Any]:
+    """Return the schema of a list of objects, each with one of these properties."""
+    return {"type": "array", "items": {**closed(**properties), "minProperties": 1}}
+
+
+TEXT = {"type": "string"}
+# The form in which Nova shows it: lower case, with dashes.
+UUID_TEXT = {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}
+AGGREGATES = listed(id={"anyOf": [{"type": "integer"}, {"const": "*"}, UUID_TEXT]}, name=TEXT)
+ZONES = listed(name=TEXT)
+METADATA = {"type": "array", "items": {"type": "object"}}
+COMPUTE_RULES = listed(
+    host_aggregates=AGGREGATES,
+    availability_zones=ZONES,
+    exclude=listed(
+        instances=listed(uuid=TEXT),
+        compute_nodes=listed(name=TEXT),
+        host_aggregates=AGGREGATES,
+        instance_metadata=METADATA,
+        projects=listed(uuid=TEXT),
+    ),
+)
+STORAGE_RULES = listed(
+    availability_zones=ZONES,
+    volume_types=listed(name=TEXT),
+    exclude=listed(storage_pools=listed(name=TEXT), volumes=listed(uuid=TEXT), projects=listed(uuid=TEXT)),
+)
+SCHEMA = {
+    "type": "array",
+    "items": {
+        **closed(compute=COMPUTE_RULES, storage=STORAGE_RULES),
+        "minProperties": 1,
+        "maxProperties": 1,
+    },
+    "maxItems": 2,
+}
+
+
+def check_scope(scope: Any) -> None:
+    """Raise `Invalid` unless this is a scope, naming the rule that is wrong.
+
+    A scope of storage alone is refused, as a node that no rule of it concerns would mean nothing.
+    """
+    if not isinstance(scope, list):
+        raise Invalid("scope: must be a list.")
+    require_storable("scope", scope)
+    problem = best_match(Draft202012Validator(SCHEMA).iter_errors(wrapped(scope)))
+    if problem:
+        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in problem.absolute_path)
+        raise Invalid(cut(f"scope{path}: {problem.message}"))
+    check_parts([next(iter(part)) for part in wrapped(scope)])
+    check_rules(compute_rules(scope))
+    check_rules(storage_rules(scope))
+
+
+def check_parts(parts: Sequence[str]) -> None:
+    if len(set(parts)) < len(parts):
+        raise Invalid(f"scope: must not hold {parts[0]} twice.")
+    if parts == ["storage"]:
+        raise Invalid("scope: must hold compute beside storage.")
+
+
+def check_rules(rules: Sequence[Mapping[str, Any]]) -> None:
+    included = list(found(rules, "host_aggregates"))
+    excluded = list(found(exclusions(rules), "host_aggregates"))
+    if included and excluded:
+        raise Invalid("host_aggregates can't be included and excluded together")
+    for field, entries in (
+        ("host_aggregates", included),
+        ("host_aggregates", excluded),
+        ("availability_zones", list(found(rules, "availability_zones"))),
+        ("volume_types", list(found(rules, "volume_types"))),
+    ):
+        if len(entries) > 1 and any("*" in entry.values() for entry in entries):
+            raise Invalid(f"scope: '*' must stand alone in {field}.")
+
+
+def wrapped(scope: list[Any]) -> list[Any]:
+    """Return the scope as a list of parts, where it came as a bare list of rules."""
+    first = scope[0] if scope else None
+    if isinstance(first, dict) and not {"compute", "storage"} & first.keys():
+        return [{"compute": scope}]
+    return scope
+
+
+def compute_rules(scope: list[Any]) -> list[Mapping[str, Any]]:
+    return [rule for part in wrapped(scope) for rule in part.get("compute", [])]
+
+
+def storage_rules(scope: list[Any]) -> list[Mapping[str, Any]]:
+    return [rule for part in wrapped(scope) for rule in part.get("storage", [])]
+
+
+def found(rules: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Mapping[str, Any]]:
+    for rule in rules:
+        yield from rule.get(kind, [])
+
+
+def exclusions(rules: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return list(found(rules, "exclude"))

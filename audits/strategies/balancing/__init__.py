@@ -1,0 +1,1 @@
+"""Strategies that balance loads and temperatures."""

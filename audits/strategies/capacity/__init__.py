@@ -1,0 +1,1 @@
+"""The strategy that makes room for PENDING servers."""

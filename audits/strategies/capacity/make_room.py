@@ -1,0 +1,109 @@
+"""Make capacity for PENDING servers: one plan serves all of them, the oldest first.
+
+See docs/strategies.md, "Room for servers that wait".
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from audits.strategies.base import Solution, Strategy
+from audits.strategies.capacity.search import RoomSearch, Step, cost
+from cluster.snapshot import ClusterSnapshot, ServerSnapshot
+
+WAITING = "PENDING"
+
+
+class MakeRoom(Strategy):
+    """A large server that has waited for longer is not starved by smaller ones: what it needs is kept for it.
+
+    One that cannot be served, whatever else moves, holds up no other. After `settings.PENDING_TIMEOUT` it is given up.
+    """
+
+    name = "make_room"
+    display_name = "Make room for servers that wait"
+    goal = "capacity"
+    planner = "explicit"
+
+    def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
+        search = RoomSearch(cluster)
+        waiting = [server for server in cluster.waiting if not server.watcher_exclude]
+        hopeless = [server for server in waiting if not search.serve(server)]
+        solution = Solution()
+        propose(solution, search.steps)
+        now = timezone.now()
+        for server in hopeless:
+            if has_waited_enough(server, now):
+                give_up(solution, server)
+        made = [step for step in search.steps if step.source]
+        deletions, migrations = cost(made)
+        solution.indicators = {
+            "waiting_servers_count": len(waiting),
+            "served_servers_count": len(waiting) - len(hopeless),
+            "instance_migrations_count": migrations,
+            "deleted_servers_count": deletions,
+        }
+        return solution
+
+
+def propose(solution: Solution, steps: list[Step]) -> None:
+    """Add the steps to the solution: each has as parents all steps that leave its target before it."""
+    after = dependencies(steps)
+    needs = needed_for(steps, after)
+    for step, others, need in zip(steps, after, needs, strict=True):
+        server = step.server
+        parameters: dict[str, Any] = {"resource_name": server.name}
+        if step.target:
+            parameters["destination_node"] = step.target.hostname
+        if step.source:
+            parameters["needed_for"] = need
+        if step.source is None:
+            action_type, how = "rebuild", {"expected_status": WAITING}
+        elif step.target is None:
+            action_type, how = "delete_server", {}
+        else:
+            action_type, how = "migrate", {"migration_type": "live", "source_node": step.source.hostname}
+        solution.add(action_type, {**parameters, **how}, resource_id=str(server.uuid), after=others)
+
+
+def dependencies(steps: list[Step]) -> list[list[int]]:
+    """Return for each step the positions of the steps that must come before it.
+
+    A server that moves to a node waits for all that left the node earlier, so that the node has capacity whatever the
+    order of the other steps.
+    """
+    left: defaultdict[str, list[int]] = defaultdict(list)
+    found = []
+    for place, step in enumerate(steps):
+        found.append(list(left[step.target.hostname]) if step.target else [])
+        if step.source:
+            left[step.source.hostname].append(place)
+    return found
+
+
+def needed_for(steps: list[Step], after: list[list[int]]) -> list[list[str]]:
+    """Return for each step the servers that wait for it, directly or by way of other steps."""
+    needs: list[dict[str, None]] = [{} for _ in steps]
+    for place in reversed(range(len(steps))):
+        if steps[place].source is None:
+            needs[place][str(steps[place].server.uuid)] = None
+        for other in after[place]:
+            needs[other].update(needs[place])
+    return [list(reversed(need)) for need in needs]
+
+
+def has_waited_enough(server: ServerSnapshot, now: datetime) -> bool:
+    limit = settings.PENDING_TIMEOUT
+    return bool(limit) and server.waiting_since is not None and server.waiting_since + limit <= now
+
+
+def give_up(solution: Solution, server: ServerSnapshot) -> None:
+    zone = f" in availability zone {server.pinned_az}" if server.pinned_az else ""
+    size = f"{server.vcpus} VCPUs, {server.memory} MB of memory and {server.disk} GB of disk"
+    reason = f"No room can be made for {size}{zone}."[:255]
+    how = {"state": "error", "reason": reason, "expected_status": WAITING, "resource_name": server.name}
+    solution.add("reset_state", how, resource_id=str(server.uuid))

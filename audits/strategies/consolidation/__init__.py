@@ -1,0 +1,1 @@
+"""Strategies that empty compute nodes."""

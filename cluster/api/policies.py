@@ -1,0 +1,112 @@
+"""``/v1/policies``, and ``/v1/policy_types``: what there is to make policies of."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cluster.api.policy_serializers import (
+    CheckedPropertiesSerializer,
+    NewPolicySerializer,
+    PolicySerializer,
+    PolicyTypeSerializer,
+    PolicyTypesSerializer,
+    PropertiesSerializer,
+)
+from cluster.api.profiles import CLUSTERS
+from cluster.models import Policy
+from cluster.operations.policies import change_policy, check_spec, create_policy, delete_policy, find_type
+from cluster.policies.base import PolicyType, When
+from watcher_site import plugins
+from watcher_site.api.bodies import read_body
+from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.patches import apply_patch, read_patch
+from watcher_site.api.views import NamedLookup, ResourceView
+from watcher_site.refusals import NotFound
+
+
+class PolicyView(NamedLookup, ResourceView):
+    since = CLUSTERS
+    serializer_class = PolicySerializer
+    model = Policy
+    title = "Policy"
+    policy = "policy"
+    identifiers = ("uuid", "name")
+    filters = ["name", "type"]
+    sort_keys = {
+        "uuid": "uuid",
+        "name": "name",
+        "type": "type",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+    }
+    bodies = {"create": NewPolicySerializer, "validate": PropertiesSerializer}
+    answers = {"validate": (200, CheckedPropertiesSerializer)}
+    example_step = {"op": "replace", "path": "/name", "value": "shrink slowly"}
+
+    def filter_name(self, queryset: QuerySet[Policy], value: str) -> QuerySet[Policy]:
+        return queryset.filter(name__iexact=value)
+
+    def filter_type(self, queryset: QuerySet[Policy], value: str) -> QuerySet[Policy]:
+        return queryset.filter(type=value)
+
+    def create(self, request: Request) -> Response:
+        attributes = read_body(request, NewPolicySerializer, PolicySerializer._declared_fields)
+        return self.created(create_policy(**attributes))
+
+    def validate(self, request: Request) -> Response:
+        """Say what a policy of these properties would go by, or why there can be none. None is made."""
+        attributes = read_body(request, PropertiesSerializer)
+        spec = check_spec(attributes["type"], attributes.get("spec"))
+        return Response({"type": attributes["type"], "spec": find_type(attributes["type"])(spec).spec})
+
+    def partial_update(self, request: Request, identifier: str) -> Response:
+        """Change the name: what a policy says stays."""
+        patch = read_patch(request.data, internal=("/type", "/spec"), mandatory=("/name",))
+        policy = self.get_object(request, identifier)
+        after = apply_patch({"name": policy.name}, patch)
+        if after["name"] != policy.name:
+            change_policy(policy, after)
+        return Response(self.show(policy))
+
+    def destroy(self, request: Request, identifier: str) -> Response:
+        delete_policy(self.get_object(request, identifier))
+        return Response(status=204)
+
+
+class PolicyTypeView(ResourceView):
+    """Policy types are no rows: there are as many as the settings name."""
+
+    since = CLUSTERS
+    model = Policy
+    title = "PolicyType"
+    policy = "policy_type"
+    identifiers = ("name",)
+    policy_actions = {"list_types": "get_all", "show_type": "get"}
+    answers = {"list_types": (200, PolicyTypesSerializer), "show_type": (200, PolicyTypeSerializer)}
+
+    def list_types(self, request: Request) -> Response:
+        """List the types that policies can be of, with the schemas of their properties."""
+        refuse_unknown(request.query_params, set())
+        return Response({"policy_types": [describe(one) for one in plugins.load("POLICY_TYPES").values()]})
+
+    def show_type(self, request: Request, identifier: str) -> Response:
+        """Show one of the types that policies can be of."""
+        found = plugins.load("POLICY_TYPES").get(identifier)
+        if found is None:
+            raise NotFound(self.missing(identifier))
+        self.check_object_permissions(request, found)
+        return Response(describe(found))
+
+
+def describe(policy_type: type[PolicyType]) -> dict[str, Any]:
+    return {
+        "name": policy_type.name,
+        "description": policy_type.description,
+        "priority": policy_type.priority,
+        "is_single": policy_type.is_single,
+        "before": sorted(policy_type.targets.get(When.BEFORE, ())),
+        "after": sorted(policy_type.targets.get(When.AFTER, ())),
+        "schema": policy_type.schema,
+    }

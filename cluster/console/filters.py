@@ -1,0 +1,123 @@
+"""The filters of the console's lists of the cloud."""
+
+import django_filters
+from django.db.models import QuerySet
+
+from cluster.models import (
+    Cluster,
+    ComputeNode,
+    HostAggregate,
+    Node,
+    Policy,
+    Pool,
+    Profile,
+    Server,
+    Stack,
+    StackStatus,
+    StorageNode,
+    Volume,
+)
+from watcher_site.console.filters import words
+
+
+class ComputeNodeFilters(django_filters.FilterSet):
+    hostname = django_filters.CharFilter(label="Hostname", lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=words(ComputeNode.Status.values), empty_label="any")
+    state = django_filters.ChoiceFilter(choices=words(ComputeNode.State.values), empty_label="any")
+    power_state = django_filters.ChoiceFilter(
+        label="Power", choices=words(ComputeNode.PowerState.values), empty_label="any"
+    )
+    zone = django_filters.CharFilter(label="Zone", lookup_expr="icontains")
+    aggregate = django_filters.CharFilter(label="Aggregate", method="in_aggregate")
+
+    class Meta:
+        model = ComputeNode
+        fields: list[str] = []
+
+    def in_aggregate(self, nodes: QuerySet[ComputeNode], _: str, name: str) -> QuerySet[ComputeNode]:
+        return nodes.filter(aggregates__in=HostAggregate.objects.present().filter(name__icontains=name)).distinct()
+
+
+class ServerFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    state = django_filters.ChoiceFilter(choices=words(Server.State.values), empty_label="any")
+    node = django_filters.CharFilter(label="Node", field_name="node__hostname", lookup_expr="icontains")
+
+    class Meta:
+        model = Server
+        fields: list[str] = []
+
+
+class PoolFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    zone = django_filters.CharFilter(label="Zone", field_name="storage_node__zone", lookup_expr="icontains")
+    state = django_filters.ChoiceFilter(
+        label="State", field_name="storage_node__state", choices=words(StorageNode.State.values), empty_label="any"
+    )
+
+    class Meta:
+        model = Pool
+        fields: list[str] = []
+
+
+class VolumeFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=words(Volume.Status.values), empty_label="any")
+    pool = django_filters.CharFilter(label="Pool", field_name="pool__name", lookup_expr="icontains")
+    volume_type = django_filters.CharFilter(label="Type", field_name="volume_type__name", lookup_expr="icontains")
+
+    class Meta:
+        model = Volume
+        fields: list[str] = []
+
+
+class NodeFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=words(Node.Status.values), empty_label="any")
+    profile = django_filters.CharFilter(label="Profile", field_name="profile__name", lookup_expr="icontains")
+    cluster = django_filters.CharFilter(label="Cluster", field_name="cluster__name", lookup_expr="icontains")
+
+    class Meta:
+        model = Node
+        fields: list[str] = []
+
+
+class ClusterFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=words(Cluster.Status.values), empty_label="any")
+    profile = django_filters.CharFilter(label="Profile", field_name="profile__name", lookup_expr="icontains")
+
+    class Meta:
+        model = Cluster
+        fields: list[str] = []
+
+
+# The console lists none that are deleted.
+STACK_STATUSES = [status for status in StackStatus.values if status != StackStatus.DELETE_COMPLETE]
+
+
+class StackFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    status = django_filters.ChoiceFilter(choices=words(STACK_STATUSES), empty_label="any")
+    project_id = django_filters.CharFilter(label="Project")
+
+    class Meta:
+        model = Stack
+        fields: list[str] = []
+
+
+class PolicyFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    type = django_filters.CharFilter(label="Type", lookup_expr="icontains")
+
+    class Meta:
+        model = Policy
+        fields: list[str] = []
+
+
+class ProfileFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+
+    class Meta:
+        model = Profile
+        fields: list[str] = []

@@ -1,0 +1,86 @@
+"""The console's pages of the cloud."""
+
+from typing import Any
+
+from django.db.models import Prefetch, Q, QuerySet
+from django_tables2 import RequestConfig
+
+from cluster.console.filters import ComputeNodeFilters, PoolFilters, VolumeFilters
+from cluster.console.tables import ComputeNodeTable, PoolTable, ServerTable, VolumeTable, gigabytes
+from cluster.models import ComputeNode, HostAggregate, Pool, Server, Volume, VolumeAttachment
+from watcher_site.console.pages import ListPage, RecordPage
+
+AGGREGATES = Prefetch("aggregates", HostAggregate.objects.present())
+
+
+class InfrastructureList(ListPage):
+    """A list of what the cloud consists of, with the way to the others."""
+
+    template_name = "cluster/infrastructure_list.html"
+
+
+class ComputeNodeList(InfrastructureList):
+    model = ComputeNode
+    permission_required = "cluster.view_computenode"
+    table_class = ComputeNodeTable
+    filterset_class = ComputeNodeFilters
+    heading = "Nodes"
+    guidance = "The cloud is empty. Fill it with manage.py load_topology FILE."
+
+    def get_queryset(self) -> QuerySet[ComputeNode]:
+        return ComputeNode.objects.present().with_use().prefetch_related(AGGREGATES)
+
+
+class ComputeNodePage(RecordPage):
+    """One node, its capacity, and the servers on it or on their way to it."""
+
+    model = ComputeNode
+    permission_required = "cluster.view_computenode"
+
+    def get_queryset(self) -> QuerySet[ComputeNode]:
+        return super().get_queryset().with_use().prefetch_related(AGGREGATES)
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        node = self.object
+        here = (
+            Server.objects.present().filter(Q(node=node) | Q(destination=node)).select_related("node", "destination")
+        )
+        return super().get_context_data(
+            table=RequestConfig(self.request, paginate={"per_page": 50}).configure(ServerTable(here)),
+            capacities=[
+                ("vCPU", node.used_vcpus, node.capacity_vcpus),
+                ("Memory, GB", gigabytes(node.used_memory), gigabytes(node.capacity_memory)),
+                ("Disk, GB", node.used_disk, node.capacity_disk),
+            ],
+            **context,
+        )
+
+
+def volumes_in_full() -> QuerySet[Volume]:
+    attachments = VolumeAttachment.objects.present().filter(server__deleted_at=None).select_related("server")
+    volumes = Volume.objects.present().select_related("pool", "destination", "volume_type")
+    return volumes.prefetch_related(Prefetch("attachments", attachments))
+
+
+class PoolList(InfrastructureList):
+    model = Pool
+    permission_required = "cluster.view_pool"
+    table_class = PoolTable
+    filterset_class = PoolFilters
+    heading = "Pools"
+    guidance = "The cloud has no storage. Fill it with manage.py load_topology FILE."
+
+    def get_queryset(self) -> QuerySet[Pool]:
+        return Pool.objects.present().select_related("storage_node")
+
+
+class VolumeList(InfrastructureList):
+    model = Volume
+    permission_required = "cluster.view_volume"
+    table_class = VolumeTable
+    filterset_class = VolumeFilters
+    heading = "Volumes"
+    guidance = "The cloud has no volumes. Fill it with manage.py load_topology FILE."
+
+    def get_queryset(self) -> QuerySet[Volume]:
+        return volumes_in_full()

@@ -1,0 +1,44 @@
+"""The console's pages of what clusters are made of: nodes and profiles."""
+
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+from django_tables2 import RequestConfig
+
+from cluster.console.filters import ProfileFilters
+from cluster.console.member_tables import NodeTable, ProfileTable
+from cluster.models import Node, Profile
+from watcher_site.console.pages import ListPage, RecordPage
+
+
+class MemberList(ListPage):
+    """A list of what clusters are made of, with the way to the others."""
+
+    template_name = "cluster/member_list.html"
+
+
+class ProfileList(MemberList):
+    model = Profile
+    permission_required = "cluster.view_profile"
+    table_class = ProfileTable
+    filterset_class = ProfileFilters
+    heading = "Profiles"
+    guidance = "There are no profiles. The API makes them, from 1.12: POST /v1/profiles."
+
+    def get_queryset(self) -> QuerySet[Profile]:
+        return Profile.objects.present().annotate(node_count=Count("nodes", filter=Q(nodes__deleted_at=None)))
+
+
+class ProfilePage(RecordPage):
+    """One profile, and the nodes that were made from it."""
+
+    model = Profile
+    permission_required = "cluster.view_profile"
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        table = NodeTable(
+            Node.objects.present().filter(profile=self.object).select_related("cluster"),
+            exclude=("profile", "index", "tainted"),
+        )
+        configured = RequestConfig(self.request, paginate={"per_page": 50}).configure(table)
+        return super().get_context_data(table=configured, **context)

@@ -1,0 +1,147 @@
+"""The console's tables of the cloud."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import django_tables2 as tables
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+
+from cluster.models import ComputeNode, Pool, Server, Volume
+from cluster.operations.marks import reasons_of
+from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn
+from watcher_site.templatetags.console import state_badge, use_bar
+
+# Names break at hyphens, where they are hard to read.
+ONE_LINE = {"td": {"class": "text-nowrap"}}
+# Heads begin with a capital, but for this unit.
+AS_IT_IS = {"th": {"class": "text-end as-it-is"}, "td": {"class": "text-end text-nowrap number"}}
+
+
+class UseColumn(tables.Column):
+    """The used share of a capacity: two attributes of the record, shown in a unit."""
+
+    def __init__(
+        self, used: str, capacity: str, unit: str, scale: Callable[[float], float] = float, **options: Any
+    ) -> None:
+        super().__init__(accessor=used, attrs={"td": {"class": "use"}, "th": {"class": "as-it-is"}}, **options)
+        self.capacity, self.unit, self.scale = capacity, unit, scale
+
+    def render(self, value: int, record: Any) -> SafeString:
+        capacity = getattr(record, self.capacity)
+        label = f"{self.scale(value):.4g} of {self.scale(capacity):.4g} {self.unit}"
+        return format_html("{}{}", label, render_to_string("_bar.html", use_bar(value, capacity, label)))
+
+
+def gigabytes(megabytes: float) -> float:
+    return megabytes / 1024
+
+
+class ComputeNodeTable(tables.Table):
+    hostname = tables.Column(linkify=("cluster:node", {"uuid": tables.A("uuid")}), attrs=ONE_LINE)
+    state = StateColumn(verbose_name="service", order_by=("state", "status"))
+    power_state = StateColumn(verbose_name="power")
+    zone = tables.Column(attrs=ONE_LINE)
+    aggregates = tables.Column(empty_values=(), orderable=False, verbose_name="aggregates")
+    vcpus = UseColumn("used_vcpus", "capacity_vcpus", "vCPU", verbose_name="vCPU")
+    memory = UseColumn("used_memory", "capacity_memory", "GB", gigabytes, verbose_name="Memory")
+    disk = UseColumn("used_disk", "capacity_disk", "GB", verbose_name="Disk")
+    disabled_reason = tables.Column(
+        verbose_name="reason", default="", orderable=False, attrs={"td": {"class": "name"}}
+    )
+
+    class Meta:
+        model = ComputeNode
+        fields = (
+            *("hostname", "state", "power_state", "zone", "aggregates"),
+            *("vcpus", "memory", "disk", "disabled_reason"),
+        )
+        attrs = TABLE_ATTRIBUTES
+
+    def render_state(self, record: ComputeNode) -> SafeString:
+        return format_html("{} {}", state_badge(record.state), state_badge(record.status))
+
+    def render_aggregates(self, record: Any) -> str:
+        return ", ".join(aggregate.name for aggregate in record.aggregates.all())
+
+
+class ServerTable(tables.Table):
+    name = tables.Column(linkify=("cluster:server", {"uuid": tables.A("uuid")}))
+    state = StateColumn()
+    node = tables.Column(
+        accessor="node__hostname",
+        verbose_name="node",
+        default="none",
+        linkify=("cluster:node", {"uuid": tables.A("node__uuid")}),
+    )
+    vcpus = NumberColumn(verbose_name="vCPU", attrs=AS_IT_IS)
+    memory = NumberColumn(verbose_name="memory, MB")
+    disk = NumberColumn(verbose_name="disk, GB")
+    task_state = tables.Column(verbose_name="doing", default="")
+    health = tables.Column(empty_values=(), orderable=False)
+
+    class Meta:
+        model = Server
+        fields = ("name", "state", "health", "node", "vcpus", "memory", "disk", "task_state")
+        attrs = TABLE_ATTRIBUTES
+
+    @cached_property
+    def marks(self) -> dict[str, str | None]:
+        """Return the reasons of marks on the servers of this page by UUID: two queries, however many there are."""
+        return reasons_of({str(row.record.uuid): row.record.unhealthy_reason for row in self.paginated_rows})
+
+    def render_health(self, record: Server) -> str:
+        reason = self.marks[str(record.uuid)]
+        return format_html('<span title="{}">marked unhealthy</span>', reason) if reason is not None else ""
+
+    def render_node(self, value: str, record: Any) -> str:
+        return f"{value} → {record.destination.hostname}" if record.destination else value
+
+
+class PoolTable(tables.Table):
+    name = tables.Column(attrs=ONE_LINE)
+    zone = tables.Column(accessor="storage_node__zone", attrs=ONE_LINE)
+    state = StateColumn(accessor="storage_node__state", verbose_name="service")
+    total_volumes = NumberColumn(verbose_name="volumes")
+    used = UseColumn("used_capacity_gb", "total_capacity_gb", "GB", verbose_name="Used", orderable=False)
+    provisioned = UseColumn("provisioned_capacity_gb", "promisable_capacity_gb", "GB", verbose_name="Promised")
+
+    class Meta:
+        model = Pool
+        fields = ("name", "zone", "state", "total_volumes", "used", "provisioned")
+        attrs = TABLE_ATTRIBUTES
+
+    def render_state(self, record: Any) -> SafeString:
+        node = record.storage_node
+        return format_html("{} {}", state_badge(node.state), state_badge(node.status))
+
+    def render_total_volumes(self, value: int, record: Pool) -> SafeString:
+        """Lead to them, as a pool has no page of its own."""
+        query = urlencode({"pool": record.name})
+        return format_html('<a href="{}?{}">{}</a>', reverse("cluster:volumes"), query, value)
+
+
+class VolumeTable(tables.Table):
+    status = StateColumn()
+    size = NumberColumn(verbose_name="size, GB")
+    pool = tables.Column(accessor="pool__name", verbose_name="pool", default="none")
+    volume_type = tables.Column(accessor="volume_type__name", verbose_name="type", default="none")
+    servers = tables.Column(empty_values=(), orderable=False, verbose_name="attached to")
+    migration_status = tables.Column(verbose_name="doing", default="")
+
+    class Meta:
+        model = Volume
+        fields = ("name", "status", "size", "pool", "volume_type", "servers", "migration_status")
+        attrs = TABLE_ATTRIBUTES
+
+    def render_pool(self, value: str, record: Any) -> str:
+        return f"{value} → {record.destination.name}" if record.destination else value
+
+    def render_servers(self, record: Any) -> SafeString:
+        servers = [attachment.server for attachment in record.attachments.all()]
+        links = ((reverse("cluster:server", args=[server.uuid]), server.name) for server in servers)
+        return format_html_join(", ", '<a href="{}">{}</a>', links)

@@ -1,0 +1,106 @@
+"""The load balancer of the embedded cloud: pools, members and their connections in our own tables."""
+
+from heapq import heapify, heapreplace
+
+from django.db import transaction
+
+from cluster.drivers.balancing.base import BalancerPool, BalancingPoolNotFound, PoolMember
+from cluster.drivers.balancing.draining import DrainingBalancer
+from cluster.drivers.base import Checkpoint, OperationRefused, ServerNotFound
+from cluster.models import BalancingMember, BalancingPool, Server
+
+
+class EmbeddedBalancer(DrainingBalancer):
+    """Balancers of the embedded cloud. A change of a pool's members locks the row of the pool first.
+
+    There is no traffic: connections are opened and closed by `open_connections` and `close_connections`.
+    """
+
+    def find_pool(self, pool: str) -> BalancerPool:
+        row = BalancingPool.objects.named(pool).first()
+        if row is None:
+            raise BalancingPoolNotFound(pool)
+        return BalancerPool(str(row.uuid), row.name)
+
+    def members(self, pool: str) -> list[PoolMember]:
+        uuid = self.find_pool(pool).uuid
+        return [describe(row) for row in BalancingMember.objects.filter(pool__uuid=uuid).select_related("server")]
+
+    @transaction.atomic
+    def put(
+        self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
+    ) -> PoolMember:
+        """The embedded cloud has no networks, and so no subnets."""
+        locked = lock(pool)
+        row = find_member(locked, server)
+        if row is None:
+            standing = Server.objects.present().filter(uuid=server).first()
+            if standing is None:
+                raise ServerNotFound(server)
+            row = BalancingMember.objects.create(pool=locked, server=standing, port=port, weight=weight)
+        elif row.port != port:
+            raise OperationRefused(f"Instance {server} is in pool {pool.name} with port {row.port} already")
+        elif row.weight != weight:
+            row.weight = weight
+            row.save(update_fields=["weight"])
+        return describe(row)
+
+    @transaction.atomic
+    def drain(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> PoolMember | None:
+        row = find_member(lock(pool), server)
+        if row is None:
+            return None
+        if row.weight:
+            row.weight = 0
+            row.save(update_fields=["weight"])
+        return describe(row)
+
+    @transaction.atomic
+    def take_out(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
+        BalancingMember.objects.filter(pool=lock(pool), server__uuid=server).delete()
+
+    @transaction.atomic
+    def open_connections(self, pool: str, number: int) -> None:
+        """Give each of so many new connections to the member that has the fewest for its weight.
+
+        Raises:
+            OperationRefused: no member gets any.
+        """
+        found = self.find_pool(pool)
+        rows = list(BalancingMember.objects.filter(pool=lock(found), weight__gt=0))
+        if not rows:
+            raise OperationRefused(f"Pool {found.name} has no member that gets connections")
+        heap = [(row.connections / row.weight, row.pk, row) for row in rows]
+        heapify(heap)
+        for _ in range(number):
+            row = heap[0][2]
+            row.connections += 1
+            heapreplace(heap, (row.connections / row.weight, row.pk, row))
+        BalancingMember.objects.bulk_update(rows, ["connections"])
+
+    @transaction.atomic
+    def close_connections(self, pool: str, number: int) -> None:
+        """End as many connections, or all that there are: those of members that get no new ones first."""
+        found = self.find_pool(pool)
+        rows = list(BalancingMember.objects.filter(pool=lock(found), connections__gt=0).order_by("weight", "pk"))
+        for row in rows:
+            ended = min(number, row.connections)
+            row.connections -= ended
+            number -= ended
+        BalancingMember.objects.bulk_update(rows, ["connections"])
+
+
+def lock(pool: BalancerPool) -> BalancingPool:
+    found = BalancingPool.objects.present().select_for_update(no_key=True).filter(uuid=pool.uuid).first()
+    if found is None:
+        raise BalancingPoolNotFound(pool.name)
+    row: BalancingPool = found
+    return row
+
+
+def find_member(pool: BalancingPool, server: str) -> BalancingMember | None:
+    return BalancingMember.objects.filter(pool=pool, server__uuid=server).select_related("server").first()
+
+
+def describe(row: BalancingMember) -> PoolMember:
+    return PoolMember(str(row.server.uuid), row.port, row.weight, row.connections)

@@ -1,0 +1,121 @@
+"""The load balancers of an OpenStack cloud, through Octavia."""
+
+from typing import Any
+
+from cluster.drivers.balancing.addresses import find_addresses, find_subnet, require_address
+from cluster.drivers.balancing.base import BalancerPool, BalancingPoolNotFound, PoolMember
+from cluster.drivers.balancing.draining import DrainingBalancer
+from cluster.drivers.balancing.octavia_members import BROKEN, LEAVING, OctaviaMembers, is_pending, server_of
+from cluster.drivers.base import Checkpoint, OperationFailed, OperationRefused
+
+
+class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
+    """Balancers of Octavia.
+
+    A member is named by the UUID of its server, so it can be found after the server was deleted.
+
+    Octavia makes one change of a load balancer at a time, and answers every other request meanwhile with a conflict.
+    Each change is requested once, and awaited.
+    """
+
+    def find_pool(self, pool: str) -> BalancerPool:
+        self.access.require("load-balancer", "Octavia")
+        found = self.access.read(lambda cloud: cloud.load_balancer.find_pool(pool))
+        if found is None:
+            raise BalancingPoolNotFound(pool)
+        return BalancerPool(found.id, found.name, found.loadbalancers[0]["id"])
+
+    def members(self, pool: str) -> list[PoolMember]:
+        return [describe(member) for member in self.list_members(self.find_pool(pool))]
+
+    def put(
+        self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
+    ) -> PoolMember:
+        what = f"Adding instance {server} to pool {pool.name}"
+        found = self.find_settled(pool, server, what, checkpoint)
+        if found is None:
+            return self.create(pool, server, port, weight, subnet, checkpoint)
+        if found.protocol_port != port:
+            raise OperationRefused(f"Instance {server} is in pool {pool.name} with port {found.protocol_port} already")
+        return self.update(pool, found, what, checkpoint, weight=weight)
+
+    def create(
+        self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
+    ) -> PoolMember:
+        """Make a member of a server's address. Whose address it was before, its member there becomes this server's."""
+        what = f"Adding instance {server} to pool {pool.name}"
+        wanted = find_subnet(self.access, subnet) if subnet else self.read_balancer(pool).vip_subnet_id
+        address = require_address(self.access, server, wanted)
+        for member in self.list_members(pool):
+            if (member.address, member.protocol_port) == (address, port):
+                return self.update(pool, member, what, checkpoint, name=server, weight=weight)
+        self.change(
+            pool,
+            lambda cloud: cloud.load_balancer.create_member(
+                pool.uuid, name=server, address=address, protocol_port=port, weight=weight, subnet_id=wanted
+            ),
+            is_done=lambda: self.look_for(pool, server) is not None,
+        )
+        found = self.find_settled(pool, server, what, checkpoint)
+        if found is None:
+            raise OperationFailed(f"{what} failed: Octavia could not provision it")
+        return describe(found)
+
+    def update(self, pool: BalancerPool, member: Any, what: str, checkpoint: Checkpoint, **wanted: Any) -> PoolMember:
+        """Change of a member what is different."""
+        changes = {name: value for name, value in wanted.items() if getattr(member, name) != value}
+        if not changes:
+            return describe(member)
+        self.change(
+            pool,
+            lambda cloud: cloud.load_balancer.update_member(member.id, pool.uuid, **changes),
+            is_done=lambda: self.is_so(pool, member.id, changes),
+        )
+        found = self.settle(pool, member.id, what, checkpoint)
+        if found is None or found.provisioning_status == BROKEN:
+            raise OperationFailed(f"{what} failed: Octavia could not change the member")
+        return describe(found)
+
+    def drain(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> PoolMember | None:
+        what = f"Draining instance {server} in pool {pool.name}"
+        found = self.find_leaving(pool, server)
+        return self.update(pool, found, what, checkpoint, weight=0) if found is not None else None
+
+    def take_out(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
+        found = self.find_leaving(pool, server)
+        if found is not None:
+            self.delete(pool, found, f"Taking instance {server} out of pool {pool.name}", checkpoint)
+
+    def delete(self, pool: BalancerPool, member: Any, what: str, checkpoint: Checkpoint) -> None:
+        if member.provisioning_status != LEAVING:
+            self.change(
+                pool,
+                lambda cloud: cloud.load_balancer.delete_member(member.id, pool.uuid),
+                is_done=lambda: self.is_leaving(pool, member.id),
+            )
+        if self.settle(pool, member.id, what, checkpoint) is not None:
+            raise OperationFailed(f"{what} failed: Octavia could not delete the member")
+
+    def find_settled(self, pool: BalancerPool, server: str, what: str, checkpoint: Checkpoint) -> Any:
+        """Return the member of a server when nothing is under way on it. One that could not be made is deleted."""
+        found = self.look_for(pool, server)
+        if found is not None and is_pending(found):
+            found = self.settle(pool, found.id, what, checkpoint)
+        if found is not None and found.provisioning_status == BROKEN:
+            self.delete(pool, found, what, checkpoint)
+            found = None
+        return found
+
+    def find_leaving(self, pool: BalancerPool, server: str) -> Any:
+        """Return the member of a server, also one that somebody else made of its address under a name of their own."""
+        members = self.list_members(pool)
+        named = next((member for member in members if member.name == server), None)
+        if named is not None or all(server_of(member) for member in members):
+            return named
+        addresses = find_addresses(self.access, server)
+        others = (member for member in members if server_of(member) is None)
+        return next((member for member in others if member.address in addresses), None)
+
+
+def describe(member: Any) -> PoolMember:
+    return PoolMember(server_of(member), member.protocol_port, member.weight, address=member.address)

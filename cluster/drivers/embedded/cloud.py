@@ -1,0 +1,244 @@
+"""The embedded cloud: nodes and servers in our own tables, with capacity, time and failures as a real one has."""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from cluster.drivers.balancing.embedded import EmbeddedBalancer
+from cluster.drivers.base import (
+    Checkpoint,
+    CloudFlavor,
+    CloudNode,
+    CloudServer,
+    ComputeService,
+    ComputeServiceNotFound,
+    NodeNotFound,
+    OperationFailed,
+    ServerNotFound,
+    proceed,
+)
+from cluster.drivers.embedded.building import EmbeddedBuilding
+from cluster.drivers.embedded.delay import pass_time
+from cluster.drivers.embedded.lifecycle import EmbeddedLifecycle, find_flavor
+from cluster.drivers.embedded.repairs import EmbeddedRepairs
+from cluster.drivers.embedded.storage import EmbeddedStorage
+from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
+from cluster.drivers.rules import (
+    COLD_MIGRATED,
+    LIVE_MIGRATED,
+    RESTING,
+    describe,
+    describe_node,
+    describe_service,
+    require_free,
+    require_idle,
+    require_movable,
+    require_power,
+    require_resizable,
+)
+from cluster.drivers.scheduler import choose, require_growth, size
+from cluster.models import ComputeNode, Flavor, Server
+
+MIGRATING, POWERING_OFF, POWERING_ON, RESIZING = "migrating", "powering-off", "powering-on", "resizing"
+
+
+class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, EmbeddedStorage):
+    """The embedded cloud. An operation is a short transaction that reserves capacity, a wait, and one that ends it.
+
+    While an operation waits, ``task_state`` names it, and ``destination`` reserves capacity. Both stay if the process
+    dies, until `reconcile` or `abort_migration`.
+    """
+
+    def make_balancer(self) -> EmbeddedBalancer:
+        return EmbeddedBalancer()
+
+    def find_server(self, server: str) -> CloudServer:
+        return describe(self.read(server))
+
+    def find_compute_service(self, host: str) -> ComputeService:
+        node = ComputeNode.objects.present().filter(hostname=host).first()
+        if node is None:
+            raise ComputeServiceNotFound(host)
+        return describe_service(node)
+
+    def live_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        self.migrate(server, destination, checkpoint, LIVE_MIGRATED)
+
+    def cold_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        self.migrate(server, destination, checkpoint, COLD_MIGRATED)
+
+    def migrate(
+        self, server: str, destination: str | None, checkpoint: Checkpoint, states: frozenset[Server.State]
+    ) -> None:
+        node = self.reserve(server, destination, states)
+        self.work(server, checkpoint)
+        self.finish(server, MIGRATING, node=node, destination=None)
+
+    def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
+        return self.reconcile(server)
+
+    @transaction.atomic
+    def reconcile(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
+        """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
+        row = self.lock(server)
+        if may_undo(row):
+            row.task_state, row.operation_owner, row.destination, row.new_flavor = None, "", None, None
+            row.save_changes(["task_state", "operation_owner", "destination", "new_flavor"])
+        return describe(row)
+
+    def stop(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        self.switch(server, POWERING_OFF, Server.State.STOPPED, checkpoint)
+
+    def start(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        self.switch(server, POWERING_ON, Server.State.ACTIVE, checkpoint)
+
+    def switch(self, server: str, task_state: str, state: Server.State, checkpoint: Checkpoint) -> None:
+        self.occupy(server, task_state)
+        self.work(server, checkpoint)
+        self.finish(server, task_state, state=state)
+
+    def find_flavor(self, flavor: str) -> CloudFlavor:
+        row = find_flavor(flavor)
+        return CloudFlavor(row.flavor_id, row.name)
+
+    def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
+        """Resize a server on its node, which refuses if its capacity is too small for the new flavor."""
+        wanted = self.reserve_size(server, flavor)
+        self.work(server, checkpoint)
+        specs = {"flavor": wanted.name, "flavor_extra_specs": wanted.extra_specs}
+        self.finish(server, RESIZING, **size(wanted), **specs, new_flavor=None)
+
+    @transaction.atomic
+    def reserve_size(self, server: str, flavor: str) -> Flavor:
+        """Reserve the capacity that a server needs in addition to its own."""
+        row, wanted = self.lock_free(server), find_flavor(flavor)
+        node = require_resizable(row, wanted)
+        require_growth(row, wanted, node.hostname)
+        row.task_state, row.operation_owner, row.new_flavor = RESIZING, OWNER.get(), wanted
+        row.save_changes(["task_state", "operation_owner", "new_flavor"])
+        require_attempt()
+        return wanted
+
+    def find_node(self, node: str) -> CloudNode:
+        row = find_node(node)
+        return describe_node(row, count_running(row))
+
+    def power_on(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+        find_node(node)
+        pass_time(checkpoint)
+        self.set_power(node, ComputeNode.PowerState.ON, ComputeNode.State.UP)
+
+    def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+        row = find_node(node)
+        require_idle(row, count_running(row))
+        pass_time(checkpoint)
+        self.set_power(node, ComputeNode.PowerState.OFF, ComputeNode.State.DOWN)
+
+    @transaction.atomic
+    def set_power(self, node: str, power_state: ComputeNode.PowerState, state: ComputeNode.State) -> None:
+        """Switch a node on or off, and its compute service with it, under the lock that servers arrive under."""
+        row = find_node(node, lock=True)
+        if power_state == ComputeNode.PowerState.OFF:
+            require_idle(row, count_running(row))
+        row.power_state, row.state = power_state, state
+        row.save_changes(["power_state", "state"])
+        require_attempt()
+
+    def enable_compute_service(self, host: str) -> None:
+        self.set_status(host, ComputeNode.Status.ENABLED, None)
+
+    def disable_compute_service(self, host: str, reason: str | None = None) -> None:
+        self.set_status(host, ComputeNode.Status.DISABLED, reason)
+
+    def set_status(self, host: str, status: ComputeNode.Status, reason: str | None) -> None:
+        self.find_compute_service(host)
+        pass_time(proceed)
+        nodes = ComputeNode.objects.present().filter(hostname=host)
+        with transaction.atomic():
+            if not nodes.update(status=status, disabled_reason=reason, updated_at=timezone.now()):
+                raise ComputeServiceNotFound(host)
+            require_attempt()
+
+    @transaction.atomic
+    def reserve(self, server: str, destination: str | None, states: frozenset[Server.State]) -> ComputeNode:
+        """Reserve capacity for a server on its destination, and return that."""
+        row = self.lock_free(server)
+        require_movable(row, states)
+        row.task_state, row.operation_owner, row.destination = MIGRATING, OWNER.get(), choose(row, destination)
+        row.save_changes(["task_state", "operation_owner", "destination"])
+        require_attempt()
+        return row.destination
+
+    @transaction.atomic
+    def occupy(self, server: str, task_state: str) -> None:
+        row = self.lock_free(server)
+        if task_state == POWERING_ON and row.node:
+            require_power(find_node(str(row.node.uuid), lock=True))
+        row.task_state, row.operation_owner = task_state, OWNER.get()
+        row.save_changes(["task_state", "operation_owner"])
+        require_attempt()
+
+    def work(self, server: str, checkpoint: Checkpoint) -> None:
+        """Wait as long as the operation takes, and release its reservation if the operation fails."""
+        try:
+            pass_time(checkpoint)
+        except OperationFailed:
+            self.reconcile(server)
+            raise
+
+    @transaction.atomic
+    def finish(self, server: str, task_state: str, **changes: object) -> None:
+        """Write the end of an operation, if it is still the one that began.
+
+        Raises:
+            ServerNotFound: the server was deleted meanwhile.
+            OperationFailed: someone else ended or replaced the operation.
+        """
+        row = self.lock(server)
+        if (
+            not may_end(row)
+            or row.task_state != task_state
+            or ("node" in changes and row.destination != changes["node"])
+        ):
+            raise OperationFailed(f"Instance {server} was taken out of its operation {task_state}")
+        for field, value in changes.items():
+            setattr(row, field, value)
+        row.task_state, row.operation_owner = None, ""
+        row.save_changes([*changes, "task_state", "operation_owner"])
+
+    def read(self, server: str) -> Server:
+        row = Server.objects.present().select_related("node").filter(uuid=server).first()
+        if row is None:
+            raise ServerNotFound(server)
+        return row
+
+    def lock(self, server: str) -> Server:
+        found = Server.objects.present().filter(uuid=server).select_for_update(no_key=True).first()
+        if found is None:
+            raise ServerNotFound(server)
+        return found
+
+    def lock_free(self, server: str) -> Server:
+        """Lock a server that no operation is under way on."""
+        row = self.lock(server)
+        require_free(row)
+        return row
+
+
+def find_node(node: str, lock: bool = False) -> ComputeNode:
+    try:
+        nodes = ComputeNode.objects.present().filter(uuid=UUID(node))
+    except ValueError as malformed:
+        raise NodeNotFound(node) from malformed
+    found = (nodes.select_for_update(no_key=True) if lock else nodes).first()
+    if found is None:
+        raise NodeNotFound(node)
+    return found
+
+
+def count_running(node: ComputeNode) -> int:
+    """Count the servers that run on a node, are just being changed there, or are on their way to it."""
+    resting = Q(node=node, state__in=RESTING, task_state=None)
+    return Server.objects.present().filter(Q(node=node) | Q(destination=node)).exclude(resting).count()

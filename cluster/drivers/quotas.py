@@ -1,0 +1,147 @@
+"""Quotas: how many servers, vCPUs, MB of memory and stacks a project may have.
+
+The resources and the meaning of -1 are those of Nova's quota sets. Servers and stacks that belong to no
+project have no quota. The servers of a real cloud have the quotas of that cloud, which it enforces itself.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Q, Sum
+
+from cluster.drivers.base import cloud
+from cluster.models import Cluster, Flavor, ProjectQuota, Server, Stack, StackResource
+from watcher_site.accounts.projects import checked_project
+from watcher_site.history import record
+from watcher_site.refusals import Invalid, Refused
+
+UNLIMITED = -1
+RESOURCES = ("servers", "vcpus", "memory", "stacks")
+LARGEST = 2**31 - 1
+
+
+class QuotaExceeded(Refused):
+    """A request would exceed a quota; it is answered 403, as by Nova and Heat."""
+
+    status = 403
+
+
+def demand_of(vcpus: int, memory: int) -> dict[str, int]:
+    """Return the resources that one server takes of a quota; memory is in MB."""
+    return {"servers": 1, "vcpus": vcpus, "memory": memory}
+
+
+def demand_of_template(template: Mapping[str, Any]) -> Counter[str]:
+    """Return the resources that the servers of a normalised template take. Flavors that do not exist count as zero."""
+    numbers = count_flavors(template)
+    rows = list(Flavor.objects.present().filter(Q(flavor_id__in=numbers) | Q(name__in=numbers)))
+    flavors = {row.name: row for row in rows} | {row.flavor_id: row for row in rows}
+    demand: Counter[str] = Counter()
+    for name, number in numbers.items():
+        demand["servers"] += number
+        if flavor := flavors.get(name):
+            demand["vcpus"] += number * flavor.vcpus
+            demand["memory"] += number * flavor.memory
+    return demand
+
+
+def count_flavors(template: Mapping[str, Any]) -> Counter[str]:
+    """Return how many servers of each flavor a normalised template has, those of groups and nested stacks included."""
+    numbers: Counter[str] = Counter()
+    for resource in template["resources"].values():
+        numbers += count_flavors_within(resource)
+    return numbers
+
+
+def count_flavors_within(resource: Mapping[str, Any]) -> Counter[str]:
+    properties = resource["properties"]
+    if resource["type"] == StackResource.Type.SERVER:
+        return Counter([properties["flavor"]])
+    if resource["type"] == StackResource.Type.STACK:
+        return count_flavors(properties["template"])
+    member = count_flavors_within(properties["member"])
+    return Counter({flavor: number * properties["size"] for flavor, number in member.items()})
+
+
+def require_quota(project: str, demand: Mapping[str, int]) -> None:
+    """Check that a project may have more of some resources, and lock its quota until the transaction ends.
+
+    Args:
+        demand: how much more, by the names of `RESOURCES`.
+
+    Raises:
+        QuotaExceeded: the message names the resource, the request, the usage and the limit.
+    """
+    wanted = {name: number for name, number in demand.items() if number > 0}
+    if cloud().is_mirrored:
+        wanted = {name: number for name, number in wanted.items() if name == "stacks"}
+    if not project or not wanted:
+        return
+    quota, _ = ProjectQuota.objects.get_or_create(project_id=project)
+    quota = ProjectQuota.objects.select_for_update(no_key=True).get(pk=quota.pk)
+    limits = limits_of(quota)
+    limited = {name: number for name, number in wanted.items() if limits[name] != UNLIMITED}
+    check_limits(project, limited, usage_of(project, limited) if limited else {}, limits)
+
+
+def check_limits(project: str, demand: Mapping[str, int], usage: Mapping[str, int], limits: Mapping[str, int]) -> None:
+    """Check that the limits of a project allow more of some resources. Raises: `QuotaExceeded`."""
+    for name, number in demand.items():
+        if limits[name] != UNLIMITED and usage[name] + number > limits[name]:
+            raise QuotaExceeded(
+                f"Quota exceeded for {name} of project {project}: requested {number}, "
+                f"but already used {usage[name]} of {limits[name]}."
+            )
+
+
+def limits_of(quota: ProjectQuota) -> dict[str, int]:
+    """Return the limit of each resource, the site's default where the project has none of its own."""
+    own = {name: getattr(quota, name) for name in RESOURCES}
+    return {name: settings.QUOTAS[name] if limit is None else limit for name, limit in own.items()}
+
+
+def usage_of(project: str, names: Mapping[str, Any] | tuple[str, ...] = RESOURCES) -> dict[str, int]:
+    """Return how much of each resource a project has: one query for servers, and one for stacks."""
+    usage: dict[str, int] = {}
+    if set(names) & {"servers", "vcpus", "memory"}:
+        servers = Server.objects.present().filter(project_id=project)
+        usage |= servers.aggregate(servers=Count("pk"), vcpus=Sum("vcpus", default=0), memory=Sum("memory", default=0))
+    if "stacks" in names:
+        usage["stacks"] = Stack.objects.present().filter(project_id=project, root=None).count()
+    return usage
+
+
+def require_cluster_quota() -> None:
+    """Check that there may be one cluster more. Clusters belong to no project: their quota is that of the site.
+
+    Raises: `QuotaExceeded`.
+    """
+    limit = settings.QUOTAS["clusters"]
+    if limit != UNLIMITED and (number := Cluster.objects.present().count()) >= limit:
+        raise QuotaExceeded(f"Quota exceeded for clusters: requested 1, but already used {number} of {limit}.")
+
+
+def require_metadata_quota(metadata: Mapping[str, Any] | None) -> None:
+    """Check the number of metadata entries of one server. Raises: `QuotaExceeded`."""
+    limit, number = settings.QUOTAS["metadata_items"], len(metadata or {})
+    if UNLIMITED != limit < number:
+        raise QuotaExceeded(f"Quota exceeded for metadata entries of a server: requested {number} of {limit}.")
+
+
+@transaction.atomic
+def set_quota(project: str, limits: Mapping[str, int | None]) -> ProjectQuota:
+    """Give a project limits of its own; None is the site's default, -1 is unlimited.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+    """
+    checked_project(project)
+    for name, limit in limits.items():
+        if limit is not None and not UNLIMITED <= limit <= LARGEST:
+            raise Invalid(f"{name}: must be a whole number from -1, for unlimited, to {LARGEST}.")
+    quota, _ = ProjectQuota.objects.update_or_create(project_id=project, defaults=dict(limits))
+    record("project.set_quota", project, details=dict(limits))
+    return quota

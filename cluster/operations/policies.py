@@ -1,0 +1,90 @@
+"""Create, rename and delete policies, for the API, the console and the commands."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.template.defaultfilters import pluralize
+
+from cluster.models import Policy, PolicyBinding
+from cluster.operations.named_records import lock, save
+from cluster.operations.profiles import checked_name
+from cluster.policies.base import PolicyType
+from watcher_site import plugins
+from watcher_site.database.text import require_storable
+from watcher_site.history import differences, record
+from watcher_site.refusals import Conflict, Invalid
+from watcher_site.validation.json_schema import find_violation
+
+
+def create_policy(name: str, type: str, spec: Any = None) -> Policy:
+    """Make a policy.
+
+    Args:
+        type: the name of a policy type that is installed.
+        spec: its properties, as the type's schema has them.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another policy has the name.
+    """
+    checked = check_spec(type, spec)
+    policy = Policy(name=checked_name(name), type=type, spec=checked)
+    save(policy, details={"type": type, "spec": checked})
+    return policy
+
+
+def check_spec(type: str, spec: Any) -> dict[str, Any]:
+    """Return the properties of a policy to be.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+    """
+    policy_type, properties = find_type(type), {} if spec is None else spec
+    require_storable("spec", properties)
+    if violation := find_violation(policy_type.validator, properties):
+        raise Invalid(f"spec: {violation}")
+    if flaw := policy_type.find_flaw(properties):
+        raise Invalid(f"spec: {flaw}")
+    return dict(properties)
+
+
+def find_type(name: str) -> type[PolicyType]:
+    """Return a policy type by its name. Raises: `Invalid`, if there is none."""
+    types = plugins.load("POLICY_TYPES")
+    if not isinstance(name, str) or name not in types:
+        raise Invalid(f"type: there is no policy type {name}; there are {', '.join(sorted(types))}.")
+    return types[name]
+
+
+@transaction.atomic
+def change_policy(policy: Policy, changes: Mapping[str, Any]) -> Policy:
+    """Change the name. What a policy says stays: clusters that have it were promised that.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another policy has the name.
+        NotFound: it was deleted meanwhile.
+    """
+    locked = lock(policy)
+    if strays := changes.keys() - {"name"}:
+        raise Invalid(f"{min(strays)}: cannot be changed; the name can.")
+    if "name" in changes:
+        before, locked.name = locked.name, checked_name(changes["name"])
+        save(locked, ["name"], differences({"name": before}, {"name": locked.name}))
+    return locked
+
+
+@transaction.atomic
+def delete_policy(policy: Policy) -> None:
+    """Delete a policy that no cluster has.
+
+    Raises:
+        Conflict: clusters have it.
+        NotFound: somebody else deleted it.
+    """
+    locked = lock(policy)
+    if number := PolicyBinding.objects.present().filter(policy=locked).count():
+        raise Conflict(f"Policy {policy.uuid} is in use by {number} cluster{pluralize(number)}.")
+    Policy.objects.filter(pk=locked.pk).soft_delete()
+    record("policy.delete", locked)

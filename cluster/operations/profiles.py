@@ -1,0 +1,115 @@
+"""Create, change and delete profiles, for the API, the console and the commands."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.template.defaultfilters import pluralize
+
+from cluster.drivers.quotas import require_metadata_quota
+from cluster.models import Cluster, Flavor, Node, Profile
+from cluster.models.profiles import NAME_LENGTH
+from cluster.operations.named_records import lock, save
+from watcher_site.database.text import require_storable
+from watcher_site.history import differences, record
+from watcher_site.refusals import Conflict, Invalid
+from watcher_site.validation.json_schema import Draft202012Validator, find_violation
+
+SPEC = {
+    "type": "object",
+    "properties": {
+        "flavor": {"type": "string", "minLength": 1, "maxLength": 255},
+        "image": {"type": ["string", "null"], "minLength": 1, "maxLength": 255},
+        # As Nova has it.
+        "metadata": {
+            "type": "object",
+            "propertyNames": {"minLength": 1, "maxLength": 255},
+            "additionalProperties": {"type": "string", "maxLength": 255},
+        },
+    },
+    "required": ["flavor"],
+    "additionalProperties": False,
+}
+VALIDATOR = Draft202012Validator(SPEC)
+CHANGEABLE = ("name", "metadata")
+
+
+def create_profile(name: str, spec: Any, metadata: Any = None) -> Profile:
+    """Make a profile.
+
+    Args:
+        spec: an object with ``flavor`` (an id or a name that is known here), ``image`` and ``metadata`` (texts).
+        metadata: any object.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another profile has the name.
+    """
+    profile = Profile(name=checked_name(name), spec=checked_spec(spec), metadata=checked_metadata(metadata))
+    save(profile, details={"spec": profile.spec})
+    return profile
+
+
+@transaction.atomic
+def change_profile(profile: Profile, changes: Mapping[str, Any]) -> Profile:
+    """Change the name or the metadata. What servers are created from stays: other servers need another profile.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another profile has the name.
+        NotFound: it was deleted meanwhile.
+    """
+    locked = lock(profile)
+    before = {name: getattr(locked, name) for name in CHANGEABLE}
+    if strays := changes.keys() - set(CHANGEABLE):
+        raise Invalid(f"{min(strays)}: cannot be changed; {' and '.join(CHANGEABLE)} can.")
+    if "name" in changes:
+        locked.name = checked_name(changes["name"])
+    if "metadata" in changes:
+        locked.metadata = checked_metadata(changes["metadata"])
+    save(locked, list(changes), differences(before, {name: getattr(locked, name) for name in changes}))
+    return locked
+
+
+@transaction.atomic
+def delete_profile(profile: Profile) -> None:
+    """Delete a profile that nothing was made from.
+
+    Raises:
+        Conflict: nodes or clusters have it.
+        NotFound: somebody else deleted it.
+    """
+    locked = lock(profile)
+    for kind, word in ((Node, "node"), (Cluster, "cluster")):
+        if number := kind.objects.present().filter(profile=locked).count():
+            raise Conflict(f"Profile {profile.uuid} is in use by {number} {word}{pluralize(number)}.")
+    Profile.objects.filter(pk=locked.pk).soft_delete()
+    record("profile.delete", locked)
+
+
+def checked_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise Invalid("name: must be a text.")
+    require_storable("name", name)
+    if not 0 < len(name.strip()) <= NAME_LENGTH:
+        raise Invalid(f"name: must have 1 to {NAME_LENGTH} characters.")
+    return name.strip()
+
+
+def checked_metadata(metadata: Any) -> dict[str, Any]:
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise Invalid("metadata: must be an object.")
+    require_storable("metadata", metadata)
+    return dict(metadata or {})
+
+
+def checked_spec(spec: Any) -> dict[str, Any]:
+    require_storable("spec", spec)
+    if violation := find_violation(VALIDATOR, spec):
+        raise Invalid(f"spec: {violation}")
+    require_metadata_quota(spec.get("metadata"))
+    flavor = spec["flavor"]
+    if not Flavor.objects.present().filter(Q(flavor_id=flavor) | Q(name=flavor)).exists():
+        raise Invalid(f"spec: flavor: the cloud has no flavor {flavor}.")
+    return dict(spec)

@@ -1,0 +1,97 @@
+"""Synchronize our tables with a cloud that they mirror: one reading at a time."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import DataError, IntegrityError, transaction
+from django.utils import timezone
+
+from cluster.drivers.base import CloudError, cloud
+from cluster.json_lines import Misfit
+from cluster.models import Synchronization
+from cluster.synchronization.cloud_contents import CloudContents
+from cluster.synchronization.mirroring import MirrorReport, mirror
+
+log = structlog.get_logger(__name__)
+# How often, in seconds, a long reading says that it goes on.
+RENEWAL = 30
+# What writing raises of what our tables do not take, or what contradicts what was recorded alone meanwhile.
+UNFIT = (Misfit, ValueError, DataError, IntegrityError)
+
+
+class Overtaken(CloudError):
+    """The reading took so long without a sign of life that another began."""
+
+    def __init__(self) -> None:
+        super().__init__("The reading of the cloud was overtaken by another, and nothing of it was written")
+
+
+def synchronize(age: timedelta = timedelta(0), wait: bool = True) -> MirrorReport | None:
+    """Read the cloud into our tables, unless that was done within this age; then, and where there is nothing to be
+    mirrored, return nothing.
+
+    If another process is just reading, wait for its end and look again, or without ``wait`` leave it at that.
+
+    Raises:
+        CloudError: it could not be read; the tables are as they were, and the reason stands in `Synchronization`.
+    """
+    if not cloud().is_mirrored:
+        return None
+    while not Synchronization.current().is_fresh(age):
+        if holder := Synchronization.claim(age):
+            return read_and_write(holder)
+        if not wait:
+            break
+        time.sleep(settings.POLL_INTERVAL)
+    return None
+
+
+def read_and_write(holder: UUID) -> MirrorReport:
+    began = timezone.now()
+    try:
+        contents = cloud().read_contents(keep(holder))
+        report = write(contents, holder, began)
+    except UNFIT as problem:
+        reason = describe(problem)
+        Synchronization.fail(holder, reason)
+        raise CloudError(reason) from problem
+    except BaseException as problem:
+        Synchronization.fail(holder, str(problem) if isinstance(problem, CloudError) else type(problem).__name__)
+        raise
+    log.info("cloud read", created=report.created, changed=report.changed, removed=report.removed)
+    return report
+
+
+def describe(problem: Exception) -> str:
+    """Return one line about a conflict with our tables.
+
+    A database error also contains the row, which may hold secrets.
+    """
+    return f"What the cloud holds does not fit into our tables: {str(problem).partition(chr(10))[0]}"
+
+
+def keep(holder: UUID) -> Callable[[], None]:
+    """Return a checkpoint that holds the right to read for as long as the reading goes on."""
+    renewed = time.monotonic()
+
+    def checkpoint() -> None:
+        nonlocal renewed
+        if time.monotonic() - renewed < RENEWAL:
+            return
+        renewed = time.monotonic()
+        if not Synchronization.renew(holder):
+            raise Overtaken
+
+    return checkpoint
+
+
+@transaction.atomic
+def write(contents: CloudContents, holder: UUID, began: datetime) -> MirrorReport:
+    """Write what was read and that it was: both or neither, and only if nobody else reads by now."""
+    if not Synchronization.succeed(holder, began, contents.project):
+        raise Overtaken
+    return mirror(contents, began)

@@ -1,0 +1,291 @@
+"""The servers and compute nodes of a cloud in memory."""
+
+from collections.abc import Collection, Mapping
+from itertools import count
+from typing import Self
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q
+
+from cluster.drivers.base import (
+    Checkpoint,
+    CloudBusy,
+    CloudFlavor,
+    CloudNode,
+    CloudServer,
+    ComputeService,
+    ComputeServiceNotFound,
+    FlavorNotFound,
+    NewServer,
+    NodeNotFound,
+    NoValidHost,
+    OperationRefused,
+    ServerNotFound,
+    cloud,
+    load_driver,
+    proceed,
+)
+from cluster.drivers.ownership import may_undo
+from cluster.drivers.rules import (
+    COLD_MIGRATED,
+    LIVE_MIGRATED,
+    RESTING,
+    describe,
+    describe_node,
+    describe_service,
+    make_row,
+    merged,
+    require_free,
+    require_idle,
+    require_movable,
+    require_never_run,
+    require_place,
+    require_power,
+    require_reboot,
+    require_rebuild,
+    require_resizable,
+    require_status,
+    state_after_rebuild,
+)
+from cluster.drivers.scheduler import check_growth, choose_among, size
+from cluster.drivers.tenancy import explain_refusal
+from cluster.models import ComputeNode, Flavor, Server
+from cluster.simulated.balancing import ForeseenBalancer
+from cluster.simulated.capacity import Rooms
+from cluster.simulated.members import Members
+from cluster.simulated.quotas import ForeseenQuotas
+from cluster.simulated.stacks import ForeseenStacks
+from cluster.simulated.storage import ForeseenStorage
+
+# What no operation asks for, and what may be large.
+DEFERRED = ("metadata", "flavor_extra_specs")
+WOULD_WAIT = "No host has capacity for server {}, which waits for it as PENDING"
+
+
+class ForeseenCloud(ForeseenStorage):
+    """Rows of the tables as they were when it was loaded, changed in memory alone: they must never be saved.
+
+    Every operation is done at once, if the embedded cloud would do it now, or is refused in the same words.
+    """
+
+    def __init__(self, nodes: list[ComputeNode], servers: list[Server], flavors: list[Flavor]) -> None:
+        super().__init__()
+        by_key: dict[int | None, ComputeNode] = {node.pk: node for node in nodes}
+        for server in servers:
+            server.node = by_key.get(server.node_id)
+            server.destination = by_key.get(server.destination_id)
+        present = [node for node in nodes if node.deleted_at is None]
+        self.nodes = {node.uuid: node for node in present}
+        self.servers = {server.uuid: server for server in servers}
+        self.flavors = {flavor.name: flavor for flavor in flavors} | {flavor.flavor_id: flavor for flavor in flavors}
+        self.rooms = Rooms(present, servers)
+        self.members = Members()
+        self.stacks = ForeseenStacks(self.servers)
+        self.quotas = ForeseenQuotas()
+        # The keys of new rows, which no table has, are negative.
+        self.new_keys = count(-1, -1)
+
+    @classmethod
+    def load(cls) -> Self:
+        """Read the tables: eight queries, however many rows."""
+        servers = Server.objects.present()
+        is_needed = Q(deleted_at=None) | Q(pk__in=servers.order_by().values("node"))
+        loaded = cls(
+            servers=list(servers.defer(*DEFERRED).select_related("new_flavor").order_by("pk")),
+            nodes=list(ComputeNode.objects.filter(is_needed).order_by("pk")),
+            flavors=list(Flavor.objects.present().order_by("pk")),
+        )
+        loaded.load_storage()
+        return loaded
+
+    def make_balancer(self) -> ForeseenBalancer:
+        return ForeseenBalancer()
+
+    # Servers
+
+    def find_server(self, server: str) -> CloudServer:
+        return describe(self.server(server))
+
+    def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
+        if found := self.find_created(wanted.name, wanted.token):
+            if self.server(found.uuid).state == Server.State.PENDING:
+                raise CloudBusy(WOULD_WAIT.format(found.name))
+            return found
+        refuse_foreign(wanted.project)
+        row = make_row(wanted, self.flavor(wanted.flavor))
+        self.quotas.require(wanted.project, row, self.servers.values())
+        rooms = self.rooms.named(wanted.host) if wanted.host else self.rooms.find_best(row, wanted.zone)
+        try:
+            node = choose_among(rooms, row, wanted.host)
+        except NoValidHost as problem:
+            if wanted.may_wait and settings.USE_PENDING_STATE and not load_driver().is_mirrored:
+                raise CloudBusy(WOULD_WAIT.format(wanted.name)) from problem
+            raise
+        row.pk, row.state = next(self.new_keys), Server.State.ACTIVE
+        self.servers[row.uuid] = row
+        self.rooms.move(row, node=node)
+        return describe(row)
+
+    def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
+        row = self.free_server(server)
+        require_never_run(row)
+        refuse_foreign(row.project_id)
+        if row.node_id is None:
+            rooms = self.rooms.named(host) if host else self.rooms.find_best(row, row.pinned_az or None)
+            self.rooms.move(row, node=choose_among(rooms, row, host))
+        row.state = Server.State.ACTIVE
+
+    def find_host(self, server: str) -> str | None:
+        row = self.server(server)
+        return next((room.node.hostname for room in self.rooms.find_best(row, row.pinned_az or None)), None)
+
+    def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
+        row = self.server(server)
+        require_status(row, expected)
+        if state == Server.State.ACTIVE:
+            require_place(row)
+        row.state, row.task_state = Server.State(state), None
+
+    def find_created(self, name: str, token: str) -> CloudServer | None:
+        return next((describe(row) for row in self.servers.values() if row.token == token), None)
+
+    def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        row = self.server(server)
+        self.rooms.move(row, node=None, destination=None)
+        del self.servers[row.uuid]
+
+    def live_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        self.migrate(server, destination, LIVE_MIGRATED)
+
+    def cold_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        self.migrate(server, destination, COLD_MIGRATED)
+
+    def migrate(self, server: str, destination: str | None, states: frozenset[Server.State]) -> None:
+        row = self.free_server(server)
+        require_movable(row, states)
+        rooms = self.rooms.named(destination) if destination else self.rooms.find_best(row)
+        self.rooms.move(row, node=choose_among(rooms, row, destination))
+
+    def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
+        return self.reconcile(server)
+
+    def reconcile(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
+        """Undo the operation in progress; the caller begins it anew."""
+        row = self.server(server)
+        if may_undo(row):
+            row.task_state, row.operation_owner = None, ""
+            self.rooms.move(row, destination=None, new_flavor=None)
+        return describe(row)
+
+    def stop(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        self.free_server(server).state = Server.State.STOPPED
+
+    def start(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        row = self.free_server(server)
+        if row.node:
+            require_power(self.node(str(row.node.uuid)))
+        row.state = Server.State.ACTIVE
+
+    def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        row = self.free_server(server)
+        require_power(require_reboot(row))
+        row.state = Server.State.ACTIVE
+
+    def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        row = self.free_server(server)
+        require_power(require_rebuild(row))
+        row.state = state_after_rebuild(row)
+
+    def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
+        row = self.server(server)
+        row.metadata = merged(row.metadata, changed, removed)
+
+    def find_flavor(self, flavor: str) -> CloudFlavor:
+        row = self.flavor(flavor)
+        return CloudFlavor(row.flavor_id, row.name)
+
+    def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
+        row, wanted = self.free_server(server), self.flavor(flavor)
+        node = require_resizable(row, wanted)
+        [room] = self.rooms.named(node.hostname)
+        check_growth(row, wanted, room)
+        self.rooms.move(row, **size(wanted), flavor=wanted.name)
+
+    # Nodes
+
+    def find_compute_service(self, host: str) -> ComputeService:
+        return describe_service(self.host(host))
+
+    def enable_compute_service(self, host: str) -> None:
+        self.set_status(host, ComputeNode.Status.ENABLED, None)
+
+    def disable_compute_service(self, host: str, reason: str | None = None) -> None:
+        self.set_status(host, ComputeNode.Status.DISABLED, reason)
+
+    def set_status(self, host: str, status: ComputeNode.Status, reason: str | None) -> None:
+        row = self.host(host)
+        row.status, row.disabled_reason = status, reason
+
+    def find_node(self, node: str) -> CloudNode:
+        row = self.node(node)
+        return describe_node(row, self.count_running(row))
+
+    def power_on(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+        row = self.node(node)
+        row.power_state, row.state = ComputeNode.PowerState.ON, ComputeNode.State.UP
+
+    def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
+        row = self.node(node)
+        require_idle(row, self.count_running(row))
+        row.power_state, row.state = ComputeNode.PowerState.OFF, ComputeNode.State.DOWN
+
+    def count_running(self, node: ComputeNode) -> int:
+        """Count the servers that run on a node, are just being changed there, or are on their way to it."""
+        return sum(
+            server.node_id != node.pk or server.state not in RESTING or server.task_state is not None
+            for server in self.rooms.servers[node.pk]
+        )
+
+    # Rows
+
+    def server(self, server: str) -> Server:
+        try:
+            return self.servers[UUID(server)]
+        except (KeyError, ValueError) as missing:
+            raise ServerNotFound(server) from missing
+
+    def free_server(self, server: str) -> Server:
+        row = self.server(server)
+        require_free(row)
+        return row
+
+    def flavor(self, flavor: str) -> Flavor:
+        try:
+            return self.flavors[flavor]
+        except KeyError as missing:
+            raise FlavorNotFound(flavor) from missing
+
+    def node(self, node: str) -> ComputeNode:
+        try:
+            return self.nodes[UUID(node)]
+        except (KeyError, ValueError) as missing:
+            raise NodeNotFound(node) from missing
+
+    def host(self, host: str) -> ComputeNode:
+        rooms = self.rooms.named(host)
+        if not rooms:
+            raise ComputeServiceNotFound(host)
+        return rooms[0].node
+
+
+def foreseen_cloud() -> ForeseenCloud | None:
+    """Return the model that replaces the cloud in this context; None, if there is none."""
+    standing_in = cloud()
+    return standing_in if isinstance(standing_in, ForeseenCloud) else None
+
+
+def refuse_foreign(project: str) -> None:
+    """Raise `OperationRefused` if the cloud can create no server in this project."""
+    if reason := explain_refusal(project):
+        raise OperationRefused(reason)

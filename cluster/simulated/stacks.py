@@ -1,0 +1,169 @@
+"""The stacks and their resources as they would be."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from uuid import UUID
+
+from django.db.models import Q
+
+from cluster.models import Server, Stack, StackResource
+from cluster.models.stacks import MARKED
+from cluster.stacks.current import Reader
+from cluster.stacks.decisions import Decision, NewResource, NewStack, Template
+from cluster.stacks.rows import make_resource, make_stack
+
+
+class ForeseenStacks(Reader):
+    """Rows of whole trees as they were when they were loaded, changed in memory alone: they must never be saved.
+
+    A row refers to the instances of the others, so that a change of one is seen by all.
+    """
+
+    def __init__(self, servers: Mapping[UUID, Server]) -> None:
+        super().__init__((), (), ServerStates(servers))
+        self.stacks: dict[UUID, Stack | None] = {}
+        self.resources: dict[UUID, StackResource | None] = {}
+        # Rows that no table has are known by keys of their own.
+        self.new_keys = count(-1, -1)
+
+    def load(self, uuids: Iterable[str]) -> None:
+        """Read the trees that these stacks and resources are in: four queries, if any is not known yet."""
+        missing = {UUID(uuid) for uuid in uuids}.difference(self.stacks, self.resources)
+        if not missing:
+            return
+        stacks, resources = Stack.objects.present(), StackResource.objects.present()
+        named = [*stacks.filter(uuid__in=missing).values_list("root", "pk")]
+        named += resources.filter(uuid__in=missing).values_list("stack__root", "stack")
+        roots = {root or key for root, key in named}
+        if roots:
+            of_trees = stacks.filter(Q(pk__in=roots) | Q(root__in=roots))
+            parts = resources.filter(Q(stack__in=roots) | Q(stack__root__in=roots))
+            self.link(list(of_trees.order_by("pk")), list(parts.order_by("pk")))
+        for uuid in missing:
+            if uuid not in self.resources:
+                self.stacks.setdefault(uuid, None)
+            if uuid not in self.stacks:
+                self.resources.setdefault(uuid, None)
+
+    def link(self, stacks: list[Stack], resources: list[StackResource]) -> None:
+        """Add the rows of whole trees, unless they are known."""
+        stacks = [stack for stack in stacks if stack.uuid not in self.stacks]
+        by_key = {stack.pk: stack for stack in stacks}
+        parts = {resource.pk: resource for resource in resources if resource.stack_id in by_key}
+        for resource in parts.values():
+            resource.stack = by_key[resource.stack_id]
+            self.add_resource(resource)
+        for stack in stacks:
+            stack.root = by_key.get(stack.root_id) if stack.root_id else None
+            if stack.parent_resource_id:
+                stack.parent_resource = parts.get(stack.parent_resource_id)
+            self.add_stack(stack)
+
+    def find_stack(self, uuid: str) -> Stack | None:
+        self.load([uuid])
+        return self.stacks.get(UUID(uuid))
+
+    def find_resource(self, uuid: str) -> StackResource | None:
+        self.load([uuid])
+        return self.resources.get(UUID(uuid))
+
+    def find_new(self, uuid: str) -> StackResource | None:
+        """Return a resource that is in no table. Reads nothing."""
+        try:
+            found = self.resources.get(UUID(uuid))
+        except ValueError:
+            return None
+        return found if found and found.pk < 0 else None
+
+    def add_stack(self, stack: Stack) -> None:
+        self.stacks[stack.uuid] = stack
+        if stack.parent_resource:
+            self.within[stack.parent_resource.pk].append(stack)
+
+    def add_resource(self, resource: StackResource) -> None:
+        self.resources[resource.uuid] = resource
+        self.parts[resource.stack.pk].append(resource)
+
+    def remove_stack(self, stack: Stack) -> None:
+        self.stacks[stack.uuid] = None
+        if stack.parent_resource:
+            self.within[stack.parent_resource.pk].remove(stack)
+
+    def remove_resource(self, resource: StackResource) -> None:
+        self.resources[resource.uuid] = None
+        self.parts[resource.stack.pk].remove(resource)
+
+    def tree(self, stack: Stack) -> Iterable[Stack | StackResource]:
+        """Yield a stack and all that is in it, at any depth."""
+        yield stack
+        for resource in self.parts[stack.pk]:
+            yield resource
+            for nested in self.within[resource.pk]:
+                yield from self.tree(nested)
+
+    def write(self, root: Stack, decision: Decision) -> None:
+        """Write the rows in memory as `cluster.stacks.rows.write` writes those of the tables."""
+        self.write_templates(root, decision)
+        for uuid in decision.marked:
+            if resource := self.resources.get(UUID(uuid)):
+                resource.mark_unhealthy(MARKED)
+        templates = {**decision.templates, **{new.uuid: new.template for new in decision.stacks}}
+        new_resources, new_stacks = list(decision.resources), list(decision.stacks)
+        while new_resources or new_stacks:
+            left = len(new_resources) + len(new_stacks)
+            new_resources = [new for new in new_resources if not self.make_resource(new, templates)]
+            new_stacks = [new for new in new_stacks if not self.make_stack(new, root)]
+            if len(new_resources) + len(new_stacks) == left:
+                return  # What they were to be in is gone.
+
+    def write_templates(self, root: Stack, decision: Decision) -> None:
+        for uuid, template in decision.templates.items():
+            stack = self.stacks.get(UUID(uuid))
+            if stack is None:
+                continue
+            if stack is not root:
+                stack.template = template
+            for resource in self.parts[stack.pk]:
+                if wanted := template["resources"].get(resource.name):
+                    resource.depends_on = list(wanted["depends_on"])
+
+    def make_resource(self, new: NewResource, templates: Mapping[str, Template]) -> bool:
+        """Add a resource unless it exists; return false if its stack does not exist yet."""
+        stack = self.stacks.get(UUID(new.stack))
+        if stack is None:
+            return False
+        if self.resources.get(UUID(new.uuid)) is None:
+            made = make_resource(new, stack, templates)
+            made.pk = next(self.new_keys)
+            self.add_resource(made)
+        return True
+
+    def make_stack(self, new: NewStack, root: Stack) -> bool:
+        """Add the stack within a resource unless it exists; return false if the resource does not exist yet."""
+        parent = self.resources.get(UUID(new.parent))
+        if parent is None:
+            return False
+        if self.stacks.get(UUID(new.uuid)) is None:
+            nested = make_stack(new, root, parent)
+            nested.pk = next(self.new_keys)
+            self.add_stack(nested)
+        return True
+
+
+class ServerStates(Mapping[str, str]):
+    """The states of the servers of a model, by their UUIDs as texts."""
+
+    def __init__(self, servers: Mapping[UUID, Server]) -> None:
+        self.servers = servers
+
+    def __getitem__(self, uuid: str) -> str:
+        try:
+            return str(self.servers[UUID(uuid)].state)
+        except ValueError as malformed:
+            raise KeyError(uuid) from malformed
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, self.servers)
+
+    def __len__(self) -> int:
+        return len(self.servers)

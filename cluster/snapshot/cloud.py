@@ -1,0 +1,194 @@
+"""The cloud in memory, as strategies see it: loaded in a fixed number of queries, then read without any."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Self
+from uuid import UUID
+
+from django.db.models import F
+
+from cluster.models import ComputeNode, HostAggregate, Server
+from cluster.models.compute import DEFAULT_ZONE
+from cluster.snapshot.health import HealthSnapshot
+from cluster.snapshot.members import NodeClusterSnapshot
+from cluster.snapshot.storage import StorageSnapshot, columns, load_storage
+
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class ServerSnapshot:
+    """A server: memory in MB, disk in GB. ``watcher_exclude`` says that the audit's scope leaves it alone.
+
+    ``waiting_since`` is set for a server that waits for capacity, once the wait is recorded.
+    """
+
+    uuid: UUID
+    name: str
+    state: str
+    vcpus: int
+    memory: int
+    disk: int
+    metadata: dict[str, Any]
+    project_id: str
+    locked: bool
+    pinned_az: str
+    flavor_extra_specs: dict[str, Any]
+    watcher_exclude: bool = False
+    flavor: str = ""
+    created_at: datetime = LONG_AGO
+    waiting_since: datetime | None = None
+
+    @property
+    def is_active(self) -> bool:
+        return self.state == Server.State.ACTIVE
+
+
+@dataclass(frozen=True)
+class AggregateSnapshot:
+    """A host aggregate that a node is in."""
+
+    id: int
+    name: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    uuid: UUID | None = None
+
+
+@dataclass
+class NodeSnapshot:
+    """A compute node: memory in MB, disk in GB; a capacity is (total - reserved) * ratio.
+
+    ``servers`` are on it, ``arriving`` ones are being migrated to it; both count as used.
+    """
+
+    uuid: UUID
+    hostname: str
+    status: str
+    disabled_reason: str | None
+    state: str
+    vcpus: int
+    vcpu_reserved: int
+    vcpu_ratio: float
+    memory: int
+    memory_mb_reserved: int
+    memory_ratio: float
+    disk: int
+    disk_gb_reserved: int
+    disk_ratio: float
+    capacity_vcpus: float
+    capacity_memory: float
+    capacity_disk: float
+    allocation_units: Mapping[str, Mapping[str, int]] | None = None
+    zone: str = DEFAULT_ZONE
+    power_state: str = ComputeNode.PowerState.ON
+    aggregates: list[AggregateSnapshot] = field(default_factory=list)
+    servers: list[ServerSnapshot] = field(default_factory=list)
+    arriving: list[ServerSnapshot] = field(default_factory=list)
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.status == ComputeNode.Status.ENABLED
+
+    @property
+    def is_up(self) -> bool:
+        return self.state == ComputeNode.State.UP
+
+    @property
+    def used_vcpus(self) -> int:
+        return sum(server.vcpus for server in [*self.servers, *self.arriving])
+
+    @property
+    def used_memory(self) -> int:
+        return sum(server.memory for server in [*self.servers, *self.arriving])
+
+    @property
+    def used_disk(self) -> int:
+        return sum(server.disk for server in [*self.servers, *self.arriving])
+
+    @property
+    def free_vcpus(self) -> float:
+        return self.capacity_vcpus - self.used_vcpus
+
+    @property
+    def free_memory(self) -> float:
+        return self.capacity_memory - self.used_memory
+
+    @property
+    def free_disk(self) -> float:
+        return self.capacity_disk - self.used_disk
+
+
+@dataclass
+class ClusterSnapshot:
+    """The compute nodes by host name, in the order of their names, each with its servers in the order of theirs.
+
+    ``storage`` holds the storage nodes likewise, ``clusters`` the clusters of nodes, if the strategy requires them,
+    ``waiting`` the PENDING servers, which found no host, the oldest first. ``measurements`` hold the values that a
+    strategy requires from a data source: by the name of the reading, one number for each resource.
+    """
+
+    nodes: dict[str, NodeSnapshot] = field(default_factory=dict)
+    storage: StorageSnapshot = field(default_factory=StorageSnapshot)
+    measurements: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    clusters: Sequence[NodeClusterSnapshot] = ()
+    health: HealthSnapshot = field(default_factory=HealthSnapshot)
+    waiting: list[ServerSnapshot] = field(default_factory=list)
+
+    def of_server(self, name: str, server: ServerSnapshot) -> float | None:
+        """Return what a reading says about a server, or nothing."""
+        return self.measurements.get(name, {}).get(str(server.uuid))
+
+    def of_node(self, name: str, node: NodeSnapshot) -> float | None:
+        """Return what a reading says about a compute node, which data sources name by its UUID or its host name."""
+        found = self.measurements.get(name, {})
+        return found.get(str(node.uuid), found.get(node.hostname))
+
+    @property
+    def servers(self) -> list[ServerSnapshot]:
+        return [server for node in self.nodes.values() for server in node.servers]
+
+    @classmethod
+    def load(cls) -> Self:
+        """Read the tables: ten queries, however many rows. Servers without a node do not appear, unless they wait."""
+        return cls(load_nodes(), load_storage(), waiting=load_waiting())
+
+
+def load_waiting() -> list[ServerSnapshot]:
+    rows = Server.objects.waiting().order_by("created_at", "pk")
+    return [ServerSnapshot(**row) for row in rows.values(*SERVER_COLUMNS, waiting_since=F("wait__since"))]
+
+
+def load_nodes() -> dict[str, NodeSnapshot]:
+    """Read the compute part: three queries."""
+    rows = ComputeNode.objects.present().order_by("hostname").values("pk", *NODE_COLUMNS)
+    nodes = {row.pop("pk"): NodeSnapshot(**row, **capacities(row)) for row in rows}
+    fill(nodes)
+    memberships = HostAggregate.objects.present().order_by("name", "nodes")
+    for node, *aggregate in memberships.values_list("nodes", "id", "name", "metadata", "uuid"):
+        if node in nodes:
+            nodes[node].aggregates.append(AggregateSnapshot(*aggregate))
+    return {node.hostname: node for node in nodes.values()}
+
+
+CAPACITIES = ("capacity_vcpus", "capacity_memory", "capacity_disk")
+NODE_COLUMNS = columns(NodeSnapshot, *CAPACITIES, "aggregates", "servers", "arriving")
+SERVER_COLUMNS = columns(ServerSnapshot, "watcher_exclude", "waiting_since")
+
+
+def capacities(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the servers of a node may take in all, from its columns."""
+    node = ComputeNode(**row)
+    return {name: getattr(node, name) for name in CAPACITIES}
+
+
+def fill(nodes: Mapping[int, NodeSnapshot]) -> None:
+    """Put the servers on their nodes, and on those that they are on their way to."""
+    rows = Server.objects.present().exclude(node=None).order_by("name", "pk")
+    for row in rows.values("node_id", "destination_id", *SERVER_COLUMNS):
+        node, destination = nodes.get(row.pop("node_id")), nodes.get(row.pop("destination_id"))
+        server = ServerSnapshot(**row)
+        if node:
+            node.servers.append(server)
+        if destination:
+            destination.arriving.append(server)

@@ -1,0 +1,1 @@
+"""Templates of stacks: reading, validation and writing."""

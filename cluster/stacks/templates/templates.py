@@ -1,0 +1,200 @@
+"""Templates of stacks: which there may be, and the one form in which all else reads them.
+
+A template is an object::
+
+    version: 1
+    description: ...
+    resources:
+      database: {type: server, properties: {flavor: large}}
+      web:
+        type: scaling_group
+        properties: {size: 3, member: {type: server, properties: {flavor: small}}}
+        depends_on: database
+
+A **normalised** one has all that may be left out, down to the innermost, and nothing else. It is plain JSON, so that
+two are alike if they are equal:
+
+- of a template: ``version`` (1), ``description`` (a text) and ``resources``, by their names.
+- of a resource: ``type``, ``properties``, and ``depends_on``: the names, each once, in the order given.
+- the properties of a ``server``: ``flavor`` (id or name, as it was given), ``image`` and ``availability_zone`` (a
+  text, or null), ``metadata`` (texts by names).
+- of a ``scaling_group``: ``size``, ``min_size``, ``max_size`` (-1: no limit), ``member`` (an object of ``type``,
+  server or stack, and ``properties``, normalised as those of such a resource), and ``rolling_update``, an object of
+  ``max_batch_size`` (members at once) and ``pause_time`` (seconds between batches): one at a time, without a pause,
+  where a template says nothing.
+- of a ``stack``: ``template``, normalised.
+
+The limits are those that OpenStack's orchestration service has by default.
+"""
+
+import json
+from collections.abc import Callable
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from django.conf import settings
+from jsonschema.exceptions import best_match
+
+from cluster.drivers.quotas import require_metadata_quota
+from cluster.json_lines import Misfit, check_values
+from cluster.models import StackResource
+from cluster.models.clusters import UNLIMITED
+from cluster.stacks.templates.documents import read_document, refuse_large
+from cluster.stacks.templates.references import refuse_strangers
+from cluster.stacks.templates.schemas import NAMES, PROPERTIES, TEMPLATE, VERSION
+from watcher_site.messages import cut
+from watcher_site.refusals import Invalid
+from watcher_site.validation.json_schema import Draft202012Validator
+
+Template = dict[str, Any]
+"""A normalised template."""
+Path = tuple[str | int, ...]
+Type = StackResource.Type
+DEEPEST = 5
+"""How many stacks and groups may be within each other, below the stack itself."""
+
+
+def checked_template(template: Any) -> Template:
+    """Return a user's template, normalised and checked against this cloud.
+
+    Args:
+        template: an object, or a text in JSON or YAML.
+
+    Raises:
+        Invalid: the message names the path and the rule.
+    """
+    normalised = normalise(template)
+    refuse_strangers(normalised)
+    return normalised
+
+
+def normalise(template: Any) -> Template:
+    """Return a template normalised, whether or not there is a cloud that has what it names.
+
+    Raises:
+        Invalid: the message names the path and the rule.
+        QuotaExceeded: a server has more metadata entries than it may.
+    """
+    document = read_document(template) if isinstance(template, str) else template
+    if document is None:
+        raise Invalid("template: is empty.")
+    try:
+        check_values(document)
+        if document is template:
+            refuse_large(json.dumps(document, ensure_ascii=False))
+        normalised = normal_template(document, (), 0)
+    except Misfit as misfit:
+        raise Invalid(f"template: {misfit}") from misfit
+    if (number := count_resources(normalised)) > (most := settings.QUOTAS["stack_resources"]):
+        raise Invalid(
+            f"template: resources: there would be {number}, with those in stacks and groups; at most {most} "
+            "are allowed."
+        )
+    return normalised
+
+
+def normal_template(document: Any, path: Path, depth: int) -> Template:
+    """Raises: `Misfit`."""
+    if depth > DEEPEST:
+        raise Misfit(path, f"stacks and groups must not be nested deeper than {DEEPEST} levels.")
+    require_valid(TEMPLATE, document, path)
+    resources = {
+        name: normal_resource(resource, (*path, "resources", name), depth)
+        for name, resource in document["resources"].items()
+    }
+    refuse_cycles(resources, (*path, "resources"))
+    return {"version": VERSION, "description": document.get("description") or "", "resources": resources}
+
+
+def normal_resource(resource: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
+    before = resource.get("depends_on", [])
+    return {
+        "type": resource["type"],
+        "properties": normal_properties(resource, path, depth),
+        "depends_on": list(dict.fromkeys([before] if isinstance(before, str) else before)),
+    }
+
+
+def normal_properties(resource: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
+    path, properties = (*path, "properties"), resource["properties"]
+    require_valid(PROPERTIES[resource["type"]], properties, path)
+    return NORMAL[resource["type"]](properties, path, depth)
+
+
+def normal_server(properties: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
+    require_metadata_quota(properties.get("metadata"))
+    left_out: dict[str, Any] = {"image": None, "metadata": {}, "availability_zone": None}
+    return {"flavor": properties["flavor"], **left_out, **properties}
+
+
+def normal_group(properties: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
+    if depth == DEEPEST:
+        raise Misfit(path, f"stacks and groups must not be nested deeper than {DEEPEST} levels.")
+    sizes = {name: int(properties.get(name, default)) for name, default in SIZES.items()}
+    require_sizes(**sizes, path=path)
+    member, rolling = properties["member"], properties.get("rolling_update", {})
+    return {
+        **sizes,
+        "member": {
+            "type": member["type"],
+            "properties": normal_properties(member, (*path, "member"), depth + 1),
+        },
+        "rolling_update": {
+            "max_batch_size": int(rolling.get("max_batch_size", 1)),
+            "pause_time": rolling.get("pause_time", 0),
+        },
+    }
+
+
+def normal_stack(properties: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
+    return {"template": normal_template(properties["template"], (*path, "template"), depth + 1)}
+
+
+SIZES = {"size": 0, "min_size": 0, "max_size": UNLIMITED}
+NORMAL: dict[str, Callable[[dict[str, Any], Path, int], dict[str, Any]]] = {
+    Type.SERVER: normal_server,
+    Type.SCALING_GROUP: normal_group,
+    Type.STACK: normal_stack,
+}
+
+
+def require_valid(validator: Draft202012Validator, value: Any, path: Path) -> None:
+    """Raise `Misfit`, naming the path and the rule that is broken; a large value is not repeated in full."""
+    if error := best_match(validator.iter_errors(value)):
+        rule = (
+            f"{cut(repr(error.instance))} is no name: {NAMES}" if error.validator == "pattern" else cut(error.message)
+        )
+        raise Misfit([*path, *error.absolute_path], f"{rule}.")
+
+
+def require_sizes(size: int, min_size: int, max_size: int, path: Path) -> None:
+    if UNLIMITED != max_size < min_size:
+        raise Misfit([*path, "min_size"], f"{min_size} is above the max_size of {max_size}.")
+    if size < min_size:
+        raise Misfit([*path, "size"], f"{size} is below the min_size of {min_size}.")
+    if UNLIMITED != max_size < size:
+        raise Misfit([*path, "size"], f"{size} is above the max_size of {max_size}.")
+
+
+def refuse_cycles(resources: dict[str, Any], path: Path) -> None:
+    """Raise `Misfit` where resources wait for each other, or for one that there is not."""
+    for name, resource in resources.items():
+        if strays := [other for other in resource["depends_on"] if other not in resources]:
+            raise Misfit([*path, name, "depends_on"], f"there is no resource {strays[0]}.")
+    try:
+        TopologicalSorter({name: resource["depends_on"] for name, resource in resources.items()}).prepare()
+    except CycleError as problem:
+        circle = problem.args[1]
+        raise Misfit([*path, circle[-1], "depends_on"], cut(f"{' → '.join(reversed(circle))} is a cycle.")) from None
+
+
+def count_resources(template: Template) -> int:
+    """Return how many resources a stack of a normalised template has, with those in stacks and groups."""
+    return sum(1 + count_within(resource) for resource in template["resources"].values())
+
+
+def count_within(resource: dict[str, Any]) -> int:
+    properties = resource["properties"]
+    if resource["type"] == Type.SCALING_GROUP:
+        return int(properties["size"]) * (1 + count_within(properties["member"]))
+    return count_resources(properties["template"]) if resource["type"] == Type.STACK else 0

@@ -1,0 +1,1 @@
+"""The rows that mirror a cloud, written from its contents."""

@@ -1,0 +1,180 @@
+"""Write the contents of a cloud to our tables: in few statements, and completely or not at all."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from cluster.models import (
+    ComputeNode,
+    Flavor,
+    HostAggregate,
+    Pool,
+    Server,
+    StorageNode,
+    Volume,
+    VolumeAttachment,
+    VolumeType,
+)
+from cluster.synchronization.cloud_contents import CloudContents, Item, StorageContents
+from cluster.synchronization.rows import Collection, Entry, count, match, present, write, write_members
+
+# The identifiers of a cloud's objects; those of the embedded cloud are identified by name.
+COMPUTE_NODES = Collection("compute_nodes", ComputeNode, "compute node", "uuid")
+HOST_AGGREGATES = Collection("host_aggregates", HostAggregate, "host aggregate", "id", frozenset({"compute_nodes"}))
+FLAVORS = Collection("flavors", Flavor, "flavor", "flavor_id")
+SERVERS = Collection("servers", Server, "server", "uuid", frozenset({"node"}))
+VOLUME_TYPES = Collection("volume_types", VolumeType, "volume type", "uuid")
+STORAGE_NODES = Collection("storage_nodes", StorageNode, "storage node", "host", frozenset({"volume_types"}))
+POOLS = Collection("pools", Pool, "pool", "name", frozenset({"storage_node"}))
+VOLUMES = Collection("volumes", Volume, "volume", "uuid", frozenset({"pool", "volume_type"}))
+ATTACHMENTS = Collection("attachments", VolumeAttachment, "volume attachment", "uuid", frozenset({"volume", "server"}))
+# The columns beside the key that no two present rows may share.
+UNIQUE = {ComputeNode: "hostname", HostAggregate: "name", Flavor: "name", VolumeType: "name"}
+
+
+@dataclass
+class MirrorReport:
+    """The numbers of rows that were created, changed, removed, and already correct."""
+
+    created: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Mirrored:
+    """One table and what was read for it. Rows that were written since the reading began know better than it."""
+
+    collection: Collection
+    entries: list[Entry]
+    rows: list[Any]
+    removed: int
+
+    def by(self, column: str) -> dict[Any, Any]:
+        """Return what will be there by the text of a column."""
+        return {str(key): row for key, row in present(self.entries, self.rows, column).items()}
+
+
+class Mirror:
+    def __init__(self, since: datetime) -> None:
+        self.since = since
+        self.tables: list[Mirrored] = []
+
+    def open(self, collection: Collection, items: Iterable[Item]) -> Mirrored:
+        """Mark deleted what is gone, and find the rows of what is there."""
+        rows = collection.rows()
+        fresher = [row for row in rows if row.updated_at and row.updated_at >= self.since]
+        known = {identify(row, collection) for row in fresher}
+        wanted = {str(item[collection.key]): item for item in items}
+        staying = known | wanted.keys()
+        gone = [row for row in rows if not row.deleted_at and identify(row, collection) not in staying]
+        removed = mark_deleted(collection, gone)
+        items = [item for key, item in wanted.items() if key not in known]
+        table = Mirrored(collection, match(items, collection, rows), rows, removed)
+        self.tables.append(table)
+        return table
+
+    def write(self, table: Mirrored) -> None:
+        release_names(table)
+        write(table.entries)
+
+    def report(self, remarks: list[str]) -> MirrorReport:
+        found = count(entry for table in self.tables for entry in table.entries)
+        removed = sum(table.removed for table in self.tables)
+        return MirrorReport(found.created, found.changed, found.unchanged, removed, remarks)
+
+
+def identify(row: Any, collection: Collection) -> str:
+    return str(getattr(row, collection.key))
+
+
+def mark_deleted(collection: Collection, rows: list[Any]) -> int:
+    now = timezone.now()
+    for row in rows:
+        row.deleted_at = now
+    return int(collection.model.objects.filter(pk__in=[row.pk for row in rows]).soft_delete()) if rows else 0
+
+
+def release_names(table: Mirrored) -> None:
+    """Free the names of rows that are renamed, as two rows may swap their names."""
+    column = UNIQUE.get(table.collection.model)
+    renamed = [entry for entry in table.entries if column in entry.changed and not entry.is_new]
+    if renamed:
+        table.collection.model.objects.filter(pk__in=[entry.row.pk for entry in renamed]).soft_delete()
+    for entry in renamed:
+        entry.changed.add("deleted_at")
+
+
+@transaction.atomic
+def mirror(contents: CloudContents, since: datetime) -> MirrorReport:
+    """Bring our tables in line with what a cloud held when its reading began."""
+    work = Mirror(since)
+    servers = mirror_compute(work, contents)
+    if contents.storage is not None:
+        mirror_storage(work, contents.storage, servers)
+    return work.report(contents.remarks)
+
+
+def mirror_compute(work: Mirror, contents: CloudContents) -> Mapping[str, Server]:
+    """Write the compute part, and return the servers by UUID."""
+    nodes = work.open(COMPUTE_NODES, contents.compute_nodes)
+    work.write(nodes)
+    hosts = nodes.by("hostname")
+    servers = work.open(SERVERS, contents.servers)
+    for entry in servers.entries:
+        entry.link("node", hosts.get(entry.item["node"] or ""))
+    work.write(servers)
+    work.write(work.open(FLAVORS, contents.flavors))
+    # The number identifies an aggregate; its row may have a generated UUID from before Nova's was read.
+    uuids = {item["id"]: UUID(item["uuid"]) for item in contents.host_aggregates if item.get("uuid")}
+    numbered = [{name: value for name, value in item.items() if name != "uuid"} for item in contents.host_aggregates]
+    aggregates = work.open(HOST_AGGREGATES, numbered)
+    for entry in aggregates.entries:
+        entry.set("uuid", uuids.get(entry.item["id"], entry.row.uuid))
+    work.write(aggregates)
+    members = [
+        (entry, [hosts[name] for name in entry.item["compute_nodes"] if name in hosts]) for entry in aggregates.entries
+    ]
+    write_members(members, HostAggregate.nodes.through, "hostaggregate", "computenode")
+    return servers.by("uuid")
+
+
+def mirror_storage(work: Mirror, storage: StorageContents, servers: Mapping[str, Server]) -> None:
+    types = work.open(VOLUME_TYPES, storage.volume_types)
+    work.write(types)
+    nodes = work.open(STORAGE_NODES, storage.storage_nodes)
+    work.write(nodes)
+    kinds, hosts = types.by("name"), nodes.by("host")
+    served = [
+        (entry, [kinds[name] for name in entry.item["volume_types"] if name in kinds]) for entry in nodes.entries
+    ]
+    write_members(served, StorageNode.volume_types.through, "storagenode", "volumetype")
+    pools = work.open(POOLS, [pool for pool in storage.pools if pool["storage_node"] in hosts])
+    for entry in pools.entries:
+        entry.link("storage_node", hosts[entry.item["storage_node"]])
+    work.write(pools)
+    names = pools.by("name")
+    volumes = work.open(VOLUMES, storage.volumes)
+    for entry in volumes.entries:
+        entry.link("pool", names.get(entry.item["pool"] or ""))
+        entry.link("volume_type", kinds.get(entry.item["volume_type"] or ""))
+    work.write(volumes)
+    mirror_attachments(work, storage, volumes.by("uuid"), servers)
+
+
+def mirror_attachments(
+    work: Mirror, storage: StorageContents, volumes: Mapping[str, Volume], servers: Mapping[str, Server]
+) -> None:
+    known = [item for item in storage.attachments if item["volume"] in volumes and item["server"] in servers]
+    attachments = work.open(ATTACHMENTS, known)
+    for entry in attachments.entries:
+        entry.link("volume", volumes[entry.item["volume"]])
+        entry.link("server", servers[entry.item["server"]])
+    work.write(attachments)

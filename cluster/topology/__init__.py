@@ -1,0 +1,1 @@
+"""The loading of topologies and of PlanetLab traces into the embedded cloud."""

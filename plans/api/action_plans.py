@@ -1,0 +1,191 @@
+"""``/v1/action_plans``: read, start, cancel and delete action plans (docs/compatibility.md, "Action plans")."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from actions.api.serializers import ActionSerializer, SignalSerializer
+from actions.event_details import conceal_plan_faults, sees_details
+from actions.models import Action
+from actions.operations.skipping import restore_actions, skip_actions
+from plans.api.preflight import PREFLIGHT_PARAMETERS, Preflighting, PreflightSerializer
+from plans.api.schedules import ScheduleSerializer, Scheduling
+from plans.api.serializers import (
+    ActionPlanSerializer,
+    ChosenActionsSerializer,
+    ChosenAnswerSerializer,
+    SkippedActionsSerializer,
+)
+from plans.models import ActionPlan
+from plans.operations.signals import signal_plan
+from plans.planning.continuation import continue_plan
+from watcher_site.api.bodies import read_body
+from watcher_site.api.paging import read_uuid
+from watcher_site.api.patches import Step, cannot_apply, divide, read_patch
+from watcher_site.api.serializers import Row
+from watcher_site.api.versions import EXTENDED, used_by
+from watcher_site.api.views import ComposedLookup, ResourceView
+from watcher_site.refusals import Invalid, WrongState
+from watcher_site.request_context import caller_of
+
+State = ActionPlan.State
+# What a person may patch a plan's state to.
+PATCHES = {
+    (State.RECOMMENDED, State.PENDING),
+    (State.RECOMMENDED, State.CANCELLED),
+    (State.PENDING, State.CANCELLED),
+    (State.ONGOING, State.CANCELLING),
+}
+
+
+class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
+    serializer_class = ActionPlanSerializer
+    model = ActionPlan
+    title = "ActionPlan"
+    policy = "action_plan"
+    filters = ["audit_uuid", "strategy"]
+    sort_keys = {
+        "uuid": "uuid",
+        "state": "state",
+        "hostname": "hostname",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+        "audit_uuid": "audit__uuid",
+        "strategy_uuid": "strategy__uuid",
+        "strategy_name": "strategy__name",
+    }
+    permissions_required = {
+        "start": "plans.start_actionplan",
+        "schedule": "plans.start_actionplan",
+        "partial_update": "",
+        "skip": "actions.skip_action",
+        "restore": "actions.skip_action",
+        "continue_plan": "plans.continue_actionplan",
+        "signal": "actions.signal_action",
+    }
+    bodies = {
+        "start": ScheduleSerializer,
+        "schedule": ScheduleSerializer,
+        "skip": SkippedActionsSerializer,
+        "restore": ChosenActionsSerializer,
+        "signal": SignalSerializer,
+    }
+    bodies_since = {"start": EXTENDED}
+    answers = {
+        "skip": (200, ChosenAnswerSerializer),
+        "restore": (200, ChosenAnswerSerializer),
+        "continue_plan": (201, ActionPlanSerializer),
+        "signal": (202, ActionPlanSerializer),
+        "preflight": (200, PreflightSerializer),
+    }
+    actions_since = dict.fromkeys(("skip", "restore", "continue_plan", "schedule", "signal", "preflight"), EXTENDED)
+    arguments = {"preflight": PREFLIGHT_PARAMETERS}
+    judging = frozenset({"preflight"})
+    policy_actions = ResourceView.policy_actions | {"continue_plan": "continue"}
+    deeds = {"skip": "action.skip", "restore": "action.restore"}
+    deeds_within = frozenset(deeds)
+    deeds_by_state = {
+        "PENDING": "action_plan.start",
+        "CANCELLED": "action_plan.cancel",
+        "CANCELLING": "action_plan.cancel",
+    }
+    example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
+
+    def conceal(self, rows: list[Row]) -> None:
+        if not sees_details(self.request.user):
+            conceal_plan_faults(rows)
+
+    def filter_audit_uuid(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return queryset.filter(audit__uuid=read_uuid(value, "audit_uuid"))
+
+    def filter_strategy(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        strategies = self.model._meta.get_field("strategy").related_model.objects.named(value)
+        return queryset.filter(strategy__in=strategies)
+
+    def skip(self, request: Request, identifier: str) -> Response:
+        """Skip a set of PENDING actions of the plan for one reason, all or none. From 1.12."""
+        self.require_version(request)
+        plan = self.get_object(request, identifier)
+        body = read_body(request, SkippedActionsSerializer)
+        skip_actions(plan, body["actions"], request.user.get_username(), body.get("reason"))
+        return self.show_actions(body["actions"])
+
+    def restore(self, request: Request, identifier: str) -> Response:
+        """Restore a set of actions of the plan that people skipped, all or none. From 1.12."""
+        self.require_version(request)
+        plan = self.get_object(request, identifier)
+        body = read_body(request, ChosenActionsSerializer)
+        restore_actions(plan, body["actions"])
+        return self.show_actions(body["actions"])
+
+    def continue_plan(self, request: Request, identifier: str) -> Response:
+        """Propose a plan of what failed or was cancelled in a FAILED or CANCELLED one, once. From 1.12.
+
+        The actions wait for each other as they did there. The new plan is RECOMMENDED: look at it, skip, and start it.
+        """
+        self.require_version(request)
+        return self.created(continue_plan(self.get_object(request, identifier)))
+
+    def signal(self, request: Request, identifier: str) -> Response:
+        """Have a plan end (CANCEL), begin nothing more and wait (SUSPEND), or go on (RESUME). From 1.12."""
+        self.require_version(request)
+        plan = self.get_object(request, identifier)
+        signal = Action.Signal(read_body(request, SignalSerializer)["signal"])
+        if signal == Action.Signal.CANCEL:
+            self.require(request, "plans.cancel_actionplan")
+        signal_plan(plan, signal, request.user.get_username())
+        return Response(self.show(plan), 202)
+
+    def show_actions(self, uuids: list[UUID]) -> Response:
+        actions = Action.objects.filter(uuid__in=uuids).order_by("pk")
+        rows = ActionSerializer.read(actions, used_by(self.request), True, self.host())
+        return Response({ActionSerializer.Meta.collection: rows})
+
+    def partial_update(self, request: Request, identifier: str) -> Response:
+        """Start or cancel a plan by its state; from 1.12, choose what a failure does to those that depend on it."""
+        patch = read_patch(request.data, internal=("/status_message",), mandatory=("/state", "/on_failure"))
+        plan = self.get_object(request, identifier)
+        paths = {"/on_failure"} if used_by(request) >= EXTENDED else set()
+        choices, others = divide(patch, lambda step: step["path"] in paths)
+        with transaction.atomic():
+            if choices:
+                self.require(request, "plans.change_actionplan")
+                # As of the states, the last one counts: the plan's row is written, and held, once.
+                plan.choose_on_failure(choices[-1]["value"])
+            if others or not choices:
+                self.change_state(request, plan, others)
+        return Response(self.show(plan))
+
+    def change_state(self, request: Request, plan: ActionPlan, patch: list[Step]) -> None:
+        wanted = [step["value"] for step in patch if step["path"] == "/state"]
+        self.require(request, "plans.start_actionplan" if State.PENDING in wanted else "plans.cancel_actionplan")
+        if read_state(patch, plan) == State.PENDING:
+            plan.launch(caller_of(request))
+        else:
+            plan.abandon(request.user.get_username())
+
+    def destroy(self, request: Request, identifier: str) -> Response:
+        self.get_object(request, identifier).remove()
+        return Response(status=204)
+
+
+def read_state(patch: list[Step], plan: ActionPlan) -> State:
+    """Return the state that a patch asks for.
+
+    Raises:
+        Invalid: it asks for anything else, or for a state that a person cannot bring this plan to.
+    """
+    asked = plan.state
+    for step in patch:
+        if step["path"] != "/state":
+            raise cannot_apply(patch, f"State transition not allowed: ({plan.state} -> {plan.state})")
+        asked = step["value"]
+    if asked not in State.values:
+        raise Invalid(f"Invalid state: {asked}")
+    if (plan.state, asked) not in PATCHES:
+        raise cannot_apply(patch, f"State transition not allowed: ({plan.state} -> {asked})", WrongState)
+    return State(asked)

@@ -1,0 +1,1 @@
+"""The API of clusters, their nodes and their policies."""

@@ -1,0 +1,106 @@
+"""``/v1/clusters/{id}/policies``: which policies a cluster has, and have it get others or lose them."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cluster.api.profiles import CLUSTERS
+from cluster.models import Cluster, Policy, PolicyBinding
+from plans.api.clusters.bodies import AttachmentSerializer, ClusterOperationSerializer
+from plans.api.clusters.reading import BindingSerializer, only_one
+from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, changes_of, columns_of
+from plans.operations.cluster_policies import attach_policy, detach_policy, update_policy
+from watcher_site.api.bodies import read_body
+from watcher_site.api.paging import read_flag, refuse_unknown
+from watcher_site.api.patches import read_patch
+from watcher_site.api.views import ResourceView
+from watcher_site.refusals import NotFound
+
+CHANGEABLE = ("enabled", "priority")
+
+
+class BindingsSerializer(serializers.Serializer[Any]):
+    cluster_policies = BindingSerializer(many=True)
+
+
+class BindingView(Operating, ResourceView):
+    """The cluster is named by its UUID or its name, and so is the policy."""
+
+    since = CLUSTERS
+    serializer_class = BindingSerializer
+    model = PolicyBinding
+    title = "Policy"
+    policy = "cluster_policy"
+    policy_actions = ResourceView.policy_actions | {"of_cluster": "get_all"}
+    identifiers = ("uuid", "name")
+    operates_on = "cluster"
+    bodies = {"create": AttachmentSerializer}
+    arguments = {"partial_update": [PLAN_ONLY_PARAMETER], "destroy": [PLAN_ONLY_PARAMETER]}
+    answers = {
+        "of_cluster": (200, BindingsSerializer),
+        **dict.fromkeys(("create", "partial_update", "destroy"), (202, ClusterOperationSerializer)),
+    }
+    deeds = {
+        "create": "cluster.attach_policy",
+        "partial_update": "cluster.update_policy",
+        "destroy": "cluster.detach_policy",
+    }
+    example_step = {"op": "replace", "path": "/enabled", "value": False}
+
+    def of_cluster(self, request: Request, identifier: str) -> Response:
+        """List the policies of a cluster, in the order in which they are asked"""
+        cluster = self.find_cluster(request, identifier)
+        refuse_unknown(request.query_params, ())
+        bindings = PolicyBinding.objects.present().filter(cluster=cluster).order_by("priority", "pk")
+        return Response({BindingSerializer.Meta.collection: self.read(bindings, detailed=True)})
+
+    def retrieve(self, request: Request, identifier: str, policy: str = "") -> Response:
+        """Show which say a policy has about a cluster."""
+        return Response(self.show(self.find_binding(request, identifier, policy)))
+
+    def create(self, request: Request, identifier: str) -> Response:
+        """Have a cluster get a policy by an action."""
+        cluster = self.find_cluster(request, identifier)
+        attributes = read_body(request, AttachmentSerializer, BindingSerializer._declared_fields)
+        asked = self.asked(request, attributes.pop("plan_only"))
+        return self.accepted(attach_policy(cluster, **attributes, asked=asked))
+
+    def partial_update(self, request: Request, identifier: str, policy: str) -> Response:
+        """Have a policy of a cluster asked earlier or later, or not at all, by an action."""
+        paths = [f"/{name}" for name in CHANGEABLE]
+        patch = read_patch(request.data, allowed=paths, mandatory=paths)
+        binding = self.find_binding(request, identifier, policy)
+        refuse_unknown(request.query_params, {"plan_only"})
+        changes = changes_of(columns_of(binding, CHANGEABLE), patch)
+        asked = self.asked(request, read_flag(request, "plan_only"))
+        return self.accepted(update_policy(binding.cluster, binding.policy, **changes, asked=asked))
+
+    def destroy(self, request: Request, identifier: str, policy: str) -> Response:
+        """Have a cluster lose a policy by an action."""
+        binding = self.find_binding(request, identifier, policy)
+        refuse_unknown(request.query_params, {"plan_only"})
+        asked = self.asked(request, read_flag(request, "plan_only"))
+        return self.accepted(detach_policy(binding.cluster, binding.policy, asked=asked))
+
+    def find_cluster(self, request: Request, identifier: str) -> Cluster:
+        """Return the cluster that the path names, if this person may do this with its policies.
+
+        Raises:
+            NotFound: it is not there; said before rights are looked at, as everywhere.
+        """
+        found: Cluster | None = only_one(Cluster.objects.present().named(identifier), identifier).first()
+        if found is None:
+            raise NotFound(f"Cluster {identifier} could not be found")
+        self.check_object_permissions(request, found)
+        return found
+
+    def find_binding(self, request: Request, identifier: str, policy: str) -> PolicyBinding:
+        cluster = self.find_cluster(request, identifier)
+        bindings = PolicyBinding.objects.present().select_related("cluster", "policy")
+        policies = Policy.objects.present().named(policy)
+        found: PolicyBinding | None = bindings.filter(cluster=cluster, policy__in=policies).first()
+        if found is None:
+            raise NotFound(f"Policy {policy} is not attached to cluster {cluster.uuid}")
+        return found

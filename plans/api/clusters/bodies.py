@@ -1,0 +1,112 @@
+"""The bodies of requests for operations on clusters. Rules that concern several attributes are checked later."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from cluster.models.clusters import UNLIMITED
+from cluster.models.policies import LAST_PRIORITY
+from cluster.models.profiles import NAME_LENGTH
+from cluster.policies.sizes import MOST_NODES, AdjustmentType
+from plans.api.operations import OperationSerializer, OptionsSerializer
+from plans.operations.clusters import LONGEST_TIMEOUT
+from watcher_site.api.bodies import UUID_SCHEMA, FlagField
+from watcher_site.api.versions import Version
+
+RECOVERIES = ("REBOOT", "REBUILD", "RECREATE")
+
+
+class ClusterOperationSerializer(OperationSerializer):
+    cluster = serializers.UUIDField()
+
+
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": MOST_NODES})
+class SizeField(serializers.IntegerField):
+    """A number of nodes, which `cluster.policies.sizes` validates."""
+
+
+@extend_schema_field({"type": "integer", "minimum": UNLIMITED, "maximum": MOST_NODES})
+class LargestSizeField(serializers.IntegerField):
+    """A number of nodes or no limit, which `cluster.policies.sizes` validates."""
+
+
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": LONGEST_TIMEOUT})
+class TimeoutField(serializers.IntegerField):
+    """A number of seconds, which `plans.operations.clusters` validates."""
+
+
+class NewClusterSerializer(OptionsSerializer):
+    """The body of POST."""
+
+    name = serializers.CharField(max_length=NAME_LENGTH)
+    profile = serializers.CharField(max_length=NAME_LENGTH, help_text="its UUID or its name")
+    min_size = SizeField(required=False, default=0)
+    max_size = LargestSizeField(required=False, default=UNLIMITED, help_text="-1: there is no limit")
+    desired_capacity = SizeField(required=False, help_text="min_size, where it is left out")
+    timeout = TimeoutField(required=False, default=0, help_text="of its actions, in seconds")
+    metadata = serializers.DictField(required=False, allow_null=True)
+
+    argument = "cluster"
+
+
+class ScaleSerializer(OptionsSerializer):
+    count = serializers.IntegerField(required=False, min_value=1, max_value=MOST_NODES)
+
+
+class ResizeSerializer(OptionsSerializer):
+    adjustment_type = serializers.ChoiceField(AdjustmentType.choices, required=False)
+    number = serializers.FloatField(required=False, help_text="of nodes, or percent; below zero: fewer")
+    min_size = SizeField(required=False)
+    max_size = LargestSizeField(required=False, help_text="-1: there is no limit")
+    min_step = serializers.IntegerField(
+        required=False, min_value=1, max_value=MOST_NODES, help_text="how many nodes a percentage comes to at least"
+    )
+    strict = FlagField(
+        required=False, help_text="whether a size outside of the bounds is refused; else the nearest is taken"
+    )
+
+
+@extend_schema_field({"type": "array", "items": UUID_SCHEMA, "minItems": 1, "maxItems": MOST_NODES})
+class NodesField(serializers.ListField):
+    """UUIDs of nodes, of which the operation requires one at least."""
+
+
+class NodesSerializer(OptionsSerializer):
+    nodes = NodesField(child=serializers.UUIDField(), max_length=MOST_NODES)
+
+
+class LeavingNodesSerializer(NodesSerializer):
+    destroy_after_deletion = FlagField(required=False, help_text="whether they are deleted with their servers")
+
+
+class RecoverySerializer(OptionsSerializer):
+    operation = serializers.ChoiceField(RECOVERIES, required=False)
+    check = FlagField(required=False, help_text="whether their servers are looked at first")
+    check_capacity = FlagField(required=False, help_text="whether as many nodes are created as are missing")
+
+
+class ActionsSerializer(serializers.Serializer[Any]):
+    """One of these, as `plans.api.clusters.clusters.OPERATIONS` has them."""
+
+    scale_in = ScaleSerializer(required=False)
+    scale_out = ScaleSerializer(required=False)
+    resize = ResizeSerializer(required=False)
+    add_nodes = NodesSerializer(required=False)
+    del_nodes = LeavingNodesSerializer(required=False)
+    check = OptionsSerializer(required=False)
+    recover = RecoverySerializer(required=False)
+
+    argument = "actions"
+    schema_rules = {"minProperties": 1, "maxProperties": 1}
+    since: dict[str, Version] = {}
+
+
+class AttachmentSerializer(OptionsSerializer):
+    policy = serializers.CharField(max_length=NAME_LENGTH, help_text="its UUID or its name")
+    priority = serializers.IntegerField(
+        required=False, min_value=0, max_value=LAST_PRIORITY, help_text="left out: its type's"
+    )
+    enabled = FlagField(required=False)
+
+    argument = "policy"

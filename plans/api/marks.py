@@ -1,0 +1,145 @@
+"""Requests that mark something as unhealthy, and what is marked, in Heat's format.
+
+See docs/compatibility.md, "Marks of unhealthy resources".
+"""
+
+from contextlib import suppress
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cluster.models import Stack, StackResource
+from cluster.models.stacks import MARKED
+from cluster.operations.marks import Mark, find_mark
+from cluster.stacks.lookup import find_resource, resources_called, stacks_at
+from plans.operations.marks import REASON, mark
+from watcher_site.api.versions import Version
+from watcher_site.messages import STATUS_MESSAGE_LENGTH
+from watcher_site.refusals import Invalid
+from watcher_site.request_context import caller_of
+
+MARK = "mark_unhealthy"
+WORDS = {"true": True, "false": False}
+# The version that brought marks.
+MARKS: Version = (1, 11)
+
+
+@extend_schema_field(
+    {"oneOf": [{"type": "boolean"}, {"type": "string", "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$"}]}
+)
+class MarkField(serializers.BooleanField):
+    """A boolean, or the text true or false in any case, as Heat accepts it."""
+
+
+class MarkBodySerializer(serializers.Serializer[Any]):
+    """The schema of the body in the OpenAPI document; `read_mark` parses the body."""
+
+    mark_unhealthy = MarkField(help_text="false takes back what was said before")
+    resource_status_reason = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        help_text=f'cut at a word to {STATUS_MESSAGE_LENGTH} characters; left out: "{MARKED}"',
+    )
+
+    argument = "health"
+    since: dict[str, Version] = {}
+
+
+class MarkSerializer(serializers.Serializer[Any]):
+    """The current mark on the health of an object."""
+
+    unhealthy = serializers.BooleanField(help_text="whether a person says so")
+    reason = serializers.CharField(allow_null=True)
+    object_type = serializers.ChoiceField(
+        ["server", "node", "resource", "stack"],
+        help_text="what holds the mark: for a server of a node or of a stack that node, or its resource",
+    )
+    object_id = serializers.UUIDField()
+    object_name = serializers.CharField()
+
+
+def read_mark(document: Any) -> tuple[bool, str]:
+    """Return whether a body says that something is unhealthy, and why: nothing, where it does not tell.
+
+    Raises:
+        Invalid: in Heat's words, where it has such.
+    """
+    if not isinstance(document, dict):
+        raise Invalid(f"An object with {MARK}, and {REASON} if there is one, is expected.")
+    if strays := sorted(document.keys() - {MARK, REASON}):
+        raise Invalid(f"Invalid keys in resource mark unhealthy {{{', '.join(map(repr, strays))}}}")
+    if MARK not in document:
+        raise Invalid(f"Missing mandatory ({MARK}) key from mark unhealthy request")
+    return read_flag(document[MARK]), document.get(REASON, "")
+
+
+def read_flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in WORDS:
+        return WORDS[value.lower()]
+    shown = "null" if value is None else value
+    raise Invalid(f'Unrecognized value "{shown}" for "{MARK}", acceptable values are: true, false.')
+
+
+def deed_of_mark(kind: str, document: Any) -> str:
+    """Return what history calls that which a body asks for."""
+    takes_back = False
+    with suppress(Invalid):
+        takes_back = not read_mark(document)[0]
+    return f"{kind}.{'clear' if takes_back else 'mark'}"
+
+
+def describe(found: Mark) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in MarkSerializer._declared_fields}
+
+
+class MarkDeeds:
+    """A view whose patches history tells apart: marks, and that one is taken back."""
+
+    def deed(self: Any) -> str:
+        is_mark = self.action == "mark"
+        return deed_of_mark(self.policy, self.document()) if is_mark else super().deed()  # type: ignore[misc]
+
+
+class Marking(MarkDeeds):
+    """A view of objects that people can mark; ``permissions_required`` names the right to ``mark``."""
+
+    mark_bodies = {"mark": MarkBodySerializer}
+    mark_answers = dict.fromkeys(("mark", "show_health"), (200, MarkSerializer))
+    mark_versions = dict.fromkeys(("mark", "show_health"), MARKS)
+
+    def show_health(self: Any, request: Request, identifier: str, **_: Any) -> Response:
+        """Tell whether a person says that it is unhealthy."""
+        self.require_version(request)
+        return Response(describe(find_mark(self.get_object(request, identifier))))
+
+    def mark(self: Any, request: Request, identifier: str, **_: Any) -> Response:
+        """Say that it is unhealthy, or take that back: what is, is replaced by the next operation that repairs."""
+        self.require_version(request)
+        unhealthy, reason = read_mark(request.data)
+        thing = self.get_object(request, identifier)
+        return Response(describe(mark(thing, unhealthy, reason, caller_of(request))))
+
+
+class ResourceMarking(MarkDeeds):
+    """A view of the resources of stacks, which are marked at the path at which they are read."""
+
+    def mark(self: Any, request: Request, identifier: str, stack_name: str = "", resource: str = "") -> Response:
+        """Say that a resource is unhealthy, or take that back: it is replaced by the next update of its stack
+
+        It is named by its name, its physical id or its reference id.
+        """
+        unhealthy, reason = read_mark(request.data)
+        found = find_resource(self.find_stack(request, stack_name, identifier), resource)
+        mark(found, unhealthy, reason, caller_of(request))
+        return Response(self.show(found))
+
+    def find_present(self: Any, identifier: str) -> StackResource | None:
+        """Return the resource that the path names, for history to tell of: its ``identifier`` is that of the stack."""
+        stack = stacks_at(Stack.objects.present(), self.kwargs["stack_name"], identifier).first()
+        found: StackResource | None = resources_called(stack, self.kwargs["resource"]).first() if stack else None
+        return found

@@ -1,0 +1,72 @@
+"""The base of the API's operations on clusters and nodes: bodies, and the answer that names action and plan."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from plans.operations.base import Asked, Operation
+from watcher_site.api.bodies import FlagField
+from watcher_site.api.patches import Step, apply_patch
+from watcher_site.api.versions import Version
+from watcher_site.refusals import Invalid
+from watcher_site.request_context import caller_of
+
+PLAN_ONLY = "whether the plan is only made, to look at it and to start it later"
+PLAN_ONLY_PARAMETER = OpenApiParameter("plan_only", bool, description=PLAN_ONLY)
+
+
+class OperationSerializer(serializers.Serializer[Any]):
+    """The result of a request for an operation."""
+
+    action = serializers.UUIDField(help_text="the action that it became")
+    action_plan = serializers.UUIDField(help_text="the plan that holds the action")
+
+
+class OptionsSerializer(serializers.Serializer[Any]):
+    """The body of an operation; it may be left out."""
+
+    plan_only = FlagField(required=False, default=False, help_text=PLAN_ONLY)
+
+    argument = "operation"
+    since: dict[str, Version] = {}
+
+
+class Operating:
+    """A mixin for views whose operations are action plans. ``operates_on`` is the name of the target in answers."""
+
+    operates_on: str
+
+    def asked(self: Any, request: Request, plan_only: bool) -> Asked:
+        """Return how an operation was asked for: whoever has it done at once starts a plan."""
+        if not plan_only:
+            self.require(request, "plans.start_actionplan")
+        return Asked(caller_of(request), plan_only, may_cancel=request.user.has_perm("actions.signal_action"))
+
+    def accepted(self: Any, operation: Operation) -> Response:
+        answer = {
+            "action": operation.action,
+            "action_plan": operation.action_plan,
+            self.operates_on: operation.target,
+        }
+        return Response(answer, 202, headers={"Location": f"{self.host()}/v1/actions/{operation.action}"})
+
+
+def columns_of(record: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
+
+
+def changes_of(before: dict[str, Any], patch: list[Step]) -> dict[str, Any]:
+    """Return the new values of the attributes that a patch changes.
+
+    Raises:
+        Invalid: it does not fit them, or changes none.
+    """
+    after = apply_patch(before, patch)
+    changes = {name: after.get(name) for name in before if after.get(name) != before[name]}
+    if not changes:
+        raise Invalid("Invalid input for field/attribute patch. It changes nothing.")
+    return changes

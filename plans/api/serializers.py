@@ -1,0 +1,124 @@
+"""Action plans, as the API shows them."""
+
+from collections import defaultdict
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Case, F, OuterRef, Subquery, TextField, Value, When
+from django.db.models.functions import Cast, Coalesce
+from rest_framework import serializers
+
+from actions.api.serializers import ActionSerializer
+from plans.api.schedules import SCHEDULE_FIELDS, WindowField
+from plans.models import ActionPlan, EfficacyIndicator
+from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.api.versions import EXTENDED, Version
+
+NEW = ("on_failure", "suspended_by", "continues_uuid", "continued_by_uuid", *SCHEDULE_FIELDS)
+# How many actions a person may name at once.
+MOST_CHOSEN = 1000
+
+
+class IndicatorSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    description = serializers.CharField()
+    unit = serializers.CharField(allow_null=True)
+    value = serializers.FloatField()
+
+
+class ActionPlanSerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    state = serializers.ChoiceField(ActionPlan.State.choices)
+    audit_uuid = serializers.UUIDField(allow_null=True)
+    strategy_uuid = serializers.UUIDField(allow_null=True)
+    strategy_name = serializers.CharField(allow_null=True)
+    efficacy_indicators = IndicatorSerializer(many=True)
+    global_efficacy = IndicatorSerializer(many=True)
+    updated_at = serializers.DateTimeField(allow_null=True)
+    links = links_field()
+    hostname = serializers.CharField(allow_null=True, help_text="of the applier that runs it, or ran it")
+    status_message = serializers.CharField(allow_null=True)
+    on_failure = serializers.ChoiceField(
+        ActionPlan.OnFailure.choices, help_text="what becomes of those that depend on what failed or was cancelled"
+    )
+    start_at = serializers.DateTimeField(allow_null=True, help_text="before which nothing of it begins")
+    zone = serializers.CharField(help_text="the time zone of its window")
+    window = WindowField(allow_null=True)
+    opens_at = serializers.DateTimeField(allow_null=True, help_text="from when it, or what is left of it, may begin")
+    closes_at = serializers.DateTimeField(allow_null=True, help_text="from when nothing more of it begins")
+    suspended_by = serializers.CharField(
+        allow_null=True, help_text="the user name of who has it begin nothing more for now"
+    )
+    continues_uuid = serializers.UUIDField(allow_null=True, help_text="the plan whose undone actions it does anew")
+    continued_by_uuid = serializers.UUIDField(allow_null=True, help_text="the plan that does anew what it left undone")
+    created_at = serializers.DateTimeField()
+    deleted_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "action_plans"
+        short = (
+            "uuid",
+            "state",
+            "audit_uuid",
+            "strategy_uuid",
+            "strategy_name",
+            "efficacy_indicators",
+            "global_efficacy",
+            "updated_at",
+            "links",
+        )
+        since = {"status_message": (1, 5), **dict.fromkeys(NEW, EXTENDED)}
+        columns = {
+            # The plans of a deleted audit stay, and no longer name it.
+            "audit_uuid": Case(When(audit__deleted_at=None, then=F("audit__uuid"))),
+            "suspended_by": Case(When(state__in=sorted(ActionPlan.SUSPENDABLE), then=F("suspended_by"))),
+            "continues_uuid": Case(When(continues__deleted_at=None, then=F("continues__uuid"))),
+            "continued_by_uuid": Subquery(
+                ActionPlan.objects.present().filter(continues=OuterRef("pk")).values("uuid")[:1]
+            ),
+            "window": Coalesce(Cast("window", TextField()), Value("null", TextField())),
+            "strategy_uuid": "strategy__uuid",
+            "strategy_name": "strategy__name",
+        }
+        json = ("global_efficacy", "window")
+        computed = ("efficacy_indicators", "links")
+        hidden = ("id",)
+
+    @classmethod
+    def add_efficacy_indicators(cls, rows: list[Row]) -> None:
+        indicators = defaultdict(list)
+        fields = ("name", "description", "unit", "value")
+        found = EfficacyIndicator.objects.filter(action_plan__in=[row["id"] for row in rows])
+        for plan, *values in found.values_list("action_plan", *fields):
+            indicators[plan].append(dict(zip(fields, values, strict=True)))
+        for row in rows:
+            row["efficacy_indicators"] = indicators.get(row["id"], [])
+
+
+class UUIDTextField(serializers.UUIDField):
+    """A UUID as text: a number would become one that nobody wrote."""
+
+    def to_internal_value(self, data: Any) -> UUID:
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
+        uuid: UUID = super().to_internal_value(data)
+        return uuid
+
+
+class ChosenActionsSerializer(serializers.Serializer[Any]):
+    """The body of what is done to several actions of a plan at once, all or none."""
+
+    actions = serializers.ListField(
+        child=UUIDTextField(), allow_empty=False, max_length=MOST_CHOSEN, help_text="their UUIDs"
+    )
+
+    argument = "actions"
+    since: dict[str, Version] = {}
+
+
+class SkippedActionsSerializer(ChosenActionsSerializer):
+    reason = serializers.CharField(required=False, allow_null=True, allow_blank=True)
+
+
+class ChosenAnswerSerializer(serializers.Serializer[Any]):
+    actions = ActionSerializer(many=True)

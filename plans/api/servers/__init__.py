@@ -1,0 +1,1 @@
+"""The API of servers and of their instance actions."""

@@ -1,0 +1,125 @@
+"""``/v1/servers/{id}/os-instance-actions``: the operations on a server, with their events.
+
+See docs/compatibility.md, "Instance actions and events".
+"""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from actions.event_details import DETAILS, sees_details, sees_host
+from actions.models import ActionEvent
+from actions.server_history.events import read_events, shown
+from actions.server_history.lists import ARGUMENTS, find_one, next_query, read_asked, read_list, show
+from cluster.models import Server
+from plans.api.servers.reading import ServerReading
+from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.serializers import LinkSerializer
+from watcher_site.api.versions import Version, used_by
+
+TIME = "in UTC, like 2026-11-20T22:55:41.000000"
+
+
+class EventSerializer(serializers.Serializer[Any]):
+    event = serializers.CharField(help_text="pre_condition, execute, post_condition, recover, abort, revert …")
+    start_time = serializers.CharField(help_text=TIME)
+    finish_time = serializers.CharField(allow_null=True, help_text="null while it runs")
+    result = serializers.ChoiceField(ActionEvent.Result.choices, allow_null=True, help_text="null while it runs")
+    hostId = serializers.CharField(  # noqa: N815 (Nova's)
+        allow_blank=True, help_text="tells machines apart, within a project"
+    )
+    host = serializers.CharField(required=False, allow_null=True, help_text="for those who see all actions")
+    details = serializers.CharField(
+        required=False, allow_null=True, help_text="why it failed, for those who have the right to be told"
+    )
+
+    since = {"details": DETAILS}
+
+
+class InstanceActionSerializer(serializers.Serializer[Any]):
+    action = serializers.CharField(help_text="create, live-migration, migrate, resize, stop, rebuild, delete …")
+    instance_uuid = serializers.UUIDField()
+    request_id = serializers.CharField()
+    user_id = serializers.CharField(allow_null=True)
+    project_id = serializers.CharField(allow_null=True)
+    start_time = serializers.CharField(help_text=TIME)
+    updated_at = serializers.CharField(help_text=TIME)
+    message = serializers.CharField(allow_null=True, help_text="Error as soon as one of its events failed")
+
+    since: dict[str, Version] = {}
+
+
+class InstanceActionInFullSerializer(InstanceActionSerializer):
+    events = EventSerializer(many=True)
+
+
+class InstanceActionsSerializer(serializers.Serializer[Any]):
+    instanceActions = InstanceActionSerializer(many=True)  # noqa: N815 (Nova's)
+    links = LinkSerializer(many=True, required=False, help_text="to the next page, where this one is full")
+
+    since: dict[str, Version] = {}
+
+
+class OneInstanceActionSerializer(serializers.Serializer[Any]):
+    instanceAction = InstanceActionInFullSerializer()  # noqa: N815 (Nova's)
+
+    since: dict[str, Version] = {}
+
+
+def parameters() -> list[OpenApiParameter]:
+    return [
+        OpenApiParameter("limit", {"type": "integer", "minimum": 0}, description="how many at most"),
+        OpenApiParameter("marker", str, description="the request id of the last one of the page before"),
+        OpenApiParameter("changes-since", OpenApiTypes.DATETIME, description="only what changed then or later"),
+        OpenApiParameter("changes-before", OpenApiTypes.DATETIME, description="only what changed then or before"),
+    ]
+
+
+class InstanceActionView(ServerReading):
+    """The operations on a server, for everybody who may see the server, also after its deletion."""
+
+    policy = "server_action"
+    named_in_paths = "server"
+    policy_actions = ServerReading.policy_actions | {"of_server": "get_all"}
+    answers = {"of_server": (200, InstanceActionsSerializer), "retrieve": (200, OneInstanceActionSerializer)}
+    arguments = {"of_server": parameters()}
+
+    def shows_deleted(self) -> bool:
+        return True
+
+    def of_server(self, request: Request, identifier: str) -> Response:
+        """List what was done to a server, by people and by plans, the newest first."""
+        server = self.find_server(request, identifier)
+        refuse_unknown(request.query_params, ARGUMENTS)
+        asked = read_asked(request.query_params)
+        page = read_list(server.uuid, asked)
+        answer: dict[str, Any] = {"instanceActions": [show(one) for one in page]}
+        if following := next_query(asked, request.query_params, page):
+            path = f"{self.host()}/v1/servers/{server.uuid}/os-instance-actions"
+            answer["links"] = [{"rel": "next", "href": f"{path}?{urlencode(following)}"}]
+        return Response(answer)
+
+    def retrieve(self, request: Request, identifier: str, request_id: str = "") -> Response:
+        """Show one thing that was done to a server, with its events, the newest first."""
+        server = self.find_server(request, identifier)
+        refuse_unknown(request.query_params, ())
+        found = find_one(server.uuid, request_id)
+        events = shown(
+            read_events(found),
+            project=server.project_id,
+            host=sees_host(request.user),
+            details=used_by(request) >= DETAILS and sees_details(request.user, server.project_id),
+        )
+        return Response({"instanceAction": show(found) | {"events": events}})
+
+    def find_server(self, request: Request, identifier: str) -> Server:
+        found: Server = self.get_object(request, identifier)
+        return found
+
+    def find_present(self, identifier: str) -> Any:
+        return self.lookup(identifier).first()

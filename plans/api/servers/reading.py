@@ -1,0 +1,146 @@
+"""The readable part of ``/v1/servers``: people see the servers of their own projects, or all."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast, JSONObject
+from rest_framework import serializers
+
+from cluster import server_statuses
+from cluster.models import Server
+from cluster.operations.marks import reasons_of
+from watcher_site.api import versions
+from watcher_site.api.ownership import OwnedByProjects
+from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.api.views import ResourceView
+from watcher_site.refusals import Invalid
+
+# The versions that added servers, the status PENDING, and marks on their health.
+SERVERS, PENDING, MARKS = (1, 8), (1, 10), (1, 11)
+VIEW_ALL = "cluster.view_server"
+HOST = "OS-EXT-SRV-ATTR:host"
+FLAVOR = JSONObject(original_name="flavor", vcpus="vcpus", ram="memory", disk="disk")
+
+
+class ServerSerializer(ResourceSerializer):
+    """Nova's words. Some of them are no names in Python."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    status = serializers.ChoiceField(server_statuses.statuses(knows_pending=True))
+    links = links_field()
+    tenant_id = serializers.CharField(help_text="the project that it belongs to")
+    user_id = serializers.CharField(help_text="the name of who asked for it")
+    flavor = serializers.DictField(help_text="original_name, vcpus, ram in MB and disk in GB")
+    image = serializers.CharField(help_text="the id of the image that it was built from")
+    metadata = serializers.DictField()
+    fault = serializers.DictField(allow_null=True, help_text="with status ERROR or DELETED: code, message and created")
+    unhealthy_reason = serializers.CharField(
+        allow_null=True,
+        help_text="why a person says that it, its resource or its node is unhealthy; null: nobody does",
+    )
+    created = serializers.DateTimeField()
+    updated = serializers.DateTimeField(allow_null=True)
+    vars()["OS-EXT-STS:vm_state"] = serializers.ChoiceField(Server.State.choices)
+    vars()["OS-EXT-STS:task_state"] = serializers.CharField(allow_null=True)
+    vars()["OS-EXT-AZ:availability_zone"] = serializers.CharField(allow_null=True)
+    vars()["OS-SRV-USG:launched_at"] = serializers.DateTimeField(allow_null=True)
+    vars()[HOST] = serializers.CharField(required=False, allow_null=True, help_text="for those who see all servers")
+
+    class Meta:
+        collection = "servers"
+        short = ("id", "name", "links")
+        since = {"unhealthy_reason": MARKS}
+        columns = {
+            "id": "uuid",
+            "status": server_statuses.shown(knows_pending=True),
+            "tenant_id": "project_id",
+            "flavor": Cast(FLAVOR, TextField()),
+            "fault": server_statuses.fault(knows_pending=True),
+            "created": "created_at",
+            "updated": "updated_at",
+            "OS-EXT-STS:vm_state": "state",
+            "OS-EXT-STS:task_state": "task_state",
+            "OS-EXT-AZ:availability_zone": "node__zone",
+            "OS-SRV-USG:launched_at": "launched_at",
+            HOST: "node__hostname",
+        }
+        formerly = {
+            "status": (PENDING, server_statuses.shown(knows_pending=False)),
+            "OS-EXT-STS:vm_state": (PENDING, server_statuses.former_state()),
+            "fault": (PENDING, server_statuses.fault(knows_pending=False)),
+        }
+        json = ("flavor", "metadata", "fault")
+        computed = ("links",)
+
+    @classmethod
+    def finish(
+        cls, values: Iterable[Sequence[Any]], version: versions.Version, detailed: bool, host: str
+    ) -> list[Row]:
+        """Add marks, in two more queries: for a server of a stack or a cluster, the mark is on another row."""
+        rows = super().finish(values, version, detailed, host)
+        if rows and "unhealthy_reason" in rows[0]:
+            told = reasons_of({str(row["id"]): row["unhealthy_reason"] for row in rows})
+            for row in rows:
+                row["unhealthy_reason"] = told[str(row["id"])]
+        return rows
+
+
+class ServerReading(OwnedByProjects, ResourceView):
+    """Lists of servers, and single ones. What is done to them makes action plans, and has its place with these."""
+
+    since = SERVERS
+    serializer_class = ServerSerializer
+    model = Server
+    title = "Server"
+    policy = "server"
+    shown_project = "tenant_id"
+    project_argument = "server: project_id"
+    identifiers = ("uuid",)
+    filters = ["name", "status", "vm_state", "project_id", "host", "flavor"]
+    repeatable = frozenset({"status", "vm_state"})
+    sort_keys = {"id": "uuid", "name": "name", "created_at": "created_at", "updated_at": "updated_at"}
+
+    @property
+    def knows_pending(self) -> bool:
+        return versions.used_by(self.request) >= PENDING
+
+    def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
+        rows = super().read(queryset, detailed)
+        if not self.request.user.has_perm(VIEW_ALL):
+            for row in rows:
+                row.pop(HOST, None)
+        return rows
+
+    def filter_name(self, queryset: QuerySet[Server], value: str) -> QuerySet[Server]:
+        return queryset.filter(name=value)
+
+    def filter_status(self, queryset: QuerySet[Server], value: list[str]) -> QuerySet[Server]:
+        wanted = [status.upper() for status in value]
+        refuse_strays("status", wanted, server_statuses.statuses(knows_pending=self.knows_pending))
+        return queryset.filter(server_statuses.having(wanted, knows_pending=self.knows_pending))
+
+    def filter_vm_state(self, queryset: QuerySet[Server], value: list[str]) -> QuerySet[Server]:
+        known = set(Server.State.values) - (set() if self.knows_pending else {Server.State.PENDING})
+        wanted = {state.lower() for state in value}
+        refuse_strays("vm_state", sorted(wanted), known)
+        if Server.State.ERROR in wanted and not self.knows_pending:
+            wanted.add(Server.State.PENDING)
+        return queryset.filter(state__in=wanted)
+
+    def filter_project_id(self, queryset: QuerySet[Server], value: str) -> QuerySet[Server]:
+        return queryset.filter(project_id=value)
+
+    def filter_host(self, queryset: QuerySet[Server], value: str) -> QuerySet[Server]:
+        """Filter by host, for people who may see all servers: only they may know where a server is."""
+        is_allowed = self.request.user.has_perm(VIEW_ALL)
+        return queryset.filter(Q(node__hostname=value) if is_allowed else Q(pk__in=[]))
+
+    def filter_flavor(self, queryset: QuerySet[Server], value: str) -> QuerySet[Server]:
+        return queryset.filter(flavor=value)
+
+
+def refuse_strays(field: str, wanted: list[str], known: Any) -> None:
+    if strays := [value for value in wanted if value not in known]:
+        raise Invalid(f"Invalid input for field/attribute {field}. Value: '{strays[0]}'. There is no such {field}.")

@@ -1,0 +1,306 @@
+"""The readable part of ``/v1/stacks`` and of the resources of a stack, in the format of OpenStack's orchestration.
+
+People see the stacks of their own projects, or all.
+"""
+
+import re
+from collections import defaultdict
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from drf_spectacular.types import OpenApiTypes
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cluster.models import Stack, StackResource, StackStatus
+from cluster.stacks.lookup import missing_resource, resources_called, stacks_at, stacks_called, stacks_within
+from plans.api.servers.reading import refuse_strays
+from watcher_site.api.bodies import FLAG
+from watcher_site.api.ownership import OwnedByProjects
+from watcher_site.api.paging import read_flag, refuse_unknown
+from watcher_site.api.serializers import LinkSerializer, ResourceSerializer, Row, links_field
+from watcher_site.api.views import ResourceView
+from watcher_site.refusals import Invalid, NotFound
+
+# The version that brought stacks.
+STACKS = (1, 11)
+VIEW_STACK = "cluster.view_stack"
+DEPTH = re.compile("[0-9]{1,3}")
+
+
+class StackSerializer(ResourceSerializer):
+    id = serializers.UUIDField()
+    stack_name = serializers.CharField()
+    stack_status = serializers.ChoiceField(StackStatus.choices)
+    stack_status_reason = serializers.CharField()
+    description = serializers.CharField(help_text="that of its template")
+    project = serializers.CharField(help_text="that it belongs to")
+    creation_time = serializers.DateTimeField()
+    updated_time = serializers.DateTimeField(allow_null=True)
+    deletion_time = serializers.DateTimeField(allow_null=True)
+    links = links_field()
+    stack_owner = serializers.CharField(help_text="the name of who asked for it")
+    parent = serializers.UUIDField(  # type: ignore[assignment]
+        allow_null=True, help_text="the stack that it is within"
+    )
+
+    timeout_mins = serializers.IntegerField(
+        allow_null=True, help_text="for how many minutes an operation on it may take; null: as the site has it"
+    )
+
+    class Meta:
+        collection = "stacks"
+        short = (
+            *("id", "stack_name", "stack_status", "stack_status_reason", "description", "project"),
+            *("creation_time", "updated_time", "deletion_time", "links"),
+        )
+        columns = {
+            "id": "uuid",
+            "stack_name": "name",
+            "stack_status": "status",
+            "stack_status_reason": "status_reason",
+            "description": KeyTextTransform("description", "template"),
+            "project": "project_id",
+            "creation_time": "created_at",
+            "updated_time": "updated_at",
+            "deletion_time": "deleted_at",
+            "stack_owner": "user_id",
+            "parent": "parent_resource__stack__uuid",
+        }
+        computed = ("links",)
+
+    @classmethod
+    def add_links(cls, rows: list[Row], host: str) -> None:
+        for row in rows:
+            row["description"] = row["description"] or ""
+            row["links"] = [{"href": stack_address(host, row["stack_name"], row["id"]), "rel": "self"}]
+
+
+def stack_address(host: str, name: str, uuid: Any) -> str:
+    return f"{host}/v1/stacks/{name}/{uuid}"
+
+
+class TemplateSerializer(serializers.Serializer[Any]):
+    version = serializers.IntegerField()
+    description = serializers.CharField()
+    resources = serializers.DictField(child=serializers.DictField(), help_text="by name")
+
+
+class StackReading(OwnedByProjects, ResourceView):
+    """Lists of stacks, and single ones. What is done to them makes action plans, and has its place with these."""
+
+    since = STACKS
+    serializer_class = StackSerializer
+    model = Stack
+    title = "Stack"
+    policy = "stack"
+    shown_project = "project"
+    identifiers = ("uuid", "name")
+    marker_type = OpenApiTypes.STR
+    filters = ["name", "status", "project_id", "show_nested"]
+    filter_schemas = {"show_nested": FLAG}
+    repeatable = frozenset({"name", "status"})
+    sort_keys = {
+        "stack_name": "name",
+        "stack_status": "status",
+        "creation_time": "created_at",
+        "updated_time": "updated_at",
+    }
+
+    answers = {"look_up": (200, StackSerializer), "template": (200, TemplateSerializer)}
+    policy_actions = ResourceView.policy_actions | {"look_up": "lookup"}
+
+    def retrieve(self, request: Request, identifier: str, stack_name: str | None = None) -> Response:
+        """Show a stack"""
+        return super().retrieve(request, identifier)
+
+    def look_up(self, request: Request, identifier: str) -> Response:
+        """Show the stack of this id, or else of this name"""
+        return super().retrieve(request, identifier)
+
+    def template(self, request: Request, stack_name: str, identifier: str) -> Response:
+        """Show the template of a stack, with all that may be left out"""
+        refuse_unknown(request.query_params, ())
+        return Response(self.get_object(request, identifier).template)
+
+    def lookup(self, identifier: str) -> QuerySet[Any]:
+        """Return the queryset of the stack that the path names: by its name and its id, or by one of them."""
+        name = self.kwargs.get("stack_name")
+        stacks = self.get_queryset()
+        return stacks_called(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Return the stacks that this person may see; lists have root stacks, and nested ones on request."""
+        stacks: Any = super().get_queryset()
+        return stacks if self.detail or read_flag(self.request, "show_nested") else stacks.roots()
+
+    def find_marker(self, marker: str) -> QuerySet[Any]:
+        return stacks_called(self.get_queryset(), marker)
+
+    def filter_name(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
+        return queryset.filter(name__in=value)
+
+    def filter_status(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
+        return queryset.filter(status__in=known_statuses("status", value))
+
+    def filter_project_id(self, queryset: QuerySet[Stack], value: str) -> QuerySet[Stack]:
+        return queryset.filter(project_id=value)
+
+    def filter_show_nested(self, queryset: QuerySet[Stack], value: str) -> QuerySet[Stack]:
+        """Return the queryset: `get_queryset` applies this filter."""
+        return queryset
+
+
+def known_statuses(field: str, wanted: list[str]) -> list[str]:
+    found = [status.upper() for status in wanted]
+    refuse_strays(field, found, StackStatus.values)
+    return found
+
+
+class StackResourceSerializer(ResourceSerializer):
+    id = serializers.UUIDField(help_text="what actions on it name")
+    resource_name = serializers.CharField()
+    logical_resource_id = serializers.CharField(help_text="its name once more")
+    physical_resource_id = serializers.CharField(help_text="the id of its server, or of the stack within; empty: none")
+    resource_type = serializers.ChoiceField(StackResource.Type.choices)
+    resource_status = serializers.ChoiceField(StackStatus.choices)
+    resource_status_reason = serializers.CharField()
+    required_by = serializers.ListField(child=serializers.CharField(), help_text="the resources that come after it")
+    parent_resource = serializers.CharField(
+        allow_null=True, help_text="the resource that holds its stack, in the stack around that"
+    )
+    creation_time = serializers.DateTimeField()
+    updated_time = serializers.DateTimeField(allow_null=True)
+    links = LinkSerializer(many=True, help_text="to itself, to its stack, and to the stack within")
+
+    class Meta:
+        collection = "resources"
+        columns = {
+            "id": "uuid",
+            "resource_name": "name",
+            "physical_resource_id": "physical_id",
+            "resource_type": "type",
+            "resource_status": "status",
+            "resource_status_reason": "status_reason",
+            "parent_resource": "stack__parent_resource__name",
+            "creation_time": "created_at",
+            "updated_time": "updated_at",
+            "stack_key": "stack_id",
+            "stack_name": "stack__name",
+            "stack_uuid": "stack__uuid",
+        }
+        same = {"logical_resource_id": "resource_name"}
+        computed = ("required_by", "links")
+        hidden = ("stack_key", "stack_name", "stack_uuid")
+
+    @classmethod
+    def add_required_by(cls, rows: list[Row]) -> None:
+        """Two queries more, however many resources there are: their neighbours, and the stacks within."""
+        stacks = {row["stack_key"] for row in rows}
+        neighbours = StackResource.objects.present().filter(stack__in=stacks).exclude(depends_on=[])
+        needed: dict[tuple[int, str], list[str]] = defaultdict(list)
+        for stack, name, before in neighbours.order_by("name").values_list("stack", "name", "depends_on"):
+            for other in before:
+                needed[stack, other].append(name)
+        for row in rows:
+            row["required_by"] = needed[row["stack_key"], row["resource_name"]]
+
+    @classmethod
+    def add_links(cls, rows: list[Row], host: str) -> None:
+        within = stacks_in([row["id"] for row in rows if row["resource_type"] in StackResource.NESTING])
+        for row in rows:
+            stack = stack_address(host, row["stack_name"], row["stack_uuid"])
+            row["physical_resource_id"] = row["physical_resource_id"] or ""
+            row["links"] = [
+                {"href": f"{stack}/resources/{row['resource_name']}", "rel": "self"},
+                {"href": stack, "rel": "stack"},
+            ]
+            if name := within.get(row["physical_resource_id"]):
+                nested = stack_address(host, name, row["physical_resource_id"])
+                row["links"].append({"href": nested, "rel": "nested"})
+
+
+def stacks_in(resources: list[UUID]) -> dict[str, str]:
+    """Return by their ids the names of the stacks within these resources."""
+    found = Stack.objects.present().filter(parent_resource__uuid__in=resources) if resources else Stack.objects.none()
+    return {str(uuid): name for uuid, name in found.values_list("uuid", "name")}
+
+
+class ResourcesSerializer(serializers.Serializer[Any]):
+    resources = StackResourceSerializer(many=True)
+    next = serializers.URLField(required=False, help_text="the next page, where this one is full")
+
+
+class StackResourceReading(OwnedByProjects, ResourceView):
+    """The resources of a stack, which the path names by its name and its id: who may see it may see them."""
+
+    since = STACKS
+    serializer_class = StackResourceSerializer
+    model = StackResource
+    title = "Resource"
+    policy = "resource"
+    identifiers = ("uuid", "name")
+    filters = ["name", "type", "status", "nested_depth"]
+    filter_schemas = {"nested_depth": {"type": "integer", "minimum": 0, "maximum": 999}}
+    repeatable = frozenset({"name", "type", "status"})
+    sort_keys = {"resource_name": "name", "resource_status": "status"}
+    answers = {"detailed_list": (200, ResourcesSerializer)}
+    permissions_required = dict.fromkeys(("detailed_list", "retrieve"), VIEW_STACK)
+    stack: Stack
+
+    def detailed_list(self, request: Request, stack_name: str = "", identifier: str = "") -> Response:
+        """List the resources of a stack; with nested_depth, those of so many levels of stacks within, too"""
+        self.stack = self.find_stack(request, stack_name, identifier)
+        return self.answer_list(request, detailed=True)
+
+    def retrieve(self, request: Request, identifier: str, stack_name: str = "", resource: str = "") -> Response:
+        """Show a resource of a stack, by its name, its physical id or its reference id"""
+        refuse_unknown(request.query_params, ())
+        stack = self.find_stack(request, stack_name, identifier)
+        rows = self.read(resources_called(stack, resource), detailed=True)
+        if not rows:
+            raise NotFound(missing_resource(stack, resource))
+        return Response(rows[0])
+
+    def find_stack(self, request: Request, name: str, identifier: str) -> Stack:
+        """Return the stack that the path names, if this person may do this with its resources. Raises: `NotFound`."""
+        stacks = Stack.objects.present()
+        if not request.user.has_perm(VIEW_STACK):
+            stacks = stacks.filter(project_id__in=self.projects)
+        stack: Stack | None = stacks_at(stacks, name, identifier).first()
+        if stack is None:
+            raise NotFound(f"Stack {identifier} could not be found")
+        self.check_object_permissions(request, stack)
+        return stack
+
+    def get_queryset(self) -> QuerySet[Any]:
+        depth = read_depth(self.request.query_params.get("nested_depth", "0"))
+        stacks = stacks_within(self.stack, depth) if depth else [self.stack.pk]
+        return StackResource.objects.present().filter(stack__in=stacks)
+
+    def address_of_list(self, detailed: bool) -> str:
+        return f"{stack_address(self.host(), self.stack.name, self.stack.uuid)}/resources"
+
+    def filter_name(self, queryset: QuerySet[StackResource], value: list[str]) -> QuerySet[StackResource]:
+        return queryset.filter(name__in=value)
+
+    def filter_type(self, queryset: QuerySet[StackResource], value: list[str]) -> QuerySet[StackResource]:
+        refuse_strays("type", value, StackResource.Type.values)
+        return queryset.filter(type__in=value)
+
+    def filter_status(self, queryset: QuerySet[StackResource], value: list[str]) -> QuerySet[StackResource]:
+        return queryset.filter(status__in=known_statuses("status", value))
+
+    def filter_nested_depth(self, queryset: QuerySet[StackResource], value: str) -> QuerySet[StackResource]:
+        """Return the queryset: `get_queryset` applies this filter."""
+        return queryset
+
+
+def read_depth(value: str) -> int:
+    """Return the requested number of levels of nested stacks. Raises: `Invalid`."""
+    if not DEPTH.fullmatch(value):
+        raise Invalid(f"Invalid input for field/attribute nested_depth. Value: '{value}'. It must be from 0 to 999.")
+    return int(value)

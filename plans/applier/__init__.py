@@ -1,0 +1,1 @@
+"""The applier: the execution of action plans."""

@@ -1,0 +1,80 @@
+"""The end of a plan that an applier fails on: it is FAILED with the reason, and the other plans go on."""
+
+import structlog
+from django.db import transaction
+
+from actions.event_details import PLAN_SET_ASIDE
+from actions.models import Action
+from actions.models.querysets import ActionQuerySet
+from actions.types.cleanup import settle
+from plans.models import ActionPlan
+from plans.models.querysets import ActionPlanQuerySet
+from watcher_site.models import Service
+from watcher_site.outbox import exceptions
+from watcher_site.processes.worker import NOT_OF_ONE_RECORD
+from watcher_site.refusals import Refused
+
+log = structlog.get_logger(__name__)
+ACTION_MESSAGE = "Action was ended with its action plan, which was set aside."
+
+
+def message_of(problem: BaseException, host: str) -> str:
+    """Return the status message of a plan that is set aside. Only refusals are quoted: others may hold secrets."""
+    if isinstance(problem, Refused):
+        return f"{PLAN_SET_ASIDE}: {problem}"
+    return f"{PLAN_SET_ASIDE}: {type(problem).__name__} in the applier. The log of {host} has the details."
+
+
+def set_aside(key: int, applier: Service, message: str) -> bool:
+    """End a plan that waits or that this applier runs as FAILED, and return whether it is finished.
+
+    Actions that have not begun are CANCELLED. Actions whose worker is lost are FAILED, as their outcome is unknown.
+
+    Returns:
+        False while workers of other processes are at work on actions of the plan; nothing is written then.
+    """
+    plans, actions = ActionPlan.objects.filter(pk=key).held_by(applier), Action.objects.filter(action_plan=key)
+    if not plans.exists():
+        return True
+    if actions.in_hand().exists():
+        return False
+    # Types lock rows of the cloud, which come before those of plans.
+    settle_begun(actions)
+    try:
+        end(plans, actions, message)
+    except NOT_OF_ONE_RECORD:
+        raise
+    except Exception as problem:
+        log.error("plan ended without notifications", key=plans.values_list("pk", flat=True).first(), exc_info=problem)
+        end_silently(plans, actions, message)
+    return True
+
+
+def settle_begun(actions: ActionQuerySet) -> None:
+    """Settle the records that actions of lost workers were changing, as far as their types can."""
+    begun = actions.present().filter(state__in=Action.BEGUN).order_by("pk")
+    for key, uuid in list(begun.values_list("pk", "uuid")):
+        try:
+            with transaction.atomic():
+                settle(Action.objects.get(pk=key))
+        except NOT_OF_ONE_RECORD:
+            raise
+        except Exception as problem:
+            log.error("action not settled", action=str(uuid), exc_info=problem)
+
+
+@transaction.atomic
+def end(plans: ActionPlanQuerySet, actions: ActionQuerySet, message: str) -> None:
+    plan = plans.locked().first()
+    if plan:
+        actions.present().filter(state__in=Action.BEGUN).end_as(Action.State.FAILED, ACTION_MESSAGE)
+        actions.cancel_pending(ACTION_MESSAGE)
+        plan.fail(message)
+        plan.fault = exceptions.make("ActionPlanFailed", message, __name__, set_aside.__name__)
+        plan.save_state()
+
+
+@transaction.atomic
+def end_silently(plans: ActionPlanQuerySet, actions: ActionQuerySet, message: str) -> None:
+    if plans.fail_silently(message):
+        actions.end_silently(ACTION_MESSAGE)

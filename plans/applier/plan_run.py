@@ -1,0 +1,326 @@
+"""The state of a plan in the memory of its applier: small, whatever the size of the plan."""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from datetime import datetime
+from heapq import heappop, heappush
+from math import inf
+
+from django.conf import settings
+from django.utils import timezone
+
+from actions.engine import execution
+from actions.models import Action
+from actions.models.querysets import ActionQuerySet
+from plans.applier.backlog import PassedOver
+from plans.applier.readiness import Releases
+from plans.executors import Executor, Job, Work
+from plans.executors.leases import PlanLease
+from plans.models import ActionPlan
+from plans.models.hours import Hours, is_within
+from watcher_site.database.statements import Placeholder, Query
+from watcher_site.models import Service
+
+# How many actions are read at once; a plan may hold any number.
+PAGE = 100
+
+READY = Query(
+    Action.objects.ready(Placeholder("now", Action._meta.get_field("due_time")))
+    .filter(action_plan=Placeholder("plan"), pk__gt=Placeholder("last"))
+    .order_by("pk")[:PAGE]
+)
+DERIVED = Query(
+    Action.objects.ready(Placeholder("now", Action._meta.get_field("due_time")))
+    .filter(derived_from=Placeholder("deriving"), pk__gt=Placeholder("last"))
+    .order_by("pk")[:PAGE]
+)
+
+
+def pages(query: Query, **of: int) -> Iterator[list[Action]]:
+    """Yield ready actions page by page; each page is queried when it is needed."""
+    last = 0
+    while True:
+        page = query.rows(**of, last=last, now=timezone.now())
+        yield page
+        if len(page) < PAGE:
+            return
+        last = page[-1].pk
+
+
+class PlanRun:
+    """A running plan: its running actions, and the source of the next ones.
+
+    Readiness is queried for the whole plan once, when the run begins, and from then on for the children of actions
+    that ended: an action becomes ready when the last of its parents ends. For an action that derives others, the
+    derived actions are queried.
+    """
+
+    def __init__(self, plan: ActionPlan, applier: Service, executor: Executor) -> None:
+        self.plan_pk, self.plan_uuid, self.applier = plan.pk, str(plan.uuid), applier
+        self.lease = PlanLease.of(plan, applier)
+        self.executor = executor
+        self.cancelling = plan.state == ActionPlan.State.CANCELLING
+        self.lost = False
+        self.hours: Hours = (plan.opens_at, plan.closes_at)
+        self.was_closed = False
+        self.suspended, self.signals = plan.is_suspended, plan.signals
+        self.awaits_signal = False
+        self.at_work: set[int] = set()
+        self.suspended_at_work: set[int] = set()
+        self.releases = Releases()
+        self.ready: deque[Action] = deque()
+        self.passed_over = PassedOver()
+        self.walks: deque[Iterator[list[Action]]] = deque()
+        self.interrupted: deque[Action] = deque()
+        self.later: list[tuple[datetime, int]] = []
+        self.deriving: list[int] = []
+        self.reverting = self.looks_on = False
+        self.paused_until = 0.0
+        self.looks_anew_at = inf
+        self.walk_all()
+
+    @property
+    def actions(self) -> ActionQuerySet:
+        actions: ActionQuerySet = Action.objects.filter(action_plan=self.plan_pk)
+        return actions
+
+    def walk_all(self) -> None:
+        self.passed_over.clear()
+        self.walks = deque([pages(READY, plan=self.plan_pk)])
+
+    def recover(self) -> int:
+        """Queue every action for recovery that a lost worker left or that is recalled, and return their number."""
+        self.interrupted = deque(self.actions.interrupted().exclude(pk__in=self.at_work).order_by("pk"))
+        return len(self.interrupted)
+
+    def heed(self, suspended: bool, signals: int) -> None:
+        """Look at what people signalled: what that begins, ends or recalls is found in the table."""
+        self.suspended, self.signals, self.awaits_signal = suspended, signals, False
+        self.forget()
+        self.look_anew()
+
+    def look_anew(self) -> None:
+        """Find in the table all that can be recovered, and all that can begin unless it is closed."""
+        self.looks_anew_at = inf
+        self.recover()
+        if self.is_closed:
+            self.was_closed = True
+        elif not self.cancelling:
+            self.ready.clear()
+            self.walk_all()
+
+    def follow(self, action: Action) -> None:
+        """Count as at work what a worker began without being sent it from here."""
+        self.at_work.add(action.pk)
+        self.ready = deque(other for other in self.ready if other.pk != action.pk)
+        self.passed_over.discard(action.pk)
+
+    def in_hand(self) -> list[Action]:
+        """Return what workers that live are at work on, and this run does not know of."""
+        return list(self.actions.in_hand().exclude(pk__in=self.at_work))
+
+    def remember_later(self) -> bool:
+        """Remember the deferred actions, of any applier, and return whether there are any."""
+        self.later = list(self.actions.put_off().values_list("due_time", "pk"))
+        return bool(self.later)
+
+    def remember_delayed(self) -> None:
+        """Remember of what actions derived since the last look what is not to begin at once."""
+        if not self.deriving:
+            return
+        for later in self.actions.put_off().filter(derived_from__in=self.deriving).values_list("due_time", "pk"):
+            heappush(self.later, later)
+        self.deriving.clear()
+
+    def cancel(self) -> None:
+        """Begin nothing more; what runs stops at its next checkpoint."""
+        self.cancelling = True
+        self.reverting = self.awaits_signal = False
+        self.later.clear()
+        self.deriving.clear()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the actions that could begin: the next look at the whole plan finds them again."""
+        self.releases.clear()
+        self.ready.clear()
+        self.passed_over.clear()
+        self.walks.clear()
+
+    def lose(self) -> None:
+        """Another applier has the plan: what runs stops at its next checkpoint, without a word."""
+        self.cancel()
+        self.lost = True
+        self.looks_anew_at = inf
+        self.interrupted.clear()
+
+    def pause(self, seconds: float) -> None:
+        """Begin nothing for a while: something of our own failed, and may fail again."""
+        self.paused_until = time.monotonic() + seconds
+
+    @property
+    def is_paused(self) -> bool:
+        return time.monotonic() < self.paused_until
+
+    @property
+    def has_hours(self) -> bool:
+        return self.hours != (None, None)
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether no action may begin, as the plan is suspended or outside of its window."""
+        return not self.cancelling and (self.suspended or not is_within(self.hours, timezone.now()))
+
+    @property
+    def rests(self) -> bool:
+        """Return whether the plan is idle and stays so for now, so that another plan may take its place."""
+        if self.awaits_signal:
+            return True
+        is_about_to = self.cancelling or self.interrupted or self.looks_anew_at < inf
+        if is_about_to or not self.at_work <= self.suspended_at_work:
+            return False
+        return self.is_closed or (bool(self.at_work) and not self.has_more)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether no action is running, could begin, or is awaited."""
+        return not (self.at_work or self.has_more or self.awaits_signal)
+
+    @property
+    def is_stalled(self) -> bool:
+        """Return whether all actions wait for queues without progress, while queues of other plans have some."""
+        at_work = self.at_work - self.suspended_at_work
+        if not (at_work or self.passed_over) or self.could_begin or self.looks_anew_at < inf:
+            return False
+        return self.executor.stalls(at_work, self.passed_over.queues)
+
+    @property
+    def has_more(self) -> bool:
+        """Return whether a known action could begin, now or later."""
+        return bool(self.passed_over) or self.could_begin
+
+    @property
+    def could_begin(self) -> bool:
+        """Return whether a known action could begin as soon as there are slots, or later."""
+        known = self.interrupted or self.ready or self.releases or self.later or self.walks
+        return bool(known or self.reverting or self.is_paused)
+
+    def next_job(self) -> Job | None:
+        """Return what can be begun now, or nothing; ``looks_on`` says whether to ask again soon."""
+        self.looks_on = False
+        job = None if self.is_paused else self.choose()
+        if job:
+            self.at_work.add(job.action.pk)
+        return job
+
+    def choose(self) -> Job | None:
+        if time.monotonic() >= self.looks_anew_at:
+            self.look_anew()
+        if self.interrupted:
+            job = self.job(execution.recover, self.interrupted[0])
+            self.interrupted.popleft()
+            return job
+        if self.is_closed:
+            self.close()
+            return None
+        if self.was_closed and not self.cancelling:
+            self.open()
+        if self.reverting:
+            return self.next_revert()
+        return None if self.cancelling else self.begin()
+
+    def begin(self) -> Job | None:
+        """Return a job for the first action whose queue has a slot; the actions before it wait."""
+        if action := self.passed_over.next(self.executor):
+            return self.job(execution.execute, action)
+        for _ in range(PAGE):
+            if not (self.ready or self.find_more()):
+                return None
+            job = self.job(execution.execute, self.ready[0])
+            self.ready.popleft()
+            if job.action.pk in self.at_work:
+                continue  # It waits for a slot already, and was found once more.
+            if self.executor.has_seat(job.queue):
+                return job
+            self.passed_over.add(job.queue, job.action)
+        # Thousands may wait for the same queue: other plans have their turn meanwhile.
+        self.looks_on = True
+        return None
+
+    def find_more(self) -> bool:
+        self.look()
+        return bool(self.ready)
+
+    def close(self) -> None:
+        """Begin nothing. Once nothing is at work, the table tells whether more is to begin, or the plan has ended."""
+        self.was_closed = True
+        if not self.at_work and (self.releases or self.ready or self.passed_over):
+            self.forget()
+
+    def open(self) -> None:
+        """Look at all of it anew: what was about to begin when it closed, and did not, is found again."""
+        self.was_closed = False
+        self.forget()
+        self.walk_all()
+
+    def next_revert(self) -> Job | None:
+        """Revert one at a time, so that the order is the reverse of how it was done."""
+        action = None if self.at_work or self.in_hand() else self.actions.to_revert().first()
+        self.reverting = bool(self.at_work or action)
+        return self.job(execution.revert, action) if action else None
+
+    def job(self, work: Work, action: Action) -> Job:
+        queue = self.executor.queue_of(action)
+        alone = execution.is_to_be_alone(work, action)
+        return Job(work, action, self.lease, execution.limit_of(action), queue, alone)
+
+    def look(self) -> None:
+        """Find what became ready: among the children of those that finished, then in what is left of the plan."""
+        self.remember_delayed()
+        self.find_due()
+        while not self.ready and self.releases:
+            self.take(self.releases.find())
+        while not self.ready and self.walks:
+            page = next(self.walks[0], None)
+            self.take(page or [])
+            if not page:
+                self.walks.popleft()
+
+    def look_ahead(self) -> None:
+        """While nothing more can be begun, read what can be as soon as that which is at work has ended."""
+        if self.at_work and not (self.ready or self.cancelling or self.reverting or self.is_paused or self.is_closed):
+            self.releases.look_ahead(self.at_work)
+
+    def take(self, found: list[Action]) -> None:
+        # What is at work may be found once more while its beginning is not yet written.
+        found = [action for action in found if action.pk not in self.at_work]
+        self.ready.extend(action for action in found if action.state == Action.State.PENDING)
+        if any(action.state == Action.State.CANCELLING for action in found):
+            # A person cancelled it while it waited for those that it derived. It may be in a worker's hands already.
+            self.recover()
+
+    def find_due(self) -> None:
+        now = timezone.now()
+        while self.later and self.later[0][0] <= now:
+            self.releases.consider(heappop(self.later)[1])
+
+    def end(self, action: Action, done: bool) -> None:
+        self.at_work.discard(action.pk)
+        if not done and not self.lost:
+            # It is as it was, or another's. Where others of the plan take long, it must not wait for them.
+            self.looks_anew_at = min(self.looks_anew_at, time.monotonic() + settings.POLL_INTERVAL)
+        if not done or self.cancelling:
+            return
+        if action.state == Action.State.PENDING and action.due_time:
+            heappush(self.later, (action.due_time, action.pk))
+        elif action.state == Action.State.PENDING and action.has_derived:
+            self.walks.append(pages(DERIVED, deriving=action.pk))
+            self.deriving.append(action.pk)
+            # Reports may overtake each other: those that it derived may have ended already.
+            self.releases.forget(action.pk)
+            self.releases.consider(action.pk)
+        elif action.state == Action.State.SUCCEEDED:
+            self.releases.note_success(action.pk)
+        else:
+            self.releases.note_end(action.pk)

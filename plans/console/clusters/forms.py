@@ -1,0 +1,176 @@
+"""The forms for operations on clusters and nodes."""
+
+from typing import Any
+
+from django import forms
+
+from cluster.models import Cluster, Policy, Profile
+from cluster.models.clusters import UNLIMITED
+from cluster.models.policies import LAST_PRIORITY
+from cluster.models.profiles import NAME_LENGTH
+from cluster.policies.sizes import MOST_NODES, AdjustmentType
+from plans.operations.base import is_operated_on
+
+RECOVERY_WORDS = {
+    "": "as the health policy says, else replace the server",
+    "REBOOT": "reboot the server",
+    "REBUILD": "rebuild the server where it is",
+    "RECREATE": "replace the server by a new one",
+}
+
+
+class OperationForm(forms.Form):
+    """``inputs`` are what an operation takes: what was left empty is left out."""
+
+    plan_only = forms.BooleanField(
+        required=False,
+        label="Plan only: look at it first",
+        help_text="The plan is made and waits: look at it, skip what must not happen, and start it.",
+    )
+
+    def __init__(self, record: Any, *arguments: Any, may_start: bool = True, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.record = record
+        # The last question of each form.
+        self.order_fields([*(name for name in self.fields if name != "plan_only"), "plan_only"])
+        if not may_start:
+            self.fields["plan_only"].disabled = True
+            self.initial["plan_only"] = True
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        given = {name: value for name, value in self.cleaned_data.items() if name != "plan_only"}
+        return {name: value for name, value in given.items() if value not in (None, "")}
+
+    def blame(self, refusal: str) -> None:
+        """Put a refusal beside the field that it begins with, or above all of them."""
+        name, _, words = refusal.partition(": ")
+        if name in self.fields:
+            self.add_error(name, words[:1].upper() + words[1:])
+        else:
+            self.add_error(None, refusal)
+
+
+def size_field(label: str, help_text: str = "", least: int = 0, *, required: bool = False) -> forms.IntegerField:
+    return forms.IntegerField(
+        label=label, help_text=help_text, required=required, min_value=least, max_value=MOST_NODES
+    )
+
+
+class ByName(forms.ModelChoiceField):
+    """A choice of records, of which the UUIDs are sent."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(None, to_field_name="uuid", **options)
+
+    def clean(self, value: Any) -> Any:
+        found = super().clean(value)
+        return found and str(found.uuid)
+
+
+class NewClusterForm(OperationForm):
+    name = forms.CharField(max_length=NAME_LENGTH)
+    profile = ByName(empty_label="Choose what its servers are like")
+    desired_capacity = size_field("Nodes", "How many it gets at first. Left empty, as many as it must have.")
+    min_size = size_field("Minimum size", "Fewer ACTIVE nodes are an ERROR.")
+    max_size = size_field("Maximum size", f"{UNLIMITED} or left empty: there is no limit.", UNLIMITED)
+    timeout = forms.IntegerField(
+        required=False, min_value=0, label="Timeout", help_text="Of its actions, in seconds. 0: the site's default."
+    )
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.fields["profile"].queryset = Profile.objects.present().order_by("name")  # type: ignore[attr-defined]
+
+
+class ChangeForm(OperationForm):
+    """A form that shows the current values; only changed ones are requested."""
+
+    name = forms.CharField(max_length=NAME_LENGTH)
+    profile = ByName(empty_label=None, help_text="Another one gives the nodes other servers.")
+    timeout = forms.IntegerField(min_value=0, help_text="Of its actions, in seconds. 0: the site's default.")
+
+    def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
+        held = {"name": record.name, "profile": record.profile.uuid, "timeout": record.timeout}
+        super().__init__(record, *arguments, initial=held, **options)
+        self.fields["profile"].queryset = Profile.objects.present().order_by("name")  # type: ignore[attr-defined]
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        changes = {name: value for name, value in super().inputs.items() if name in self.changed_data}
+        return {"changes": changes}
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors and not set(self.changed_data) - {"plan_only"}:
+            raise forms.ValidationError("Nothing is changed.")
+        return cleaned
+
+
+class ScaleForm(OperationForm):
+    count = size_field("Nodes", "Left empty: as many as the scaling policy says, else one.", 1)
+
+
+class ResizeForm(OperationForm):
+    adjustment_type = forms.ChoiceField(
+        label="Its size",
+        choices=[("", "stays as it is"), *((choice.value, choice.label) for choice in AdjustmentType)],
+        required=False,
+    )
+    number = forms.FloatField(required=False, label="Number", help_text="Of nodes, or percent.")
+    min_size = size_field("Minimum size", "Left empty, it stays.")
+    max_size = size_field("Maximum size", f"{UNLIMITED}: there is no limit. Left empty, it stays.", UNLIMITED)
+    min_step = size_field("Smallest step", "How many nodes a percentage comes to at least.", 1)
+    at_best = forms.BooleanField(
+        required=False,
+        label="As near as the bounds allow",
+        help_text="Otherwise a size outside of the minimum and maximum is refused.",
+    )
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        given = super().inputs
+        return given | {"strict": not given.pop("at_best")}
+
+
+class RecoverForm(OperationForm):
+    operation = forms.ChoiceField(
+        label="How",
+        choices=list(RECOVERY_WORDS.items()),
+        required=False,
+    )
+    check = forms.BooleanField(required=False, label="Look at the servers first")
+
+
+class RecoverClusterForm(RecoverForm):
+    check_capacity = forms.BooleanField(required=False, label="Create nodes that are missing, too")
+
+
+class DeleteForm(OperationForm):
+    """The deletion of a cluster; the box forces it for one that has nodes or an operation under way."""
+
+    force = forms.BooleanField(label="Delete its nodes and their servers with it")
+
+    def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
+        super().__init__(record, *arguments, **options)
+        if is_operated_on(record):
+            self.fields[
+                "force"
+            ].label = "Cancel what is being done to it, then delete it with its nodes and their servers"
+        elif not record.members().exists():
+            del self.fields["force"]
+
+
+class AttachForm(OperationForm):
+    policy = ByName(empty_label="Choose a policy")
+    priority = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=LAST_PRIORITY,
+        help_text="The smaller, the earlier it is asked. Left empty: that of its type.",
+    )
+
+    def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
+        super().__init__(record, *arguments, **options)
+        others = Policy.objects.present().exclude(bindings__in=record.policy_bindings.filter(deleted_at=None))
+        self.fields["policy"].queryset = others.order_by("name")  # type: ignore[attr-defined]

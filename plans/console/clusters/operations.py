@@ -1,0 +1,215 @@
+"""The console's ways to have something done to clusters and nodes: a form each."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from cluster.models import Cluster, Node, PolicyBinding
+from plans.console.clusters.forms import (
+    AttachForm,
+    ChangeForm,
+    DeleteForm,
+    OperationForm,
+    RecoverClusterForm,
+    RecoverForm,
+    ResizeForm,
+    ScaleForm,
+)
+from plans.operations.base import Asked, Operation
+from plans.operations.cluster_policies import attach_policy, detach_policy, update_policy
+from plans.operations.cluster_sizes import resize, scale_in, scale_out
+from plans.operations.clusters import check_cluster, delete_cluster, recover_cluster, update_cluster
+from plans.operations.nodes import check_node, delete_node, recover_node
+from watcher_site.console.pages import Verb
+from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.links import linked
+from watcher_site.refusals import Refused
+from watcher_site.request_context import caller_of
+
+
+class OperationVerb(KeepsForm, Verb):
+    """Asks what is wanted by a ``form_class``, plans it by ``operate``, and tells where the plan is."""
+
+    form_class: ClassVar[type[OperationForm]] = OperationForm
+    operate: ClassVar[Callable[..., Operation]]
+    look = "primary"
+    is_final: ClassVar[bool] = False
+    """Whether the page of the record will be gone: the plan's stays."""
+
+    def form(self, record: Any, data: Any = None) -> OperationForm:
+        return self.form_class(record, data, may_start=self.request.user.has_perm("plans.start_actionplan"))
+
+    def ask(self, record: Any) -> HttpResponse:
+        return self.show(record, self.form(record, self.kept()))
+
+    def show(self, record: Any, form: OperationForm) -> HttpResponse:
+        context = {"record": record, "view": self, "form": form, "back": self.where_to(record, False)}
+        return render(self.request, "clusters/operation.html", context)
+
+    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        record = self.get_object()
+        self.asked_for = form = self.form(record, request.POST)
+        if not form.is_valid():
+            return self.show(record, form)
+        try:
+            messages.success(request, self.perform(record))
+        except Refused as refusal:
+            form.blame(str(refusal))
+            self.note(refusal, record)
+            return self.show(record, form)
+        return redirect(self.where_to(record, True))
+
+    def perform(self, record: Any) -> str:
+        form = self.asked_for
+        may_cancel = self.request.user.has_perm("actions.signal_action")
+        asked = Asked(caller_of(self.request), form.cleaned_data["plan_only"], may_cancel)
+        self.operation = self.plan(record, form.inputs, asked)
+        if asked.plan_only:
+            return "This is what would be done. Look at it, skip what must not happen, and start it."
+        return linked(f"Requested: plan {self.operation.action_plan} does it, by action {self.operation.action}.")
+
+    def plan(self, record: Any, inputs: dict[str, Any], asked: Asked) -> Operation:
+        return type(self).operate(record, **inputs, asked=asked)
+
+    def where_to(self, record: Any, done: bool) -> str:
+        if done and (self.is_final or self.asked_for.cleaned_data["plan_only"]):
+            return reverse("plans:detail", args=[self.operation.action_plan])
+        return self.page_of(record)
+
+    def page_of(self, record: Any) -> str:
+        return record_page(record)
+
+
+def record_page(record: Cluster | Node) -> str:
+    name = "clusters:detail" if isinstance(record, Cluster) else "cluster:member"
+    return reverse(name, args=[record.uuid])
+
+
+class ClusterVerb(OperationVerb):
+    model = Cluster
+    permission_required: Any = "cluster.operate_cluster"
+
+
+class ScaleOut(ClusterVerb):
+    verb, question = "scale out", "Add nodes to the cluster?"
+    form_class, operate = ScaleForm, scale_out
+
+
+class ScaleIn(ClusterVerb):
+    verb, question = "scale in", "Take nodes from the cluster?"
+    consequence = "Which ones go, its deletion policy says: those that are in ERROR or tainted are the first."
+    form_class, operate, look = ScaleForm, scale_in, "danger"
+
+
+class Resize(ClusterVerb):
+    verb, question = "resize", "How large is the cluster to be?"
+    form_class, operate = ResizeForm, resize
+
+
+class Check(ClusterVerb):
+    verb, question = "check", "Check the cluster?"
+    consequence = "The server of each of its nodes is looked at; those that do not run are in ERROR then."
+    operate = check_cluster
+
+
+class Recover(ClusterVerb):
+    verb, question = "recover", "Recover the cluster?"
+    consequence = "The nodes that are in ERROR get servers that run."
+    form_class, operate = RecoverClusterForm, recover_cluster
+
+
+class Change(ClusterVerb):
+    deed = "cluster.update"
+    permission_required = "cluster.change_cluster"
+    verb, question = "change", "Change the cluster?"
+    form_class, operate = ChangeForm, update_cluster
+
+
+class Delete(ClusterVerb):
+    permission_required = "cluster.delete_cluster"
+    verb, question = "delete", "Delete the cluster?"
+    consequence = "It cannot be brought back."
+    form_class, operate, look, is_final = DeleteForm, delete_cluster, "danger", True
+
+
+class Attach(ClusterVerb):
+    deed = "cluster.attach_policy"
+    permission_required = ("cluster.add_policybinding", "cluster.view_policy")
+    verb, question = "attach", "Which policy is the cluster to have?"
+    form_class, operate = AttachForm, attach_policy
+
+
+class BindingVerb(OperationVerb):
+    """An operation on a policy of a cluster."""
+
+    model = PolicyBinding
+
+    def get_queryset(self) -> Any:
+        return super().get_queryset().select_related("cluster", "policy")
+
+    def page_of(self, record: PolicyBinding) -> str:
+        return record_page(record.cluster)
+
+    def plan(self, record: PolicyBinding, inputs: dict[str, Any], asked: Asked) -> Operation:
+        return type(self).operate(record.cluster, record.policy, **inputs, **self.also(record), asked=asked)
+
+    def also(self, record: PolicyBinding) -> dict[str, Any]:
+        return {}
+
+
+class Detach(BindingVerb):
+    deed = "cluster.detach_policy"
+    permission_required = "cluster.delete_policybinding"
+    verb, question = "detach", "Detach the policy?"
+    consequence = "The policy no longer applies to the cluster."
+    operate, look = detach_policy, "danger"
+
+
+class Enable(BindingVerb):
+    deed = "cluster.update_policy"
+    permission_required = "cluster.change_policybinding"
+    verb, question = "enable", "Enable the policy?"
+    operate = update_policy
+
+    def also(self, record: PolicyBinding) -> dict[str, Any]:
+        return {"enabled": True}
+
+
+class Disable(Enable):
+    verb, question = "disable", "Disable the policy?"
+    consequence = "The cluster keeps it, and it is not applied."
+
+    def also(self, record: PolicyBinding) -> dict[str, Any]:
+        return {"enabled": False}
+
+
+class NodeVerb(OperationVerb):
+    model = Node
+
+    def page_of(self, record: Node) -> str:
+        return record_page(record)
+
+
+class CheckNode(NodeVerb):
+    permission_required = "cluster.check_node"
+    verb, question = "check", "Check the node?"
+    consequence = "Its server is looked at: if it does not run, the node is in ERROR then."
+    operate = check_node
+
+
+class RecoverNode(NodeVerb):
+    permission_required = "cluster.recover_node"
+    verb, question = "recover", "Recover the node?"
+    consequence = "It gets a server that runs, where its own does not."
+    form_class, operate = RecoverForm, recover_node
+
+
+class DeleteNode(NodeVerb):
+    permission_required = "cluster.delete_node"
+    verb, question = "delete", "Delete the node?"
+    consequence = "Its server is deleted with it. It cannot be brought back."
+    operate, look, is_final = delete_node, "danger", True

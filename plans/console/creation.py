@@ -1,0 +1,61 @@
+"""The console's pages on which a person asks for something new: a plan makes it."""
+
+from abc import abstractmethod
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views import View
+
+from plans.console.clusters.forms import OperationForm
+from plans.operations.base import Asked, Operation
+from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.refusals import Refused
+from watcher_site.request_context import caller_of
+
+
+class CreationPage(KeepsForm, View):
+    """A form for a new object, shown again with the mistakes until the object can be created."""
+
+    http_method_names = ["get", "post"]
+    form_class: type[OperationForm]
+    template_name: str
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self.show(self.form(self.kept()))
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = self.form(request.POST)
+        made = self.attempt(form) if form.is_valid() else None
+        return self.show(form) if made is None else self.answer(made, form.cleaned_data["plan_only"])
+
+    def form(self, data: Any) -> OperationForm:
+        return self.form_class(None, data, may_start=self.request.user.has_perm("plans.start_actionplan"))
+
+    def show(self, form: OperationForm) -> HttpResponse:
+        return render(self.request, self.template_name, {"form": form, **self.surroundings()})
+
+    def surroundings(self) -> dict[str, Any]:
+        """Return what the page shows beside the form."""
+        return {}
+
+    def attempt(self, form: OperationForm) -> Operation | None:
+        """Create the object that the form describes, or show the reason for a refusal beside the form."""
+        try:
+            return self.create(form.inputs, Asked(caller_of(self.request), form.cleaned_data["plan_only"]))
+        except Refused as refusal:
+            self.note(refusal, form.inputs["name"])
+            form.blame(str(refusal))
+            return None
+
+    @abstractmethod
+    def create(self, inputs: dict[str, Any], asked: Asked) -> Operation:
+        """Make the plan.
+
+        Raises:
+            Refused: something that the form could not know is in the way.
+        """
+
+    @abstractmethod
+    def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
+        """Lead to where the person sees what becomes of it."""

@@ -1,0 +1,145 @@
+"""The form of an exclusion, and that of a trial."""
+
+from collections.abc import Mapping
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.utils import timezone
+
+from actions.exclusions.records import described
+from actions.exclusions.targets import KINDS
+from actions.exclusions.validation import mistakes
+from actions.models.exclusions import NAME_LENGTH, TEXT_LENGTH, Exclusion
+from cluster.operations.named_records import taken
+from plans.models import ActionPlan
+from plans.operations.exclusion_trials import Trial, try_rule
+from watcher_site import plugins
+from watcher_site.windows import fields
+from watcher_site.windows.fields import WindowFields, text_field
+from watcher_site.windows.wall_clock import known
+
+MOST_OFFERED = 50
+
+
+def names_field(label: str, form: str) -> forms.CharField:
+    widget = forms.Textarea({"rows": 2, "spellcheck": "false"})
+    return forms.CharField(label=label, help_text=f"One a line: {form}.", required=False, widget=widget)
+
+
+class PlanField(forms.ModelChoiceField):
+    """One of the newest plans, to try a rule against."""
+
+    def __init__(self, **options: Any) -> None:
+        newest = ActionPlan.objects.present().order_by("-pk")[:MOST_OFFERED].values("pk")
+        plans = ActionPlan.objects.filter(pk__in=list(newest.values_list("pk", flat=True))).order_by("-pk")
+        super().__init__(plans, to_field_name="uuid", empty_label="Choose one", required=False, **options)
+
+    def label_from_instance(self, plan: Any) -> str:
+        return f"{str(plan.uuid)[:8]}, {plan.state}, {plan.created_at:%Y-%m-%d %H:%M} UTC"
+
+
+class TrialForm(forms.Form):
+    """Choose the plan that a rule is tried against."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.fields["plan"] = PlanField(label="Action plan")
+
+
+class ExclusionForm(WindowFields):
+    """``attributes`` of the cleaned data is what `actions.exclusions.records` takes: just what was changed."""
+
+    name = forms.CharField(max_length=NAME_LENGTH)
+    reason = forms.CharField(
+        max_length=TEXT_LENGTH, required=False, help_text="Every action that it excludes tells it."
+    )
+    owner = forms.CharField(
+        max_length=TEXT_LENGTH, required=False, help_text="Who answers for it. Left empty, that is you."
+    )
+    action_types = forms.MultipleChoiceField(
+        label="Types of actions",
+        required=False,
+        help_text="None chosen: all types.",
+        widget=forms.CheckboxSelectMultiple,
+    )
+    expires_at = text_field("datetime-local", "Expires", "Left empty, it stays until somebody deletes it.")
+
+    def __init__(self, *arguments: Any, exclusion: Exclusion | None = None, **options: Any) -> None:
+        super().__init__(*arguments, initial=held(exclusion) if exclusion else {"zone": "UTC"}, **options)
+        self.exclusion = exclusion or Exclusion()
+        field: Any = self.fields["action_types"]
+        field.choices = [(name, name) for name in sorted(plugins.load("ACTION_TYPES"))]
+        self.fields["opens"].help_text = "Left empty, it is in force at every hour."
+        self.fields["opens"].label, self.fields["closes"].label = "From", "Until"
+        self.fields["closes"].help_text = "At an earlier hour than it begins: on the next day."
+        self.fields["weekdays"].label = "It begins on"
+        for kind, (singular, form) in KINDS.items():
+            self.fields[kind] = names_field(f"{singular.capitalize()}s", form)
+        self.fields["plan"] = PlanField(
+            label="Action plan", help_text="See which of its actions the exclusion would keep from being executed."
+        )
+
+    @property
+    def targets(self) -> list[Any]:
+        return [self[kind] for kind in KINDS]
+
+    @property
+    def names_targets(self) -> bool:
+        return any(self[kind].value() for kind in KINDS)
+
+    def clean(self) -> None:
+        """Report all mistakes at once, as saving the rule would stop at the first."""
+        # No owner is the person who saves it.
+        said = {name: value for name, value in self.attributes().items() if (name, value) != ("owner", "")}
+        for mistake in mistakes(self.exclusion, said, timezone.now()):
+            self.blame(mistake)
+        if self.errors and "name" in said and self.is_taken(said["name"]):
+            self.blame(str(taken(Exclusion(name=said["name"]))))
+
+    def is_taken(self, name: str) -> bool:
+        namesakes = Exclusion.objects.present().filter(name__iexact=name)
+        return namesakes.exclude(pk=self.exclusion.pk).exists()
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what was typed as the API has it, as far as it was changed and the fields can hold it."""
+        cleaned = self.cleaned_data
+        changed = set(self.changed_data) & cleaned.keys()
+        wanted: dict[str, Any] = {name: cleaned[name] for name in ("name", "reason", "owner") if name in changed}
+        if "action_types" in changed:
+            wanted["action_types"] = cleaned["action_types"]
+        if changed & KINDS.keys():
+            wanted["targets"] = {kind: named for kind in KINDS if (named := lines(cleaned.get(kind, "")))}
+        if "zone" in cleaned and changed & {"zone", "opens", "closes", "weekdays", "first_day", "last_day"}:
+            wanted |= {"zone": cleaned["zone"], "window": self.window_of(cleaned)}
+        # Another zone makes another moment of the same time.
+        if "expires_at" in changed or ("zone" in changed and cleaned.get("expires_at")):
+            wanted["expires_at"] = cleaned.get("expires_at") or None
+        return wanted
+
+    def blame(self, refusal: str) -> None:
+        super().blame(refusal.removeprefix("targets."))
+
+    def trial_of(self, exclusion: Exclusion) -> Trial | None:
+        """Return what the rule that is described would exclude; None, where no plan was chosen."""
+        plan = self.cleaned_data.get("plan")
+        if plan is None:
+            self.add_error("plan", "Choose the plan to try it against.")
+            return None
+        return try_rule(exclusion, plan)
+
+
+def lines(text: str) -> list[str]:
+    return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+
+
+def held(exclusion: Exclusion) -> Mapping[str, Any]:
+    """Return what the fields show of a rule."""
+    said = described(exclusion)
+    expires = exclusion.expires_at and exclusion.expires_at.astimezone(ZoneInfo(known(exclusion.zone)))
+    return {
+        **{name: said[name] for name in ("name", "reason", "owner", "action_types")},
+        **{kind: "\n".join(exclusion.targets.get(kind, [])) for kind in KINDS},
+        **fields.held(exclusion.window, exclusion.zone),
+        "expires_at": f"{expires:%Y-%m-%dT%H:%M}" if expires else None,
+    }

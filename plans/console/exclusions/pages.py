@@ -1,0 +1,187 @@
+"""The console's pages of exclusions."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views import View
+
+from actions.exclusions.descriptions import force_in_words
+from actions.exclusions.records import change_exclusion, create_exclusion, delete_exclusion, drafted, redrafted
+from actions.exclusions.rules import Rule
+from actions.exclusions.targets import KINDS, names_of
+from actions.models.exclusions import Exclusion
+from plans.console.exclusions.forms import ExclusionForm, TrialForm
+from plans.console.exclusions.tables import ExclusionFilters, ExclusionTable
+from plans.operations.exclusion_trials import Trial, try_rule
+from watcher_site.console.pages import ByUUID, ListPage, RecordPage, Verb
+from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.refusals import Refused
+from watcher_site.windows.wall_clock import in_words
+
+SHOWN = 50
+TO_TRY = ("plans.view_actionplan", "actions.view_action")
+
+
+class ExclusionList(ListPage):
+    model = Exclusion
+    permission_required = "actions.view_exclusion"
+    table_class = ExclusionTable
+    filterset_class = ExclusionFilters
+    template_name = "exclusions/exclusion_list.html"
+    heading = "Exclusions"
+    guidance = "Nothing is excluded. An exclusion keeps actions from being executed, in this plan and every other."
+
+    def get_queryset(self) -> QuerySet[Exclusion]:
+        return Exclusion.objects.present().order_by("name", "pk")
+
+
+class ExclusionPage(RecordPage):
+    """One rule: what it says, what it skipped, and what it excludes of a plan that is chosen."""
+
+    model = Exclusion
+    permission_required = "actions.view_exclusion"
+    template_name = "exclusions/exclusion_detail.html"
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        exclusion: Exclusion = self.object
+        skipped = exclusion.actions.present().select_related("action_plan").order_by("-pk")
+        may_try = self.request.user.has_perms(TO_TRY)
+        return super().get_context_data(
+            exclusion=exclusion,
+            force=force_in_words(exclusion),
+            next_in_force=next_in_force(exclusion),
+            targets=[(KINDS[kind][0], found) for kind, found in names_of(exclusion.targets).items()],
+            window=in_words(exclusion.window, exclusion.zone),
+            skipped=skipped[:SHOWN] if self.request.user.has_perm("actions.view_action") else [],
+            **(self.try_out(exclusion) if may_try else {}),
+            **context,
+        )
+
+    def try_out(self, exclusion: Exclusion) -> dict[str, Any]:
+        form = TrialForm(self.request.GET if "plan" in self.request.GET else None)
+        plan = form.cleaned_data.get("plan") if form.is_valid() else None
+        return {"trial_form": form, **shown(try_rule(exclusion, plan) if plan else None)}
+
+
+def next_in_force(exclusion: Exclusion) -> datetime | None:
+    return Rule.of(exclusion).next_in_force(timezone.now())
+
+
+def shown(trial: Trial | None) -> dict[str, Any]:
+    if trial is None:
+        return {}
+    return {"trial": trial, "tried": trial.found[:SHOWN], "more": max(0, len(trial.found) - SHOWN)}
+
+
+class ExclusionEditing(KeepsForm, View):
+    """A form that is saved, or with ``try`` tried."""
+
+    http_method_names = ["get", "post"]
+    saved: str
+
+    def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        return self.show(ExclusionForm(self.kept(), exclusion=self.standing()))
+
+    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        standing = self.standing()
+        form = ExclusionForm(request.POST, exclusion=standing)
+        trial, made = None, None
+        if form.is_valid():
+            try:
+                if "try" in request.POST:
+                    trial = form.trial_of(self.draft(standing, form.attributes()))
+                else:
+                    made = self.save(standing, form.attributes())
+            except Refused as refusal:
+                form.blame(str(refusal))
+                self.note(refusal, standing)
+        if made is None:
+            return self.show(form, trial)
+        messages.success(request, self.saved)
+        return redirect("exclusions:detail", uuid=made.uuid)
+
+    def show(self, form: ExclusionForm, trial: Trial | None = None) -> HttpResponse:
+        may_try = self.request.user.has_perms(TO_TRY)
+        context = {"form": form, "exclusion": self.standing(), "may_try": may_try, **shown(trial)}
+        return render(self.request, "exclusions/exclusion_form.html", context)
+
+    @property
+    def person(self) -> str:
+        return self.request.user.get_username()
+
+    def standing(self) -> Exclusion | None:
+        return None
+
+    def draft(self, standing: Exclusion | None, attributes: dict[str, Any]) -> Exclusion:
+        return drafted(attributes, self.person)
+
+    def save(self, standing: Exclusion | None, attributes: dict[str, Any]) -> Exclusion:
+        return create_exclusion(attributes, self.person)
+
+
+class NewExclusion(ExclusionEditing):
+    permission_required = "actions.add_exclusion"
+    deed = "exclusion.create"
+    saved = "Created. What it excludes is skipped from now on."
+
+
+class ChangeExclusion(ByUUID, ExclusionEditing):
+    model = Exclusion
+    permission_required = "actions.change_exclusion"
+    deed = "exclusion.update"
+    saved = "Saved. It holds for all that has not begun yet."
+
+    def standing(self) -> Exclusion | None:
+        found: Exclusion = self.get_object()
+        return found
+
+    def draft(self, standing: Any, attributes: dict[str, Any]) -> Exclusion:
+        return redrafted(standing, attributes, self.person)
+
+    def save(self, standing: Any, attributes: dict[str, Any]) -> Exclusion:
+        return change_exclusion(standing, attributes, self.person)
+
+
+class EnableExclusion(Verb):
+    model = Exclusion
+    deed = "exclusion.update"
+    permission_required = "actions.change_exclusion"
+    verb = "enable the exclusion"
+    question = "Enable this exclusion?"
+    consequence = "What it excludes is skipped from now on."
+    enabled = True
+
+    def perform(self, record: Exclusion) -> str:
+        changed = change_exclusion(record, {"enabled": self.enabled}, self.request.user.get_username())
+        return f"Exclusion {changed} is {'enabled' if changed.enabled else 'disabled'}."
+
+    def where_to(self, record: Exclusion, done: bool) -> str:
+        return reverse("exclusions:detail", args=[record.uuid])
+
+
+class DisableExclusion(EnableExclusion):
+    verb = "disable the exclusion"
+    question = "Disable this exclusion?"
+    consequence = "It excludes nothing until somebody enables it again. What it skipped stays skipped."
+    enabled = False
+
+
+class DeleteExclusion(Verb):
+    model = Exclusion
+    permission_required = "actions.delete_exclusion"
+    verb = "delete the exclusion"
+    question = "Delete this exclusion?"
+    consequence = "What it skipped stays skipped. It can be restored while nothing of its plan has begun."
+
+    def perform(self, record: Exclusion) -> str:
+        delete_exclusion(record)
+        return f"Deleted exclusion {record}."
+
+    def where_to(self, record: Exclusion, done: bool) -> str:
+        return reverse("exclusions:list") if done else reverse("exclusions:detail", args=[record.uuid])

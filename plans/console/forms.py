@@ -1,0 +1,47 @@
+"""The form for the time at which a plan begins."""
+
+from copy import copy
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from plans.models import ActionPlan
+from plans.planning.scheduling import apply
+from watcher_site.refusals import Invalid
+from watcher_site.windows import fields
+from watcher_site.windows.fields import WindowFields, text_field
+from watcher_site.windows.wall_clock import known
+
+
+class ScheduleForm(WindowFields):
+    """``wishes`` of the cleaned data is what `plans.planning.scheduling.schedule` takes: just what was changed."""
+
+    start_at = text_field("datetime-local", "Not before", "Left empty, it begins as soon as an applier is free.")
+
+    field_order = ("start_at",)
+
+    def __init__(self, plan: ActionPlan, data: Any = None) -> None:
+        super().__init__(data, initial=held(plan))
+        self.plan = plan
+        if not plan.is_prunable:
+            del self.fields["start_at"]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        wishes: dict[str, Any] = {"zone": cleaned["zone"]} if "zone" in cleaned else {}
+        start_at = cleaned.get("start_at") or None
+        # Another zone makes another moment of the same time.
+        if "start_at" in self.changed_data or (start_at and "zone" in self.changed_data):
+            wishes["start_at"] = start_at
+        wishes["window"] = self.window_of(cleaned)
+        try:
+            apply(copy(self.plan), wishes)
+        except Invalid as refusal:
+            self.blame(str(refusal))
+        return {**cleaned, "wishes": wishes}
+
+
+def held(plan: ActionPlan) -> dict[str, Any]:
+    """Return what the fields show of a plan's schedule."""
+    begins = plan.start_at and plan.start_at.astimezone(ZoneInfo(known(plan.zone)))
+    start_at = f"{begins:%Y-%m-%dT%H:%M}" if begins else None
+    return {**fields.held(plan.window, plan.zone), "start_at": start_at}

@@ -1,0 +1,1 @@
+"""The console's forms that mark resources unhealthy."""

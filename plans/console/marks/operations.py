@@ -1,0 +1,133 @@
+"""The console's ways to say that something is unhealthy, and to take that back: a form for the reason."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from cluster.models import Node, Server, Stack, StackResource
+from cluster.models.stacks import MARKED
+from plans.console.stacks.pages import page_of, place_of
+from plans.operations.marks import REASON, mark
+from watcher_site.console.pages import Verb
+from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.messages import STATUS_MESSAGE_LENGTH
+from watcher_site.refusals import Refused
+from watcher_site.request_context import caller_of
+
+
+class MarkForm(forms.Form):
+    reason = forms.CharField(
+        required=False, max_length=STATUS_MESSAGE_LENGTH, help_text=f"Left empty, it reads: {MARKED}."
+    )
+
+    def blame(self, refusal: str) -> None:
+        """Put a refusal beside the reason, if it is about that, or above it."""
+        name, _, words = refusal.partition(": ")
+        self.add_error("reason" if name == REASON else None, words if name == REASON else refusal)
+
+
+class MarkVerb(KeepsForm, Verb):
+    """Says that a record is unhealthy. Its page is where the person goes back to."""
+
+    verb, question = "mark unhealthy", "Mark it unhealthy?"
+    look = "danger"
+    unhealthy: ClassVar[bool] = True
+    page: ClassVar[str]
+
+    def ask(self, record: Any) -> HttpResponse:
+        return self.show(record, MarkForm(self.kept()))
+
+    def show(self, record: Any, form: MarkForm) -> HttpResponse:
+        context = {"record": record, "view": self, "form": form, "back": self.where_to(record, False)}
+        return render(self.request, "clusters/operation.html", context)
+
+    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        record = self.get_object()
+        self.asked_for = form = MarkForm(request.POST)
+        if not form.is_valid():
+            return self.show(record, form)
+        try:
+            messages.success(request, self.perform(record))
+        except Refused as refusal:
+            form.blame(str(refusal))
+            self.note(refusal, record)
+            return self.show(record, form)
+        return redirect(self.where_to(record, True))
+
+    def perform(self, record: Any) -> str:
+        found = mark(record, self.unhealthy, self.asked_for.cleaned_data["reason"], caller_of(self.request))
+        what = f"{found.object_type.capitalize()} {found.object_name}"
+        if found.unhealthy is self.unhealthy:
+            return f"{what} is marked unhealthy." if found.unhealthy else f"{what} is no longer marked unhealthy."
+        return f"{what} stays as it is."
+
+    def where_to(self, record: Any, done: bool) -> str:
+        return reverse(self.page, args=[record.uuid])
+
+
+class ClearVerb(MarkVerb):
+    """Takes back that a record is unhealthy."""
+
+    verb, question, look = "clear the mark", "Is it well?", "primary"
+    unhealthy = False
+
+
+class MarkServer(MarkVerb):
+    model, permission_required, page = Server, "cluster.mark_server", "cluster:server"
+    consequence = (
+        "That is written down, and nothing is done to it yet. One that belongs to a stack, or to a node of a cluster,"
+        " is replaced when that is updated or recovered."
+    )
+
+
+class ClearServer(ClearVerb):
+    model, permission_required, page = Server, "cluster.mark_server", "cluster:server"
+    consequence = "Nobody says any more that it is unhealthy."
+
+
+class MarkNode(MarkVerb):
+    model, permission_required, page = Node, "cluster.mark_node", "cluster:member"
+    consequence = "It is in ERROR then, whatever its server seems to be: it is recovered, or goes, first."
+
+
+class ClearNode(ClearVerb):
+    model, permission_required, page = Node, "cluster.mark_node", "cluster:member"
+    consequence = "It is ACTIVE again, if it has a server. Have it checked to know whether that runs."
+
+
+class OfStack:
+    model, permission_required = Stack, "cluster.mark_stack"
+
+    def where_to(self, record: Stack, done: bool) -> str:
+        return page_of(record)
+
+
+class OfResource:
+    """People go back to where it stands in the tree of its stack."""
+
+    model, permission_required = StackResource, "cluster.mark_stack"
+
+    def where_to(self, record: StackResource, done: bool) -> str:
+        return place_of(record)
+
+
+class MarkStack(OfStack, MarkVerb):
+    consequence = "All that is in it is replaced when it is next updated."
+
+
+class ClearStack(OfStack, ClearVerb):
+    consequence = "Nobody says any more that it is unhealthy as a whole."
+
+
+class MarkResource(OfResource, MarkVerb):
+    deed = "resource.mark"
+    consequence = "It is replaced when its stack is next updated, with all that is in it. It keeps its name."
+
+
+class ClearResource(OfResource, ClearVerb):
+    deed = "resource.clear"
+    consequence = "Nobody says any more that it is unhealthy."

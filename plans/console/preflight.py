@@ -1,0 +1,92 @@
+"""The console's page of what would become of a plan if it began now."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import django_tables2 as tables
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django_tables2 import RequestConfig
+
+from actions.console.tables import cell, described, linked_type
+from actions.event_details import sees_details
+from actions.models import Action
+from plans.console.views import ACTIONS_PER_PAGE
+from plans.models import ActionPlan
+from plans.preflight.walk import OUTCOMES, UNKNOWN, Preflight, Prospect, preflight
+from watcher_site.console.columns import TABLE_ATTRIBUTES, StateColumn
+from watcher_site.console.pages import RecordPage
+from watcher_site.refusals import Conflict
+
+# What is to be said of those that would not just succeed, the worst first.
+WORDS = {
+    "FAILED": "would fail",
+    "CANCELLED": "would be cancelled",
+    "SKIPPED": "would be skipped",
+    UNKNOWN: "cannot be foreseen",
+}
+
+
+class PreflightTable(tables.Table):
+    """The actions that would not succeed, in the order of the plan, with the reasons."""
+
+    outcome = StateColumn(verbose_name="would be", orderable=False, attrs=cell("state-cell"))
+    action_type = tables.Column(accessor="action", verbose_name="type", orderable=False, attrs=cell("type"))
+    resource = tables.Column(accessor="action", orderable=False, attrs=cell("resource"))
+
+    class Meta:
+        attrs = {"class": f"{TABLE_ATTRIBUTES['class']} actions"}
+
+    def render_action_type(self, value: Action) -> SafeString:
+        return linked_type(value)
+
+    def render_resource(self, value: Action, record: Prospect) -> SafeString:
+        return format_html('{}<div class="message said">{}</div>', described(value), record.words)
+
+
+class PreflightPage(RecordPage):
+    model = ActionPlan
+    permission_required = ("plans.view_actionplan", "actions.view_action")
+    template_name = "plans/preflight.html"
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        plan = self.get_object()
+        try:
+            self.found = preflight(plan, details=sees_details(request.user))
+        except Conflict as refusal:
+            messages.error(request, str(refusal))
+            return redirect("plans:detail", plan.uuid)
+        return super().get(request, *args, **kwargs)
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        found, only = self.found, chosen_outcome(self.request)
+        return super().get_context_data(
+            plan=self.object,
+            found=found,
+            only=only,
+            total=len(found.prospects),
+            counts={outcome: count for outcome, count in found.counts.items() if count},
+            verdict=verdict(found.counts),
+            ended=sum(found.ended.values()),
+            table=preflight_table(self.request, found, only),
+            **context,
+        )
+
+
+def verdict(counts: Mapping[str, int]) -> str:
+    """Return in words what would not just succeed, such as "2 would fail, 1 would be skipped"."""
+    return ", ".join(f"{counts[outcome]} {words}" for outcome, words in WORDS.items() if counts[outcome])
+
+
+def chosen_outcome(request: HttpRequest) -> str:
+    """Return the outcome that the table is narrowed to, if any."""
+    outcome = request.GET.get("outcome", "")
+    return outcome if outcome in map(str, OUTCOMES) else ""
+
+
+def preflight_table(request: HttpRequest, found: Preflight, only: str) -> PreflightTable:
+    shown = [prospect for prospect in found.prospects if prospect.outcome == only] if only else found.remarkable
+    return RequestConfig(request, paginate={"per_page": ACTIONS_PER_PAGE}).configure(PreflightTable(shown))

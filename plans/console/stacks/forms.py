@@ -1,0 +1,93 @@
+"""The forms for operations on stacks."""
+
+from typing import Any
+
+from django import forms
+
+from cluster.models import Stack
+from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
+from cluster.stacks.templates.writing import written_out
+from plans.console.clusters.forms import OperationForm
+from watcher_site.accounts.projects import PROJECT_LENGTH
+
+ROWS = 20
+EXAMPLE = """\
+resources:
+  database:
+    type: server
+    properties: {flavor: large}
+  web:
+    type: scaling_group
+    depends_on: database
+    properties:
+      size: 3
+      member: {type: server, properties: {flavor: small}}
+"""
+
+
+class TemplateForm(OperationForm):
+    template = forms.CharField(
+        strip=False,
+        help_text="In YAML or JSON.",
+        widget=forms.Textarea(attrs={"rows": ROWS, "class": "font-monospace", "spellcheck": "false", "wrap": "off"}),
+    )
+
+    timeout_mins = forms.IntegerField(
+        label="Timeout, minutes",
+        min_value=1,
+        max_value=LONGEST_TIMEOUT,
+        required=False,
+        help_text="How long an operation on it may take, beside its pauses; empty: as the site has it.",
+    )
+
+    def blame(self, refusal: str) -> None:
+        """Put a refusal beside its field; what begins with a path of the template stays as it is."""
+        name, _, words = refusal.partition(": ")
+        if name == "template":
+            self.add_error(name, words)
+        else:
+            super().blame(refusal)
+
+
+class NewStackForm(TemplateForm):
+    name = forms.CharField(max_length=NAME_LENGTH, help_text="Letters, digits, _, - and .; the first one is a letter.")
+    project_id = forms.CharField(
+        max_length=PROJECT_LENGTH, required=False, label="Project", help_text="Whose it is, if it is anybody's."
+    )
+
+    field_order = ["name", "template", "project_id", "timeout_mins", "plan_only"]
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.order_fields(self.field_order)
+        self.fields["template"].widget.attrs["placeholder"] = EXAMPLE
+
+
+class UpdateStackForm(TemplateForm):
+    """Shows the template that a stack has. Left as it is, what was marked unhealthy, or failed, is replaced."""
+
+    revision = forms.IntegerField(widget=forms.HiddenInput)
+
+    def __init__(self, record: Stack, *arguments: Any, **options: Any) -> None:
+        self.text = written_out(record.template)
+        held = {"template": self.text, "revision": record.revision, "timeout_mins": record.timeout_mins}
+        super().__init__(record, *arguments, initial=held, **options)
+        self.fields["timeout_mins"].help_text = "Left empty: as it has been."
+        self.fields["template"].help_text = "Left as it is, what was marked unhealthy, or failed, is replaced."
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        template, minutes = self.cleaned_data["template"], self.cleaned_data["timeout_mins"]
+        given = {} if lines_of(template) == lines_of(self.text) else {"template": template}
+        return given if minutes in (None, self.record.timeout_mins) else {**given, "timeout_mins": minutes}
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse what was typed over a template that is no longer the stack's."""
+        cleaned = super().clean() or {}
+        if cleaned.get("revision") != self.record.revision:
+            raise forms.ValidationError("The stack was changed since this page was made: load it anew.")
+        return cleaned
+
+
+def lines_of(text: str) -> list[str]:
+    return text.strip().splitlines()

@@ -1,0 +1,112 @@
+"""The console's pages that show stacks: the list of them, and one as a tree."""
+
+from typing import Any
+
+import django_filters
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views import View
+
+from actions.console.tables import ActionTable
+from actions.models import Action
+from cluster.console.filters import StackFilters
+from cluster.models import Stack, StackResource
+from cluster.models.stacks import FAILED, IN_PROGRESS
+from cluster.stacks.trees import grow
+from plans.console.clusters.pages import RECENT, is_coming, unfinished_holders
+from plans.console.stacks.tables import StackTable
+from plans.operations.stack_progress import having_status, with_progress
+from watcher_site.console.pages import ByUUID, ListPage, Page, RecordPage
+
+
+class ShownStackFilters(StackFilters):
+    """Filters by the status that users read, which an accepted operation changes before it begins."""
+
+    status = django_filters.ChoiceFilter(
+        choices=StackFilters.base_filters["status"].extra["choices"], empty_label="any", method="filter_status"
+    )
+
+    def filter_status(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return queryset.filter(having_status([value]))
+
+
+class StackList(ListPage):
+    model = Stack
+    permission_required = "cluster.view_stack"
+    table_class = StackTable
+    filterset_class = ShownStackFilters
+    template_name = "stacks/stack_list.html"
+    heading = "Stacks"
+    guidance = (
+        "There are no stacks. A stack is a named tree of servers, groups of them, and stacks within: create one."
+    )
+
+    def get_queryset(self) -> QuerySet[Stack]:
+        return with_progress(with_health(Stack.objects.present().roots())).order_by("name", "pk")
+
+
+def with_health(stacks: QuerySet[Any]) -> QuerySet[Any]:
+    """Add how many resources there are in each, and whether any of them failed, or was marked."""
+    parts = StackResource.objects.present().filter(Q(stack=OuterRef("pk")) | Q(stack__root=OuterRef("pk")))
+    here = Count("resources", filter=Q(resources__deleted_at=None), distinct=True)
+    return stacks.annotate(resource_count=here, has_failed=Exists(parts.filter(status__in=FAILED)))
+
+
+class StackPage(RecordPage):
+    """One stack and all that is in it, and what was done to it. To htmx, the part that moves alone."""
+
+    model = Stack
+    permission_required = "cluster.view_stack"
+    context_object_name = "stack"
+
+    def get_template_names(self) -> list[str]:
+        return ["stacks/_stack.html" if getattr(self.request, "htmx", False) else "stacks/stack_detail.html"]
+
+    def get_queryset(self) -> QuerySet[Stack]:
+        return with_progress(Stack.objects.present().roots())
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        tree = grow(self.object)
+        targets = [str(self.object.uuid), *(str(resource.uuid) for resource in tree.rows)]
+        asked = Action.objects.present().filter(target__in=targets, derived_from=None).select_related("action_plan")
+        recent = list(asked.order_by("-pk")[:RECENT])
+        holders = list(unfinished_holders(self.object))
+        table = ActionTable(recent, orderable=False)
+        # The column of the resource depends on the rights of the user.
+        table.request = self.request
+        return super().get_context_data(
+            tree=tree,
+            recent=table,
+            holders=holders,
+            moving=bool(holders) or any(map(is_coming, recent)),
+            in_progress=self.object.shown_status in IN_PROGRESS,
+            **context,
+        )
+
+
+class ResourcePlace(Page, ByUUID, View):
+    """Redirects to a resource's place in the tree of its stack, as it has no page of its own."""
+
+    model = StackResource
+    deed = "resource.view"
+    permission_required = "cluster.view_stackresource"
+    http_method_names = ["get"]
+
+    def get_queryset(self) -> QuerySet[StackResource]:
+        return StackResource.objects.present().select_related("stack__root")
+
+    def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        return redirect(place_of(self.get_object()))
+
+
+def place_of(resource: StackResource) -> str:
+    """Return the address of a resource in the tree of its root stack."""
+    root = resource.stack.root or resource.stack
+    return f"{reverse('stacks:detail', args=[root.uuid])}#resource-{resource.uuid}"
+
+
+def page_of(stack: Stack) -> str:
+    """Return the address of the page of a stack, or of the one that it is within."""
+    return reverse("stacks:detail", args=[(stack.root or stack).uuid])

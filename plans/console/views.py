@@ -1,0 +1,197 @@
+"""The console's pages of action plans."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django_tables2 import RequestConfig
+
+from actions.console.descriptions import in_order
+from actions.console.tables import PlanActionTable
+from actions.event_details import sees_details
+from actions.models import Action, ActionEvent
+from plans.console.efficacy import efficacy_of
+from plans.console.filters import ActionPlanFilters
+from plans.console.pictures import picture_of
+from plans.console.tables import ActionPlanTable
+from plans.models import ActionPlan
+from plans.planning.continuation import continue_plan
+from plans.planning.schedule_text import started_in_words, waiting_in_words, window_in_words
+from watcher_site.console.pages import Deletion, ListPage, RecordPage, Verb
+from watcher_site.models import Service
+from watcher_site.request_context import caller_of
+
+ACTIONS_PER_PAGE = 100
+SHOWN_EVENTS = 12
+MOST_EVENTS = 500
+LEFT_OUT = (Action.State.SKIPPED, Action.State.CANCELLED)
+# The page of a plan in these states updates itself: somebody else's process is about to change it.
+MOVING = frozenset({ActionPlan.State.PENDING, ActionPlan.State.ONGOING, ActionPlan.State.CANCELLING})
+
+
+class ActionPlanList(ListPage):
+    model = ActionPlan
+    permission_required = "plans.view_actionplan"
+    table_class = ActionPlanTable
+    filterset_class = ActionPlanFilters
+    heading = "Action plans"
+    guidance = "An audit proposes a plan. Create an audit, and what it proposes appears here."
+
+    def get_queryset(self) -> QuerySet[ActionPlan]:
+        plans = ActionPlan.objects.present().with_progress().with_operation()
+        return plans.select_related("audit", "strategy").order_by("-pk")
+
+
+class ActionPlanPage(RecordPage):
+    """The plan, its graph, its actions and what happens to them. To htmx, the part that moves alone."""
+
+    model = ActionPlan
+    permission_required = ("plans.view_actionplan", "actions.view_action")
+
+    def get_template_names(self) -> list[str]:
+        return ["plans/_progress.html" if getattr(self.request, "htmx", False) else "plans/actionplan_detail.html"]
+
+    def get_queryset(self) -> QuerySet[ActionPlan]:
+        return super().get_queryset().with_operation().select_related("audit__goal", "strategy", "continues")
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        plan: ActionPlan = self.object
+        counts = in_order(plan.actions.all().count_states())
+        total = sum(counts.values())
+        continuation = plan.continuation() if plan.is_continuable else None
+        return super().get_context_data(
+            plan=plan,
+            counts=counts,
+            total=total,
+            finished=sum(count for state, count in counts.items() if state in Action.CARRIED_OUT),
+            left_out={state: counts[state] for state in LEFT_OUT if state in counts},
+            moving=plan.state in MOVING,
+            idle_without=missing_service(plan),
+            may_skip=may_skip(self.request, plan),
+            may_signal=may_signal(self.request, plan),
+            may_suspend=plan.state in plan.SUSPENDABLE and not plan.is_suspended,
+            may_resume=plan.is_suspended or (plan.state in plan.SUSPENDABLE and Action.State.SUSPENDED in counts),
+            may_delete=plan.state in plan.DELETABLE,
+            may_continue=plan.is_continuable and not continuation,
+            continuation=continuation,
+            may_schedule=plan.state in plan.SCHEDULABLE,
+            may_preflight=plan.state in plan.SCHEDULABLE,
+            waiting=waiting_in_words(plan),
+            window=window_in_words(plan),
+            may_cancel=plan.state in plan.CANCELLABLE,
+            table=actions_table(self.request, plan),
+            only=chosen_state(self.request),
+            efficacy=efficacy_of(plan),
+            sees_details=sees_details(self.request.user),
+            **latest_events(self.request, plan),
+            **picture_of(plan, total),
+            **context,
+        )
+
+
+def missing_service(plan: ActionPlan) -> str | None:
+    """Return the name of the service without which a plan does not go on, if none of them lives."""
+    names = [Service.APPLIER, Service.WORKER] if settings.EXECUTOR == "celery" else [Service.APPLIER]
+    if plan.state not in MOVING:
+        return None
+    alive = set(Service.objects.active().filter(name__in=names).values_list("name", flat=True).distinct())
+    return next((name for name in names if name not in alive), None)
+
+
+def may_skip(request: HttpRequest, plan: ActionPlan) -> bool:
+    return plan.is_prunable and request.user.has_perm("actions.skip_action")
+
+
+def may_signal(request: HttpRequest, plan: ActionPlan) -> bool:
+    return plan.state in plan.RUNNING and request.user.has_perm("actions.signal_action")
+
+
+def actions_table(request: HttpRequest, plan: ActionPlan) -> PlanActionTable:
+    actions = plan.actions.present().select_related("derived_from").with_first_parents().order_by("pk")
+    if only := chosen_state(request):
+        actions = actions.filter(state=only)
+    table = PlanActionTable(actions, may_skip=may_skip(request, plan), may_signal=may_signal(request, plan))
+    return RequestConfig(request, paginate={"per_page": ACTIONS_PER_PAGE}).configure(table)
+
+
+def chosen_state(request: HttpRequest) -> str:
+    """Return the state that the table is narrowed to, if any."""
+    state = request.GET.get("state", "")
+    return state if state in Action.State.values else ""
+
+
+def latest_events(request: HttpRequest, plan: ActionPlan) -> dict[str, Any]:
+    """Return the latest events, more of them on request, and whether there are still more."""
+    most = MOST_EVENTS if "events" in request.GET else SHOWN_EVENTS
+    events = ActionEvent.objects.filter(action__action_plan=plan).select_related("action")
+    found = list(events.order_by("-pk")[: most + 1])
+    return {"events": found[:most], "more_events": len(found) > most, "all_events": most == MOST_EVENTS}
+
+
+class ActionPlanVerb(Verb):
+    model = ActionPlan
+
+    def where_to(self, record: ActionPlan, done: bool) -> str:
+        return reverse("plans:detail", args=[record.uuid])
+
+
+class Start(ActionPlanVerb):
+    permission_required = "plans.start_actionplan"
+    verb = "start the action plan"
+
+    def perform(self, record: ActionPlan) -> str:
+        record.launch(caller_of(self.request))
+        return started_in_words(record)
+
+
+class Continue(ActionPlanVerb):
+    permission_required = "plans.continue_actionplan"
+    verb = "continue the action plan"
+
+    def perform(self, record: ActionPlan) -> str:
+        self.successor = continue_plan(record)
+        told = "This is what the plan before left undone. Look at it, skip what must not happen, and start it."
+        is_scheduled = self.successor.window or self.successor.start_at
+        return f"{told} When it begins is as it was scheduled before." if is_scheduled else told
+
+    def where_to(self, record: ActionPlan, done: bool) -> str:
+        return super().where_to(self.successor if done else record, done)
+
+
+class Cancel(ActionPlanVerb):
+    permission_required = "plans.cancel_actionplan"
+    verb = "cancel the action plan"
+    question = "Cancel this action plan?"
+    possible_in = ActionPlan.CANCELLABLE
+    consequence = (
+        "What runs is aborted, and nothing more of it begins. A cancelled plan cannot be started again; what it left"
+        " undone can be continued in a new plan."
+    )
+
+    def perform(self, record: ActionPlan) -> str:
+        record.abandon(by=self.request.user.get_username())
+        return "The action plan is being cancelled." if record.state == record.State.CANCELLING else "Cancelled."
+
+
+class OnFailure(ActionPlanVerb):
+    deed = "action_plan.update"
+    permission_required = "plans.change_actionplan"
+    verb = "choose what a failure stops"
+
+    def perform(self, record: ActionPlan) -> str:
+        record.choose_on_failure(self.request.POST.get("on_failure", ""))
+        stops = record.on_failure == ActionPlan.OnFailure.STOP
+        return f"What depends on an action that fails {'stops with it' if stops else 'is executed all the same'}."
+
+
+class Delete(Deletion, ActionPlanVerb):
+    permission_required = "plans.delete_actionplan"
+    verb = "delete the action plan"
+    question = "Delete this action plan?"
+    possible_in = ActionPlan.DELETABLE
+    consequence = "It goes from every list, with its actions and their events."
+
+    def where_to(self, record: ActionPlan, done: bool) -> str:
+        return reverse("plans:list") if done else super().where_to(record, done)

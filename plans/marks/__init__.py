@@ -1,1 +1,0 @@
-"""Marking resources of stacks unhealthy: locks, the API and the console."""

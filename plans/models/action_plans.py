@@ -1,0 +1,320 @@
+"""Action plans: what an audit proposes, a person prunes and starts, and an applier runs."""
+
+from datetime import datetime
+
+from django.db import models, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+from django_fsm import FSMField, transition
+
+from actions.operations.staleness import require_current
+from plans.models.hours import Hours, Schedule
+from plans.models.querysets import ActionPlanQuerySet
+from plans.models.summaries import summarize
+from watcher_site.database.records import NullsFirst
+from watcher_site.history import differences, entries_of, record
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+from watcher_site.models import Service
+from watcher_site.refusals import Conflict, Invalid
+from watcher_site.request_context import CallingContext, seal
+from watcher_site.state_machine import StatefulModel
+from watcher_site.windows.wall_clock import read_window, read_zone
+
+
+class ActionPlan(StatefulModel):
+    """A set of actions in a partial order, with the states of docs/compatibility.md, "Action plan states"."""
+
+    class State(models.TextChoices):
+        RECOMMENDED = "RECOMMENDED"
+        PENDING = "PENDING"
+        ONGOING = "ONGOING"
+        CANCELLING = "CANCELLING"
+        SUCCEEDED = "SUCCEEDED"
+        FAILED = "FAILED"
+        CANCELLED = "CANCELLED"
+        SUPERSEDED = "SUPERSEDED"
+
+    class OnFailure(models.TextChoices):
+        """The handling of actions that depend on an action which failed or was cancelled."""
+
+        CONTINUE = "continue", "they are executed all the same"
+        STOP = "stop", "they fail, or are cancelled, with it"
+
+    FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SUPERSEDED})
+    RUNNING = frozenset({State.ONGOING, State.CANCELLING})
+    # Its actions may be skipped, as nothing of it has begun.
+    PRUNABLE = frozenset({State.RECOMMENDED, State.PENDING})
+    DELETABLE = FINAL | {State.RECOMMENDED}
+    CANCELLABLE = PRUNABLE | {State.ONGOING}
+    # People may still say when it, or what is left of it, begins.
+    SCHEDULABLE = PRUNABLE | {State.ONGOING}
+    # The states in which a plan can be suspended and resumed.
+    SUSPENDABLE = frozenset({State.PENDING, State.ONGOING})
+    # It ended before all of it was done.
+    CONTINUABLE = frozenset({State.FAILED, State.CANCELLED})
+
+    notified_as = "action_plan"
+
+    # An applier whose lease ran out no longer owns the plan, and can no longer write.
+    guard_fields = ["state", "applier"]
+    transition_fields = ["state", "status_message", "applier", "hostname", "context", "started_by", "project_id"]
+
+    audit = models.ForeignKey("audits.Audit", models.SET_NULL, null=True, related_name="action_plans")
+    strategy = models.ForeignKey("audits.Strategy", models.SET_NULL, null=True, related_name="action_plans")
+    state = FSMField(max_length=20, choices=State, default=State.RECOMMENDED, protected=True, editable=False)
+    status_message = models.CharField(max_length=STATUS_MESSAGE_LENGTH, null=True)
+    on_failure = models.CharField(
+        max_length=20, choices=OnFailure, default=OnFailure.CONTINUE, db_default=OnFailure.CONTINUE
+    )
+    global_efficacy = models.JSONField(default=list)
+    hostname = models.CharField(max_length=255, null=True, help_text="of the applier that runs it, or ran it")
+    applier = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="action_plans")
+    context = models.TextField(
+        null=True, editable=False, help_text="who started it, and in which request, sealed, until it has ended"
+    )
+    started_by = models.CharField(
+        max_length=255, null=True, editable=False, help_text="the user name of who started it"
+    )
+    project_id = models.CharField(
+        max_length=255, null=True, editable=False, help_text="in which they did so, where that is known"
+    )
+    # Not among the columns of transitions, whose writers have not read these.
+    suspended_by = models.CharField(
+        max_length=255, null=True, editable=False, help_text="the user name of who has it begin nothing more for now"
+    )
+    signals = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="given to it and its actions: its applier looks at them"
+    )
+
+    start_at = models.DateTimeField(null=True, help_text="before which nothing of it begins")
+    zone = models.CharField(max_length=64, default="UTC", db_default="UTC", help_text="of the times that people gave")
+    window = models.JSONField(null=True, help_text="the maintenance window within which it begins, and its actions do")
+    # What follows of these: within which hours it, or what is left of it, begins next.
+    opens_at = models.DateTimeField(null=True, editable=False)
+    closes_at = models.DateTimeField(null=True, editable=False)
+    continues = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        related_name="continuations",
+        db_index=False,
+        help_text="the plan whose actions it does anew that did not succeed there",
+    )
+
+    objects = ActionPlanQuerySet.as_manager()
+
+    class Meta:
+        permissions = [
+            ("start_actionplan", "Can start action plan"),
+            ("cancel_actionplan", "Can cancel action plan"),
+            ("continue_actionplan", "Can continue action plan"),
+        ]
+        constraints = [
+            # Whatever comes of two who continue a plan at once, nothing is done by two plans.
+            models.UniqueConstraint(
+                "continues", condition=Q(deleted_at=None, continues__isnull=False), name="action_plan_continued_once"
+            ),
+        ]
+        indexes = [
+            # Removing a plan for good looks for the plans that continue it, including deleted ones.
+            models.Index("continues", condition=Q(continues__isnull=False), name="action_plan_continues"),
+            # The applier looks for waiting and running plans; people sort by state.
+            models.Index("state", "id", name="action_plan_by_state"),
+            models.Index("created_at", "id", name="action_plan_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="action_plan_updated_at"),
+            models.Index(NullsFirst("hostname"), "id", name="action_plan_hostname"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.uuid)
+
+    @property
+    def is_prunable(self) -> bool:
+        return self.state in self.PRUNABLE
+
+    @property
+    def schedule(self) -> Schedule:
+        """Return when the plan is to begin.
+
+        Raises:
+            Invalid: the zone is not known on this machine.
+        """
+        return Schedule(self.start_at, read_window(self.window, read_zone(self.zone)))
+
+    @property
+    def hours(self) -> Hours | None:
+        """Within which it, or what is left of it, may begin next; None, if its window is over.
+
+        When hours are over an applier writes the next ones down. Perhaps none runs: what people read is true before.
+        """
+        now = timezone.now()
+        if self.closes_at is None or now < self.closes_at:
+            return self.opens_at, self.closes_at
+        try:
+            return self.schedule.hours(now)
+        except Invalid:
+            return None
+
+    @property
+    def next_opening(self) -> datetime | None:
+        """The moment before which nothing more of it begins; None where it may, and where there is no such moment."""
+        opens_at, _ = (self.state in self.SCHEDULABLE and self.hours) or (None, None)
+        return opens_at if opens_at and opens_at > timezone.now() else None
+
+    @property
+    def is_continuable(self) -> bool:
+        return self.state in self.CONTINUABLE
+
+    def continuation(self) -> "ActionPlan | None":
+        """Return the plan that goes on where this one ended, unless there is none or it was deleted."""
+        return type(self).objects.present().filter(continues=self.pk).first()
+
+    @property
+    def is_suspended(self) -> bool:
+        return self.suspended_by is not None and self.state in self.SUSPENDABLE
+
+    def note_signal(self) -> None:
+        """Notify the plan's applier of a signal. The caller holds the plan's row."""
+        type(self).objects.filter(pk=self.pk).update(signals=F("signals") + 1)
+
+    @transition(field=state, source=State.RECOMMENDED, target=State.PENDING)
+    def start(self) -> None:
+        """A person, or an audit's auto_trigger, hands it to the appliers."""
+
+    @transition(field=state, source=State.PENDING, target=State.ONGOING)
+    def begin(self, applier: Service) -> None:
+        """An applier claims it."""
+        self.applier, self.hostname = applier, applier.host
+
+    def let_go(self, message: str | None) -> None:
+        """Clear the applier of the plan, and the calling context of the person who started it."""
+        self.status_message = message and cut(message)
+        self.applier = self.context = None
+
+    @transition(field=state, source=[State.RECOMMENDED, State.ONGOING, State.CANCELLING], target=State.SUCCEEDED)
+    def succeed(self, message: str | None = None) -> None:
+        """All its actions have finished and none failed; one that holds no action succeeds when it is made.
+
+        A cancel that comes when nothing is left to cancel does not change what is true.
+        """
+        self.let_go(message)
+
+    @transition(field=state, source=[State.PENDING, State.ONGOING, State.CANCELLING], target=State.FAILED)
+    def fail(self, message: str | None = None) -> None:
+        """End the plan as FAILED: an action of it failed, or an applier failed on it."""
+        self.let_go(message)
+
+    @transition(field=state, source=[State.RECOMMENDED, State.PENDING], target=State.CANCELLED)
+    def cancel(self, message: str) -> None:
+        """Cancel the plan before any of its actions began. The caller cancels its pending actions with it."""
+        self.status_message, self.context = cut(message), None
+
+    @transition(field=state, source=State.ONGOING, target=State.CANCELLING)
+    def request_cancel(self, message: str) -> None:
+        """Request that the applier aborts the running actions and begins no other."""
+        self.status_message = cut(message)
+
+    @transition(field=state, source=[State.ONGOING, State.CANCELLING], target=State.CANCELLED)
+    def finish_cancel(self, message: str | None) -> None:
+        """End the plan as CANCELLED: it was cancelled, or a person cancelled single actions of it."""
+        self.let_go(message)
+
+    @transition(field=state, source=State.RECOMMENDED, target=State.SUPERSEDED)
+    def supersede(self, message: str) -> None:
+        """A newer plan, or time, made it obsolete."""
+        self.status_message = cut(message)
+
+    @transaction.atomic
+    def launch(self, caller: CallingContext | None = None) -> None:
+        """Start it for a person or an audit, unless someone was first.
+
+        Args:
+            caller: on whose behalf its actions are executed.
+
+        Raises:
+            TransitionNotAllowed, ConcurrentTransition: it is, or has just become, something else than RECOMMENDED.
+            Conflict: nothing of it would ever begin, as its maintenance window is over for good; or what was planned
+                in it no longer fits, as something else came first.
+        """
+        self.start()
+        if self.hours is None:
+            raise Conflict(
+                f"window.last_day: the maintenance window of action plan {self.uuid} is over:"
+                " nothing of it would begin. Schedule it anew first, or start it with another window."
+            )
+        self.context = seal(caller) if caller else None
+        if caller:
+            self.started_by, self.project_id = caller.get("user"), caller.get("project")
+        self.save_state(*entries_of("action_plan.start", self))
+        require_current(self.actions)
+
+    @transaction.atomic
+    def abandon(self, by: str) -> None:
+        """Cancel the plan for a person: at once if it has not begun, otherwise through its applier.
+
+        Actions that were skipped stay SKIPPED, which means that an action was never executed, and the message of a
+        plan that ends here names them.
+
+        Raises:
+            TransitionNotAllowed, ConcurrentTransition: it is, or has just become, final.
+        """
+        message = f"Action plan was cancelled by {by}."
+        if self.state == self.State.ONGOING:
+            self.request_cancel(message)
+            self.save_state()
+        else:
+            # The lock orders this and the skip of an action: the skip comes before, or is refused.
+            type(self).objects.locked().filter(pk=self.pk).first()
+            self.cancel(summarize(self.actions.all(), self.actions.count_states(), message) or message)
+            self.save_state()
+            self.actions.cancel_pending(f"Action was cancelled with its action plan by {by}.")
+        record("action_plan.cancel", self)
+
+    @transaction.atomic
+    def choose_on_failure(self, value: str) -> None:
+        """Set the handling of failures, before any action of the plan begins.
+
+        Raises:
+            Invalid: there is no such choice.
+            Conflict: the plan has begun, or is over.
+        """
+        if value not in self.OnFailure.values:
+            choices = " or ".join(self.OnFailure.values)
+            raise Invalid(f"Invalid input for field/attribute on_failure. Value: '{value}'. It must be {choices}.")
+        prunable = type(self).objects.present().filter(pk=self.pk, state__in=self.PRUNABLE)
+        if not prunable.update(on_failure=value, updated_at=timezone.now()):
+            standing = type(self).objects.get(pk=self.pk)
+            raise Conflict(f"on_failure update not allowed for actionplan state: {standing.state}")
+        record("action_plan.update", self, details=differences({"on_failure": self.on_failure}, {"on_failure": value}))
+        self.on_failure = value
+
+    @transaction.atomic
+    def remove(self) -> None:
+        """Delete it with its actions, so that they can still be looked back on until they are purged.
+
+        Raises:
+            Invalid: it is waiting or running.
+            NotFound: someone else deleted it.
+        """
+        deleted = type(self).objects.filter(pk=self.pk, state__in=self.DELETABLE).soft_delete()
+        if not deleted:
+            raise self.undeletable()
+        self.actions.all().soft_delete()
+        record("action_plan.delete", self)
+
+
+class EfficacyIndicator(models.Model):
+    """An expected effect of a plan, as one number."""
+
+    action_plan = models.ForeignKey(ActionPlan, models.CASCADE, related_name="efficacy_indicators")
+    name = models.CharField(max_length=63)
+    description = models.CharField(max_length=255, default="")
+    unit = models.CharField(max_length=63, null=True)
+    value = models.FloatField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint("action_plan", "name", name="efficacy_indicator_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.value:g}"

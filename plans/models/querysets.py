@@ -1,0 +1,162 @@
+"""Questions to the table of action plans, and what is done to many of them at once."""
+
+from datetime import timedelta
+from typing import Any, Self
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce, Concat, Now, Trim
+from django.utils import timezone
+
+from actions.models import Action
+from watcher_site.database.records import RecordQuerySet
+from watcher_site.messages import cut
+from watcher_site.models import Service
+from watcher_site.outbox.querysets import NotifiesUpdates
+from watcher_site.refusals import NotFound
+
+
+class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
+    def find(self, uuid: UUID) -> Any:
+        """Return the plan of this UUID.
+
+        Raises:
+            NotFound: there is none, or it was deleted.
+        """
+        plan = self.present().filter(uuid=uuid).first()
+        if plan is None:
+            raise NotFound(f"ActionPlan {uuid} could not be found")
+        return plan
+
+    def locked(self) -> Self:
+        """Lock these rows until the transaction ends: whatever begins, ends or changes a plan waits for that."""
+        return self.select_for_update(no_key=True)
+
+    def waiting(self) -> Self:
+        """Select the plans that were started and that no applier has claimed, oldest first."""
+        return self.present().filter(state=self.model.State.PENDING).order_by("pk")
+
+    def open(self) -> Self:
+        """Select the plans of which actions may begin now, by the clock of the database, which all processes share."""
+        has_opened = Q(opens_at__isnull=True) | Q(opens_at__lte=Now())
+        is_open = has_opened & (Q(closes_at__isnull=True) | Q(closes_at__gt=Now()))
+        return self.filter(is_open, suspended_by__isnull=True)
+
+    def closed(self) -> Self:
+        """Select the unfinished plans whose window has closed: they wait for the next one."""
+        states = (self.model.State.PENDING, self.model.State.ONGOING)
+        return self.present().filter(state__in=states, closes_at__lte=Now())
+
+    def running(self) -> Self:
+        return self.present().filter(state__in=self.model.RUNNING)
+
+    def moving(self) -> Self:
+        """Select the ongoing plans that change the cloud, not those that only wait for a PENDING server.
+
+        Such a plan would keep other plans from making capacity for its server.
+        """
+        own = Action.objects.present().filter(action_plan=OuterRef("pk"))
+        at_work = Exists(own.filter(state__in=Action.BEGUN))
+        waits = Exists(own.filter(state=Action.State.PENDING, data__waits_for__isnull=False))
+        return self.filter(state=self.model.State.ONGOING).exclude(~at_work & waits)
+
+    def free_for(self, applier: Service) -> Self:
+        """Select the running plans that no other living applier holds: orphaned ones, and this applier's own."""
+        return self.running().exclude(applier__in=Service.objects.active().exclude(pk=applier.pk).values("pk"))
+
+    def with_progress(self) -> Self:
+        """Add to each plan how many actions it has, and of these how many were carried out and how many left out.
+
+        They are called ``total_actions``, ``finished_actions`` and ``skipped_actions``.
+        """
+        actions = Action.objects.present().filter(action_plan=OuterRef("pk")).order_by().values("action_plan")
+
+        def number(condition: Q) -> Coalesce:
+            return Coalesce(Subquery(actions.annotate(number=Count("pk", filter=condition)).values("number")), 0)
+
+        return self.annotate(
+            total_actions=number(Q()),
+            finished_actions=number(Q(state__in=Action.CARRIED_OUT)),
+            skipped_actions=number(Q(state=Action.State.SKIPPED)),
+        )
+
+    def with_operation(self) -> Self:
+        """Add ``operation``, a type and a name, to each plan that a person requested without an audit.
+
+        It is the first action that is not derived.
+        """
+        asked_for = Action.objects.present().filter(action_plan=OuterRef("pk"), derived_from=None).order_by("pk")
+        name = Coalesce(KeyTextTransform("resource_name", "input_parameters"), Value(""), output_field=TextField())
+        words = asked_for.values(words=Trim(Concat("action_type", Value(" "), name, output_field=TextField())))[:1]
+        return self.annotate(operation=Case(When(audit=None, then=Subquery(words)), output_field=TextField()))
+
+    def adopt(self, applier: Service) -> bool:
+        """Take over the one plan that this queryset holds if it is free, and say whether this applier was first.
+
+        The caller names the old owner, so that it stands in the WHERE clause: of several that ask at once, one wins.
+        """
+        return bool(self.free_for(applier).update(applier=applier, hostname=applier.host))
+
+    def release(self, applier: Service) -> int:
+        """Release the plans that the applier still runs, so that another one adopts them at once."""
+        return self.running().filter(applier=applier).update(applier=None)
+
+    def held_by(self, applier: Service) -> Self:
+        """Return the plans that wait or run, and that no other applier holds."""
+        is_free = Q(applier=None) | Q(applier=applier)
+        return self.present().filter(is_free, state__in=[self.model.State.PENDING, *self.model.RUNNING])
+
+    def fail_silently(self, message: str) -> int:
+        """End these plans as FAILED, even if their rows are invalid, without notifications."""
+        return QuerySet.update(
+            self,
+            state=self.model.State.FAILED,
+            status_message=cut(message),
+            applier=None,
+            context=None,
+            updated_at=timezone.now(),
+        )
+
+    def older_than(self, age: timedelta) -> Self:
+        return self.filter(created_at__lt=timezone.now() - age)
+
+    @transaction.atomic
+    def supersede(self, message: str, action_message: str) -> int:
+        """Make the RECOMMENDED ones SUPERSEDED with their pending actions CANCELLED, and return how many they were."""
+        return self.give_up(self.model.sources("supersede"), self.model.State.SUPERSEDED, message, action_message)
+
+    @transaction.atomic
+    def cancel_recommended(self, message: str, action_message: str) -> int:
+        """Cancel the RECOMMENDED plans with their pending actions, and return the number of plans."""
+        return self.give_up(self.model.sources("supersede"), self.model.State.CANCELLED, message, action_message)
+
+    @transaction.atomic
+    def cancel_unfinished(self, message: str) -> int:
+        """Cancel what has not begun, have the appliers cancel what has, and return how many plans that were."""
+        running = self.present().filter(state__in=self.model.sources("request_cancel"))
+        asked = self.write_state(running, self.model.State.CANCELLING, message)
+        return asked + self.give_up(self.model.sources("cancel"), self.model.State.CANCELLED, message, message)
+
+    def give_up(self, sources: set[str], target: str, message: str, action_message: str) -> int:
+        """End plans that have not begun, so that no applier begins them."""
+        keys = self.lock_in_order(sources)
+        if keys:
+            self.write_state(self.model.objects.filter(pk__in=keys), target, message)
+            self.model.objects.filter(pk__in=keys).exclude(context=None).update(context=None)
+            Action.objects.filter(action_plan__in=keys).cancel_pending(action_message)
+        return len(keys)
+
+    def lock_in_order(self, sources: set[str]) -> list[int]:
+        """Lock the plans in these states, in the order of their keys, and return the keys.
+
+        Skipping an action and starting a plan lock the row too: whichever is first takes effect as a whole.
+        """
+        chosen = self.present().filter(state__in=sources).order_by().values("pk")
+        plans = self.model.objects.filter(pk__in=chosen, state__in=sources).order_by("pk").select_for_update()
+        return list(plans.values_list("pk", flat=True))
+
+    @staticmethod
+    def write_state(plans: "ActionPlanQuerySet", state: str, message: str) -> int:
+        return plans.update(state=state, status_message=cut(message), updated_at=timezone.now())

@@ -1,0 +1,105 @@
+"""The message of an ended plan: a summary that fits into its status_message."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionEvent
+from actions.models.querysets import ActionQuerySet
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
+
+SKIPPED = "One or more actions were skipped."
+# More can not be named within the length of a message.
+NAMEABLE = STATUS_MESSAGE_LENGTH // 36
+# What is said first leaves to the skipped and to the cancelled actions: how many they are, and the first with a few
+# words.
+KEPT_FOR_OTHERS = 90
+# Fewer characters of a reason tell nothing.
+LEAST_WORDS = 8
+
+
+@dataclass
+class Mention:
+    """One action: its UUID, and by whom if a person did it; then why."""
+
+    name: str
+    why: str
+
+    def within(self, room: int) -> str | None:
+        """Return the name and as much of the reason as fits into ``room`` characters, or None."""
+        free = room - len(f"{self.name} ()")
+        if self.why and free >= min(LEAST_WORDS, len(self.why)):
+            return f"{self.name} ({cut(self.why, free)})"
+        return self.name if room >= len(self.name) else None
+
+
+def summarize(actions: ActionQuerySet, counts: Mapping[str, int], opening: str = "") -> str | None:
+    """Return which actions failed and why, which were skipped, by whom and why, and which were cancelled.
+
+    None if there is nothing to say. Where any was skipped, it begins with the sentence that existing clients know,
+    unless an ``opening`` stands before it. ``counts`` gives the number of actions in each state.
+    """
+    skipped, failed = counts.get(Action.State.SKIPPED, 0), counts.get(Action.State.FAILED, 0)
+    # Where the whole plan was cancelled, the opening says so.
+    cancelled = 0 if opening else counts.get(Action.State.CANCELLED, 0)
+    total = sum(counts.values())
+    text = f"{opening} {SKIPPED if skipped else ''}".strip()
+    if failed:
+        undone = reverts(actions)
+        kept = len(f" {undone}") + KEPT_FOR_OTHERS * (bool(skipped) + bool(cancelled))
+        lead = f"{text} {failed} of {count(total)} failed".lstrip()
+        text = f"{listed(lead, mentions(actions, 'FAILED'), failed, STATUS_MESSAGE_LENGTH - kept)} {undone}".rstrip()
+    if skipped:
+        lead = f"{text} {skipped} of {total}{' skipped' if failed else ''}"
+        room = STATUS_MESSAGE_LENGTH - (KEPT_FOR_OTHERS if cancelled else 0)
+        text = listed(lead, mentions(actions, "SKIPPED"), skipped, room)
+    if cancelled:
+        lead = f"{text} {cancelled} of {total if text else count(total)} cancelled".lstrip()
+        text = listed(lead, mentions(actions, "CANCELLED"), cancelled, STATUS_MESSAGE_LENGTH)
+    return text or None
+
+
+def count(number: int) -> str:
+    return "1 action" if number == 1 else f"{number} actions"
+
+
+def reverts(actions: ActionQuerySet) -> str:
+    """Return what a rollback did, if there was one."""
+    last = ActionEvent.objects.filter(action__in=actions, event="revert").order_by("pk")
+    # What a lost worker left open and was done again counts once.
+    results = list(dict(last.values_list("action", "result")).values())
+    undone = results.count(ActionEvent.Result.SUCCESS)
+    if not results:
+        return ""
+    sentence = f"{count(undone)} reverted"
+    return f"{sentence}, {len(results) - undone} could not be." if undone < len(results) else f"{sentence}."
+
+
+def mentions(actions: ActionQuerySet, state: str) -> list[Mention]:
+    first = actions.present().filter(state=state).order_by("pk")[:NAMEABLE]
+    return [mention(action) for action in first]
+
+
+def mention(action: Action) -> Mention:
+    if action.skipped_by:
+        return Mention(f"{action.uuid} by {action.skipped_by}", action.reason)
+    finding = action.status_message or ""
+    for known in (SKIPPED_AUTOMATICALLY, FAILED_IN, NOT_EXECUTED):
+        finding = finding.removeprefix(known)
+    # Some of our own findings name the action, which stands before them here.
+    return Mention(str(action.uuid), finding.replace(f" {action.uuid}", "").strip().removesuffix("."))
+
+
+def listed(lead: str, first: Iterable[Mention], total: int, room: int) -> str:
+    """Return the lead and as many actions as fit into ``room`` characters, then the number of the others."""
+    named: list[str] = []
+    for one in first:
+        before, after = f"{lead}: {', '.join([*named, ''])}", ending(total - len(named) - 1)
+        words = one.within(room - len(before) - len(after))
+        if words is None:
+            break
+        named.append(words)
+    return f"{lead}: {', '.join(named)}{ending(total - len(named))}" if named else f"{lead}."
+
+
+def ending(more: int) -> str:
+    return f" and {more} more." if more else "."

@@ -1,0 +1,1 @@
+"""The mounts at which the site speaks as other OpenStack services do."""

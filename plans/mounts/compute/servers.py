@@ -1,0 +1,143 @@
+"""``/servers`` of the compute service: which there are, and how each is, for those who see them."""
+
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from actions.event_details import sees_host
+from actions.server_history.events import host_id
+from actions.server_history.lists import read_limit
+from cluster import server_statuses
+from cluster.models import Server
+from plans.api.servers.reading import HOST, VIEW_ALL
+from plans.mounts.compute.versions import EMBEDDED_FLAVORS, ComputeView
+from watcher_site.accounts.projects import projects_of
+from watcher_site.api.resources.discovery import host
+from watcher_site.refusals import Invalid, NotFound
+
+Row = dict[str, Any]
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+ARGUMENTS = frozenset({"limit", "marker", "name", "status", "project_id", "tenant_id", "all_tenants", "deleted"})
+NOT_SO = frozenset({"0", "false", "f", "no", "n", "off"})
+
+
+class ServersView(ComputeView):
+    """The base of the views of servers: access, and the format of a server."""
+
+    @property
+    def base(self) -> str:
+        return f"{host(self.request)}/compute/v2.1"
+
+    @property
+    def sees_all(self) -> bool:
+        return bool(self.request.user.has_perm(VIEW_ALL))
+
+    def servers(self) -> QuerySet[Server]:
+        """Return those that somebody sees, deleted ones too."""
+        servers: Any = Server.objects.select_related("node").annotate(
+            shown=server_statuses.shown(knows_pending=False), vm_state=server_statuses.former_state()
+        )
+        return servers if self.sees_all else servers.filter(project_id__in=projects_of(self.request.user))
+
+    def find_server(self, identifier: str, *, deleted: bool = False) -> Server:
+        """Raises: `NotFound`, also for a server that somebody does not see."""
+        missing = NotFound(f"Instance {identifier} could not be found.")
+        try:
+            uuid = UUID(identifier)
+        except ValueError:
+            raise missing from None
+        servers = self.servers() if deleted else self.servers().filter(deleted_at=None)
+        found = servers.filter(uuid=uuid).first()
+        if found is None:
+            raise missing
+        return found
+
+    def in_short(self, server: Server) -> Row:
+        own, bookmark = f"{self.base}/servers/{server.uuid}", f"{host(self.request)}/compute/servers/{server.uuid}"
+        links = [{"rel": "self", "href": own}, {"rel": "bookmark", "href": bookmark}]
+        return {"id": str(server.uuid), "name": server.name, "links": links}
+
+    def in_full(self, server: Any) -> Row:
+        node = server.node.hostname if server.node else ""
+        told = self.in_short(server) | {
+            "status": server.shown,
+            "tenant_id": server.project_id,
+            "user_id": server.user_id,
+            "metadata": server.metadata,
+            "hostId": host_id(server.project_id, node),
+            "image": {"id": server.image} if server.image else "",
+            "flavor": self.flavor(server),
+            "created": server.created_at.strftime(TIME),
+            "updated": (server.updated_at or server.created_at).strftime(TIME),
+            "addresses": {},
+            "OS-EXT-STS:vm_state": server.vm_state,
+            "OS-EXT-STS:task_state": server.task_state,
+            "OS-EXT-AZ:availability_zone": server.node.zone if server.node else "",
+            "OS-SRV-USG:launched_at": server.launched_at and server.launched_at.strftime("%Y-%m-%dT%H:%M:%S.%f"),
+            "OS-SRV-USG:terminated_at": server.deleted_at and server.deleted_at.strftime("%Y-%m-%dT%H:%M:%S.%f"),
+        }
+        if server.shown in (server_statuses.ERROR_STATUS, server_statuses.DELETED) and server.fault:
+            told["fault"] = {name: server.fault.get(name) for name in ("code", "created", "message")}
+        return told | ({HOST: node or None} if self.sees_all and sees_host(self.request.user) else {})
+
+    def flavor(self, server: Server) -> Row:
+        """Return what a server has of everything; before 2.47 the name of its flavor, in the place of its id."""
+        if self.version < EMBEDDED_FLAVORS:
+            return {"id": server.flavor, "links": []}
+        own = {"original_name": server.flavor, "vcpus": server.vcpus, "ram": server.memory, "disk": server.disk}
+        return own | {"ephemeral": 0, "swap": 0, "extra_specs": server.flavor_extra_specs}
+
+
+class ServerList(ServersView):
+    """Lists of servers, the newest first."""
+
+    detailed = False
+
+    def get(self, request: Request) -> Response:
+        if strays := sorted(set(request.query_params) - ARGUMENTS):
+            raise Invalid(f"Additional properties are not allowed ('{strays[0]}' was unexpected)")
+        limit = read_limit(request.query_params.get("limit"))
+        page = list(self.after(self.wanted(request)).order_by("-created_at", "-pk")[:limit])
+        answer: Row = {"servers": [self.in_full(one) if self.detailed else self.in_short(one) for one in page]}
+        if page and len(page) == limit:
+            query = urlencode({**request.query_params.dict(), "marker": str(page[-1].uuid)})
+            path = f"{self.base}/servers{'/detail' if self.detailed else ''}"
+            answer["servers_links"] = [{"rel": "next", "href": f"{path}?{query}"}]
+        return Response(answer)
+
+    def wanted(self, request: Request) -> QuerySet[Server]:
+        query, servers = request.query_params, self.servers()
+        gone = self.sees_all and query.get("deleted", "0").lower() not in NOT_SO
+        servers = servers.exclude(deleted_at=None) if gone else servers.filter(deleted_at=None)
+        if "name" in query:
+            servers = servers.filter(name__contains=query["name"])
+        for name in ("project_id", "tenant_id"):
+            if name in query:
+                servers = servers.filter(project_id=query[name])
+        if statuses := [status.upper() for status in query.getlist("status")]:
+            servers = servers.filter(server_statuses.having(statuses, knows_pending=False))
+        return servers
+
+    def after(self, servers: QuerySet[Server]) -> QuerySet[Server]:
+        marker = self.request.query_params.get("marker")
+        if marker is None:
+            return servers
+        try:
+            last = self.find_server(marker, deleted=True)
+        except NotFound:
+            raise Invalid(f"marker [{marker}] not found") from None
+        older, same = Q(created_at__lt=last.created_at), Q(created_at=last.created_at, pk__lt=last.pk)
+        return servers.filter(older | same)
+
+
+class DetailedServerList(ServerList):
+    detailed = True
+
+
+class OneServer(ServersView):
+    def get(self, request: Request, identifier: str) -> Response:
+        return Response({"server": self.in_full(self.find_server(identifier))})

@@ -1,0 +1,25 @@
+"""The paths of the mount, as Heat's clients ask for them."""
+
+from django.urls import re_path
+
+from plans.mounts.orchestration.resources import ResourceItem, ResourceList
+from plans.mounts.orchestration.stacks import NotOffered, StackItem, StackList, StackLookup, StackTemplate
+from plans.mounts.orchestration.views import Versions
+
+STACKS = r"^v1/(?P<project>[^/]+)/stacks"
+NAME = r"/(?P<name>[^/]+)"
+STACK = rf"{STACKS}{NAME}/(?P<identifier>[^/]+)"
+
+# The parts of Heat's API below a stack, with its id or without, that this site does not offer.
+NOT_OFFERED = r"(?P<part>actions|environment|events|export|files|outputs|snapshots)"
+
+urlpatterns = [
+    re_path(r"^(?:v1/?)?$", Versions.as_view()),
+    re_path(rf"{STACKS}(?:/detail)?/?$", StackList.as_view()),
+    re_path(rf"{STACKS}{NAME}(?P<rest>/(?:resources|template))?/?$", StackLookup.as_view()),
+    re_path(rf"{STACKS}{NAME}(?:/[^/]+)?/{NOT_OFFERED}(?:/.*)?$", NotOffered.as_view()),
+    re_path(rf"{STACK}/?$", StackItem.as_view()),
+    re_path(rf"{STACK}/template/?$", StackTemplate.as_view()),
+    re_path(rf"{STACK}/resources/?$", ResourceList.as_view()),
+    re_path(rf"{STACK}/resources/(?P<resource>[^/]+)/?$", ResourceItem.as_view()),
+]

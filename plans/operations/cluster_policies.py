@@ -1,0 +1,103 @@
+"""Operations on the policies of clusters: each is a plan of one action."""
+
+from typing import Any
+
+from django.db import transaction
+
+from cluster.models import Cluster, Policy, PolicyBinding
+from cluster.policies.base import PolicyType
+from cluster.policies.ordering import find_disorder
+from plans.operations.base import AT_ONCE, Asked, Operation, hold, plan_cluster_action
+from watcher_site import plugins
+from watcher_site.refusals import Conflict, Invalid, NotFound
+
+
+@transaction.atomic
+def attach_policy(
+    cluster: Cluster,
+    policy: str,
+    *,
+    priority: int | None = None,
+    enabled: bool | None = None,
+    asked: Asked = AT_ONCE,
+) -> Operation:
+    """Attach a policy to a cluster.
+
+    Args:
+        policy: its UUID or its name.
+        priority: policies are applied in ascending order; by default the priority of its type.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        NotFound: the cluster was deleted meanwhile.
+        Conflict: it has the policy, or another one of its type; its priority puts it before a policy whose decision
+            it needs; or another operation is pending or running.
+    """
+    wanted = policy_named(policy)
+    standing = hold("CLUSTER_ATTACH_POLICY", cluster, asked)
+    held = PolicyBinding.objects.present().filter(cluster=standing).select_related("policy")
+    if held.filter(policy=wanted).exists():
+        raise Conflict(f"policy: policy {wanted.uuid} is attached to cluster {standing.uuid} already.")
+    if is_single(wanted) and (other := held.filter(policy__type=wanted.type).first()):
+        raise Conflict(f"policy: the cluster has policy {other.policy.uuid} of type {wanted.type} already.")
+    require_order(standing, wanted, priority)
+    inputs: dict[str, Any] = {"policy_id": str(wanted.uuid), "priority": priority, "enabled": enabled}
+    return plan_cluster_action("CLUSTER_ATTACH_POLICY", standing, asked, **inputs)
+
+
+@transaction.atomic
+def update_policy(
+    cluster: Cluster,
+    policy: Policy,
+    *,
+    priority: int | None = None,
+    enabled: bool | None = None,
+    asked: Asked = AT_ONCE,
+) -> Operation:
+    """Change the priority of a cluster's policy, enable it, or disable it. Raises: as `attach_policy`; `NotFound`."""
+    if priority is None and enabled is None:
+        raise Invalid("enabled: must be there, unless priority is.")
+    standing = hold("CLUSTER_UPDATE_POLICY", cluster, asked)
+    require_attached(standing, policy)
+    if priority is not None:
+        require_order(standing, policy, priority)
+    inputs: dict[str, Any] = {"policy_id": str(policy.uuid), "priority": priority, "enabled": enabled}
+    return plan_cluster_action("CLUSTER_UPDATE_POLICY", standing, asked, **inputs)
+
+
+@transaction.atomic
+def detach_policy(cluster: Cluster, policy: Policy, *, asked: Asked = AT_ONCE) -> Operation:
+    """Detach a policy from a cluster. Raises: as `attach_policy`; `NotFound` if it is not attached."""
+    standing = hold("CLUSTER_DETACH_POLICY", cluster, asked)
+    require_attached(standing, policy)
+    return plan_cluster_action("CLUSTER_DETACH_POLICY", standing, asked, policy_id=str(policy.uuid))
+
+
+def require_order(cluster: Cluster, policy: Policy, priority: int | None) -> None:
+    """Raise `Conflict` if a policy would be applied before another whose decision it needs."""
+    held = PolicyBinding.objects.present().filter(cluster=cluster).select_related("policy").order_by("pk")
+    if disorder := find_disorder(policy, priority, held):
+        raise Conflict(disorder)
+
+
+def require_attached(cluster: Cluster, policy: Policy) -> None:
+    if not PolicyBinding.objects.present().filter(cluster=cluster, policy=policy).exists():
+        raise NotFound(f"Policy {policy.uuid} is not attached to cluster {cluster.uuid}")
+
+
+def policy_named(identifier: str) -> Policy:
+    """Return a policy by its UUID or its name.
+
+    Raises:
+        Invalid: there is none.
+    """
+    found = Policy.objects.present().named(identifier).first()
+    if found is None:
+        raise Invalid(f"policy: there is no policy {identifier}.")
+    return found
+
+
+def is_single(policy: Policy) -> bool:
+    """Return whether a cluster can have only one policy of this type."""
+    policy_type: type[PolicyType] | None = plugins.load("POLICY_TYPES").get(policy.type)
+    return policy_type is None or policy_type.is_single

@@ -1,0 +1,202 @@
+"""Mark servers, nodes, stacks and resources as unhealthy, and clear marks, for API, mounts, console and commands.
+
+The next operation that repairs replaces what is marked: see docs/compatibility.md, "Marks of unhealthy resources". A
+mark is written under the row locks that the start of such an operation takes as well, so that the two never
+interleave. A mark does not wait for an operation: it is refused while an action holds the lock.
+"""
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from django.db import transaction
+from django.db.models import Q
+
+from actions.models import Action
+from actions.types.clusters.health import settle
+from cluster.models import Cluster, Lock, Node, Server, Stack, StackResource
+from cluster.models.stacks import DELETING, MARKED, Verb
+from cluster.operations.marks import Mark, Markable, find_holder, find_mark
+from plans.operations.base import locked
+from plans.operations.stack_progress import VERBS, starting_operations
+from watcher_site import history
+from watcher_site.database.text import require_storable
+from watcher_site.messages import cut
+from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.request_context import CallingContext
+
+REASON = "resource_status_reason"
+
+
+class ActionInProgress(Conflict):
+    """An operation has the lock of what is to be marked. Heat's clients know it by this name."""
+
+
+def mark(thing: Markable, unhealthy: bool, reason: str = "", caller: CallingContext | None = None) -> Mark:
+    """Mark an object as unhealthy, or remove the mark.
+
+    For a server that belongs to a stack or a node, that resource or node is marked instead; for a stack within a stack
+    it is the resource that holds it. Nothing changes if the object is being deleted, or if there is no mark to remove.
+
+    Raises:
+        Invalid: the reason breaks a rule, or the object cannot be identified.
+        NotFound: it was deleted meanwhile.
+        ActionInProgress: an operation has its lock.
+        Conflict: another operation on it is in progress.
+    """
+    checked = checked_reason(reason)
+    holder = find_holder(thing)
+    verbs: dict[type[Any], Callable[..., bool]] = {
+        Stack: mark_stack,
+        StackResource: mark_resource,
+        Server: mark_server,
+        Node: mark_node,
+    }
+    verbs[type(holder)](holder, unhealthy, checked, caller)
+    return find_mark(type(holder).objects.get(pk=holder.pk))
+
+
+def checked_reason(reason: Any) -> str:
+    """Return a reason as it is stored: truncated between words if it is too long, empty if it is missing.
+
+    OpenStack's orchestration service takes reasons of any length.
+
+    Raises:
+        Invalid: it is no text, or none that the database stores.
+    """
+    if reason is None:
+        return ""
+    if not isinstance(reason, str):
+        raise Invalid(f"{REASON}: must be a text.")
+    require_storable(REASON, reason)
+    return cut(reason.strip())
+
+
+# Stacks and their resources
+
+
+@transaction.atomic
+def mark_stack(stack: Stack, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
+    """Mark a root stack: an operation on any of its resources writes its status in the end, and is in the way."""
+    root = hold_root(stack)
+    require_free(Lock.objects.filter(stack=root), root)
+    return change(root, "stack", unhealthy, reason, caller, root)
+
+
+@transaction.atomic
+def mark_resource(resource: StackResource, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
+    root = hold_root(resource.stack)
+    standing = next(iter(locked(StackResource, [resource.pk])), None)
+    if standing is None:
+        raise NotFound(f"The Resource ({resource.name}) could not be found in Stack {resource.stack.name}.")
+    within = Q(stack=root) | Q(resource__in=lineage(standing))
+    require_free(Lock.objects.filter(within, is_exclusive=True), standing.stack)
+    return change(standing, "resource", unhealthy, reason, caller, root)
+
+
+def hold_root(stack: Stack) -> Stack:
+    """Return the locked root of a tree; actions that take its lock, or that of a resource in it, lock it too.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+        ActionInProgress: an operation on it was accepted, and is about to begin.
+    """
+    root: Stack | None = next(iter(locked(Stack, [stack.root_key])), None)
+    if root is None:
+        raise NotFound(f"The Stack ({stack.name}) could not be found.")
+    if verb := starting_operations([root.uuid]).get(str(root.uuid)):
+        refuse_in_progress(stack, verb)
+    return root
+
+
+def lineage(resource: StackResource) -> list[int]:
+    """Return the keys of a resource and of those that it is in: a stack within a stack is one."""
+    keys, stack = [resource.pk], resource.stack
+    while stack.parent_resource is not None:
+        keys.append(stack.parent_resource.pk)
+        stack = stack.parent_resource.stack
+    return keys
+
+
+def require_free(locks: Any, stack: Stack) -> None:
+    """Raise `ActionInProgress`, in Heat's words, where an action that has not ended holds one of these locks."""
+    holders = Action.objects.unfinished().filter(uuid__in=locks.values("action"))
+    if holder := holders.order_by("pk").first():
+        refuse_in_progress(stack, VERBS.get(holder.action_type, Verb.UPDATE))
+
+
+def refuse_in_progress(stack: Stack, verb: Verb) -> NoReturn:
+    raise ActionInProgress(f"Stack {stack.name} already has an action ({verb}) in progress.")
+
+
+def change(
+    part: Stack | StackResource, kind: str, unhealthy: bool, reason: str, caller: CallingContext | None, root: Stack
+) -> bool:
+    """Write the mark, unless there is nothing to be written, and say which it was."""
+    if part.status in DELETING if unhealthy else not part.is_marked:
+        return False
+    transition = part.mark_unhealthy if unhealthy else part.mark_healthy
+    transition(reason)
+    part.save_state()
+    write_history(kind, part, unhealthy, reason, caller, root)
+    return True
+
+
+def write_history(
+    kind: str, thing: Markable, unhealthy: bool, reason: str, caller: CallingContext | None, within: Any = None
+) -> None:
+    history.record(f"{kind}.{'mark' if unhealthy else 'clear'}", thing, caller=caller, message=reason, within=within)
+
+
+# Nodes and servers
+
+
+@transaction.atomic
+def mark_node(node: Node, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
+    """Mark a node: it is in ERROR then, so that it is recovered, or goes, first; its cluster's status says so, too."""
+    clusters = locked(Cluster, [node.cluster_id] if node.cluster_id else [])
+    standing = next(iter(locked(Node, [node.pk])), None)
+    if standing is None:
+        raise NotFound(f"Node {node.uuid} could not be found")
+    if standing.cluster_id != node.cluster_id:
+        raise Conflict(f"Node {node.uuid} has just joined or left a cluster.")
+    held = Lock.objects.filter(Q(node=standing) | Q(cluster__in=clusters, is_exclusive=True))
+    require_idle(Action.objects.unfinished().filter(uuid__in=held.values("action")), standing)
+    if not unhealthy and standing.unhealthy_reason is None:
+        return False
+    if standing.status not in Node.SETTLED:
+        raise Conflict(f"Node {standing.uuid} is {standing.status}: it can be marked when it is settled.")
+    transition = standing.mark_unhealthy if unhealthy else standing.mark_healthy
+    transition(reason)
+    standing.save_state()
+    for cluster in clusters:
+        if cluster.status in Cluster.SETTLED:
+            settle(cluster, f"Node {standing.name} was marked: {{}}" if unhealthy else "A mark was cleared: {}")
+            cluster.save_state()
+    write_history("node", standing, unhealthy, reason, caller, next(iter(clusters), None))
+    return True
+
+
+@transaction.atomic
+def mark_server(server: Server, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
+    standing = next(iter(locked(Server, [server.pk])), None)
+    if standing is None:
+        raise NotFound(f"Server {server.uuid} could not be found")
+    if standing.task_state:
+        verb = "mark unhealthy" if unhealthy else "mark healthy"
+        raise Conflict(f"Cannot '{verb}' instance {standing.uuid} while it is in task_state {standing.task_state}")
+    begun = Action.objects.filter(state__in=Action.BEGUN)
+    require_idle(begun.filter(target=str(standing.uuid)), standing)
+    if not unhealthy and standing.unhealthy_reason is None:
+        return False
+    standing.unhealthy_reason = (reason or MARKED) if unhealthy else None
+    standing.save_changes(["unhealthy_reason"])
+    write_history("server", standing, unhealthy, reason, caller)
+    return True
+
+
+def require_idle(actions: Any, thing: Node | Server) -> None:
+    if holder := actions.order_by("pk").first():
+        raise Conflict(
+            f"{type(thing).__name__} {thing.uuid} cannot be marked: action {holder.uuid} ({holder.action_type}) is at"
+            " work on it."
+        )

@@ -1,0 +1,134 @@
+"""Operations on servers: each is a plan of one action, which starts at once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+
+from actions.exclusions.planning import require_none_excluded
+from actions.graph.proposals import ProposedAction
+from actions.server_history.recording import record_request
+from cluster.drivers.rules import REBUILT
+from cluster.models import Server
+from cluster.operations.servers import forget_unplaced, request_server
+from plans.models import ActionPlan
+from plans.operations.base import asked_for, installed, require_free
+from plans.planning.proposals import propose
+from watcher_site.history import record
+from watcher_site.refusals import Conflict, NotFound
+from watcher_site.request_context import CallingContext
+
+State = Server.State
+DELETE = "delete_server"
+DEEDS = {
+    "build": "server.create",
+    DELETE: "server.delete",
+    "rebuild": "server.rebuild",
+    "reset_state": "server.reset_state",
+}
+RESETTABLE = (State.ACTIVE.value, State.ERROR.value)
+
+
+@transaction.atomic
+def create_server(attributes: Mapping[str, Any], project_id: str, caller: CallingContext) -> Server:
+    """Create a server from the result of `checked_request`, and start it on a host.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: the servers of this cloud are created elsewhere.
+        QuotaExceeded: the project has no quota left.
+    """
+    server = request_server(attributes, project_id, str(caller.get("user", "")))
+    operate("build", server, caller)
+    return server
+
+
+@transaction.atomic
+def delete_server(server: Server, caller: CallingContext) -> None:
+    """Delete a server, whatever other operations on it are planned. A server without a host is deleted at once.
+
+    A repeated request has no effect while the deletion is pending or running.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+        Conflict: a rule excludes its deletion.
+    """
+    action = proposal(DELETE, server)
+    require_none_excluded([action])
+    if forget_unplaced(server):
+        record("server.delete", server)
+        record_request(server.uuid, "delete", caller)
+    elif not is_to_be_deleted(server):
+        start(action, server, caller)
+
+
+def is_to_be_deleted(server: Server) -> bool:
+    """Return whether the server will be deleted in any case, and not just to free capacity for others."""
+    deletions = asked_for([server.uuid]).filter(action_type=DELETE, input_parameters__needed_for__isnull=True)
+    return deletions.exclude(action_plan__state=ActionPlan.State.CANCELLING).exists()
+
+
+@transaction.atomic
+def rebuild_server(server: Server, image: str | None, caller: CallingContext) -> ActionPlan:
+    """Rebuild a server, or build it for the first time if it found no host.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+        Conflict: another operation on it is requested or in progress, or its state does not allow a rebuild.
+    """
+    standing = lock(server)
+    if standing.task_state:
+        refuse("rebuild", standing, "task_state", standing.task_state)
+    if standing.has_run and standing.state not in REBUILT:
+        refuse("rebuild", standing, "vm_state", standing.state)
+    require_free("rebuild", standing)
+    parameters = {"image": image} if image else {}
+    return operate("rebuild", standing, caller, **parameters)
+
+
+@transaction.atomic
+def reset_server(server: Server, state: str, caller: CallingContext) -> ActionPlan:
+    """Set the state of a server to ``active`` or ``error``, whatever operation on it is in progress.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+        Conflict: it is on no node, and cannot be active.
+    """
+    standing = lock(server)
+    if state == State.ACTIVE and standing.node_id is None:
+        refuse("os-resetState", standing, "vm_state", standing.state)
+    return operate("reset_state", standing, caller, state=state)
+
+
+def lock(server: Server) -> Server:
+    standing: Server | None = Server.objects.present().select_for_update(no_key=True).filter(pk=server.pk).first()
+    if standing is None:
+        raise NotFound(f"Server {server.uuid} could not be found")
+    return standing
+
+
+def refuse(verb: str, server: Server, field: str, value: str) -> None:
+    raise Conflict(f"Cannot '{verb}' instance {server.uuid} while it is in {field} {value}")
+
+
+@transaction.atomic
+def operate(action_type: str, server: Server, caller: CallingContext, **parameters: Any) -> ActionPlan:
+    action = proposal(action_type, server, **parameters)
+    require_none_excluded([action])
+    return start(action, server, caller, **parameters)
+
+
+def proposal(action_type: str, server: Server, **parameters: Any) -> ProposedAction:
+    named = {"resource_id": str(server.uuid), "resource_name": server.name}
+    return ProposedAction(action_type, {**named, **parameters})
+
+
+def start(action: ProposedAction, server: Server, caller: CallingContext, **told: Any) -> ActionPlan:
+    """Write the plan of one action, and start it. ``told`` is what history says beside that."""
+    made = propose([action])
+    record(DEEDS[action.action_type], server, details={"action_plan": made.uuid, **told})
+    made.launch(caller)
+    affected = installed(action.action_type).affected(action.input_parameters)
+    if verb := affected.operations.get(str(server.uuid)):
+        record_request(server.uuid, verb, caller, made.actions.get())
+    return made

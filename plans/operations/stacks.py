@@ -1,0 +1,176 @@
+"""Operations on stacks: each is a plan of one action, which derives actions on resources."""
+
+from contextlib import suppress
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from actions.exclusions.planning import require_none_excluded
+from actions.graph.proposals import ProposedAction
+from actions.models import Action
+from actions.operations.signals import signal_action
+from actions.types.stack_cleanup import settle_abandoned
+from cluster.drivers.quotas import demand_of_template, require_quota
+from cluster.drivers.tenancy import require_creatable
+from cluster.models import Lock, Stack, StackResource
+from cluster.models.stacks import LONGEST_TIMEOUT
+from cluster.stacks.templates.schemas import STACK_NAME, STACK_NAMES
+from cluster.stacks.templates.templates import checked_template
+from plans.models import ActionPlan
+from plans.operations import marks
+from plans.operations.base import (
+    AT_ONCE,
+    Asked,
+    Operation,
+    asked_for,
+    locked,
+    parameters_of,
+    plan_action,
+    require_free,
+)
+from watcher_site.accounts.projects import PROJECT_LENGTH
+from watcher_site.database.text import require_storable
+from watcher_site.database.uniqueness import is_taken
+from watcher_site.refusals import Conflict, Invalid, NotFound
+
+CREATE, UPDATE, DELETE = "create_stack", "update_stack", "delete_stack"
+
+
+@transaction.atomic
+def create_stack(
+    name: str, template: Any, *, project_id: str = "", timeout_mins: int | None = None, asked: Asked = AT_ONCE
+) -> Operation:
+    """Make a stack, and have its resources created.
+
+    Args:
+        template: an object, or a text in JSON or YAML: see `cluster.stacks.templates.templates`.
+        timeout_mins: for how many minutes an operation on it may take, beside its pauses; None: as the site has it.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        Conflict: another stack of the project has the name, or the cloud can create no servers in the project.
+        QuotaExceeded: the project may not have the stack, or its servers.
+    """
+    user = str(asked.caller.get("user", "")) if asked.caller else ""
+    stack = Stack(
+        name=checked_name(name),
+        template=checked_template(template),
+        project_id=checked_project(project_id),
+        timeout_mins=checked_timeout(timeout_mins),
+        user_id=user,
+    )
+    require_creatable(stack.project_id)
+    require_quota(stack.project_id, {"stacks": 1, **demand_of_template(stack.template)})
+    insert(stack)
+    return operate(CREATE, stack, asked, stack.timeout_mins)
+
+
+@transaction.atomic
+def update_stack(
+    stack: Stack, template: Any = None, *, timeout_mins: int | None = None, asked: Asked = AT_ONCE
+) -> Operation:
+    """Update a stack to its template: resources that were marked unhealthy, or failed, are replaced.
+
+    Args:
+        template: a new template, as for `create_stack`; None: the present one.
+        timeout_mins: for this operation and all later ones; None: as before.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+        NotFound: it was deleted meanwhile.
+        Conflict: another operation on it, or on one of its resources, is pending or running; it is within another
+            stack; or the cloud can create no servers in its project.
+        QuotaExceeded: its project may not have the servers that the template adds.
+    """
+    wanted = None if template is None else checked_template(template)
+    minutes, standing = checked_timeout(timeout_mins), hold(UPDATE, stack, asked)
+    require_creatable(standing.project_id)
+    allowed = minutes or standing.timeout_mins
+    if wanted is not None:
+        require_quota(standing.project_id, demand_of_template(wanted) - demand_of_template(standing.template))
+    return operate(UPDATE, standing, asked, allowed, template=wanted, timeout_mins=minutes)
+
+
+def delete_stack(stack: Stack, *, asked: Asked = AT_ONCE) -> Operation:
+    """Delete a stack, with all its resources, by an action. Raises: as `update_stack`.
+
+    An operation that only waits for capacity is cancelled before, in a transaction of its own, as this locks its
+    plan: a transaction that has locked a stack locks no plan.
+    """
+    if not asked.plan_only:
+        require_none_excluded([ProposedAction(DELETE, parameters_of(DELETE, stack, {}))])
+        cancel_waiting(stack, str(asked.caller.get("user", "")) if asked.caller else "")
+    with transaction.atomic():
+        standing = hold(DELETE, stack, asked)
+        return operate(DELETE, standing, asked, standing.timeout_mins)
+
+
+def cancel_waiting(stack: Stack, by: str) -> None:
+    """Cancel the operations on a stack and on its resources that wait for capacity, if no other action runs."""
+    ongoing = ActionPlan.objects.present().filter(state=ActionPlan.State.ONGOING)
+    waiting = ongoing.exclude(pk__in=ActionPlan.objects.moving().values("pk"))
+    resources = StackResource.objects.present().tree(stack).values_list("uuid", flat=True)
+    for action in asked_for([stack.uuid, *resources]).filter(action_plan__in=waiting).order_by("pk"):
+        # The action has ended meanwhile; or it goes on, and the deletion is refused.
+        with suppress(NotFound, Conflict):
+            signal_action(action.uuid, Action.Signal.CANCEL, by or "the deletion of its stack")
+
+
+def operate(action_type: str, stack: Stack, asked: Asked, minutes: int | None, **inputs: Any) -> Operation:
+    """Write the plan of an operation that may take so many minutes, as `plan_action`."""
+    seconds, verb = minutes and minutes * 60, action_type.removesuffix("_stack")
+    return plan_action(action_type, stack, asked, seconds_allowed=seconds, deed=f"stack.{verb}", **inputs)
+
+
+def hold(action_type: str, stack: Stack, asked: Asked) -> Stack:
+    """Return a stack as it is now, locked until the transaction ends. Raises: as `update_stack`."""
+    standing: Stack | None = next(iter(locked(Stack, [stack.pk])), None)
+    if standing is None:
+        raise NotFound(f"Stack {stack.uuid} could not be found")
+    if standing.root_id is not None:
+        root = Stack.objects.get(pk=standing.root_id)
+        raise Conflict(f"Stack {stack.name} is within stack {root.name}: that is the one to change or delete.")
+    if asked.plan_only:
+        # What is decided now of a stack that is being changed would fit it no more when that is done.
+        marks.require_free(Lock.objects.filter(stack=standing), standing)
+    else:
+        resources = StackResource.objects.present().tree(standing)
+        parts = resources.values_list("uuid", flat=True)
+        require_free(action_type, standing, parts, after_cancelled=action_type == DELETE)
+    settle_abandoned(standing)
+    return standing
+
+
+def insert(stack: Stack) -> None:
+    """Write a new stack. The database decides whose a name is. Raises: `Conflict`."""
+    try:
+        with transaction.atomic():
+            stack.save()
+    except IntegrityError as error:
+        if not is_taken(error, Stack, "name"):
+            raise
+        raise Conflict(f"name: another stack of the project is called {stack.name}.") from error
+
+
+def checked_name(name: Any) -> str:
+    """Return the name of a stack. Raises: `Invalid`."""
+    if not isinstance(name, str) or not STACK_NAME.fullmatch(name):
+        raise Invalid(f"name: must have {STACK_NAMES}.")
+    return name
+
+
+def checked_timeout(minutes: Any) -> int | None:
+    """Return for how many minutes an operation may take, where that is said. Raises: `Invalid`."""
+    if minutes is None:
+        return None
+    if isinstance(minutes, bool) or not isinstance(minutes, int) or not 1 <= minutes <= LONGEST_TIMEOUT:
+        raise Invalid(f"timeout_mins: must be a whole number of minutes from 1 to {LONGEST_TIMEOUT}.")
+    return minutes
+
+
+def checked_project(project: Any) -> str:
+    """Return the id of a project, or that of none. Raises: `Invalid`."""
+    if not isinstance(project, str) or len(project) > PROJECT_LENGTH:
+        raise Invalid(f"project_id: must be a text of at most {PROJECT_LENGTH} characters.")
+    require_storable("project_id", project)
+    return project

@@ -1,0 +1,1 @@
+"""The proposal, schedule, continuation and completion of action plans."""

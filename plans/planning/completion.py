@@ -1,0 +1,50 @@
+"""The final state of a plan that has no more actions to execute."""
+
+from collections.abc import Mapping
+
+from actions.models import Action, ActionEvent
+from plans.models import ActionPlan
+from plans.models.summaries import summarize
+from watcher_site.outbox import exceptions
+
+State = Action.State
+STUCK = "Action was cancelled: its parents wait for each other."
+
+
+def settle(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> None:
+    """Give the plan its final state; ``counts`` gives the number of its actions in each state, all of them final.
+
+    FAILED if an action FAILED, or was ``stuck`` because it could never begin; CANCELLED if a person cancelled one of
+    its actions; else SUCCEEDED, also where an action gave itself up. After a cancel of the plan it is CANCELLED,
+    unless everything had finished before.
+
+    Raises:
+        ConcurrentTransition: it was cancelled, or taken over, at this moment.
+    """
+    cancelling = plan.state == ActionPlan.State.CANCELLING
+    opening = (plan.status_message or "") if cancelling else ""
+    if cancelling and has_failed_abort(plan):
+        plan.fail(summarize(plan.actions.all(), counts, f"{opening} One or more actions could not be aborted."))
+    elif cancelling and counts.get(State.CANCELLED):
+        plan.finish_cancel(summarize(plan.actions.all(), counts, opening))
+    elif counts.get(State.FAILED):
+        plan.fail(summarize(plan.actions.all(), counts))
+    elif stuck:
+        plan.fail("One or more actions could not begin: their parents wait for each other.")
+    elif counts.get(State.CANCELLED) and has_cancelled_by_signal(plan):
+        plan.finish_cancel(summarize(plan.actions.all(), counts))
+    else:
+        plan.succeed(summarize(plan.actions.all(), counts))
+    if plan.state == ActionPlan.State.FAILED:
+        plan.fault = exceptions.make("ActionPlanFailed", plan.status_message or "", __name__, settle.__name__)
+    plan.save_state()
+
+
+def has_failed_abort(plan: ActionPlan) -> bool:
+    failed = ActionEvent.objects.filter(action__action_plan=plan, event="abort", result=ActionEvent.Result.ERROR)
+    return failed.filter(action__state=State.FAILED).exists()
+
+
+def has_cancelled_by_signal(plan: ActionPlan) -> bool:
+    signals = ActionEvent.objects.filter(action__action_plan=plan, event=f"signal_{Action.Signal.CANCEL.lower()}")
+    return signals.filter(action__state=State.CANCELLED).exists()

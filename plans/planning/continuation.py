@@ -1,0 +1,174 @@
+"""Continuation of an ended plan: a new plan of the actions that did not succeed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from graphlib import CycleError, TopologicalSorter
+from operator import or_
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import transaction
+
+from actions.graph.derived import skip_planned
+from actions.graph.proposals import BATCH, ProposedAction
+from actions.models import Action, ActionParent, may_be_restored
+from actions.models.naming import generated_name
+from plans.models import ActionPlan
+from plans.planning.proposals import propose
+from plans.planning.scheduling import inherited
+from plans.planning.timeouts import current_timeouts
+from watcher_site import plugins
+from watcher_site.history import record
+from watcher_site.outbox.writing import announce_changes
+from watcher_site.refusals import Conflict
+
+# Where thousands wait for thousands by way of one that succeeded, each of them would wait for each of the others.
+MOST_EDGES = 250_000
+CONTINUABLE = " or ".join(sorted(ActionPlan.CONTINUABLE))
+
+
+@transaction.atomic
+def continue_plan(plan: ActionPlan) -> ActionPlan:
+    """Propose a plan of the actions that a FAILED or CANCELLED one left undone, and return it.
+
+    They wait for each other as they did: also where one waited for another by way of one that succeeded or was
+    skipped. What an action derived stays out: done anew, it derives anew. What it had been planned to derive is
+    planned anew, as far as it was left undone or a person skipped it. Each begins with the data that it was proposed
+    with, unless its type has it end what was decided, and has the timeout that its cluster or stack has now. What of
+    the schedule is still ahead holds anew. A plan is continued once, until the plan that continues it is deleted.
+
+    Raises:
+        NotFound: the plan was deleted.
+        Conflict: its state does not allow it, it was continued already, or nothing is left to do.
+    """
+    standing = ActionPlan.objects.locked().find(plan.uuid)
+    check(standing)
+    actions = left_undone(standing)
+    if not actions:
+        raise Conflict(f"Action plan {plan.uuid} has nothing to continue: no action of it failed or was cancelled.")
+    proposed = anew(actions, dependencies(standing, [action.pk for action in actions]))
+    continuation = propose(
+        proposed,
+        audit_id=standing.audit_id,
+        strategy_id=standing.strategy_id,
+        continues=standing,
+        on_failure=standing.on_failure,
+        schedule=inherited(standing),
+    )
+    skip_anew(dict(zip([one.uuid for one in proposed], actions, strict=True)))
+    record("action_plan.continue", standing, details={"action_plan": continuation.uuid})
+    return continuation
+
+
+def check(plan: ActionPlan) -> None:
+    if plan.state not in ActionPlan.CONTINUABLE:
+        raise Conflict(f"Only a plan that is {CONTINUABLE} can be continued, and {plan.uuid} is {plan.state}.")
+    if successor := plan.continuation():
+        raise Conflict(f"Action plan {plan.uuid} was continued already, by {successor.uuid}. Delete that one first.")
+
+
+def left_undone(plan: ActionPlan) -> list[Action]:
+    """Return the actions to be done anew, each after the one that is to derive it."""
+    kept: dict[int, Action] = {}
+    skipped = plan.actions.present().filter(is_planned=True, state=Action.State.SKIPPED)
+    for action in (plan.actions.unachieved() | skipped).order_by("pk"):
+        origin = action.derived_from_id
+        if origin is None or (action.is_planned and origin in kept and stays(action, kept[origin])):
+            kept[action.pk] = action
+    return list(kept.values())
+
+
+def stays(planned: Action, origin: Action) -> bool:
+    """Return whether a planned action is planned again: not if it found out itself that it is not needed."""
+    is_skipped = planned.state == Action.State.SKIPPED
+    return not is_skipped or may_be_restored(planned) or origin.state == Action.State.SKIPPED
+
+
+def skip_anew(sources: Mapping[UUID, Action]) -> None:
+    """Skip what was planned and a person skipped: what is to derive it must not take it for something to do."""
+    skipped = {uuid: source for uuid, source in sources.items() if source.skipped_by is not None}
+    # Others a rule skipped again, when the plan was made.
+    actions = list(Action.objects.pending().filter(uuid__in=skipped))
+    for action in actions:
+        source = skipped[action.uuid]
+        action.skip(source.skipped_by, source.reason)
+    Action.objects.bulk_update(actions, ["state", "skipped_by", "reason", "status_message"], batch_size=BATCH)
+    announce_changes(
+        Action.notified_as, [(action.pk, Action.State.PENDING) for action in actions], Action.State.SKIPPED
+    )
+    skip_planned(actions)
+
+
+def anew(actions: Sequence[Action], parents: Sequence[Iterable[int]]) -> list[ProposedAction]:
+    """Return the actions as they were proposed once; ``parents`` has the places of each one's parents."""
+    uuids: list[UUID] = [uuid4() for _ in actions]
+    new = {action.pk: uuid for action, uuid in zip(actions, uuids, strict=True)}
+    timeouts = current_timeouts(actions)
+    return [
+        ProposedAction(
+            action_type=action.action_type,
+            input_parameters=action.input_parameters,
+            parents=[uuids[place] for place in parents[number]],
+            uuid=uuids[number],
+            timeout=timeouts[action.pk],
+            name=given_name(action),
+            derived_from=new[action.derived_from_id] if action.derived_from_id else None,
+            data=data_anew(action),
+        )
+        for number, action in enumerate(actions)
+    ]
+
+
+def data_anew(action: Action) -> dict[str, Any]:
+    proposed: dict[str, Any] = action.initial_data or {}
+    action_type = plugins.load("ACTION_TYPES").get(action.action_type)
+    return action_type.data_anew(proposed, action.data or {}) if action_type else proposed
+
+
+def given_name(action: Action) -> str:
+    """Return what an action was called when it was proposed; nothing, where its name was made of its own UUID."""
+    return "" if action.name == generated_name(action.action_type, action.uuid) else action.name
+
+
+def dependencies(plan: ActionPlan, kept: Sequence[int]) -> list[list[int]]:
+    """Return for each of the kept actions the places of those that it waits for, directly or by way of others.
+
+    Raises:
+        Conflict: they are too many, or actions wait for each other.
+    """
+    nearest = nearest_kept(parents_in(plan), {key: place for place, key in enumerate(kept)})
+    masks = [nearest[key] for key in kept]
+    if sum(mask.bit_count() for mask in masks) > MOST_EDGES:
+        raise Conflict(f"Action plan {plan.uuid} has too many dependencies among its actions to be continued.")
+    return [bits(mask) for mask in masks]
+
+
+def parents_in(plan: ActionPlan) -> dict[int, list[int]]:
+    """Return the parents of each action, by their keys; but for those edges that tell what derives what."""
+    parents: dict[int, list[int]] = {key: [] for key in plan.actions.values_list("pk", flat=True)}
+    edges = ActionParent.objects.filter(child__action_plan=plan)
+    for child, origin, parent, its_origin in edges.values_list(
+        "child", "child__derived_from", "parent", "parent__derived_from"
+    ):
+        if origin != parent and its_origin != child:
+            parents[child].append(parent)
+    return parents
+
+
+def nearest_kept(parents: dict[int, list[int]], places: dict[int, int]) -> dict[int, int]:
+    """Return for each action the set of kept ones that it waits for next, as the bits of a number.
+
+    A plan has any number of actions: bits cost little where sets of keys would fill the memory.
+    """
+    nearest: dict[int, int] = {}
+    try:
+        for key in TopologicalSorter(parents).static_order():
+            ways = (1 << places[parent] if parent in places else nearest[parent] for parent in parents[key])
+            nearest[key] = reduce(or_, ways, 0)
+    except CycleError as problem:
+        raise Conflict("Actions of the plan wait for each other: it cannot be continued.") from problem
+    return nearest
+
+
+def bits(number: int) -> list[int]:
+    return [place for place, digit in enumerate(reversed(f"{number:b}")) if digit == "1"]

@@ -1,0 +1,135 @@
+"""A person says when a plan is to begin: at a time, within a maintenance window, or both."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from plans.executors.timeouts import Guard
+from plans.models import ActionPlan
+from plans.models.hours import Schedule
+from plans.models.querysets import ActionPlanQuerySet
+from watcher_site.history import differences, record
+from watcher_site.refusals import Conflict, Invalid
+from watcher_site.request_context import CallingContext
+from watcher_site.windows.wall_clock import read_moment, read_window, read_zone, written
+
+WISHES = ("start_at", "zone", "window")
+COLUMNS = (*WISHES, "opens_at", "closes_at")
+
+
+@transaction.atomic
+def schedule(
+    plan: ActionPlan, wishes: Mapping[str, Any], start: bool = False, caller: CallingContext | None = None
+) -> ActionPlan:
+    """Set when a plan begins, and with ``start`` hand it to the appliers; return the changed plan.
+
+    The plan's row is locked, as at the beginning of an action, so no action begins outside of the new hours.
+
+    Args:
+        wishes: any of `WISHES`, as `watcher_site.windows.wall_clock` reads them; None removes one.
+        caller: the calling context of the person who starts it.
+
+    Raises:
+        NotFound: the plan was deleted.
+        Invalid: a wish makes no sense.
+        Conflict: the plan's state does not allow it.
+        TransitionNotAllowed: it is to be started, and is not RECOMMENDED.
+    """
+    standing = ActionPlan.objects.locked().find(plan.uuid)
+    if not start:
+        check(standing, wishes)
+    before = hours_of(standing)
+    apply(standing, wishes)
+    standing.save_changes(COLUMNS)
+    standing.actions.wait_anew(max(timezone.now(), standing.opens_at or timezone.now()))
+    record("action_plan.schedule", standing, details=differences(before, hours_of(standing)))
+    if start:
+        standing.launch(caller)
+    return standing
+
+
+def hours_of(plan: ActionPlan) -> dict[str, Any]:
+    return {name: getattr(plan, name) for name in WISHES}
+
+
+def check(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
+    if plan.state not in ActionPlan.SCHEDULABLE:
+        raise Conflict(f"Action plan {plan.uuid} is {plan.state}: nothing of it is still to begin.")
+    if "start_at" in wishes and not plan.is_prunable:
+        raise Conflict(f"start_at: cannot be changed any more: the action plan is {plan.state}.")
+
+
+def apply(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
+    """Write the wishes, and the hours that follow from them, into the plan."""
+    now = timezone.now()
+    zone = read_zone(wishes.get("zone", plan.zone) or "UTC")
+    window = read_window(wishes.get("window", plan.window), zone)
+    start_at = read_moment("start_at", wishes["start_at"], zone, now) if "start_at" in wishes else plan.start_at
+    hours = Schedule(start_at, window).hours(now)
+    if hours is None:
+        raise Invalid("window.last_day: the window is over before anything of the plan could begin.")
+    plan.start_at, plan.zone, plan.window = start_at, zone.key, written(window)
+    plan.opens_at, plan.closes_at = hours
+
+
+def inherited(plan: ActionPlan) -> dict[str, Any]:
+    """Return the columns of the schedule of a plan that continues this one: what is still ahead holds for both."""
+    now = timezone.now()
+    try:
+        window = plan.schedule.window
+    except Invalid:
+        return {}  # No zone of this name is known here.
+    start_at = plan.start_at if plan.start_at and plan.start_at > now else None
+    hours = Schedule(start_at, window).hours(now)
+    if hours is None:
+        return {"zone": plan.zone}
+    opens_at, closes_at = hours
+    return {
+        "zone": plan.zone,
+        "window": plan.window,
+        "start_at": start_at,
+        "opens_at": opens_at,
+        "closes_at": closes_at,
+    }
+
+
+def open_again(plans: ActionPlanQuerySet, guarding: Guard = nullcontext) -> int:
+    """Set the next hours of the plans whose hours are over, and return the number of plans that have next hours.
+
+    Args:
+        guarding: what the work at each plan, given by its key, is done in.
+    """
+    number = 0
+    for plan in plans.closed():
+        with guarding(plan.pk):
+            hours = next_hours(plan)
+            if hours:
+                number += give(plan, *hours)
+    return number
+
+
+@transaction.atomic
+def give(plan: ActionPlan, opens_at: datetime | None, closes_at: datetime | None) -> int:
+    """Give a plan its next hours, unless somebody was first. What waits has all of its time from then on."""
+    same = ActionPlan.objects.filter(pk=plan.pk, closes_at=plan.closes_at)
+    number = same.update(opens_at=opens_at, closes_at=closes_at)
+    if number:
+        plan.actions.wait_anew(opens_at or timezone.now())
+    return number
+
+
+def next_hours(plan: ActionPlan) -> tuple[Any, Any] | None:
+    """Return the next hours of a plan; None if its window is over or its time zone is not known here.
+
+    Raises:
+        Invalid: its window makes no sense.
+    """
+    try:
+        zone = read_zone(plan.zone)
+    except Invalid:
+        return None  # Another applier may know the time zone.
+    return Schedule(plan.start_at, read_window(plan.window, zone)).hours(timezone.now())

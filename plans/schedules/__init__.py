@@ -1,1 +1,0 @@
-"""The times of a plan: its start, its maintenance windows, and their notifications."""

@@ -1,1 +1,0 @@
-"""Servers: the plans that their operations are, and the API."""

@@ -1,1 +1,0 @@
-"""Stacks: the plans that their operations are, the API and the console."""

@@ -1,0 +1,1 @@
+"""The workers of Celery: messages, transport, task process and watchdog."""

@@ -1,0 +1,141 @@
+"""One process of a worker: executes actions as letters from appliers come, and what they make the way free for."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import structlog
+from django.conf import settings
+from django.db import connection, connections
+
+from actions.engine import execution
+from actions.models import Action
+from actions.queues import queue_of
+from plans.applier.readiness import next_released, rows_of
+from plans.executors.base import Job, Report, perform
+from plans.executors.leases import PlanLease
+from plans.workers.messages import WORKS, Letter, Reply, standing
+from plans.workers.replies import Replies
+from plans.workers.watchdog import Overtime
+from watcher_site.models import Service
+from watcher_site.processes.heartbeat import Heartbeat
+from watcher_site.processes.worker import LOST_DATABASE
+
+log = structlog.get_logger(__name__)
+
+
+class WorkerProcess:
+    """A worker process. Its service row is the lease on the action that it owns, as it may be killed at any moment."""
+
+    def __init__(self, host: str, is_stopping: Callable[[], bool]) -> None:
+        self.host, self.is_stopping = host, is_stopping
+        self.heartbeat: Heartbeat | None = None
+        self.replies = Replies()
+        self.overtime = Overtime(self.leave_for_good, is_stopping)
+
+    # Its row among the services.
+
+    def begin(self) -> None:
+        """Called in the process itself, once it was forked. Without a database it registers with its first action."""
+        # The pool ends it: a signal to all of the service's processes is for the one that takes letters.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self.overtime.start()
+        with suppress(*LOST_DATABASE):
+            self.register()
+
+    def register(self) -> Service:
+        """Return its row, and get a new one where it has none, or is not certain that it still has it."""
+        if self.heartbeat and not self.heartbeat.holds:
+            self.retire()
+        if self.heartbeat is None:
+            heartbeat = Heartbeat(Service.register(Service.WORKER, self.host))
+            heartbeat.start()
+            self.heartbeat = heartbeat
+            log.info("worker started", service=heartbeat.service.pk, host=self.host)
+        return self.heartbeat.service
+
+    def retire(self) -> None:
+        """End the lease, so that everything that the worker still owns is recovered."""
+        heartbeat, self.heartbeat = self.heartbeat, None
+        if heartbeat:
+            heartbeat.stop()
+            with suppress(*LOST_DATABASE):
+                heartbeat.service.retire()
+
+    def end(self) -> None:
+        self.retire()
+        connections.close_all()
+
+    def leave_for_good(self) -> None:
+        """End at once, whatever the main thread does: the pool starts another process."""
+        try:
+            self.retire()
+        finally:
+            os._exit(1)
+
+    # The work.
+
+    def take(self, letter: Letter) -> None:
+        """Do what a letter says, unless it comes too late, and go on for a while with what that made the way free for.
+
+        Others' actions have to get their turn: after `settings.POLL_INTERVAL` the next letter is read.
+        """
+        until = time.monotonic() + settings.POLL_INTERVAL
+        try:
+            lease = PlanLease(letter.plan, letter.applier, self.host, self.register().pk)
+            action = self.find(letter)
+        except LOST_DATABASE as problem:
+            connection.close()
+            return self.reply(letter, letter.action, refused=True, problem=type(problem).__name__)
+        if action is None:
+            return self.reply(letter, letter.action)
+        work = WORKS[letter.work]
+        while action:
+            report = self.perform(Job(work, action, lease, execution.limit_of(action)))
+            following = None if time.monotonic() > until else self.following(report, letter)
+            self.reply(
+                letter,
+                action.pk,
+                refused=not report.done,
+                problem=type(report.error).__name__ if report.error else "",
+                following=following.pk if following else None,
+            )
+            action, work = following, execution.execute
+        return None
+
+    def find(self, letter: Letter) -> Action | None:
+        action = rows_of([letter.action]).get(letter.action)
+        return action if action and standing(action) == letter.standing else None
+
+    def perform(self, job: Job) -> Report:
+        with self.overtime.watching(job):
+            report = perform(job, self.overtime)
+        if not report.done:
+            self.let_go(job)
+        return report
+
+    def let_go(self, job: Job) -> None:
+        """Release the action of a job if this worker still owns it, so that it is recovered at once."""
+        try:
+            Action.objects.filter(pk=job.action.pk).let_go(job.lease.owner)
+        except LOST_DATABASE:
+            connection.close()
+            self.retire()
+
+    def following(self, report: Report, letter: Letter) -> Action | None:
+        """Return what the end of an action released and this worker may go on with, if there is such an action."""
+        action = report.job.action
+        if not report.done or letter.work == "revert" or action.state not in Action.FINAL or self.is_stopping():
+            return None
+        try:
+            released = next_released(action)
+            return released if released and queue_of(released) == letter.queue else None
+        except LOST_DATABASE:
+            return None
+
+    def reply(
+        self, letter: Letter, action: int, refused: bool = False, problem: str = "", following: int | None = None
+    ) -> None:
+        self.replies.send(letter.reply_to, Reply(letter.plan, action, refused, problem, following))

@@ -1,0 +1,65 @@
+"""The console's events of servers: details for people with the right to see them, summaries for others."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from actions.models import Action
+from cluster.models import Server
+from tests.builders import make_operation, make_server
+from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server() -> Server:
+    server: Server = make_server()
+    done = make_operation(server, "rebuild", "Retry", "Error", request_id="req-1", user_id="rosa").action
+    Action.objects.filter(pk=done.pk).update(status_message="Action failed in execute: as people may read")
+    return server
+
+
+def page(client: Client, user: User, name: str, uuid: object) -> str:
+    client.force_login(user)
+    return " ".join(client.get(reverse(name, args=[uuid])).content.decode().split())
+
+
+def test_a_server_s_page_tells_what_was_done_to_it(client: Client, cloud_admin: User, server: Server) -> None:
+    shown = page(client, cloud_admin, "cluster:server", server.uuid)
+    for words in ("rebuild", "req-1", "for <strong>rosa</strong>", "It was Error.", "It was Retry."):
+        assert words in shown
+    assert "Nothing was done to it yet" in page(client, cloud_admin, "cluster:server", make_server("other").uuid)
+
+
+@pytest.mark.parametrize("name", ["cluster:server", "actions:detail", "plans:detail"])
+def test_a_user_who_may_not_read_faults_reads_that_the_action_failed(
+    client: Client, reader: User, cloud_admin: User, server: Server, settings: Settings, name: str
+) -> None:
+    settings.POLICIES = {EVENT_DETAILS: ADMIN}
+    done = Action.objects.get()
+    uuid = {"cluster:server": server.uuid, "actions:detail": done.uuid, "plans:detail": done.action_plan.uuid}[name]
+    shown = page(client, reader, name, uuid)
+    assert "It was Error." not in shown
+    assert "It was Retry." in shown
+    assert "as people may read" not in shown
+    assert "Action failed in execute." in shown
+    assert "It was Error." in page(client, cloud_admin, name, uuid)
+
+
+def test_a_server_s_page_takes_the_same_queries_however_much_was_done(
+    client: Client, cloud_admin: User, server: Server, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    client.force_login(cloud_admin)
+    url = reverse("cluster:server", args=[server.uuid])
+    with CaptureQueriesContext(connection) as few:
+        client.get(url)
+    for number in range(15):
+        make_operation(server, "stop", "Success", "Success", request_id=f"req-more-{number}")
+    with django_assert_num_queries(len(few)):
+        assert "Show more events" in client.get(url).content.decode()
+    assert "Show more events" not in client.get(f"{url}?operations=all").content.decode()

@@ -1,0 +1,154 @@
+"""A plan is cancelled while an action of it derives others, waits for them, or goes on."""
+
+from collections.abc import Callable
+
+import pytest
+
+from actions.engine import execution
+from actions.engine.execution import Execution
+from actions.models import Action, ActionEvent
+from actions.types.base import ActionType, Answer, Outcome
+from actions.types.nop import Nop
+from plans.applier.applier import Applier
+from plans.applier.plan_run import PlanRun
+from plans.executors.leases import PlanLease
+from plans.models import ActionPlan
+from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.builders import action, make_plan
+from tests.plans.deriving import behave, deriving, proposed
+from tests.plans.inline import InlineExecutor, run_waiting
+from watcher_site.models import Service
+
+pytestmark = pytest.mark.django_db
+
+
+def waiting_plan(monkeypatch: pytest.MonkeyPatch, graph: dict[str, list[str]] | None = None) -> ActionPlan:
+    """Return a plan whose first action waits for what it derived, in nobody's hands."""
+    behave(monkeypatch, a=deriving(graph or {"x": [], "y": ["x"]}))
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    applier = Applier(InlineExecutor())
+    applier.advance()
+    applier.stop()
+    return plan
+
+
+def test_what_was_derived_and_has_not_begun_is_cancelled_and_what_waits_for_it_is_aborted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = waiting_plan(monkeypatch)
+    seen: list[list[str]] = []
+    monkeypatch.setattr(
+        Nop, "abort", lambda self: bool(seen.append([one.state for one in self.context.derived])) or True
+    )
+    again(plan).abandon("alice")
+    run_waiting()
+    assert set(states(plan).values()) == {"CANCELLED"}
+    assert seen == [["CANCELLED", "CANCELLED"]]
+    assert again(plan).state == "CANCELLED"
+
+
+@pytest.mark.parametrize("state", ["ONGOING", "CANCELLING"])
+def test_what_waits_is_aborted_after_those_that_it_derived(monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+    plan = waiting_plan(monkeypatch)
+    plan.actions.filter(input_parameters__message="x").update(state=state, attempt=1)
+    aborted: list[str] = []
+    monkeypatch.setattr(Nop, "recover", lambda self: aborted.append(self.input_parameters["message"]))
+    monkeypatch.setattr(Nop, "abort", lambda self: bool(aborted.append(self.input_parameters["message"])) or True)
+    again(plan).abandon("alice")
+    run_waiting()
+    assert aborted == ["x", "a"]
+    assert set(states(plan).values()) <= {"CANCELLED", "SUCCEEDED"}
+
+
+def test_what_can_not_be_aborted_fails_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = waiting_plan(monkeypatch)
+    monkeypatch.delattr(Nop, "abort")
+    again(plan).abandon("alice")
+    run_waiting()
+    assert states(plan) == {"a": "FAILED", "b": "CANCELLED", "x": "CANCELLED", "y": "CANCELLED"}
+    assert again(plan).state == "FAILED"
+
+
+def test_an_action_whose_plan_is_cancelled_while_it_is_executed_derives_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+
+    def execute(self: ActionType) -> Outcome:
+        again(plan).abandon("alice")
+        return Outcome(Answer.WAIT, derived=proposed({"x": []}))
+
+    behave(monkeypatch, a=execute)
+    run_waiting()
+    assert states(plan) == {"a": "CANCELLED"}
+    assert list(ActionEvent.objects.values_list("event", "result")) == [
+        ("pre_condition", "Success"),
+        ("execute", "Cancelled"),
+        ("abort", "Success"),
+    ]
+
+
+def test_an_action_that_is_put_off_while_it_goes_on_is_aborted_with_its_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+
+    def go_on(self: ActionType) -> Outcome:
+        again(plan).abandon("alice")
+        return Outcome(Answer.RETRY, "busy")
+
+    behave(monkeypatch, a=deriving({"x": []}), a_goes_on=go_on)
+    run_waiting()
+    assert states(plan) == {"a": "CANCELLED", "x": "SUCCEEDED"}
+    assert action(plan, "a").events.filter(event="abort", result="Success").exists()
+    assert again(plan).state == "CANCELLED"
+
+
+def before_deriving(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object]) -> None:
+    """Call ``meddle`` after the action has read its plan for the last time, and before it writes."""
+    derive = Execution.derive
+
+    def derive_late(self: Execution, phase: ActionEvent) -> bool:
+        meddle()
+        return derive(self, phase)
+
+    monkeypatch.setattr(Execution, "derive", derive_late)
+
+
+def test_an_action_whose_plan_is_cancelled_in_the_last_moment_derives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    behave(monkeypatch, a=deriving({"x": []}))
+    before_deriving(monkeypatch, lambda: again(plan).abandon("alice"))
+    run_waiting()
+    assert (states(plan), again(plan).state) == ({"a": "CANCELLED"}, "CANCELLED")
+    assert action(plan, "a").events.filter(event="abort", result="Success").exists()
+
+
+def test_an_action_whose_plan_is_taken_over_in_the_last_moment_derives_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    applier, other = (Service.register(Service.APPLIER, host) for host in ("one", "two"))
+    plan = make_plan({"a": []}, state="ONGOING", applier=applier)
+    behave(monkeypatch, a=deriving({"x": []}))
+    before_deriving(monkeypatch, lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=other))
+    assert not execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
+    assert states(plan) == {"a": "ONGOING"}
+
+
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_what_a_living_worker_is_aborting_is_not_aborted_by_a_second_one(is_alive: bool) -> None:
+    """Its reply was lost: the applier finds the action when its last derived action has ended."""
+    plan = make_plan({"x": [], "a": ["x"]}, state="ONGOING")
+    worker = Service.register(Service.WORKER, "worker-1")
+    plan.actions.filter(input_parameters__message="x").update(state="ONGOING", attempt=1)
+    a = action(plan, "a")
+    Action.objects.filter(pk=a.pk).update(state="CANCELLING", attempt=1, has_derived=True, owner=worker)
+    run = PlanRun(plan, Service.register(Service.APPLIER, "control"), InlineExecutor())
+    run.at_work.add(action(plan, "x").pk)
+    assert run.next_job() is None
+    plan.actions.filter(input_parameters__message="x").update(state="SUCCEEDED")
+    if not is_alive:
+        worker.retire()
+    run.end(action(plan, "x"), True)
+    jobs = [run.next_job(), run.next_job()]  # What it comes upon is begun the next time that it is asked.
+    assert [(job.work, job.action) for job in jobs if job] == ([] if is_alive else [(execution.recover, a)])

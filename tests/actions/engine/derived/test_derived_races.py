@@ -1,0 +1,102 @@
+"""An action derives others while somebody cancels its plan or takes it over; two derived ones end at once."""
+
+from collections.abc import Callable
+
+import pytest
+
+from actions.engine import execution, phases
+from actions.operations.skipping import skip_action
+from actions.types.base import Answer, Outcome
+from plans.executors.leases import PlanLease
+from plans.models import ActionPlan
+from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.builders import action, make_plan
+from tests.interleaving import Rival, interrupt_after
+from tests.plans.deriving import behave, deriving
+from tests.plans.inline import run_waiting
+from tests.plans.test_races import Race
+from watcher_site.models import Service
+from watcher_site.refusals import Conflict
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+ROUNDS = 50
+
+
+@pytest.fixture
+def appliers() -> list[Service]:
+    return [Service.register(Service.APPLIER, host) for host in ("one", "two")]
+
+
+def running(applier: Service) -> ActionPlan:
+    return make_plan({"a": [], "b": ["a"]}, state="ONGOING", applier=applier)
+
+
+def derive(plan: ActionPlan, applier: Service) -> Callable[[], bool]:
+    found, lease = action(plan, "a"), PlanLease.of(plan, applier)
+    return lambda: execution.execute(found, lease) and again(plan).actions.filter(derived_from=found).exists()
+
+
+def run_to_its_end(plan: ActionPlan) -> ActionPlan:
+    ActionPlan.objects.filter(pk=plan.pk).update(applier=None)
+    run_waiting()
+    return again(plan)
+
+
+def test_whoever_is_first_of_deriving_and_cancelling_nothing_derived_is_left_behind(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}))
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = running(appliers[0])
+            theirs = again(plan)
+            derived, cancelled = race.run(derive(plan, appliers[0]), lambda theirs=theirs: theirs.abandon("alice"))
+            assert cancelled
+            assert plan.actions.count() == (4 if derived else 2)
+            assert run_to_its_end(plan).state == "CANCELLED"
+            assert set(states(plan).values()) == {"CANCELLED"}
+
+
+def test_whoever_is_first_of_deriving_and_taking_over_what_is_derived_is_there_once(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}))
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = running(appliers[0])
+            seen: list[int] = []
+
+            def adopt(plan: ActionPlan = plan, seen: list[int] = seen) -> None:
+                ActionPlan.objects.filter(pk=plan.pk).update(applier=appliers[1])
+                seen.append(plan.actions.count())
+
+            derived, _ = race.run(derive(plan, appliers[0]), adopt)
+            assert seen == [4 if derived else 2]
+            assert run_to_its_end(plan).state == "SUCCEEDED"
+            assert sorted(states(plan)) == ["a", "b", "x", "y"]
+            assert plan.actions.count() == 4
+
+
+def test_of_two_that_end_at_once_the_first_takes_what_depends_on_both(
+    monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
+) -> None:
+    """The second is let in when the first has written its end and what ends with it, and has not committed."""
+    behave(monkeypatch, x=lambda _: Outcome(Answer.ERROR), y=lambda _: Outcome(Answer.CANCEL))
+    graph = {"x": [], "y": [], "z": ["x", "y"], "last": ["z"]}
+    plan = make_plan(graph, state="ONGOING", applier=appliers[0], on_failure="stop")
+    lease, second = PlanLease.of(plan, appliers[0]), action(plan, "y")
+    rival = Rival(lambda: execution.execute(second, lease))
+    interrupt_after(monkeypatch, phases, "end_dependents", rival)
+    assert execution.execute(action(plan, "x"), lease)
+    assert rival.result()
+    assert states(plan) == {"x": "FAILED", "y": "CANCELLED", "z": "FAILED", "last": "FAILED"}
+    assert str(action(plan, "x").uuid) in (action(plan, "last").status_message or "")
+
+
+def test_a_derived_action_can_not_be_skipped(monkeypatch: pytest.MonkeyPatch, appliers: list[Service]) -> None:
+    """It is there only once its plan runs."""
+    behave(monkeypatch, a=deriving({"x": []}))
+    plan = running(appliers[0])
+    assert derive(plan, appliers[0])()
+    with pytest.raises(Conflict, match="State update not allowed for actionplan state: ONGOING"):
+        skip_action(action(plan, "x").uuid, "alice")

@@ -1,0 +1,119 @@
+"""Planned actions in races with changes at the moment when their edges are reversed, or when their plan begins."""
+
+import pytest
+
+from actions.engine import children, execution
+from actions.models import Action
+from actions.operations import skipping
+from actions.operations.signals import signal_action
+from actions.operations.skipping import restore_action, skip_action
+from actions.types.base import Answer, Outcome
+from plans.executors.leases import PlanLease
+from plans.models import ActionPlan
+from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.actions.engine.derived.test_derived_races import run_to_its_end
+from tests.actions.engine.derived.test_planned_actions import X_THEN_Y, A, edges
+from tests.builders import action
+from tests.interleaving import Rival, interrupt_after, interrupt_before
+from tests.plans.deriving import behave, plan_to_derive, waits
+from tests.plans.test_interleavings import refused
+from tests.plans.test_races import claim
+from watcher_site.models import Service
+
+pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def applier() -> Service:
+    return Service.register(Service.APPLIER, "one")
+
+
+def running(applier: Service) -> ActionPlan:
+    return plan_to_derive(A, X_THEN_Y, state="ONGOING", applier=applier)
+
+
+def test_where_a_plan_is_cancelled_while_the_edges_turn_they_stay_as_they_were(
+    monkeypatch: pytest.MonkeyPatch, applier: Service
+) -> None:
+    behave(monkeypatch, a=waits)
+    plan = running(applier)
+    person = Rival(lambda: again(plan).abandon("alice"))
+    interrupt_after(monkeypatch, children, "turn_round", person)
+    execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
+    person.result()
+    assert edges(plan) == {("x", "a"), ("y", "a"), ("y", "x")}
+    assert run_to_its_end(plan).state == "CANCELLED"
+    assert set(states(plan).values()) == {"CANCELLED"}
+
+
+@pytest.mark.parametrize("delay", [0, 3600])
+def test_where_a_planned_action_is_cancelled_while_the_edges_turn_nothing_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, applier: Service, delay: int
+) -> None:
+    asked = behave(monkeypatch, a=lambda _: Outcome(Answer.WAIT, delay=delay))
+    plan = running(applier)
+    x = action(plan, "x").uuid
+    person = Rival(lambda: signal_action(x, Action.Signal.CANCEL, "alice"))
+    interrupt_after(monkeypatch, children, "turn_round", person)
+    assert execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
+    person.result()
+    run_to_its_end(plan)
+    assert asked == ["a", "a_goes_on"]
+    assert set(states(plan).values()) == {"CANCELLED"}
+
+
+def test_where_its_plan_is_taken_over_while_the_edges_turn_the_successor_turns_them(
+    monkeypatch: pytest.MonkeyPatch, applier: Service
+) -> None:
+    asked = behave(monkeypatch, a=waits)
+    plan = running(applier)
+    other = Service.register(Service.APPLIER, "two")
+    adoption = Rival(lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=other))
+    interrupt_after(monkeypatch, children, "turn_round", adoption)
+    assert not execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
+    adoption.result()
+    assert ("x", "a") in edges(plan)
+    Action.objects.filter(owner=applier).update(owner=None)
+    assert run_to_its_end(plan).state == "SUCCEEDED"
+    assert asked == ["a", "a", "x", "y", "a_goes_on"]
+
+
+def test_a_planned_action_is_not_skipped_while_the_edges_turn(
+    monkeypatch: pytest.MonkeyPatch, applier: Service
+) -> None:
+    behave(monkeypatch, a=waits)
+    plan = running(applier)
+    x = action(plan, "x").uuid
+    person = Rival(lambda: refused(lambda: skip_action(x, "alice")))
+    interrupt_after(monkeypatch, children, "turn_round", person)
+    assert execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
+    assert person.result()
+    assert run_to_its_end(plan).state == "SUCCEEDED"
+    assert set(states(plan).values()) == {"SUCCEEDED"}
+
+
+def test_a_plan_begins_with_all_skipped_that_is_skipped_together(
+    monkeypatch: pytest.MonkeyPatch, applier: Service
+) -> None:
+    plan = plan_to_derive(A, X_THEN_Y)
+    mine = again(plan)
+
+    def claim_and_look() -> set[str]:
+        claim(mine, applier)
+        return set(states(mine).values())
+
+    claiming = Rival(claim_and_look)
+    interrupt_before(monkeypatch, skipping, "skip_planned", claiming)
+    skip_action(action(plan, "a").uuid, "alice")
+    assert claiming.result() == {"SKIPPED"}
+
+
+def test_what_is_to_be_derived_is_not_restored_while_the_other_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_to_derive(A, X_THEN_Y)
+    x = action(plan, "x").uuid
+    skip_action(x, "alice")
+    other = Rival(lambda: refused(lambda: restore_action(x)))
+    interrupt_before(monkeypatch, skipping, "skip_planned", other)
+    skip_action(action(plan, "a").uuid, "bob")
+    assert other.result()
+    assert set(states(plan).values()) == {"SKIPPED"}

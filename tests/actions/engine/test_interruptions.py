@@ -1,0 +1,257 @@
+"""Aborting, recovering and reverting one action."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from actions.engine import execution
+from actions.engine.leases import Standing
+from actions.models import Action, ActionEvent
+from actions.types.base import DONE, ActionFailed, ActionType, Outcome, Recovery
+from actions.types.nop import Nop
+from tests.builders import make_node, make_plan, make_server
+from watcher_site.database.statements import Bound
+
+pytestmark = pytest.mark.django_db
+
+
+class FakeLease:
+    """A lease that sees what the test wants."""
+
+    host = "here"
+    owner = None
+    control: str | None = None
+
+    def __init__(self, cancelling: bool = False, held: bool = True, lost: bool = False) -> None:
+        self.cancelling, self.held, self.lost = cancelling, held, lost
+
+    def hold(self, has_begun: bool) -> Bound:
+        return Bound("SELECT 1" if self.held else "SELECT 1 WHERE 1 = 0", [])
+
+    def look(self, action: Action) -> Standing:
+        return Standing(
+            action.values_read["state"],
+            action.values_read["attempt"],
+            self.control,
+            is_held=not self.lost,
+            is_being_cancelled=self.cancelling,
+        )
+
+
+class Long(Nop):
+    """Looks at its checkpoint once."""
+
+    def execute(self) -> Outcome:
+        self.context.checkpoint()
+        return DONE
+
+
+@pytest.fixture
+def behave(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make nop actions long, with other methods, and have them look at each checkpoint."""
+    monkeypatch.setattr(settings, "POLL_INTERVAL", 0)
+
+    def change(**methods: Any) -> None:
+        monkeypatch.setattr("watcher_site.plugins.load", lambda _: {"nop": type("Changed", (Long,), methods)})
+
+    change()
+    return change
+
+
+def answer(value: object) -> Callable[..., object]:
+    return lambda self: value
+
+
+def failing(error: Exception) -> Callable[..., object]:
+    def method(self: object) -> None:
+        raise error
+
+    return method
+
+
+def make_action(state: str = "PENDING") -> Action:
+    plan = make_plan({"a": []}, state="ONGOING")
+    plan.actions.update(state=state, attempt=0 if state == "PENDING" else 1)
+    return plan.actions.get()
+
+
+def again(action: Action) -> Action:
+    return Action.objects.get(pk=action.pk)
+
+
+def phases(action: Action) -> list[tuple[str, str | None]]:
+    return list(action.events.values_list("event", "result"))
+
+
+@pytest.mark.parametrize(
+    ("method", "state", "message", "result"),
+    [
+        (answer(True), "CANCELLED", "Action was cancelled with its action plan.", "Success"),
+        (answer(False), "SUCCEEDED", None, "Success"),
+        (failing(ActionFailed("no way back")), "FAILED", "Action failed in abort: no way back", "Error"),
+        (failing(KeyError("secret")), "FAILED", "Action failed in abort: KeyError", "Error"),
+    ],
+)
+def test_what_abort_answers_decides_the_state(
+    behave: Callable[..., None], method: object, state: str, message: str | None, result: str
+) -> None:
+    behave(abort=method)
+    action = make_action()
+    assert execution.execute(action, FakeLease(cancelling=True))
+    assert (again(action).state, again(action).status_message) == (state, message)
+    assert phases(action) == [("pre_condition", "Success"), ("execute", "Cancelled"), ("abort", result)]
+
+
+def test_an_action_that_never_looks_at_its_checkpoint_runs_to_its_end() -> None:
+    action = make_action()
+    assert execution.execute(action, FakeLease(cancelling=True))
+    assert again(action).state == "SUCCEEDED"
+
+
+def test_an_action_does_not_begin_under_a_plan_that_is_not_held() -> None:
+    action = make_action()
+    assert not execution.execute(action, FakeLease(held=False))
+    assert again(action).state == "PENDING"
+    assert phases(action) == []
+
+
+def test_a_worker_that_lost_its_lease_writes_nothing_more(behave: Callable[..., None]) -> None:
+    action = make_action()
+    assert not execution.execute(action, FakeLease(lost=True))
+    assert again(action).state == "ONGOING"
+
+
+def test_a_slow_worker_can_not_overwrite_its_successor(behave: Callable[..., None]) -> None:
+    action = make_action()
+
+    def replace(self: object) -> Outcome:
+        successor = again(action)
+        successor.begin_again()
+        successor.save_state()
+        return DONE
+
+    behave(execute=replace)
+    assert not execution.execute(action, FakeLease())
+    assert (again(action).state, again(action).attempt) == ("ONGOING", 2)
+
+
+def test_the_class_name_alone_tells_of_an_error_that_is_not_ours(behave: Callable[..., None]) -> None:
+    behave(execute=failing(KeyError("secret")))
+    action = make_action()
+    execution.execute(action, FakeLease())
+    assert again(action).status_message == "Action failed in execute: KeyError"
+    assert action.events.get(event="execute").details == "KeyError"
+
+
+def test_a_recovered_action_that_was_done_succeeds(behave: Callable[..., None]) -> None:
+    behave(recover=answer(Recovery.DONE), execute=failing(AssertionError()))
+    action = make_action("ONGOING")
+    assert execution.recover(action, FakeLease())
+    assert again(action).state == "SUCCEEDED"
+    assert phases(action) == [("recover", "Success")]
+
+
+def test_a_recovered_action_that_can_be_run_again_is_run_again() -> None:
+    action = make_action("ONGOING")
+    assert execution.recover(action, FakeLease())
+    assert (again(action).state, again(action).attempt) == ("SUCCEEDED", 2)
+    assert phases(action) == [("recover", "Success"), ("execute", "Success"), ("post_condition", "Success")]
+
+
+def test_a_recovered_action_that_can_not_go_on_fails_with_the_reason(behave: Callable[..., None]) -> None:
+    behave(recover=failing(ActionFailed("half done")))
+    action = make_action("ONGOING")
+    assert execution.recover(action, FakeLease())
+    assert (again(action).state, again(action).status_message) == ("FAILED", "Action failed in recover: half done")
+
+
+def test_a_recovered_action_is_not_run_again_under_a_cancelled_plan(behave: Callable[..., None]) -> None:
+    behave(execute=failing(AssertionError()))
+    action = make_action("ONGOING")
+    assert execution.recover(action, FakeLease(cancelling=True))
+    assert again(action).state == "CANCELLED"
+
+
+def test_the_abort_that_a_lost_worker_had_begun_is_asked_again() -> None:
+    action = make_action("CANCELLING")
+    assert execution.recover(action, FakeLease(cancelling=True))
+    assert again(action).state == "CANCELLED"
+
+
+@pytest.mark.parametrize(
+    ("state", "cancelling", "methods", "outcome"),
+    [
+        ("ONGOING", False, {"recover": answer(Recovery.AGAIN)}, "SUCCEEDED"),
+        ("ONGOING", False, {"recover": answer(Recovery.DONE)}, "SUCCEEDED"),
+        ("ONGOING", False, {"recover": failing(ActionFailed("half done"))}, "FAILED"),
+        ("ONGOING", True, {"recover": answer(Recovery.AGAIN)}, "CANCELLED"),
+        ("CANCELLING", True, {"abort": answer(True)}, "CANCELLED"),
+        ("CANCELLING", True, {"abort": answer(False)}, "SUCCEEDED"),
+        ("CANCELLING", True, {"abort": failing(ActionFailed("stuck"))}, "FAILED"),
+    ],
+)
+def test_recovering_closes_the_events_that_the_lost_worker_left_open(
+    behave: Callable[..., None], state: str, cancelling: bool, methods: dict[str, object], outcome: str
+) -> None:
+    behave(**methods)
+    action = make_action(state)
+    left = ActionEvent.objects.create(action=action, event="execute", attempt=1)
+    execution.recover(action, FakeLease(cancelling))
+    closed = ActionEvent.objects.get(pk=left.pk)
+    assert again(action).state == outcome
+    assert (closed.result, closed.details) == ("Error", "Its outcome was not recorded.")
+    assert closed.finish_time
+    assert not action.events.filter(finish_time=None).exists()
+
+
+def test_an_action_that_finished_before_the_cancel_keeps_its_result(behave: Callable[..., None]) -> None:
+    lease = FakeLease()
+
+    def execute(self: ActionType) -> Outcome:
+        lease.cancelling = True
+        return DONE
+
+    behave(execute=execute, post_condition=lambda self: self.context.checkpoint())
+    action = make_action()
+    assert execution.execute(action, lease)
+    assert again(action).state == "SUCCEEDED"
+    assert phases(action) == [("pre_condition", "Success"), ("execute", "Success"), ("post_condition", "Success")]
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "details"),
+    [
+        (answer(True), "Success", None),
+        (failing(ActionFailed("gone")), "Error", "gone"),
+    ],
+)
+def test_a_revert_leaves_the_state_and_an_event(
+    behave: Callable[..., None], method: object, result: str, details: str | None
+) -> None:
+    behave(revert=method)
+    action = make_action("SUCCEEDED")
+    assert execution.revert(action, FakeLease())
+    assert again(action).state == "SUCCEEDED"
+    assert list(action.events.values_list("event", "result", "details")) == [("revert", result, details)]
+
+
+def test_a_type_that_says_nothing_of_recovery_fails_rather_than_run_twice(behave: Callable[..., None]) -> None:
+    behave(recover=ActionType.recover, execute=failing(AssertionError()))
+    action = make_action("ONGOING")
+    execution.recover(action, FakeLease())
+    assert again(action).state == "FAILED"
+
+
+@pytest.mark.parametrize("work", [execution.recover, execution.revert])
+def test_what_another_action_does_to_the_server_is_left_alone(work: Callable[..., bool]) -> None:
+    server = make_server(node=make_node("source"), task_state="powering-off", operation_owner="another")
+    make_node("target")
+    action = make_action("ONGOING" if work is execution.recover else "SUCCEEDED")
+    names = {"resource_id": str(server.uuid), "source_node": "source", "destination_node": "target"}
+    Action.objects.filter(pk=action.pk).update(
+        action_type="migrate", input_parameters={"migration_type": "live", **names}
+    )
+    work(again(action), FakeLease())
+    assert type(server).objects.get(pk=server.pk).task_state == "powering-off"

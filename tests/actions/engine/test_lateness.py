@@ -1,0 +1,278 @@
+"""An action that waits for longer than it may for what it derived."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from actions.engine.timeouts import time_out
+from actions.models import Action
+from actions.operations.signals import signal_action
+from actions.types.base import Answer, Outcome
+from actions.types.nop import Nop
+from cluster.models import Cluster
+from plans.applier.applier import Applier
+from plans.executors.leases import PlanLease
+from plans.executors.timeouts import end_late
+from plans.models import ActionPlan
+from plans.operations.clusters import create_cluster
+from plans.operations.signals import signal_plan
+from plans.planning.scheduling import open_again, schedule
+from tests.actions.engine.derived.test_derived_actions import again, states
+from tests.builders import action, make_node, make_plan, make_profile
+from tests.plans.deriving import behave, deriving
+from tests.plans.inline import InlineExecutor
+from watcher_site.state_machine import ConcurrentTransition
+
+pytestmark = pytest.mark.django_db
+LATE = "Action failed in waiting: It took longer than 60 seconds"
+Signal = Action.Signal
+
+
+@pytest.fixture
+def applier(monkeypatch: pytest.MonkeyPatch) -> Applier:
+    monkeypatch.setattr(Nop, "abort", lambda _: True)
+    return Applier(InlineExecutor())
+
+
+@pytest.fixture
+def plan(monkeypatch: pytest.MonkeyPatch, applier: Applier) -> ActionPlan:
+    """A plan whose action a, of sixty seconds, waits for x, that is about to begin, and for y."""
+    behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}))
+    return begin(applier)
+
+
+def begin(applier: Applier) -> ActionPlan:
+    made = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    made.actions.filter(input_parameters__message="a").update(timeout=60)
+    applier.advance()
+    return made
+
+
+def let_pass(seconds: float) -> None:
+    """Move the deadlines of waiting actions ``seconds`` into the past."""
+    for one in Action.objects.exclude(waits_until=None):
+        Action.objects.filter(pk=one.pk).update(waits_until=one.waits_until - timedelta(seconds=seconds))
+
+
+def finish(applier: Applier) -> None:
+    for _ in range(10):
+        applier.look_soon()
+        applier.advance()
+        applier.collect(0)
+    applier.stop()
+
+
+def test_its_time_is_over_when_that_of_an_execution_would_be(applier: Applier, plan: ActionPlan) -> None:
+    a = action(plan, "a")
+    assert a.start_time
+    assert a.waits_until
+    assert a.waits_until - a.start_time == timedelta(seconds=60)
+
+
+def test_it_is_failed_and_what_it_derived_is_cancelled(applier: Applier, plan: ActionPlan) -> None:
+    let_pass(61)
+    finish(applier)
+    assert states(plan) == {"a": "FAILED", "b": "SUCCEEDED", "x": "CANCELLED", "y": "CANCELLED"}
+    assert (again(plan).state, action(plan, "a").status_message) == ("FAILED", LATE)
+    events = action(plan, "a").events.filter(event__in=["timeout", "abort"])
+    assert list(events.values_list("event", "result")) == [("timeout", "Error"), ("abort", "Success")]
+
+
+def test_people_are_told_why_what_it_derived_was_cancelled(applier: Applier, plan: ActionPlan) -> None:
+    let_pass(61)
+    end_late(applier.service)
+    a = action(plan, "a")
+    assert action(plan, "y").status_message == (
+        f"Action was cancelled by action {a.uuid}, which took longer than 60 seconds."
+    )
+
+
+def test_what_is_in_time_waits_on(applier: Applier, plan: ActionPlan) -> None:
+    let_pass(59)
+    finish(applier)
+    assert set(states(plan).values()) == {"SUCCEEDED"}
+
+
+def test_what_it_derived_and_has_ended_keeps_its_result_and_what_runs_is_told_to_stop(
+    applier: Applier, plan: ActionPlan
+) -> None:
+    x, y = action(plan, "x"), action(plan, "y")
+    Action.objects.filter(pk=x.pk).update(state="SUCCEEDED")
+    Action.objects.filter(pk=y.pk).update(state="ONGOING")
+    let_pass(61)
+    assert end_late(applier.service) == 1
+    assert (states(plan), action(plan, "y").control) == (
+        {"a": "CANCELLING", "b": "PENDING", "x": "SUCCEEDED", "y": "ONGOING"},
+        "CANCEL",
+    )
+
+
+def test_it_is_failed_though_its_abort_fails(
+    applier: Applier, plan: ActionPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(Nop, "abort")
+    let_pass(61)
+    finish(applier)
+    assert action(plan, "a").status_message == LATE
+
+
+def test_what_all_has_ended_for_goes_on_however_late(applier: Applier, plan: ActionPlan) -> None:
+    plan.actions.filter(input_parameters__message__in="xy").update(state="SUCCEEDED")
+    let_pass(61)
+    finish(applier)
+    assert set(states(plan).values()) == {"SUCCEEDED"}
+
+
+def test_what_is_put_off_when_it_is_to_go_on_has_no_more_time_for_that(
+    applier: Applier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = Outcome(Answer.RETRY, "busy", until=timezone.now() + timedelta(hours=9))
+    behave(monkeypatch, a=deriving({"x": []}), a_goes_on=lambda _: busy)
+    plan = begin(applier)
+    plan.actions.filter(input_parameters__message="x").update(state="SUCCEEDED")
+    for _ in range(3):
+        applier.advance()
+        applier.collect(0)
+    plan.actions.exclude(due_time=None).update(due_time=timezone.now() + timedelta(hours=1))
+    let_pass(61)
+    finish(applier)
+    assert action(plan, "a").status_message == LATE
+
+
+def test_an_applier_ends_nothing_in_the_plan_of_another(applier: Applier, plan: ActionPlan) -> None:
+    let_pass(61)
+    other = Applier(InlineExecutor(), host="elsewhere")
+    assert end_late(other.service) == 0
+
+
+@pytest.mark.parametrize("columns", [{"state": "ONGOING"}, {"waits_until": timezone.now() + timedelta(hours=1)}])
+def test_what_goes_on_or_has_more_time_in_that_moment_is_left_alone(
+    applier: Applier, plan: ActionPlan, columns: dict[str, object]
+) -> None:
+    a = action(plan, "a")
+    Action.objects.filter(pk=a.pk).update(**columns)
+    a.action_plan = again(plan)
+    with pytest.raises(ConcurrentTransition):
+        time_out(a, PlanLease.of(again(plan), applier.service))
+    assert action(plan, "x").state == "PENDING"
+
+
+def test_an_applier_that_takes_over_goes_on_with_the_end_of_it(applier: Applier, plan: ActionPlan) -> None:
+    let_pass(61)
+    end_late(applier.service)
+    applier.service.retire()
+    ActionPlan.objects.update(applier=None)
+    finish(Applier(InlineExecutor(), host="elsewhere"))
+    assert action(plan, "a").status_message == LATE
+
+
+def test_what_is_late_in_all_plans_is_found_in_one_query(
+    applier: Applier, plan: ActionPlan, django_assert_num_queries: object
+) -> None:
+    begin(applier)
+    with django_assert_num_queries(1):
+        end_late(applier.service)
+
+
+def test_for_a_cluster_its_own_timeout_counts_and_it_is_left_as_its_nodes_are(applier: Applier) -> None:
+    make_node()
+    profile = make_profile()
+    create_cluster("web", str(profile.uuid), desired_capacity=2, timeout=60)
+    applier.advance()
+    let_pass(61)
+    finish(applier)
+    one = Action.objects.get(derived_from=None)
+    assert (one.action_type, one.state, one.status_message) == ("CLUSTER_CREATE", "FAILED", LATE)
+    assert Cluster.objects.get().status in {"ERROR", "WARNING"}
+
+
+# What does not count.
+
+
+def test_the_pause_before_what_it_derives_is_none_of_its_time(
+    applier: Applier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derive = deriving({"x": []})
+
+    def delayed(self: Nop) -> Outcome:
+        return Outcome(Answer.WAIT, derived=derive(self).derived, delay=100)
+
+    behave(monkeypatch, a=delayed)
+    a = action(begin(applier), "a")
+    assert a.start_time
+    assert a.waits_until
+    assert a.waits_until - a.start_time == timedelta(seconds=160)
+
+
+def test_nor_is_it_of_the_time_of_those_that_wait_for_the_one_that_makes_it(
+    applier: Applier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derive = deriving({"y": []})
+
+    def delayed(self: Nop) -> Outcome:
+        return Outcome(Answer.WAIT, derived=derive(self).derived, delay=100)
+
+    behave(monkeypatch, a=deriving({"x": []}), x=delayed)
+    plan = begin(applier)
+    before = action(plan, "a").waits_until
+    applier.collect(0)
+    applier.advance()
+    after = action(plan, "a").waits_until
+    assert before
+    assert after
+    assert (action(plan, "x").has_derived, after - before) == (True, timedelta(seconds=100))
+
+
+def test_nothing_of_a_suspended_plan_is_late_and_then_it_has_all_of_its_time(
+    applier: Applier, plan: ActionPlan
+) -> None:
+    signal_plan(plan, Signal.SUSPEND, "alice")
+    let_pass(61)
+    assert end_late(applier.service) == 0
+    signal_plan(again(plan), Signal.RESUME, "alice")
+    let_pass(59)
+    assert end_late(applier.service) == 0
+    let_pass(2)
+    assert end_late(applier.service) == 1
+
+
+def test_so_it_is_with_what_waits_for_a_suspended_action(applier: Applier, plan: ActionPlan) -> None:
+    x = action(plan, "x")
+    Action.objects.filter(pk=x.pk).update(state="SUSPENDED")
+    let_pass(61)
+    assert end_late(applier.service) == 0
+    signal_action(x.uuid, Signal.RESUME, "alice")
+    Action.objects.filter(pk=x.pk).update(state="ONGOING")
+    let_pass(59)
+    assert end_late(applier.service) == 0
+    let_pass(2)
+    assert end_late(applier.service) == 1
+
+
+WINDOW = {"opens": "22:00", "closes": "06:00"}
+
+
+def test_so_it_is_with_what_waits_for_a_window_to_open_again(applier: Applier, plan: ActionPlan) -> None:
+    now = timezone.now()
+    ActionPlan.objects.filter(pk=plan.pk).update(window=WINDOW, closes_at=now - timedelta(minutes=1))
+    let_pass(61)
+    assert end_late(applier.service) == 0
+    assert open_again(ActionPlan.objects.all()) == 1
+    a, opens_at = action(plan, "a"), again(plan).opens_at
+    assert a.waits_until
+    assert opens_at
+    assert a.waits_until - opens_at == timedelta(seconds=60)
+
+
+def test_so_it_is_when_a_person_gives_a_plan_another_window(applier: Applier, plan: ActionPlan) -> None:
+    let_pass(61)
+    schedule(again(plan), {"window": None})
+    assert end_late(applier.service) == 0
+
+
+def test_what_may_wait_for_longer_already_is_not_told_to_wait_for_less(applier: Applier, plan: ActionPlan) -> None:
+    let_pass(-1000)
+    before = action(plan, "a").waits_until
+    assert plan.actions.wait_anew(timezone.now()) == 0
+    assert action(plan, "a").waits_until == before

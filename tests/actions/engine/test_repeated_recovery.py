@@ -1,0 +1,230 @@
+"""The recovery of an action whose process is lost repeatedly: the count of the losses, and the end of the action."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from actions.engine import execution
+from actions.engine.execution import MOST_LOSSES, SHARED_LOSSES, is_to_be_alone
+from actions.models import Action
+from actions.types.base import ActionFailed, Recovery
+from cluster.drivers.ownership import acting_for
+from cluster.models import Server
+from tests.actions.engine.test_interruptions import FakeLease, again, answer, behave, failing, make_action, phases
+from tests.builders import make_node, make_plan, make_server
+from watcher_site.models import Service
+
+pytestmark = pytest.mark.django_db
+__all__ = ["behave"]
+
+
+def lost_service() -> Service:
+    return Service.objects.create(name=Service.APPLIER, host="lost", last_seen_up=timezone.now() - timedelta(hours=1))
+
+
+def interrupted(owner: Service | None, losses: int = 0, state: str = "ONGOING") -> Action:
+    action = make_action(state)
+    Action.objects.filter(pk=action.pk).update(owner=owner, losses=losses)
+    return again(action)
+
+
+class OwnLease(FakeLease):
+    def __init__(self, service: Service, **options: Any) -> None:
+        super().__init__(**options)
+        self.owner = service.pk
+
+
+# The count of the losses.
+
+
+def test_the_loss_of_the_process_that_executed_an_action_is_counted(behave: Callable[..., None]) -> None:
+    behave(execute=failing(SystemExit()))
+    action = interrupted(lost_service(), losses=1)
+    execution.recover(action, FakeLease())
+    assert again(action).losses == 2
+
+
+def test_a_lost_connection_of_a_process_that_goes_on_is_not_counted() -> None:
+    service = Service.register(Service.APPLIER, "here")
+    Service.objects.filter(pk=service.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
+    action = interrupted(service)
+    execution.recover(action, OwnLease(service))
+    assert again(action).losses == 0
+
+
+def test_an_action_that_a_living_process_handed_over_is_not_counted() -> None:
+    action = interrupted(Service.register(Service.APPLIER, "elsewhere"))
+    execution.recover(action, FakeLease())
+    assert again(action).losses == 0
+
+
+def test_an_action_of_a_process_that_left_cleanly_is_not_counted() -> None:
+    service = lost_service()
+    service.retire()
+    action = interrupted(service)
+    execution.recover(action, FakeLease())
+    assert again(action).losses == 0
+
+
+def test_losses_of_an_earlier_execution_do_not_count(behave: Callable[..., None]) -> None:
+    action = make_action()
+    Action.objects.filter(pk=action.pk).update(losses=MOST_LOSSES - 1)
+    execution.execute(again(action), FakeLease())
+    assert again(action).losses == 0
+
+
+@pytest.mark.parametrize(("losses", "alone"), [(SHARED_LOSSES - 2, False), (SHARED_LOSSES - 1, True)])
+def test_an_action_that_lost_its_process_often_is_recovered_alone(losses: int, alone: bool) -> None:
+    assert is_to_be_alone(execution.recover, interrupted(lost_service(), losses)) is alone
+
+
+def test_an_action_that_lost_its_process_often_begins_anew_in_company() -> None:
+    assert not is_to_be_alone(execution.execute, interrupted(None, MOST_LOSSES, "PENDING"))
+
+
+# The end of the action.
+
+
+@pytest.mark.parametrize("state", ["ONGOING", "CANCELLING"])
+def test_an_action_that_was_done_when_its_last_process_was_lost_succeeded(
+    behave: Callable[..., None], state: str
+) -> None:
+    behave(recover=answer(Recovery.DONE))
+    action = interrupted(lost_service(), MOST_LOSSES - 1, state)
+    assert execution.recover(action, FakeLease(cancelling=state == "CANCELLING"))
+    assert (again(action).state, again(action).status_message) == ("SUCCEEDED", None)
+
+
+@pytest.mark.parametrize(("state", "phase"), [("ONGOING", "recover"), ("CANCELLING", "abort")])
+def test_an_action_that_could_be_run_again_is_given_up_with_the_reason(
+    behave: Callable[..., None], state: str, phase: str
+) -> None:
+    behave(execute=failing(AssertionError("executed")), recover=answer(Recovery.AGAIN))
+    action = interrupted(lost_service(), MOST_LOSSES - 1, state)
+    assert execution.recover(action, FakeLease(cancelling=state == "CANCELLING"))
+    assert (again(action).state, again(action).status_message) == (
+        "FAILED",
+        f"Action failed in {phase}: 6 processes were lost while they executed it. It was not done, and is not tried"
+        " again.",
+    )
+    assert phases(action) == [(phase, "Error")]
+
+
+def test_an_action_that_must_fail_says_why_its_type_says_so(behave: Callable[..., None]) -> None:
+    behave(recover=failing(ActionFailed("it is elsewhere")))
+    action = interrupted(lost_service(), MOST_LOSSES - 1)
+    assert execution.recover(action, FakeLease())
+    assert again(action).status_message == "Action failed in recover: it is elsewhere"
+
+
+def test_an_action_whose_process_is_lost_once_less_is_run_again(behave: Callable[..., None]) -> None:
+    action = interrupted(lost_service(), MOST_LOSSES - 2)
+    assert execution.recover(action, FakeLease())
+    assert again(action).state == "SUCCEEDED"
+
+
+def test_a_type_whose_recover_ends_its_process_is_not_called_again(
+    behave: Callable[..., None],
+) -> None:
+    behave(recover=failing(AssertionError("asked")))
+    action = interrupted(lost_service(), MOST_LOSSES)
+    assert execution.recover(action, FakeLease())
+    assert again(action).status_message == (
+        "Action failed in recover: 7 processes were lost while they executed it. Its outcome is not known."
+    )
+
+
+# Operations in the cloud.
+
+
+def migration_left_behind(losses: int) -> tuple[Action, Server]:
+    source, destination = make_node("source"), make_node("destination")
+    server = make_server("web", source)
+    parameters = {
+        "resource_id": str(server.uuid),
+        "migration_type": "live",
+        "source_node": "source",
+        "destination_node": "destination",
+    }
+    plan = make_plan({"a": []}, state="ONGOING")
+    plan.actions.update(
+        state="ONGOING",
+        attempt=3,
+        action_type="migrate",
+        input_parameters=parameters,
+        losses=losses,
+        owner=lost_service(),
+    )
+    action = plan.actions.get()
+    owner = f"{action.uuid}/3"
+    Server.objects.filter(pk=server.pk).update(task_state="migrating", destination=destination, operation_owner=owner)
+    return action, server
+
+
+def left_on(server: Server) -> tuple[str | None, int | None, str]:
+    row = Server.objects.get(pk=server.pk)
+    return row.task_state, row.destination_id, row.operation_owner
+
+
+def test_a_server_whose_migration_is_given_up_is_free_and_its_capacity_is_released() -> None:
+    action, server = migration_left_behind(MOST_LOSSES - 1)
+    assert execution.recover(action, FakeLease())
+    assert again(action).state == "FAILED"
+    assert left_on(server) == (None, None, "")
+
+
+def test_a_message_names_the_server_to_reset_if_the_last_recovery_lost_its_process() -> None:
+    action, server = migration_left_behind(MOST_LOSSES)
+    assert execution.recover(action, FakeLease())
+    assert again(action).status_message.endswith(
+        f"Its outcome is not known. Check instance {server.uuid} in the cloud, and reset its state if it is still"
+        " busy."
+    )
+
+
+def test_an_operation_of_another_on_the_same_server_is_left_alone() -> None:
+    action, server = migration_left_behind(MOST_LOSSES - 1)
+    Server.objects.filter(pk=server.pk).update(operation_owner="another/1")
+    assert execution.recover(action, FakeLease())
+    assert left_on(server)[0] == "migrating"
+
+
+def test_a_server_whose_build_is_given_up_reads_error() -> None:
+    server = make_server("web", make_node(), state="building", launched_at=None)
+    plan = make_plan({"a": []}, state="ONGOING")
+    parameters = {"resource_id": str(server.uuid)}
+    plan.actions.update(
+        state="ONGOING", attempt=1, action_type="build", input_parameters=parameters, losses=5, owner=lost_service()
+    )
+    action = plan.actions.get()
+    Server.objects.filter(pk=server.pk).update(task_state="spawning", operation_owner=f"{action.uuid}/1")
+    assert execution.recover(action, FakeLease())
+    assert (again(action).state, Server.objects.get(pk=server.pk).state) == ("FAILED", "error")
+    assert left_on(server) == (None, None, "")
+
+
+# Reverts.
+
+
+def test_a_revert_whose_process_is_lost_too_often_is_given_up_and_leaves_nothing_under_way() -> None:
+    action, server = migration_left_behind(MOST_LOSSES - 1)
+    Action.objects.filter(pk=action.pk).update(state="SUCCEEDED")
+    action.events.create(event="revert")
+    with acting_for(str(action.uuid), 3):
+        assert execution.revert(again(action), FakeLease())
+    last = action.events.last()
+    assert (last.result, last.details) == (
+        "Error",
+        "6 processes were lost while they executed it. It is not tried again.",
+    )
+    assert left_on(server) == (None, None, "")
+
+
+def test_losses_before_an_action_succeeded_do_not_count_for_its_revert(behave: Callable[..., None]) -> None:
+    behave(revert=answer(True))
+    action = interrupted(None, MOST_LOSSES, "SUCCEEDED")
+    assert execution.revert(action, FakeLease())
+    assert phases(action) == [("revert", "Success")]

@@ -1,0 +1,170 @@
+"""Outcomes that can not be written, or are lost on the way: no action runs for ever."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import DataError, InterfaceError, OperationalError
+from tenacity import stop_after_attempt, wait_none
+
+from actions.engine import execution
+from actions.engine.execution import MOST_RECOVERIES
+from actions.engine.phases import PERSISTENTLY
+from actions.models import Action, ActionEvent
+from actions.types.base import ActionFailed
+from tests.actions.engine.test_interruptions import FakeLease, again, answer, behave, failing, make_action, phases
+
+pytestmark = pytest.mark.django_db
+__all__ = ["behave"]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try three times to write an outcome, without waiting."""
+    monkeypatch.setattr(PERSISTENTLY, "stop", stop_after_attempt(3))
+    monkeypatch.setattr(PERSISTENTLY, "wait", wait_none())
+
+
+def break_end(monkeypatch: pytest.MonkeyPatch, error: Exception, times: int) -> None:
+    """Make the first ``times`` writes of an end fail."""
+    left = [error] * times
+    save_state = Action.save_state
+
+    def save(self: Action, *records: ActionEvent, **options: object) -> None:
+        if self.state in Action.FINAL and left:
+            raise left.pop()
+        save_state(self, *records, **options)
+
+    monkeypatch.setattr(Action, "save_state", save)
+
+
+@pytest.mark.parametrize("method", ["pre_condition", "execute", "post_condition"])
+def test_a_message_that_no_column_can_hold_is_stored_without_what_it_can_not(
+    behave: Callable[..., None], method: str
+) -> None:
+    behave(**{method: failing(ActionFailed("bad \ud800\0 name"))})
+    action = make_action()
+    assert execution.execute(action, FakeLease())
+    assert (again(action).state, again(action).status_message) == ("FAILED", f"Action failed in {method}: bad ? name")
+
+
+@pytest.mark.parametrize("method", ["pre_condition", "execute", "post_condition"])
+def test_an_action_type_that_exits_ends_its_action_and_not_its_worker(
+    behave: Callable[..., None], method: str
+) -> None:
+    behave(**{method: failing(SystemExit(3))})
+    action = make_action()
+    assert execution.execute(action, FakeLease())
+    assert (again(action).state, again(action).status_message) == ("FAILED", f"Action failed in {method}: SystemExit")
+
+
+def test_an_outcome_that_can_not_be_written_fails_the_action(
+    monkeypatch: pytest.MonkeyPatch, behave: Callable[..., None]
+) -> None:
+    action = make_action()
+    break_end(monkeypatch, DataError("secret"), 1)
+    assert execution.execute(action, FakeLease())
+    assert (again(action).state, again(action).status_message) == (
+        "FAILED",
+        "Action failed in post_condition: DataError",
+    )
+    assert not action.events.filter(finish_time=None).exists()
+
+
+def test_an_abort_whose_outcome_can_not_be_written_fails(
+    monkeypatch: pytest.MonkeyPatch, behave: Callable[..., None]
+) -> None:
+    action = make_action("CANCELLING")
+    break_end(monkeypatch, DataError("secret"), 1)
+    assert execution.recover(action, FakeLease(cancelling=True))
+    assert (again(action).state, again(action).status_message) == ("FAILED", "Action failed in abort: DataError")
+
+
+def test_an_outcome_that_can_not_be_written_is_not_written_over_a_successor_s(
+    monkeypatch: pytest.MonkeyPatch, behave: Callable[..., None]
+) -> None:
+    action = make_action()
+
+    def replace(self: object) -> bool:
+        successor = again(action)
+        successor.begin_again()
+        successor.save_state()
+        return True
+
+    behave(execute=replace)
+    break_end(monkeypatch, DataError("secret"), 1)
+    assert not execution.execute(action, FakeLease())
+    assert again(action).state == "ONGOING"
+
+
+@pytest.mark.parametrize("error", [OperationalError("away"), InterfaceError("closed")])
+def test_an_outcome_is_written_once_the_database_is_back(
+    monkeypatch: pytest.MonkeyPatch, impatient: None, error: Exception
+) -> None:
+    action = make_action()
+    break_end(monkeypatch, error, 2)
+    assert execution.execute(action, FakeLease())
+    assert again(action).state == "SUCCEEDED"
+    assert phases(action) == [("pre_condition", "Success"), ("execute", "Success"), ("post_condition", "Success")]
+
+
+def test_a_database_that_stays_away_leaves_the_action_to_be_recovered(
+    monkeypatch: pytest.MonkeyPatch, impatient: None
+) -> None:
+    action = make_action()
+    break_end(monkeypatch, OperationalError("away"), 3)
+    with pytest.raises(OperationalError):
+        execution.execute(action, FakeLease())
+    assert again(action).state == "ONGOING"
+
+
+def test_an_action_that_loses_the_database_each_time_is_asked_and_then_fails(behave: Callable[..., None]) -> None:
+    behave(execute=failing(OperationalError("away")))
+    action = make_action("ONGOING")
+    for _ in range(MOST_RECOVERIES):
+        with pytest.raises(OperationalError):
+            execution.recover(again(action), FakeLease())
+    assert execution.recover(again(action), FakeLease())
+    assert (again(action).state, again(action).status_message) == (
+        "FAILED",
+        "Action failed in recover: It was interrupted 30 times. It was not done, and is not tried again.",
+    )
+
+
+def test_an_action_that_loses_the_database_each_time_it_is_asked_fails(behave: Callable[..., None]) -> None:
+    behave(recover=failing(OperationalError("away")))
+    action = make_action("ONGOING")
+    for _ in range(MOST_RECOVERIES + 1):
+        with pytest.raises(OperationalError):
+            execution.recover(again(action), FakeLease())
+    assert execution.recover(again(action), FakeLease())
+    assert (again(action).state, again(action).status_message) == (
+        "FAILED",
+        "Action failed in recover: It was interrupted 31 times. Its outcome is not known.",
+    )
+
+
+def test_an_abort_that_loses_the_database_each_time_fails(behave: Callable[..., None]) -> None:
+    behave(abort=failing(OperationalError("away")))
+    action = make_action("CANCELLING")
+    for _ in range(MOST_RECOVERIES):
+        with pytest.raises(OperationalError):
+            execution.recover(again(action), FakeLease(cancelling=True))
+    assert execution.recover(again(action), FakeLease(cancelling=True))
+    assert again(action).state == "FAILED"
+
+
+def test_a_lost_worker_that_recovers_too_late_leaves_its_successor_s_events_open(behave: Callable[..., None]) -> None:
+    late = make_action("ONGOING")
+    successor = again(late)
+    successor.begin_again()
+    successor.save_state()
+    running = ActionEvent.objects.create(action=successor, event="execute", attempt=2)
+    assert not execution.recover(late, FakeLease())
+    assert ActionEvent.objects.get(pk=running.pk).finish_time is None
+
+
+def test_a_revert_whose_type_exits_is_recorded(behave: Callable[..., None]) -> None:
+    behave(revert=failing(SystemExit(3)), execute=answer(True))
+    action = make_action("SUCCEEDED")
+    assert execution.revert(action, FakeLease())
+    assert list(action.events.values_list("event", "result", "details")) == [("revert", "Error", "SystemExit")]

@@ -1,0 +1,47 @@
+"""Rules are saved while actions begin, and while other rules are saved: with real threads on PostgreSQL."""
+
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from actions.engine.execution import execute
+from actions.exclusions.cached_rules import standing_rules
+from actions.models.exclusions import Exclusion
+from plans.planning.proposals import propose
+from tests.actions.exclusions.builders import make_exclusion
+from tests.actions.exclusions.test_exclusions import nop, states
+from tests.plans.applier.test_commits import begin
+from tests.plans.inline import run_waiting
+from tests.plans.test_races import Race
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+ROUNDS = 15
+
+
+def test_what_begins_after_a_rule_was_saved_is_skipped_and_what_began_before_ends() -> None:
+    with Race() as race:
+        for number in range(ROUNDS):
+            plan, lease = begin()
+            action, rule = plan.actions.get(), partial(make_exclusion, f"rule {number}", action_types=["nop"])
+            assert race.run(partial(execute, action, lease), rule) == [True, True]
+            saved, action = timezone.now(), plan.actions.get()
+            assert action.state in {"SKIPPED", "SUCCEEDED"}
+            assert action.state == "SKIPPED" or action.start_time <= saved
+            plan, lease = begin()
+            assert execute(plan.actions.get(), lease)
+            assert states(plan) == {"0": "SKIPPED"}
+            Exclusion.objects.all().delete()
+            make_exclusion(f"another {number}", action_types=["migrate"])
+
+
+def test_of_two_rules_that_are_saved_at_once_neither_is_missed_by_who_reads_meanwhile() -> None:
+    with Race() as race:
+        for number in range(ROUNDS):
+            rules = [partial(make_exclusion, f"{kind} {number}", action_types=[kind]) for kind in ("nop", "migrate")]
+            assert race.run(*rules) == [True, True]
+            assert {rule.name for rule in standing_rules().rules} >= {f"nop {number}", f"migrate {number}"}
+    plan = propose([nop("a")])
+    plan.launch()
+    run_waiting()
+    assert states(plan) == {"a": "SKIPPED"}

@@ -1,0 +1,73 @@
+"""A load-balancing policy is attached to a cluster with all that it does to the pool, or with nothing of it."""
+
+from typing import Any
+
+import pytest
+
+from cluster.drivers.balancing.embedded import EmbeddedBalancer
+from cluster.drivers.base import OperationRefused
+from cluster.models import BalancingMember, Cluster, Node, Policy, PolicyBinding, Server
+from cluster.policies.load_balancing import POOLED
+from plans.models import ActionPlan
+from tests.actions.types.clusters.builders import run
+from tests.builders import make_balancing_pool, make_node, make_policy
+from tests.cluster.policies.placed import cluster_on
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    host = make_node()
+    return cluster_on(host, host, host)
+
+
+@pytest.fixture
+def policy() -> Policy:
+    return make_policy(type="senlin.policy.loadbalance-1.3", spec={"pool": {"id": "web"}})
+
+
+def attach(cluster: Cluster, policy: Policy, **inputs: object) -> ActionPlan:
+    return run("CLUSTER_ATTACH_POLICY", cluster, policy_id=str(policy.uuid), **inputs)
+
+
+def server(cluster: Cluster, index: int) -> Server:
+    return Server.objects.get(uuid=cluster.members().get(index=index).physical_id)
+
+
+def in_pool() -> list[str]:
+    return sorted(BalancingMember.objects.values_list("server__name", flat=True))
+
+
+def test_an_attach_that_is_refused_half_way_leaves_the_pool_as_it_was(
+    cluster: Cluster, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_balancing_pool("web", server(cluster, 1))
+    put, refused = EmbeddedBalancer.put, str(server(cluster, 3).uuid)
+
+    def put_some(self: EmbeddedBalancer, pool: Any, uuid: str, *arguments: Any) -> Any:
+        if uuid == refused:
+            raise OperationRefused("no address there")
+        return put(self, pool, uuid, *arguments)
+
+    monkeypatch.setattr(EmbeddedBalancer, "put", put_some)
+    plan = attach(cluster, policy)
+    assert (plan.state, PolicyBinding.objects.count()) == ("FAILED", 0)
+    assert in_pool() == [server(cluster, 1).name]
+    assert not Node.objects.filter(data__has_key=POOLED).exists()
+
+
+def test_a_member_whose_server_is_gone_is_left_out(cluster: Cluster, policy: Policy) -> None:
+    make_balancing_pool("web")
+    Server.objects.filter(pk=server(cluster, 2).pk).soft_delete()
+    assert attach(cluster, policy).state == "SUCCEEDED"
+    assert in_pool() == [server(cluster, 1).name, server(cluster, 3).name]
+    assert Node.objects.filter(data__has_key=POOLED).count() == 2
+
+
+def test_a_policy_that_is_not_heeded_yet_puts_nothing_in_until_it_is(cluster: Cluster, policy: Policy) -> None:
+    make_balancing_pool("web")
+    assert attach(cluster, policy, enabled=False).state == "SUCCEEDED"
+    assert in_pool() == []
+    run("CLUSTER_UPDATE_POLICY", cluster, policy_id=str(policy.uuid), enabled=True)
+    assert len(in_pool()) == 3

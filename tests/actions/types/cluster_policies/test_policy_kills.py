@@ -1,0 +1,134 @@
+"""A process is killed between two policies: the next one removes the same nodes, though they were chosen at random."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import pytest
+
+from actions.models import Action
+from cluster.drivers.balancing.embedded import EmbeddedBalancer
+from cluster.models import BalancingMember, Cluster, Node, PolicyBinding
+from cluster.policies.checking import ASKED, load
+from plans.operations.cluster_sizes import scale_in
+from tests.builders import make_balancing_pool, make_binding, make_cluster, make_node, make_server
+from tests.plans.inline import run_waiting
+from tests.plans.kills import Life, run_until_killed
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+SIZE, LEAVING = 4, 2
+SCALING, DELETION, BALANCING = (f"senlin.policy.{name}" for name in ("scaling-1.0", "deletion-1.1", "loadbalance-1.3"))
+# Between which two the process was killed, by what it had saved.
+NOTHING, COUNT, CANDIDATES, TAKEN_OUT, BEGUN = range(5)
+
+
+@dataclass
+class Scaling:
+    """A cluster that was scaled in by a process that was killed, and by its successor."""
+
+    cluster: Cluster
+    action: Action
+    stage: int
+    killed_with: dict[str, Any]
+    taken_out: list[str]
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.action.data["deletion"]
+        return found
+
+
+@pytest.fixture
+def make() -> Callable[[], Cluster]:
+    """Make clusters whose members are in a pool, and that have a scaling, a deletion and a load-balancing policy."""
+    host = make_node(vcpus=10_000, memory=10**8, disk=10**7)
+    numbers = count()
+
+    def make_one() -> Cluster:
+        name = f"cluster {next(numbers)}"
+        cluster = make_cluster(name, size=SIZE)
+        for node in cluster.members():
+            node.physical_id = make_server(node.name, host).uuid
+            node.save()
+        make_balancing_pool(name)
+        make_binding(cluster, SCALING, {"event": "CLUSTER_SCALE_IN", "adjustment": {"number": LEAVING}})
+        make_binding(cluster, DELETION, {"criteria": "RANDOM"})
+        load(make_binding(cluster, BALANCING, {"pool": {"id": name}})).attach(cluster)
+        return cluster
+
+    return make_one
+
+
+@pytest.fixture
+def taken_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The servers that were taken out of pools, each time that a member was there to be taken out."""
+    seen: list[str] = []
+    take_out = EmbeddedBalancer.take_out
+
+    def watched(self: EmbeddedBalancer, pool: Any, server: str, checkpoint: Any) -> None:
+        was_there = BalancingMember.objects.filter(pool__uuid=pool.uuid, server__uuid=server).exists()
+        take_out(self, pool, server, checkpoint)
+        seen.extend([server] * was_there)
+
+    monkeypatch.setattr(EmbeddedBalancer, "take_out", watched)
+    return seen
+
+
+def stage_of(cluster: Cluster, data: dict[str, Any]) -> int:
+    asked = data.get(ASKED, {}).get("BEFORE", [])
+    types = set(PolicyBinding.objects.filter(uuid__in=asked).values_list("policy__type", flat=True))
+    if data.get("begun"):
+        return BEGUN
+    return TAKEN_OUT if BALANCING in types else CANDIDATES if DELETION in types else COUNT if SCALING in types else 0
+
+
+def kill_while_it_decides(kill: Callable[[int], Scaling]) -> Iterator[Scaling]:
+    """Yield each scaling as the next applier left it: the first one was killed one change later each time.
+
+    What comes long before the first decision is left out: it is the same for actions of any type.
+    """
+    first = bisect_left(range(50), COUNT, key=lambda changes: kill(changes).stage)
+    for changes in count(first - 1):
+        scaling = kill(changes)
+        yield scaling
+        if scaling.stage == BEGUN:
+            return
+
+
+@pytest.fixture
+def kill(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[], Cluster], taken_out: list[str]
+) -> Callable[[int], Scaling]:
+    """Scale a cluster in by a process that is killed after so many changes of the database, and by its successor."""
+
+    def kill_after(changes: int) -> Scaling:
+        taken_out.clear()
+        cluster = make()
+        action = scale_in(cluster).action
+        run_until_killed(monkeypatch, Life(changes))
+        data = Action.objects.get(uuid=action).data
+        stage = stage_of(cluster, data)
+        run_waiting()
+        return Scaling(cluster, Action.objects.get(uuid=action), stage, data, list(taken_out))
+
+    return kill_after
+
+
+def test_whoever_goes_on_has_the_same_ones_go_and_takes_them_out_once(kill: Callable[[int], Scaling]) -> None:
+    stages = set()
+    for scaling in kill_while_it_decides(kill):
+        stages.add(scaling.stage)
+        decided = scaling.decided
+        assert scaling.action.state == "SUCCEEDED", scaling.action.status_message
+        assert scaling.killed_with.get("deletion", {}).items() <= decided.items()
+        gone = Node.objects.filter(cluster=scaling.cluster, deleted_at__isnull=False)
+        assert sorted(str(node.uuid) for node in gone) == sorted(decided["candidates"])
+        assert sorted(scaling.taken_out) == sorted(str(node.physical_id) for node in gone)
+        assert len(gone) == decided["count"] == LEAVING
+        left = scaling.cluster.members().values_list("physical_id", flat=True)
+        pool = BalancingMember.objects.filter(pool__name=scaling.cluster.name)
+        assert set(pool.values_list("server__uuid", flat=True)) == set(left)
+    assert stages == {NOTHING, COUNT, CANDIDATES, TAKEN_OUT, BEGUN}

@@ -1,0 +1,200 @@
+"""Plans that were looked at first: what was decided when they were made is done, if it fits the cluster still."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from actions.graph.proposals import ProposedAction
+from actions.models import Action
+from actions.operations.skipping import skip_action
+from actions.types.base import ActionContext, make
+from cluster.models import Cluster, Node
+from plans.models import ActionPlan
+from plans.planning.proposals import propose
+from tests.actions.types.clusters.builders import again, origin
+from tests.builders import make_cluster, make_member, make_node, make_policy
+from tests.plans.inline import run_waiting
+
+pytestmark = pytest.mark.django_db
+
+
+def planned(kind: str, cluster: Cluster, **inputs: Any) -> ActionPlan:
+    """Return a plan that nobody has started, with the decision and its node actions in it."""
+    uuid = uuid4()
+    parameters = {"resource_id": str(cluster.uuid), "resource_name": cluster.name, **inputs}
+    context = ActionContext(action_uuid=str(uuid))
+    nodes = make(kind, parameters, context).plan()  # type: ignore[attr-defined]
+    action = ProposedAction(kind, parameters, uuid=uuid, data=context.data)
+    return propose([action, *(replace(node, derived_from=uuid) for node in nodes)])
+
+
+def start(plan: ActionPlan) -> Action:
+    """Run a plan to its end, and return the current action on the cluster."""
+    ActionPlan.objects.get(pk=plan.pk).launch()
+    run_waiting()
+    return origin(plan)
+
+
+def skip(plan: ActionPlan, uuid: str) -> None:
+    skip_action(Action.objects.get(action_plan=plan, target=uuid).uuid, by="alice")
+
+
+def members(cluster: Cluster) -> list[int]:
+    return list(cluster.members().values_list("index", flat=True))
+
+
+def node(cluster: Cluster, index: int) -> Node:
+    found: Node = cluster.members().get(index=index)
+    return found
+
+
+def candidates(plan: ActionPlan) -> list[str]:
+    found: list[str] = origin(plan).data["deletion"]["candidates"]
+    return found
+
+
+def refusal(action: Action) -> str:
+    assert action.state == "FAILED"
+    ended = Action.objects.filter(derived_from=action).values_list("state", flat=True)
+    assert not {"SUCCEEDED", "ONGOING", "PENDING"} & set(ended)
+    return str(action.status_message).removeprefix("Action failed in execute: ")
+
+
+def test_nothing_is_done_to_a_cluster_when_a_plan_is_made() -> None:
+    cluster = make_cluster(size=3)
+    plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
+    assert (again(cluster).status, again(cluster).desired_capacity, members(cluster)) == ("ACTIVE", 3, [1, 2, 3])
+    assert set(Action.objects.filter(action_plan=plan).values_list("action_type", flat=True)) == {
+        "CLUSTER_SCALE_IN",
+        "NODE_DELETE",
+    }
+
+
+def test_those_go_that_the_plan_says() -> None:
+    cluster = make_cluster(size=4)
+    plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
+    going = set(candidates(plan))
+    cluster.members().exclude(uuid__in=going).update(tainted=True)
+    assert start(plan).state == "SUCCEEDED"
+    assert set(Node.objects.exclude(deleted_at=None).values_list("uuid", flat=True)) == {UUID(uuid) for uuid in going}
+    assert again(cluster).desired_capacity == 2
+
+
+def test_a_node_whose_deletion_was_skipped_stays_and_is_wanted() -> None:
+    cluster = make_cluster(size=3)
+    plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
+    skip(plan, candidates(plan)[0])
+    assert start(plan).state == "SUCCEEDED"
+    assert (len(members(cluster)), again(cluster).desired_capacity, again(cluster).status) == (2, 2, "ACTIVE")
+
+
+def test_a_skip_makes_up_for_a_node_that_the_cluster_needs_by_now() -> None:
+    cluster = make_cluster(size=3)
+    plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
+    Cluster.objects.update(min_size=2)
+    skip(plan, candidates(plan)[0])
+    assert start(plan).state == "SUCCEEDED"
+
+
+def test_a_node_that_is_gone_already_does_no_harm() -> None:
+    cluster = make_cluster(size=3)
+    plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
+    Node.objects.filter(uuid=candidates(plan)[0]).soft_delete()
+    assert start(plan).state == "SUCCEEDED"
+    assert (len(members(cluster)), again(cluster).desired_capacity) == (1, 1)
+    assert Action.objects.filter(action_plan=plan, state="SKIPPED").count() == 1
+
+
+def test_a_node_that_left_the_cluster_is_not_deleted() -> None:
+    cluster = make_cluster(size=3)
+    plan = planned("CLUSTER_SCALE_IN", cluster, count=1)
+    uuid = candidates(plan)[0]
+    Node.objects.filter(uuid=uuid).update(cluster=None, index=-1)
+    assert refusal(start(plan)) == (f"Node {uuid}, which was to go, is no longer a member of cluster {cluster.uuid}.")
+    assert Node.objects.get(uuid=uuid).status == "ACTIVE"
+    assert (again(cluster).status, again(cluster).desired_capacity) == ("ACTIVE", 3)
+
+
+def test_a_cluster_that_needs_its_nodes_by_now_keeps_them() -> None:
+    cluster = make_cluster(size=3)
+    plan = planned("CLUSTER_SCALE_IN", cluster, count=2)
+    Cluster.objects.update(min_size=2)
+    assert refusal(start(plan)) == "The target capacity (1) is less than the cluster's min_size (2)."
+    assert members(cluster) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("adjustment", "number", "change"), [("EXACT_CAPACITY", 2, -2), ("CHANGE_IN_PERCENTAGE", -50, -2)]
+)
+def test_a_resize_that_would_come_to_another_number_is_refused(adjustment: str, number: int, change: int) -> None:
+    cluster = make_cluster(size=4)
+    plan = planned("CLUSTER_RESIZE", cluster, adjustment_type=adjustment, number=number)
+    for index in (5, 6):
+        make_member(f"new-{index}", status="ACTIVE", cluster=cluster, index=index)
+    came_to = {"EXACT_CAPACITY": -4, "CHANGE_IN_PERCENTAGE": -3}[adjustment]
+    words = f"The cluster has 6 nodes: it would be resized by {came_to}, not by {change}."
+    assert refusal(start(plan)) == words
+    assert len(members(cluster)) == 6
+
+
+def test_a_resize_of_which_a_part_has_happened_does_the_rest() -> None:
+    cluster = make_cluster(size=4)
+    plan = planned("CLUSTER_RESIZE", cluster, adjustment_type="EXACT_CAPACITY", number=2)
+    Node.objects.filter(uuid=candidates(plan)[0]).soft_delete()
+    assert start(plan).state == "SUCCEEDED"
+    assert (len(members(cluster)), again(cluster).desired_capacity) == (2, 2)
+
+
+def test_a_resize_that_grows_is_planned_with_its_new_nodes() -> None:
+    make_node()
+    cluster = make_cluster(size=1)
+    plan = planned("CLUSTER_RESIZE", cluster, adjustment_type="EXACT_CAPACITY", number=3)
+    assert start(plan).state == "SUCCEEDED"
+    assert (len(members(cluster)), again(cluster).status) == (3, "ACTIVE")
+
+
+def test_a_node_that_has_joined_another_cluster_does_not_join_this_one() -> None:
+    cluster, other = make_cluster(), make_cluster("other")
+    alone = make_member("alone", status="ACTIVE")
+    plan = planned("CLUSTER_ADD_NODES", cluster, nodes=[str(alone.uuid)])
+    Node.objects.filter(pk=alone.pk).update(cluster=other, index=1)
+    assert refusal(start(plan)) == f"Node {alone.uuid} is already owned by cluster {other.uuid}."
+
+
+def test_a_node_whose_joining_was_skipped_stays_alone() -> None:
+    cluster = make_cluster()
+    alone = [make_member(f"alone-{number}", status="ACTIVE") for number in range(2)]
+    plan = planned("CLUSTER_ADD_NODES", cluster, nodes=[str(one.uuid) for one in alone])
+    skip(plan, str(alone[0].uuid))
+    assert start(plan).state == "SUCCEEDED"
+    assert (len(members(cluster)), again(cluster).desired_capacity) == (1, 1)
+
+
+def test_a_cluster_of_which_a_node_is_to_stay_is_not_deleted() -> None:
+    cluster = make_cluster(size=2)
+    plan = planned("CLUSTER_DELETE", cluster)
+    skip(plan, str(node(cluster, 1).uuid))
+    action = start(plan)
+    assert action.outputs["error"] == f"Cluster {cluster.uuid} still has nodes: a cluster-1"
+    assert (members(cluster), again(cluster).deleted_at) == ([1], None)
+
+
+def test_a_node_that_left_a_cluster_is_not_deleted_with_it() -> None:
+    cluster = make_cluster(size=2)
+    plan = planned("CLUSTER_DELETE", cluster)
+    left = node(cluster, 1)
+    Node.objects.filter(pk=left.pk).update(cluster=None, index=-1)
+    assert refusal(start(plan)) == (
+        f"Node {left.uuid}, which was to go, is no longer a member of cluster {cluster.uuid}."
+    )
+    assert Node.objects.get(pk=left.pk).deleted_at is None
+
+
+def test_a_policy_decides_nothing_anew_about_what_was_looked_at() -> None:
+    cluster = make_cluster(size=3)
+    plan = planned("CLUSTER_SCALE_IN", cluster, count=1)
+    policy = make_policy(type="senlin.policy.deletion-1.1", spec={"destroy_after_deletion": False})
+    cluster.policy_bindings.create(policy=policy, priority=400)
+    assert start(plan).data["deletion"]["destroy_after_deletion"] is True

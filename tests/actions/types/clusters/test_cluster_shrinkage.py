@@ -1,0 +1,427 @@
+"""Clusters shrink, are resized and deleted, and nodes join and leave them: what comes of it, and what is refused."""
+
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from actions.graph.proposals import ProposedAction
+from actions.models import Action
+from actions.types.clusters.cluster_delete import ClusterDelete
+from cluster.models import BalancingPool, Cluster, Node, Server
+from cluster.policies.checking import load
+from plans.applier.applier import Applier
+from plans.models import ActionPlan
+from plans.planning.proposals import propose
+from tests.builders import make_balancing_pool, make_binding, make_cluster, make_member, make_node, make_policy
+from tests.plans.applier.test_retries import advance, come
+from tests.plans.inline import InlineExecutor, run_waiting
+
+pytestmark = pytest.mark.django_db
+
+
+def proposed(kind: str, cluster: Cluster | Node, **inputs: Any) -> ActionPlan:
+    parameters = {"resource_id": str(cluster.uuid), "resource_name": cluster.name, **inputs}
+    plan = propose([ProposedAction(kind, parameters)])
+    plan.launch()
+    return plan
+
+
+def run(kind: str, cluster: Cluster | Node, **inputs: Any) -> Action:
+    """Run an action to its end, and return it."""
+    plan = proposed(kind, cluster, **inputs)
+    run_waiting()
+    return Action.objects.get(action_plan=plan, derived_from=None)
+
+
+def again(cluster: Cluster) -> Cluster:
+    return Cluster.objects.get(pk=cluster.pk)
+
+
+def members(cluster: Cluster) -> list[int]:
+    return list(cluster.members().values_list("index", flat=True))
+
+
+def uuid_of(cluster: Cluster, index: int) -> str:
+    return str(cluster.members().get(index=index).uuid)
+
+
+def refusal(action: Action) -> str:
+    """Return why an action failed before anything was derived."""
+    assert (action.state, Action.objects.filter(derived_from=action).count()) == ("FAILED", 0)
+    return str(action.status_message).removeprefix("Action failed in execute: ")
+
+
+def derived_types() -> list[str]:
+    return list(Action.objects.filter(derived_from__isnull=False).order_by("pk").values_list("action_type", flat=True))
+
+
+# CLUSTER_SCALE_IN
+
+
+def test_a_cluster_shrinks_by_the_number_that_is_asked_for() -> None:
+    make_node()
+    cluster = make_cluster(status="INIT", desired_capacity=3)
+    run("CLUSTER_CREATE", cluster)
+    action = run("CLUSTER_SCALE_IN", cluster, count=2)
+    assert (action.state, len(action.outputs["nodes_removed"])) == ("SUCCEEDED", 2)
+    assert (again(cluster).desired_capacity, len(members(cluster)), again(cluster).status) == (1, 1, "ACTIVE")
+    assert Server.objects.present().count() == 1
+
+
+def test_a_cluster_shrinks_by_one_where_nothing_else_is_said() -> None:
+    cluster = make_cluster(size=3)
+    run("CLUSTER_SCALE_IN", cluster)
+    assert (again(cluster).desired_capacity, len(members(cluster))) == (2, 2)
+
+
+def test_the_unhealthy_go_first() -> None:
+    cluster = make_cluster(size=4)
+    cluster.members().filter(index=2).update(tainted=True)
+    cluster.members().filter(index=3).update(status="ERROR")
+    run("CLUSTER_SCALE_IN", cluster, count=2)
+    assert members(cluster) == [1, 4]
+
+
+def test_the_decision_stands_in_the_data_of_the_action() -> None:
+    cluster = make_cluster(size=2)
+    cluster.members().filter(index=2).update(tainted=True)
+    uuid = uuid_of(cluster, 2)
+    assert run("CLUSTER_SCALE_IN", cluster).data["deletion"] == {
+        "count": 1,
+        "candidates": [uuid],
+        "destroy_after_deletion": True,
+        "grace_period": 0,
+        "reduce_desired_capacity": True,
+    }
+
+
+def test_a_cluster_does_not_shrink_below_its_min_size() -> None:
+    cluster = make_cluster(size=3, min_size=2)
+    words = "The target capacity (1) is less than the cluster's min_size (2)."
+    assert refusal(run("CLUSTER_SCALE_IN", cluster, count=2)) == words
+    assert (again(cluster).status, again(cluster).desired_capacity, len(members(cluster))) == ("ACTIVE", 3, 3)
+
+
+def test_a_cluster_shrinks_by_no_more_than_it_has() -> None:
+    cluster = make_cluster(size=2)
+    assert run("CLUSTER_SCALE_IN", cluster, count=9).state == "SUCCEEDED"
+    assert members(cluster) == []
+
+
+def test_a_cluster_above_its_max_size_may_shrink() -> None:
+    cluster = make_cluster(size=5, max_size=2)
+    assert run("CLUSTER_SCALE_IN", cluster, count=1).state == "SUCCEEDED"
+
+
+def test_a_deletion_that_fails_leaves_a_cluster_that_says_so(settings: Settings) -> None:
+    make_node()
+    cluster = make_cluster(status="INIT", desired_capacity=2)
+    run("CLUSTER_CREATE", cluster)
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
+    action = run("CLUSTER_SCALE_IN", cluster, count=1)
+    assert (action.state, action.outputs["nodes_removed"]) == ("FAILED", [])
+    assert (again(cluster).status, again(cluster).desired_capacity, len(members(cluster))) == ("ACTIVE", 1, 2)
+    assert cluster.members().filter(status="ERROR").count() == 1
+
+
+# What policies decide
+
+
+def decided(cluster: Cluster, kind: str = "CLUSTER_SCALE_IN", **deletion: Any) -> ActionPlan:
+    """Return a plan whose action finds a part of the decision, as policies leave it."""
+    plan = proposed(kind, cluster)
+    Action.objects.filter(action_plan=plan).update(data={"deletion": deletion})
+    return plan
+
+
+def test_nodes_may_leave_and_stay_as_they_are() -> None:
+    cluster = make_cluster(size=2)
+    uuid = uuid_of(cluster, 1)
+    decided(cluster, count=1, candidates=[uuid], destroy_after_deletion=False)
+    run_waiting()
+    node = Node.objects.get(uuid=uuid)
+    assert (node.cluster, node.index, node.status, node.deleted_at) == (None, -1, "ACTIVE", None)
+    assert (derived_types(), members(cluster)) == (["NODE_LEAVE"], [2])
+
+
+def test_the_places_of_those_that_go_may_be_kept() -> None:
+    cluster = make_cluster(size=2)
+    decided(cluster, count=1, reduce_desired_capacity=False)
+    run_waiting()
+    assert (again(cluster).desired_capacity, len(members(cluster)), again(cluster).status) == (2, 1, "WARNING")
+
+
+def test_nodes_do_not_go_before_the_grace_period_is_over() -> None:
+    cluster = make_cluster(size=2)
+    plan = decided(cluster, count=1, grace_period=3600)
+    applier = Applier(InlineExecutor())
+    advance(applier)
+    assert (len(members(cluster)), again(cluster).status, applier.jobs) == (2, "RESIZING", 0)
+    come(plan, applier)
+    advance(applier)
+    assert (len(members(cluster)), again(cluster).status) == (1, "ACTIVE")
+
+
+def deleted_after_an_hour() -> tuple[Cluster, ActionPlan]:
+    """Return a cluster and the plan by which a person deletes one of its nodes, which has a grace period."""
+    cluster = make_cluster(size=2)
+    policy = make_policy(type="senlin.policy.deletion-1.1", spec={"grace_period": 3600})
+    cluster.policy_bindings.create(policy=policy, priority=400)
+    return cluster, proposed("NODE_DELETE", cluster.members()[0])
+
+
+def test_a_node_that_a_person_deletes_has_its_grace_period_too() -> None:
+    cluster, plan = deleted_after_an_hour()
+    applier = Applier(InlineExecutor())
+    advance(applier)
+    assert (members(cluster), again(cluster).desired_capacity, applier.jobs) == ([1, 2], 2, 0)
+    come(plan, applier)
+    advance(applier)
+    assert (members(cluster), again(cluster).desired_capacity, again(cluster).status) == ([2], 1, "ACTIVE")
+    assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
+
+
+def test_a_deletion_that_is_cancelled_in_its_grace_period_leaves_the_node() -> None:
+    cluster, plan = deleted_after_an_hour()
+    applier = Applier(InlineExecutor())
+    advance(applier)
+    ActionPlan.objects.get(pk=plan.pk).abandon("alice")
+    applier.next_look = 0
+    advance(applier)
+    assert ActionPlan.objects.get(pk=plan.pk).state == "CANCELLED"
+    assert (members(cluster), again(cluster).desired_capacity, again(cluster).status) == ([1, 2], 2, "WARNING")
+    assert cluster.members()[0].status_reason == "Its deletion was interrupted"
+
+
+# CLUSTER_RESIZE
+
+
+@pytest.mark.parametrize(
+    ("inputs", "size"),
+    [
+        ({"adjustment_type": "EXACT_CAPACITY", "number": 2}, 2),
+        ({"adjustment_type": "EXACT_CAPACITY", "number": 5}, 5),
+        ({"adjustment_type": "EXACT_CAPACITY", "number": 4}, 4),
+        ({"adjustment_type": "CHANGE_IN_CAPACITY", "number": -3}, 1),
+        ({"adjustment_type": "CHANGE_IN_CAPACITY", "number": 1}, 5),
+        ({"adjustment_type": "CHANGE_IN_PERCENTAGE", "number": -50}, 2),
+        ({"adjustment_type": "CHANGE_IN_PERCENTAGE", "number": 10, "min_step": 2}, 6),
+        ({"adjustment_type": "CHANGE_IN_CAPACITY", "number": -9, "strict": False}, 0),
+        ({"adjustment_type": "EXACT_CAPACITY", "number": 9, "max_size": 5, "strict": False}, 5),
+        ({"min_size": 6, "strict": False}, 6),
+        ({"max_size": 9}, 4),
+    ],
+)
+def test_a_cluster_gets_the_size_that_is_asked_for(inputs: dict[str, Any], size: int) -> None:
+    make_node(vcpus=99)
+    cluster = make_cluster(size=4)
+    assert run("CLUSTER_RESIZE", cluster, **inputs).state == "SUCCEEDED"
+    standing = again(cluster)
+    assert (standing.desired_capacity, len(members(cluster)), standing.status) == (size, size, "ACTIVE")
+
+
+def test_new_bounds_are_written_with_the_size() -> None:
+    cluster = make_cluster(size=4)
+    run("CLUSTER_RESIZE", cluster, adjustment_type="EXACT_CAPACITY", number=2, min_size=1, max_size=3)
+    standing = again(cluster)
+    assert (standing.min_size, standing.max_size, standing.desired_capacity) == (1, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({}, "adjustment_type: must be there, unless min_size or max_size is."),
+        ({"number": 1}, "adjustment_type: must be there, as number is."),
+        ({"adjustment_type": "EXACT_CAPACITY"}, "number: must be there, as adjustment_type is."),
+        ({"adjustment_type": "CHANGE_IN_CAPACITY", "number": 0}, "number: must not be 0."),
+        ({"adjustment_type": "CHANGE_IN_PERCENTAGE", "number": 0}, "number: must not be 0."),
+        ({"adjustment_type": "EXACT_CAPACITY", "number": -1}, "number: must not be below 0."),
+        ({"adjustment_type": "EXACT_CAPACITY", "number": 1.5}, "number: must be a whole number of nodes."),
+        (
+            {"adjustment_type": "CHANGE_IN_PERCENTAGE", "number": 10000},
+            "number: must be a percentage from -1000 to 1000.",
+        ),
+        (
+            {"adjustment_type": "CHANGE_IN_CAPACITY", "number": -3},
+            "The target capacity (-1) is less than the cluster's min_size (1).",
+        ),
+        (
+            {"adjustment_type": "CHANGE_IN_CAPACITY", "number": 2},
+            "The target capacity (4) is greater than the cluster's max_size (3).",
+        ),
+        ({"min_size": 3}, "The target capacity (2) is less than the cluster's min_size (3)."),
+        ({"min_size": 4}, "min_size: 4 is above the max_size 3."),
+    ],
+)
+def test_a_size_that_makes_no_sense_is_refused(inputs: dict[str, Any], words: str) -> None:
+    cluster = make_cluster(size=2, min_size=1, max_size=3)
+    assert refusal(run("CLUSTER_RESIZE", cluster, **inputs)) == words
+    standing = again(cluster)
+    assert (standing.min_size, standing.max_size, standing.desired_capacity, len(members(cluster))) == (1, 3, 2, 2)
+
+
+# CLUSTER_DEL_NODES
+
+
+def test_named_nodes_leave_their_cluster() -> None:
+    cluster = make_cluster(size=3)
+    named = [uuid_of(cluster, 1), uuid_of(cluster, 3)]
+    assert run("CLUSTER_DEL_NODES", cluster, nodes=named).outputs["nodes_removed"] == named
+    assert (members(cluster), again(cluster).desired_capacity, derived_types()) == ([2], 1, ["NODE_LEAVE"] * 2)
+
+
+def test_named_nodes_are_deleted_if_that_is_asked_for() -> None:
+    cluster = make_cluster(size=2)
+    run("CLUSTER_DEL_NODES", cluster, nodes=[uuid_of(cluster, 1)], destroy_after_deletion=True)
+    assert (members(cluster), derived_types()) == ([2], ["NODE_DELETE"])
+
+
+def test_a_node_of_another_cluster_is_not_removed_from_this_one() -> None:
+    cluster, other = make_cluster(size=1), make_cluster("other", size=1)
+    words = f"Node {uuid_of(other, 1)} is no member of cluster {cluster.uuid}."
+    assert refusal(run("CLUSTER_DEL_NODES", cluster, nodes=[uuid_of(other, 1)])) == words
+
+
+def test_a_node_that_is_not_there_is_not_removed() -> None:
+    cluster = make_cluster(size=1)
+    words = f"Node {cluster.uuid} not found"
+    assert refusal(run("CLUSTER_DEL_NODES", cluster, nodes=[str(cluster.uuid)])) == words
+
+
+def test_a_cluster_keeps_its_min_size_whichever_nodes_are_named() -> None:
+    cluster = make_cluster(size=2, min_size=2)
+    words = "The target capacity (1) is less than the cluster's min_size (2)."
+    assert refusal(run("CLUSTER_DEL_NODES", cluster, nodes=[uuid_of(cluster, 1)])) == words
+
+
+# CLUSTER_ADD_NODES
+
+
+def test_nodes_that_stand_alone_join_a_cluster() -> None:
+    cluster = make_cluster(size=1)
+    nodes = [make_member(f"alone-{number}", status="ACTIVE") for number in range(2)]
+    named = [str(node.uuid) for node in nodes]
+    assert run("CLUSTER_ADD_NODES", cluster, nodes=named).outputs["nodes_added"] == named
+    standing = again(cluster)
+    assert (standing.desired_capacity, standing.next_index, standing.status) == (3, 4, "ACTIVE")
+    assert list(cluster.members().values_list("name", flat=True)) == ["a cluster-1", "alone-0", "alone-1"]
+
+
+def test_a_node_of_another_cluster_does_not_join_this_one() -> None:
+    cluster, other = make_cluster(), make_cluster("other", size=1)
+    words = f"Node {uuid_of(other, 1)} is already owned by cluster {other.uuid}."
+    assert refusal(run("CLUSTER_ADD_NODES", cluster, nodes=[uuid_of(other, 1)])) == words
+
+
+def test_a_node_that_is_not_well_does_not_join_a_cluster() -> None:
+    cluster, node = make_cluster(), make_member(status="ERROR")
+    words = f"Node {node.uuid} is ERROR: only an ACTIVE one joins a cluster."
+    assert refusal(run("CLUSTER_ADD_NODES", cluster, nodes=[str(node.uuid)])) == words
+
+
+def test_no_more_nodes_join_a_cluster_than_it_may_have() -> None:
+    cluster, node = make_cluster(size=1, max_size=1), make_member(status="ACTIVE")
+    words = "The target capacity (2) is greater than the cluster's max_size (1)."
+    assert refusal(run("CLUSTER_ADD_NODES", cluster, nodes=[str(node.uuid)])) == words
+
+
+# CLUSTER_DELETE
+
+
+def test_a_cluster_is_deleted_with_its_nodes() -> None:
+    make_node()
+    cluster = make_cluster(status="INIT", desired_capacity=2)
+    run("CLUSTER_CREATE", cluster)
+    assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
+    assert again(cluster).deleted_at
+    assert not Node.objects.present().exists()
+    assert not Server.objects.present().exists()
+
+
+def test_a_cluster_without_nodes_is_deleted() -> None:
+    cluster = make_cluster()
+    assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
+    assert again(cluster).deleted_at
+
+
+def test_a_cluster_that_has_nodes_left_stays_and_says_which(settings: Settings) -> None:
+    make_node()
+    cluster = make_cluster(status="INIT", desired_capacity=1)
+    run("CLUSTER_CREATE", cluster)
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
+    action = run("CLUSTER_DELETE", cluster)
+    words = f"Cluster {cluster.uuid} still has nodes: {cluster.members().get().name}"
+    assert (action.state, action.outputs["error"]) == ("FAILED", words)
+    assert (again(cluster).deleted_at, again(cluster).status) == (None, "WARNING")
+
+
+def test_a_cluster_that_is_being_deleted_wants_no_nodes(settings: Settings) -> None:
+    make_node()
+    cluster = make_cluster(status="INIT", desired_capacity=1)
+    run("CLUSTER_CREATE", cluster)
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
+    run("CLUSTER_DELETE", cluster)
+    assert again(cluster).desired_capacity == 0
+
+
+def test_a_cluster_is_deleted_also_where_its_status_came_to_say_something_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = make_cluster()
+    detach = ClusterDelete.detach_policies
+
+    def settled_meanwhile(self: ClusterDelete, standing: Cluster) -> None:
+        detach(self, standing)
+        Cluster.objects.update(status="ACTIVE")
+
+    monkeypatch.setattr(ClusterDelete, "detach_policies", settled_meanwhile)
+    assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
+    assert again(cluster).deleted_at
+
+
+def test_a_cluster_whose_pool_is_gone_is_deleted() -> None:
+    make_node()
+    cluster = make_cluster(status="INIT", desired_capacity=1)
+    run("CLUSTER_CREATE", cluster)
+    make_balancing_pool("web")
+    load(make_binding(cluster, "senlin.policy.loadbalance-1.3", {"pool": {"id": "web"}})).attach(cluster)
+    BalancingPool.objects.all().soft_delete()
+    assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
+    assert again(cluster).deleted_at
+
+
+# NODE_JOIN and NODE_LEAVE
+
+
+def test_a_node_joins_a_cluster_that_then_wants_one_more() -> None:
+    cluster, node = make_cluster(size=1), make_member(status="ACTIVE")
+    assert run("NODE_JOIN", node, cluster_id=str(cluster.uuid)).state == "SUCCEEDED"
+    assert (members(cluster), again(cluster).desired_capacity, again(cluster).next_index) == ([1, 2], 2, 3)
+
+
+def test_a_node_does_not_join_a_cluster_that_is_full() -> None:
+    cluster, node = make_cluster(size=1, max_size=1), make_member(status="ACTIVE")
+    words = "The target capacity (2) is greater than the cluster's max_size (1)."
+    assert refusal(run("NODE_JOIN", node, cluster_id=str(cluster.uuid))) == words
+
+
+def test_a_node_that_is_a_member_already_is_skipped() -> None:
+    cluster = make_cluster(size=1)
+    assert run("NODE_JOIN", cluster.members().get(), cluster_id=str(cluster.uuid)).state == "SKIPPED"
+
+
+def test_a_node_leaves_a_cluster_that_then_wants_one_less() -> None:
+    cluster = make_cluster(size=2)
+    assert run("NODE_LEAVE", cluster.members()[0]).state == "SUCCEEDED"
+    assert (members(cluster), again(cluster).desired_capacity, again(cluster).status) == ([2], 1, "ACTIVE")
+
+
+def test_a_node_does_not_leave_a_cluster_that_can_not_do_without() -> None:
+    cluster = make_cluster(size=1, min_size=1)
+    words = "The target capacity (0) is less than the cluster's min_size (1)."
+    assert refusal(run("NODE_LEAVE", cluster.members().get())) == words
+
+
+def test_a_node_that_stands_alone_has_nothing_to_leave() -> None:
+    assert run("NODE_LEAVE", make_member(status="ACTIVE")).state == "SKIPPED"

@@ -1,0 +1,183 @@
+"""Clusters get other names and profiles, and their nodes with them, step by step."""
+
+import pytest
+
+from actions.models import Action
+from actions.operations.skipping import skip_actions
+from cluster.drivers.balancing.base import balancer
+from cluster.models import Cluster, Flavor, Node, Profile, Server
+from cluster.policies.batch import Batch
+from cluster.policies.load_balancing import LoadBalancing
+from plans.applier.applier import Applier
+from plans.models import ActionPlan
+from plans.operations.base import Asked
+from plans.operations.clusters import update_cluster
+from tests.actions.types.clusters.builders import again, create_cluster, derived, origin, proposed, run, statuses
+from tests.builders import make_balancing_pool, make_cluster, make_flavor, make_node, make_policy, make_profile
+from tests.plans.inline import InlineExecutor, run_waiting
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    make_node()
+    return create_cluster(4)
+
+
+@pytest.fixture
+def large() -> Profile:
+    make_flavor("large", vcpus=2)
+    return make_profile("large", flavor="large")
+
+
+def flavors() -> list[str]:
+    return list(Server.objects.present().order_by("pk").values_list("flavor", flat=True))
+
+
+def in_steps(cluster: Cluster, **spec: int) -> None:
+    policy = make_policy(type=Batch.name, spec=spec)
+    cluster.policy_bindings.create(policy=policy, priority=1)
+
+
+def run_what_can_begin() -> None:
+    """Run what waits, but for what waits for its time."""
+    applier = Applier(InlineExecutor())
+    for _ in range(50):
+        applier.advance()
+        applier.collect(0)
+    applier.stop()
+
+
+def test_what_is_written_of_a_cluster_changes_and_its_nodes_stay(cluster: Cluster) -> None:
+    plan = run("CLUSTER_UPDATE", cluster, name="web", metadata={"owner": "rosa"}, timeout=60)
+    assert (plan.state, derived(plan)) == ("SUCCEEDED", [])
+    changed = again(cluster)
+    assert (changed.name, changed.metadata, changed.timeout) == ("web", {"owner": "rosa"}, 60)
+    assert changed.status == "ACTIVE"
+
+
+def test_a_new_profile_is_one_for_all_members(cluster: Cluster, large: Profile) -> None:
+    plan = run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
+    assert (plan.state, derived(plan)) == ("SUCCEEDED", [("NODE_UPDATE", "SUCCEEDED")] * 4)
+    assert (again(cluster).profile, flavors()) == (large, ["large"] * 4)
+    assert len(origin(plan).outputs["nodes_updated"]) == 4
+
+
+def test_a_profile_for_those_that_come_later_leaves_the_members_as_they_are(cluster: Cluster, large: Profile) -> None:
+    run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid), profile_only=True)
+    assert (again(cluster).profile, flavors()) == (large, ["small"] * 4)
+    run("CLUSTER_SCALE_OUT", cluster)
+    assert flavors() == [*["small"] * 4, "large"]
+
+
+def test_a_cluster_without_nodes_gets_a_profile(large: Profile) -> None:
+    cluster = make_cluster()
+    assert run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid)).state == "SUCCEEDED"
+    assert again(cluster).profile == large
+
+
+def test_the_nodes_are_updated_in_the_steps_of_a_policy(cluster: Cluster, large: Profile) -> None:
+    in_steps(cluster, min_in_service=1, max_batch_size=2, pause_time=0)
+    plan = run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
+    assert (plan.state, flavors(), statuses(cluster)) == ("SUCCEEDED", ["large"] * 4, ["ACTIVE"] * 4)
+    assert origin(plan).events.filter(event="go_on").count() == 2
+
+
+def test_a_step_begins_after_the_pause_and_the_pause_needs_no_worker(cluster: Cluster, large: Profile) -> None:
+    in_steps(cluster, max_batch_size=3, pause_time=3600)
+    plan = proposed("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
+    run_what_can_begin()
+    assert sorted(flavors()) == ["large", "large", "large", "small"]
+    assert list(plan.actions.values_list("state", flat=True)).count("PENDING") == 2
+    Action.objects.update(due_time=None)
+    run_waiting()
+    assert (ActionPlan.objects.get(pk=plan.pk).state, flavors()) == ("SUCCEEDED", ["large"] * 4)
+
+
+def test_a_step_that_fails_is_the_last(cluster: Cluster, large: Profile) -> None:
+    in_steps(cluster, max_batch_size=2, pause_time=0)
+    Flavor.objects.filter(name="large").update(vcpus=999)
+    plan = run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
+    assert (plan.state, derived(plan)) == ("FAILED", [("NODE_UPDATE", "FAILED")] * 2)
+    assert (again(cluster).status, statuses(cluster)) == ("ACTIVE", ["ACTIVE"] * 4)
+
+
+def test_what_failed_can_be_asked_for_again(cluster: Cluster, large: Profile) -> None:
+    Flavor.objects.filter(name="large").update(vcpus=999)
+    run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
+    Flavor.objects.filter(name="large").update(vcpus=2)
+    assert run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid)).state == "SUCCEEDED"
+    assert flavors() == ["large"] * 4
+
+
+def test_a_member_that_left_before_its_step_is_left_out(cluster: Cluster, large: Profile) -> None:
+    in_steps(cluster, max_batch_size=3, pause_time=3600)
+    proposed("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
+    run_what_can_begin()
+    Node.objects.filter(pk=cluster.members()[3].pk).soft_delete()
+    Action.objects.update(due_time=None)
+    run_waiting()
+    assert sorted(flavors()) == ["large", "large", "large", "small"]
+
+
+def test_a_profile_that_there_is_not_is_refused(cluster: Cluster, large: Profile) -> None:
+    Profile.objects.filter(pk=large.pk).soft_delete()
+    plan = run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
+    assert f"new_profile_id: there is no profile {large.uuid}" in origin(plan).status_message
+    assert (again(cluster).profile, again(cluster).status) == (cluster.profile, "ACTIVE")
+
+
+@pytest.mark.parametrize("inputs", [{"name": ""}, {"timeout": -1}, {"metadata": "x"}, {"profile_only": 1}, {"x": 1}])
+def test_inputs_that_make_no_sense_are_refused(inputs: dict[str, object]) -> None:
+    cluster = make_cluster()
+    assert "Invalid input parameters" in origin(run("CLUSTER_UPDATE", cluster, **inputs)).status_message
+
+
+def test_the_pool_of_a_cluster_has_the_servers_that_took_the_place_of_others(cluster: Cluster) -> None:
+    make_balancing_pool("web")
+    policy = make_policy(type=LoadBalancing.name, spec={"pool": {"id": "web"}})
+    run("CLUSTER_ATTACH_POLICY", cluster, policy_id=str(policy.uuid))
+    other = make_profile("other", spec={"flavor": "small", "metadata": {"a": "b"}})
+    assert run("CLUSTER_UPDATE", cluster, new_profile_id=str(other.uuid)).state == "SUCCEEDED"
+    pooled = {str(member.server) for member in balancer().members("web")}
+    assert pooled == set(map(str, Server.objects.present().values_list("uuid", flat=True)))
+    assert len(pooled) == 4
+
+
+def test_in_a_plan_to_look_at_a_step_begins_after_the_pause_too(cluster: Cluster, large: Profile) -> None:
+    in_steps(cluster, max_batch_size=2, pause_time=3600)
+    asked = update_cluster(cluster, {"profile": "large"}, asked=Asked(plan_only=True))
+    plan = ActionPlan.objects.get(uuid=asked.action_plan)
+    assert plan.actions.filter(action_type="NODE_UPDATE").count() == 2
+    plan.launch()
+    run_what_can_begin()
+    assert flavors() == ["large", "large", "small", "small"]
+    Action.objects.update(due_time=None)
+    run_waiting()
+    assert (ActionPlan.objects.get(pk=plan.pk).state, flavors()) == ("SUCCEEDED", ["large"] * 4)
+
+
+def test_in_a_plan_to_look_at_what_is_left_out_of_the_first_step_stays(cluster: Cluster, large: Profile) -> None:
+    in_steps(cluster, max_batch_size=2, pause_time=3600)
+    asked = update_cluster(cluster, {"profile": "large"}, asked=Asked(plan_only=True))
+    plan = ActionPlan.objects.get(uuid=asked.action_plan)
+    skip_actions(plan, plan.actions.filter(action_type="NODE_UPDATE").values_list("uuid", flat=True), "alice", "")
+    plan.launch()
+    run_what_can_begin()
+    Action.objects.update(due_time=None)
+    run_waiting()
+    assert (ActionPlan.objects.get(pk=plan.pk).state, flavors()) == ("SUCCEEDED", ["small", "small", "large", "large"])
+
+
+def test_in_a_plan_to_look_at_each_step_waits_for_the_one_before(cluster: Cluster, large: Profile) -> None:
+    in_steps(cluster, max_batch_size=2, pause_time=0)
+    asked = update_cluster(cluster, {"profile": "large"}, asked=Asked(plan_only=True))
+    plan = ActionPlan.objects.get(uuid=asked.action_plan)
+    updates = plan.actions.filter(action_type="NODE_UPDATE").order_by("pk")
+    of_updates = [one.parents.filter(action_type="NODE_UPDATE").count() for one in updates]
+    assert of_updates == [0, 0, 2, 2]
+    plan.launch()
+    run_waiting()
+    assert (ActionPlan.objects.get(pk=plan.pk).state, flavors()) == ("SUCCEEDED", ["large"] * 4)
+    assert plan.actions.count() == 5

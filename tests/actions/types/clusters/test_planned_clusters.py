@@ -1,0 +1,80 @@
+"""Plans of what is done to clusters that people look at, take something out of, and start."""
+
+import pytest
+
+from actions.models import Action
+from actions.operations.skipping import skip_actions
+from cluster.models import Cluster, Node, Server
+from plans.models import ActionPlan
+from plans.operations.base import Asked, Operation
+from plans.operations.cluster_sizes import scale_out
+from plans.operations.clusters import create_cluster
+from tests.builders import make_binding, make_cluster, make_node, make_profile
+from tests.plans.inline import run_waiting
+
+pytestmark = pytest.mark.django_db
+
+LOOK_FIRST = Asked(plan_only=True)
+
+
+def plan_of(operation: Operation) -> ActionPlan:
+    return ActionPlan.objects.get(uuid=operation.action_plan)
+
+
+def start_without(operation: Operation, left_out: Action) -> ActionPlan:
+    """Skip one action of a plan, start it, and return it as it is when it has run."""
+    skip_actions(plan_of(operation), [left_out.uuid], "alice", "")
+    plan_of(operation).launch()
+    run_waiting()
+    return plan_of(operation)
+
+
+def test_a_scale_out_to_look_at_holds_the_creation_of_each_node() -> None:
+    cluster = make_cluster(size=1)
+    plan = plan_of(scale_out(cluster, count=3, asked=LOOK_FIRST))
+    parent, *creations = plan.actions.order_by("pk")
+    assert (plan.state, parent.action_type) == ("RECOMMENDED", "CLUSTER_SCALE_OUT")
+    assert parent.data["creation"]["count"] == len(creations) == 3
+    assert [(one.action_type, one.derived_from, one.target) for one in creations] == [
+        ("NODE_CREATE", parent, uuid) for uuid in parent.data["creation"]["nodes"]
+    ]
+    assert Node.objects.count() == 1
+
+
+def test_of_three_nodes_that_were_planned_two_come_where_one_is_skipped() -> None:
+    make_node()
+    cluster = make_cluster(size=1)
+    asked = scale_out(cluster, count=3, asked=LOOK_FIRST)
+    skipped = plan_of(asked).actions.filter(action_type="NODE_CREATE").order_by("pk")[1]
+    plan = start_without(asked, skipped)
+    assert plan.state == "SUCCEEDED", plan.status_message
+    assert Action.objects.get(pk=skipped.pk).state == "SKIPPED"
+    assert not Node.objects.filter(uuid=skipped.target).exists()
+    standing = Cluster.objects.get(pk=cluster.pk)
+    assert (standing.members().count(), standing.desired_capacity, standing.status) == (3, 3, "ACTIVE")
+    assert Server.objects.present().count() == 2
+
+
+def test_of_two_scalings_that_were_planned_the_second_waits_until_the_cluster_has_cooled_down() -> None:
+    make_node()
+    cluster = make_cluster()
+    spec = {"event": "CLUSTER_SCALE_OUT", "adjustment": {"cooldown": 3600}}
+    make_binding(cluster, "senlin.policy.scaling-1.0", spec)
+    plans = [plan_of(scale_out(cluster, asked=LOOK_FIRST)) for _ in range(2)]
+    for plan in plans:
+        plan.launch()
+        run_waiting()
+    assert [ActionPlan.objects.get(pk=plan.pk).state for plan in plans] == ["SUCCEEDED", "FAILED"]
+    assert "cooldown is still in progress" in plans[1].actions.get(derived_from=None).status_message
+    assert cluster.members().count() == 1
+
+
+def test_a_cluster_whose_plan_is_looked_at_first_gets_its_nodes_when_it_is_started() -> None:
+    make_node()
+    make_profile("small web")
+    asked = create_cluster("web", "small web", desired_capacity=2, asked=LOOK_FIRST)
+    assert (Cluster.objects.get().status, Node.objects.count()) == ("INIT", 0)
+    plan = start_without(asked, plan_of(asked).actions.filter(action_type="NODE_CREATE").order_by("pk")[0])
+    assert plan.state == "SUCCEEDED", plan.status_message
+    standing = Cluster.objects.get()
+    assert (standing.members().count(), standing.desired_capacity, standing.status) == (1, 1, "ACTIVE")

@@ -1,0 +1,247 @@
+"""NODE_RECOVER on the embedded cloud: what skips, what fails, what it does, and how it is gone on with."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pytest_django import Settings
+
+from actions.types.base import DONE, ActionContext, ActionFailed, ActionSkipException, Recovery, make
+from actions.types.nodes.node_recover import NodeRecover
+from cluster.drivers.base import CloudBusy, NoValidHost, OperationFailed, ServerNotFound, cloud
+from cluster.drivers.ownership import acting_for
+from cluster.models import ComputeNode, Flavor, Node, Server
+from tests.actions.types.nodes.test_nodes import Killed, action, again, die, standing
+from tests.builders import make_member, make_node
+
+pytestmark = pytest.mark.django_db
+
+
+def derived(**options: Any) -> ActionContext:
+    """Return the surroundings of an action that another one derived: it does without locks."""
+    return ActionContext(is_derived=True, **options)
+
+
+def recovery(node: Node, context: ActionContext | None = None, **inputs: Any) -> NodeRecover:
+    made = make("NODE_RECOVER", {"resource_id": str(node.uuid), **inputs}, context or derived())
+    assert isinstance(made, NodeRecover)
+    return made
+
+
+@pytest.fixture
+def node() -> Node:
+    make_node()
+    return make_member()
+
+
+@pytest.fixture
+def broken(node: Node) -> Node:
+    """A node in ERROR, whose server does not run."""
+    action("NODE_CREATE", node).execute()
+    cloud().stop(str(again(node).physical_id))
+    action("NODE_CHECK", node).execute()
+    return again(node)
+
+
+def servers_of(node: Node) -> list[tuple[str, bool]]:
+    """Return the state of each server that there ever was, and whether it is deleted."""
+    return [(server.state, server.deleted_at is not None) for server in Server.objects.order_by("pk")]
+
+
+def test_a_node_that_is_gone_is_skipped() -> None:
+    with pytest.raises(ActionSkipException, match="not found"):
+        action("NODE_RECOVER", str(uuid4())).pre_condition()
+
+
+@pytest.mark.parametrize("inputs", [{"operation": "EVACUATE"}, {"check": "yes"}, {"flavor": "x"}, {"operation": None}])
+def test_inputs_that_make_no_sense_are_refused(inputs: dict[str, Any]) -> None:
+    with pytest.raises(ActionFailed, match="Invalid input parameters"):
+        recovery(Node(uuid=uuid4()), **inputs)
+
+
+def test_another_server_takes_the_place_of_a_broken_one(broken: Node) -> None:
+    context = derived()
+    recover = recovery(broken, context)
+    recover.pre_condition()
+    assert recover.execute() == DONE
+    assert servers_of(broken) == [("stopped", True), ("active", False)]
+    server = Server.objects.present().get()
+    assert (standing(broken), again(broken).physical_id) == (("ACTIVE", "Recovery succeeded"), server.uuid)
+    assert context.outputs == {"operation": "RECREATE", "status": "ACTIVE", "physical_id": str(server.uuid)}
+
+
+@pytest.mark.parametrize(("state", "expected"), [("up", "compute1"), ("down", "other")])
+def test_the_host_that_it_was_placed_on_is_kept_while_it_is_up(broken: Node, state: str, expected: str) -> None:
+    Node.objects.filter(pk=broken.pk).update(data={"placement": {"host": "compute1"}})
+    ComputeNode.objects.update(state=state)
+    make_node("other", memory=10**6)
+    recovery(broken).execute()
+    assert Server.objects.present().get().node.hostname == expected
+
+
+def test_a_node_can_be_recovered_more_than_once(broken: Node) -> None:
+    recovery(broken).execute()
+    recovery(broken).execute()
+    assert [deleted for _, deleted in servers_of(broken)] == [True, True, False]
+
+
+def test_a_node_that_never_had_a_server_gets_one(node: Node) -> None:
+    Node.objects.filter(pk=node.pk).update(status="ERROR")
+    recovery(node).pre_condition()
+    recovery(node).execute()
+    assert (again(node).status, servers_of(node)) == ("ACTIVE", [("active", False)])
+
+
+def test_a_server_that_nobody_wrote_down_goes_when_another_one_comes(node: Node) -> None:
+    with acting_for("action", 1), pytest.raises(Killed):
+        action("NODE_CREATE", node, checkpoint=die).execute()
+    Node.objects.filter(pk=node.pk).update(status="ERROR")
+    recovery(node).execute()
+    assert servers_of(node) == [("building", True), ("active", False)]
+
+
+@pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
+def test_a_server_is_booted_or_built_anew_where_that_is_asked_for(broken: Node, operation: str) -> None:
+    context = derived()
+    recovery(broken, context, operation=operation).execute()
+    assert servers_of(broken) == [("active", False)]
+    assert standing(broken) == ("ACTIVE", "Recovery succeeded")
+    assert context.outputs == {"operation": operation, "status": "ACTIVE", "physical_id": str(broken.physical_id)}
+
+
+@pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
+def test_a_server_that_is_gone_is_neither_booted_nor_built_anew(broken: Node, operation: str) -> None:
+    cloud().delete_server(str(broken.physical_id))
+    with pytest.raises(ServerNotFound):
+        recovery(broken, operation=operation).execute()
+    assert standing(broken) == ("ERROR", f"Instance {broken.physical_id} not found")
+
+
+@pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
+def test_a_boot_or_a_build_left_behind_is_gone_on_with(broken: Node, operation: str) -> None:
+    context = derived(checkpoint=die)
+    with acting_for("action", 1), pytest.raises(Killed):
+        recovery(broken, context, operation=operation).execute()
+    successor = recovery(broken, derived(data=context.data), operation=operation)
+    with acting_for("action", 2):
+        assert successor.recover() is Recovery.AGAIN
+        successor.execute()
+    assert (again(broken).status, servers_of(broken)) == ("ACTIVE", [("active", False)])
+
+
+@pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
+def test_an_interrupted_boot_or_build_leaves_the_server_free(broken: Node, operation: str) -> None:
+    context = derived(checkpoint=die)
+    with acting_for("action", 1), pytest.raises(Killed):
+        recovery(broken, context, operation=operation).execute()
+    with acting_for("action", 1):
+        assert recovery(broken, derived(data=context.data), operation=operation).abort()
+    assert Server.objects.present().get().task_state is None
+    assert standing(broken) == ("ERROR", "Its recovery was interrupted")
+
+
+@pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
+def test_a_node_without_a_server_can_only_be_recreated(node: Node, operation: str) -> None:
+    Node.objects.filter(pk=node.pk).update(status="ERROR")
+    with pytest.raises(ActionFailed, match=f"has no server: {operation} is not possible, RECREATE is"):
+        recovery(node, operation=operation).pre_condition()
+
+
+def test_the_health_policy_says_what_is_done_where_nobody_else_does(broken: Node) -> None:
+    decided = derived(data={"health": {"recover_action": "REBUILD"}})
+    assert recovery(broken, decided).operation == "REBUILD"
+    assert recovery(broken, decided, operation="RECREATE").operation == "RECREATE"
+
+
+def test_a_server_that_is_found_to_run_is_left_alone(broken: Node) -> None:
+    cloud().start(str(broken.physical_id))
+    context = derived()
+    assert recovery(broken, context, check=True).execute() == DONE
+    assert servers_of(broken) == [("active", False)]
+    assert context.outputs == {"operation": None, "status": "ACTIVE", "physical_id": str(broken.physical_id)}
+    assert standing(broken) == ("ACTIVE", "Check: Node is ACTIVE.")
+
+
+def test_a_server_that_is_found_not_to_run_is_replaced(broken: Node) -> None:
+    Node.objects.filter(pk=broken.pk).update(status="ACTIVE")
+    recovery(broken, check=True).execute()
+    assert servers_of(broken) == [("stopped", True), ("active", False)]
+
+
+def test_a_node_that_is_being_deleted_is_not_recovered(broken: Node) -> None:
+    Node.objects.filter(pk=broken.pk).update(status="DELETING")
+    with pytest.raises(ActionFailed, match="is DELETING: something else is done to it"):
+        recovery(broken).execute()
+    assert servers_of(broken) == [("stopped", False)]
+
+
+def test_a_node_for_which_there_is_no_room_is_in_error_and_can_be_recovered_later(broken: Node) -> None:
+    Flavor.objects.update(vcpus=99)
+    with pytest.raises(NoValidHost):
+        recovery(broken).execute()
+    assert standing(broken) == ("ERROR", "No valid host was found. There are not enough hosts available.")
+    assert again(broken).physical_id is None
+    Flavor.objects.update(vcpus=1)
+    recovery(broken).execute()
+    assert (again(broken).status, servers_of(broken)) == ("ACTIVE", [("stopped", True), ("active", False)])
+
+
+def test_a_deletion_that_the_cloud_fails_leaves_the_node_in_error_with_its_server(
+    broken: Node, settings: Settings
+) -> None:
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
+    with pytest.raises(OperationFailed):
+        recovery(broken).execute()
+    assert (again(broken).status, again(broken).physical_id) == ("ERROR", broken.physical_id)
+
+
+def test_a_recovery_left_behind_is_gone_on_with_and_its_server_found(broken: Node) -> None:
+    context = derived(checkpoint=die)
+    with acting_for("action", 1), pytest.raises(Killed):
+        recovery(broken, context).execute()
+    assert standing(broken) == ("RECOVERING", "Recovery in progress")
+    successor = recovery(broken, derived(data=context.data))
+    with acting_for("action", 2):
+        assert successor.recover() is Recovery.AGAIN
+        successor.execute()
+    assert servers_of(broken) == [("stopped", True), ("active", False)]
+
+
+def test_a_recovery_that_was_only_not_recorded_is_done(broken: Node) -> None:
+    context = derived()
+    recovery(broken, context).execute()
+    successor = recovery(broken, derived(data=context.data))
+    assert successor.recover() is Recovery.DONE
+    assert successor.context.outputs == context.outputs
+
+
+def test_a_recovery_that_was_not_begun_is_begun_also_where_the_node_reads_active(broken: Node) -> None:
+    Node.objects.filter(pk=broken.pk).update(status="ACTIVE")
+    assert recovery(broken).recover() is Recovery.AGAIN
+
+
+def test_a_recovery_that_was_put_off_too_often_leaves_the_node_in_error(broken: Node) -> None:
+    context = derived(checkpoint=die)
+    with acting_for("action", 1), pytest.raises(Killed):
+        recovery(broken, context).execute()
+    late = recovery(broken, derived(data=context.data))
+    with acting_for("another"), pytest.raises(CloudBusy):
+        late.execute()
+    late.post_condition()
+    assert standing(broken) == ("ERROR", "Its server was not recovered")
+
+
+def test_an_interrupted_recovery_leaves_no_half_made_server(broken: Node) -> None:
+    context = derived(checkpoint=die)
+    with acting_for("action", 1), pytest.raises(Killed):
+        recovery(broken, context).execute()
+    assert recovery(broken, derived(data=context.data)).abort()
+    assert servers_of(broken) == [("stopped", True), ("building", True)]
+    assert standing(broken) == ("ERROR", "Its recovery was interrupted")
+
+
+def test_a_recovery_that_came_to_its_end_is_neither_aborted_nor_reverted(broken: Node) -> None:
+    recovery(broken).execute()
+    assert not recovery(broken).abort()
+    with pytest.raises(ActionFailed, match="can not be reverted"):
+        recovery(broken).revert()

@@ -1,0 +1,174 @@
+"""NODE_UPDATE on the embedded cloud: what changes, how a server gets to another profile, and what goes wrong."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from actions.types.base import DONE, ActionContext, ActionFailed, ActionSkipException, make
+from actions.types.nodes.node_update import NodeUpdate
+from cluster.drivers.base import CloudError, NoValidHost, cloud
+from cluster.drivers.ownership import acting_for
+from cluster.models import Flavor, Node, Profile, Server
+from tests.actions.types.nodes.test_node_recover import derived
+from tests.actions.types.nodes.test_nodes import Killed, action, again, die, standing
+from tests.builders import make_flavor, make_member, make_node, make_profile
+
+pytestmark = pytest.mark.django_db
+
+
+def update(node: Node, context: ActionContext | None = None, **inputs: Any) -> NodeUpdate:
+    made = make("NODE_UPDATE", {"resource_id": str(node.uuid), **inputs}, context or derived())
+    assert isinstance(made, NodeUpdate)
+    return made
+
+
+@pytest.fixture
+def node() -> Node:
+    make_node()
+    made = make_member(profile=make_profile(spec={"flavor": "small", "image": "old"}))
+    action("NODE_CREATE", made).execute()
+    return again(made)
+
+
+@pytest.fixture
+def large() -> Profile:
+    make_flavor("large", vcpus=2)
+    return make_profile("large", spec={"flavor": "large", "image": "old"})
+
+
+def test_what_is_written_of_a_node_changes(node: Node) -> None:
+    changes = {"name": "db", "role": "primary", "metadata": {"rack": 4}, "tainted": True}
+    assert update(node, **changes).execute() == DONE
+    changed = again(node)
+    assert {name: getattr(changed, name) for name in changes} == changes
+    assert (changed.status, changed.physical_id) == ("ACTIVE", node.physical_id)
+
+
+@pytest.mark.parametrize("inputs", [{}, {"name": "web"}, {"tainted": False, "metadata": {}}])
+def test_where_nothing_changes_it_says_so(node: Node, inputs: dict[str, Any]) -> None:
+    context = derived()
+    assert update(node, context, **inputs).execute() == DONE
+    assert context.outputs == {"reason": "No property to update."}
+
+
+def test_the_profile_that_it_has_is_no_change(node: Node) -> None:
+    context = derived()
+    update(node, context, new_profile_id=str(node.profile.uuid)).execute()
+    assert context.outputs == {"reason": "No property to update."}
+
+
+@pytest.mark.parametrize(
+    "inputs", [{"name": ""}, {"role": 3}, {"metadata": []}, {"tainted": "yes"}, {"new_profile_id": "large"}, {"x": 1}]
+)
+def test_inputs_that_make_no_sense_are_refused(inputs: dict[str, Any]) -> None:
+    with pytest.raises(ActionFailed, match="Invalid input parameters"):
+        update(Node(uuid=uuid4()), **inputs)
+
+
+def test_a_node_that_is_gone_is_skipped() -> None:
+    with pytest.raises(ActionSkipException, match="not found"):
+        action("NODE_UPDATE", str(uuid4())).pre_condition()
+
+
+def test_a_profile_that_there_is_not_is_refused(node: Node) -> None:
+    missing = str(uuid4())
+    with pytest.raises(ActionFailed, match=f"new_profile_id: there is no profile {missing}"):
+        update(node, new_profile_id=missing).execute()
+
+
+def test_a_server_is_resized_where_only_the_flavor_is_another(node: Node, large: Profile) -> None:
+    context = derived()
+    assert update(node, context, new_profile_id=str(large.uuid), role="primary").execute() == DONE
+    server = Server.objects.get()
+    assert (server.flavor, server.uuid, context.outputs) == ("large", node.physical_id, {"operation": "RESIZE"})
+    assert (again(node).profile, again(node).role) == (large, "primary")
+    assert standing(node) == ("ACTIVE", "Update succeeded")
+
+
+def test_a_server_is_rebuilt_where_only_the_image_is_another(node: Node) -> None:
+    context, newer = derived(), make_profile("newer", spec={"flavor": "small", "image": "new"})
+    update(node, context, new_profile_id=str(newer.uuid)).execute()
+    assert (Server.objects.get().uuid, context.outputs) == (node.physical_id, {"operation": "REBUILD"})
+    assert again(node).profile == newer
+
+
+def test_another_server_takes_its_place_where_it_is_to_be_another_altogether(node: Node) -> None:
+    other = make_profile("other", spec={"flavor": "small", "image": "new", "metadata": {"a": "b"}})
+    update(node, new_profile_id=str(other.uuid)).execute()
+    server = Server.objects.present().get()
+    assert (server.metadata, server.uuid) == ({"a": "b"}, again(node).physical_id)
+    assert server.uuid != node.physical_id
+    assert Server.objects.count() == 2
+
+
+def test_a_node_whose_server_is_gone_gets_the_profile_for_the_next_one(node: Node, large: Profile) -> None:
+    cloud().delete_server(str(node.physical_id))
+    Node.objects.update(status="ERROR")
+    update(node, new_profile_id=str(large.uuid)).execute()
+    assert (again(node).status, again(node).profile) == ("ERROR", large)
+    action("NODE_RECOVER", node).execute()
+    assert Server.objects.present().get().flavor == "large"
+
+
+def test_a_server_that_the_cloud_will_not_resize_stays_as_it_is(node: Node, large: Profile) -> None:
+    Flavor.objects.filter(name="large").update(vcpus=999)
+    with pytest.raises(CloudError) as refusal:
+        update(node, new_profile_id=str(large.uuid)).execute()
+    assert standing(node) == ("ACTIVE", f"Update failed: {refusal.value}")
+    assert again(node).profile == node.profile
+    assert Server.objects.get().flavor == "small"
+
+
+def test_a_server_that_finds_no_place_again_leaves_the_node_in_error(node: Node) -> None:
+    make_flavor("huge", vcpus=999)
+    other = make_profile("other", spec={"flavor": "huge", "image": "new"})
+    with pytest.raises(NoValidHost):
+        update(node, new_profile_id=str(other.uuid)).execute()
+    assert (again(node).status, again(node).profile) == ("ERROR", other)
+
+
+def test_a_node_that_something_else_is_done_to_is_not_updated(node: Node, large: Profile) -> None:
+    Node.objects.update(status="DELETING")
+    with pytest.raises(ActionFailed, match="is DELETING: something else is done to it"):
+        update(node, new_profile_id=str(large.uuid)).execute()
+    assert Server.objects.get().flavor == "small"
+
+
+def left_behind(node: Node, profile: Profile) -> ActionContext:
+    """Return what is known of an update that was killed while the cloud was at work."""
+    context = derived(checkpoint=die)
+    with acting_for("action", 1), pytest.raises(Killed):
+        update(node, context, new_profile_id=str(profile.uuid)).execute()
+    assert standing(node) == ("UPDATING", "Update in progress")
+    return context
+
+
+@pytest.mark.parametrize("spec", [{"flavor": "large", "image": "old"}, {"flavor": "large", "image": "new"}])
+def test_an_update_left_behind_is_gone_on_with(node: Node, large: Profile, spec: dict[str, str]) -> None:
+    other = make_profile("other", spec=spec)
+    context = left_behind(node, other)
+    with acting_for("action", 2):
+        update(node, derived(data=context.data), new_profile_id=str(other.uuid)).execute()
+    server = Server.objects.present().get()
+    assert (server.flavor, server.state, server.uuid) == ("large", "active", again(node).physical_id)
+    assert (again(node).status, again(node).profile) == ("ACTIVE", other)
+
+
+def test_an_update_that_was_only_not_recorded_is_not_done_again(node: Node, large: Profile) -> None:
+    context = derived()
+    update(node, context, new_profile_id=str(large.uuid)).execute()
+    assert update(node, derived(data=context.data), new_profile_id=str(large.uuid)).execute() == DONE
+    assert standing(node) == ("ACTIVE", "Update succeeded")
+
+
+def test_an_interrupted_resize_leaves_the_server_as_it_was(node: Node, large: Profile) -> None:
+    context = left_behind(node, large)
+    with acting_for("action", 1):
+        assert update(node, derived(data=context.data), new_profile_id=str(large.uuid)).abort()
+    assert (Server.objects.get().flavor, Server.objects.get().task_state) == ("small", None)
+    assert standing(node) == ("ACTIVE", "Update failed: It was interrupted")
+
+
+def test_an_update_that_came_to_its_end_is_not_aborted(node: Node) -> None:
+    assert not update(node).abort()

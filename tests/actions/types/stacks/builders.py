@@ -1,0 +1,105 @@
+"""Stacks on the embedded cloud, and actions that are done to them to their end."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+from actions.graph.proposals import ProposedAction
+from actions.types.base import ActionContext
+from cluster.models import Server, Stack, StackResource
+from plans.models import ActionPlan
+from plans.planning.proposals import propose
+from tests.plans.inline import run_waiting
+from watcher_site import plugins
+
+Resource = dict[str, Any]
+
+
+def server(flavor: str = "small", *, depends_on: list[str] | None = None, **properties: Any) -> Resource:
+    known = {"flavor": flavor, "image": None, "metadata": {}, "availability_zone": None}
+    return {"type": "server", "properties": {**known, **properties}, "depends_on": depends_on or []}
+
+
+def group(size: int, member: Resource | None = None, *, batch: int = 1, pause: float = 0) -> Resource:
+    member = member or server()
+    properties = {
+        "size": size,
+        "min_size": 0,
+        "max_size": -1,
+        "member": {"type": member["type"], "properties": member["properties"]},
+        "rolling_update": {"max_batch_size": batch, "pause_time": pause},
+    }
+    return {"type": "scaling_group", "properties": properties, "depends_on": []}
+
+
+def within(**resources: Resource) -> Resource:
+    return {"type": "stack", "properties": {"template": template(**resources)}, "depends_on": []}
+
+
+def template(**resources: Resource) -> dict[str, Any]:
+    return {"version": 1, "description": "", "resources": resources}
+
+
+def proposed(kind: str, stack: Stack, *, plan_only: bool = False, **inputs: Any) -> ActionPlan:
+    """Return a plan that is about to do an action to a stack, or that is to be looked at."""
+    given = {"resource_id": str(stack.uuid), "resource_name": stack.name, **inputs}
+    if not plan_only:
+        plan = propose([ProposedAction(kind, given)])
+        plan.launch()
+        return plan
+    context = ActionContext(str(uuid4()))
+    planned = plugins.load("ACTION_TYPES")[kind](given, context).plan()
+    origin = ProposedAction(kind, given, uuid=UUID(context.action_uuid), data=context.data)
+    return propose([origin, *(replace(one, derived_from=one.derived_from or origin.uuid) for one in planned)])
+
+
+def run(kind: str, stack: Stack, **inputs: Any) -> ActionPlan:
+    """Run an action on a stack, and return its plan."""
+    plan = proposed(kind, stack, **inputs)
+    run_waiting()
+    return again(plan)
+
+
+def create(name: str = "shop", **resources: Resource) -> Stack:
+    """Return a stack of these resources. There must be room for them."""
+    stack = Stack.objects.create(name=name, template=template(**resources), project_id="acme", user_id="rosa")
+    plan = run("create_stack", stack)
+    assert plan.state == "SUCCEEDED", plan.status_message
+    return again(stack)
+
+
+def again(row: Any) -> Any:
+    return type(row).objects.get(pk=row.pk)
+
+
+def part(stack: Stack, *path: str) -> StackResource:
+    """Return a resource by its name, or one that is deeper by the names on the way to it."""
+    found = StackResource.objects.present().get(stack=stack, name=path[0])
+    return part(inside(found), *path[1:]) if path[1:] else found
+
+
+def inside(resource: StackResource) -> Stack:
+    """Return the stack within a resource."""
+    found: Stack = Stack.objects.present().get(uuid=resource.physical_id)
+    return found
+
+
+def names(stack: Stack) -> list[str]:
+    return list(stack.resources.present().order_by("name").values_list("name", flat=True))
+
+
+def mark(thing: Stack | StackResource) -> None:
+    thing.mark_unhealthy("it does not answer")
+    thing.save_state()
+
+
+def servers() -> Mapping[str, str]:
+    """Return the UUIDs of the servers that there are, by their names."""
+    return {server.name: str(server.uuid) for server in Server.objects.present()}
+
+
+def statuses(stack: Stack) -> set[str]:
+    """Return those of a stack and of all that is in it."""
+    stacks = Stack.objects.present().tree(stack).values_list("status", flat=True)
+    return {*stacks, *StackResource.objects.present().tree(stack).values_list("status", flat=True)}

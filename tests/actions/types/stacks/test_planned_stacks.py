@@ -1,0 +1,328 @@
+"""Plans of actions on stacks that are looked at, and pruned, before they start."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models import F
+from django.utils import timezone
+
+from actions.models import Action
+from actions.operations.skipping import skip_action
+from cluster.models import Stack
+from plans.models import ActionPlan
+from plans.planning.continuation import continue_plan
+from tests.actions.types.clusters.test_cluster_updates import run_what_can_begin
+from tests.actions.types.stacks.builders import (
+    again,
+    create,
+    group,
+    inside,
+    mark,
+    names,
+    part,
+    proposed,
+    run,
+    server,
+    servers,
+    template,
+    within,
+)
+from tests.api import Caller, fault
+from tests.builders import make_flavor, make_node
+from tests.plans.inline import run_waiting
+from watcher_site.refusals import Conflict
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def room() -> None:
+    make_node(vcpus=1000, memory=10**6, disk=10**5)
+    make_flavor("small")
+    make_flavor("large", vcpus=2)
+
+
+def start(plan: ActionPlan) -> ActionPlan:
+    plan = again(plan)
+    plan.launch()
+    run_waiting()
+    finished: ActionPlan = again(plan)
+    return finished
+
+
+def planned(plan: ActionPlan) -> list[str]:
+    """Return what the plan would do: each action with what is to derive it."""
+    found = Action.objects.filter(action_plan=plan, derived_from__isnull=False).select_related("derived_from")
+    return sorted(f"{one.called} of {one.derived_from.called}" for one in found)
+
+
+def find(plan: ActionPlan, name: str) -> Action:
+    found: Action = Action.objects.get(action_plan=plan, input_parameters__resource_name=name)
+    return found
+
+
+def test_a_plan_to_look_at_shows_what_is_done_at_any_depth_and_does_nothing_until_it_starts() -> None:
+    stack = Stack.objects.create(name="shop", template=template(web=within(one=server(), two=server())))
+    plan = proposed("create_stack", stack, plan_only=True)
+    assert planned(plan) == [
+        "create_resource one of create_resource web",
+        "create_resource two of create_resource web",
+        "create_resource web of create_stack shop",
+    ]
+    assert not stack.resources.exists()
+    assert start(plan).state == "SUCCEEDED"
+    assert len(servers()) == 2
+
+
+def test_what_is_skipped_in_a_plan_stays_as_it_is_and_the_stack_says_so() -> None:
+    stack = create(web=server(), database=server())
+    for name in ("web", "database"):
+        mark(part(stack, name))
+    plan = proposed("update_stack", stack, plan_only=True)
+    skip_action(find(plan, "web").uuid, "rosa")
+    assert start(plan).state == "SUCCEEDED"
+    assert (part(stack, "web").status, part(stack, "database").status) == ("CHECK_FAILED", "UPDATE_COMPLETE")
+    assert again(stack).status_reason == "UPDATE completed successfully, but for what was skipped: web"
+
+
+def test_a_deletion_says_what_was_skipped_in_a_stack_within() -> None:
+    stack = create(web=within(one=server()), database=server())
+    plan = proposed("delete_stack", stack, plan_only=True)
+    skip_action(find(plan, "one").uuid, "rosa")
+    assert start(plan).state == "FAILED"
+    words = f"Stack {inside(part(stack, 'web')).name} still has resources whose deletion was skipped: one"
+    assert again(stack).status_reason == f"Resource web: {words}"
+
+
+def test_a_creation_that_was_skipped_is_made_up_for_by_the_next_update() -> None:
+    stack = Stack.objects.create(name="shop", template=template(web=within(one=server()), database=server()))
+    plan = proposed("create_stack", stack, plan_only=True)
+    skip_action(find(plan, "web").uuid, "rosa")
+    assert start(plan).state == "SUCCEEDED"
+    assert (part(stack, "web").status, len(servers())) == ("INIT_COMPLETE", 1)
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert len(servers()) == 2
+    assert Stack.objects.present().count() == 2
+
+
+def test_a_stack_with_a_resource_whose_deletion_was_skipped_is_not_deleted() -> None:
+    stack = create(web=server(), database=server())
+    plan = proposed("delete_stack", stack, plan_only=True)
+    skip_action(find(plan, "web").uuid, "rosa")
+    assert start(plan).state == "FAILED"
+    reason = "Stack shop still has resources whose deletion was skipped: web"
+    assert (again(stack).status, again(stack).status_reason, list(servers())) == (
+        "DELETE_FAILED",
+        reason,
+        ["shop-web"],
+    )
+    assert run("delete_stack", stack).state == "SUCCEEDED"
+
+
+def test_of_two_plans_of_one_stack_the_second_is_not_started_while_the_first_is_not_over() -> None:
+    stack = create(web=server())
+    first, second = (proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2))
+    again(first).launch()
+    with pytest.raises(Conflict, match=f"Stack shop: {told(find(first, 'shop'))} was started before, and has not"):
+        again(second).launch()
+    assert again(second).state == "RECOMMENDED"
+
+
+def test_of_two_plans_of_one_stack_the_second_is_not_started_after_the_first_and_the_api_says_why(
+    cloud_admin: User,
+) -> None:
+    stack = create(web=server())
+    first, second = (proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2))
+    start(first)
+    answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{second.uuid}/start", {})
+    one = find(first, "shop")
+    first_one = f"action {one.uuid} (update_stack) of action plan {first.uuid}"
+    words = f"{first_one} came first, and has changed it since this plan was made. Plan anew."
+    assert (answer.status_code, fault(answer)) == (409, f"Stack shop: {words}")
+    assert again(second).state == "RECOMMENDED"
+
+
+def test_a_plan_is_not_started_after_a_replacement_of_a_group_which_it_does_not_know() -> None:
+    stack = create(web=group(2))
+    plan = proposed("update_stack", stack, plan_only=True, template=template(web=group(3)))
+    mark(part(stack, "web"))
+    replacement = run("replace_resource", part(stack, "web")).actions.get(derived_from=None)
+    with pytest.raises(Conflict, match=f"{told(replacement)} came first"):
+        again(plan).launch()
+
+
+def test_a_plan_made_before_another_change_that_began_after_its_start_does_nothing() -> None:
+    stack = create(web=server())
+    plan = proposed("update_stack", stack, plan_only=True, template=template())
+    again(plan).launch()
+    Stack.objects.filter(pk=stack.pk).update(revision=F("revision") + 1)
+    run_waiting()
+    assert again(plan).state == "FAILED"
+    assert "The stack was changed since this plan was made." in find(plan, "shop").status_message
+    assert list(servers()) == ["shop-web"]
+    assert again(stack).status == "CREATE_COMPLETE"
+
+
+def told(action: Action) -> str:
+    return re.escape(f"action {action.uuid} ({action.action_type}) of action plan {action.action_plan.uuid}")
+
+
+PATHS = [[], ["web"], ["web", "one"], ["workers"]]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_plan_made_before_a_mark_is_not_started(cloud_admin: User, path: list[str]) -> None:
+    stack, plan = planned_change()
+    marked = marked_part(stack, path)
+    mark(marked)
+    answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{plan.uuid}/start", {})
+    words = f"Stack shop: {marked.name} was marked unhealthy since this plan was made. Plan anew."
+    assert (answer.status_code, fault(answer)) == (409, words)
+    assert (again(plan).state, again(marked).status) == ("RECOMMENDED", "CHECK_FAILED")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_plan_made_before_a_mark_was_withdrawn_is_not_started(cloud_admin: User, path: list[str]) -> None:
+    stack, _ = planned_change()
+    marked = marked_part(stack, path)
+    mark(marked)
+    plan, before = proposed("update_stack", stack, plan_only=True), servers()
+    withdraw(marked)
+    answer = Caller(cloud_admin, "1.12").post(f"/action_plans/{plan.uuid}/start", {})
+    words = f"Stack shop: The mark of {marked.name} was withdrawn since this plan was made. Plan anew."
+    assert (answer.status_code, fault(answer)) == (409, words)
+    assert (again(plan).state, servers()) == ("RECOMMENDED", before)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_plan_does_nothing_where_a_mark_is_made_between_its_start_and_its_beginning(path: list[str]) -> None:
+    stack, plan = planned_change()
+    again(plan).launch()
+    marked = marked_part(stack, path)
+    mark(marked)
+    run_waiting()
+    assert again(plan).state == "FAILED"
+    assert f"{marked.name} was marked unhealthy since this plan was made." in find(plan, "shop").status_message
+    assert again(marked).status == "CHECK_FAILED"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_plan_does_nothing_where_a_mark_is_withdrawn_between_its_start_and_its_beginning(path: list[str]) -> None:
+    stack, _ = planned_change()
+    marked = marked_part(stack, path)
+    mark(marked)
+    plan, before = proposed("update_stack", stack, plan_only=True), servers()
+    again(plan).launch()
+    withdraw(marked)
+    run_waiting()
+    assert again(plan).state == "FAILED"
+    words = f"The mark of {marked.name} was withdrawn since this plan was made."
+    assert words in find(plan, "shop").status_message
+    assert (again(marked).status, servers()) == ("CHECK_COMPLETE", before)
+
+
+def test_a_plan_is_started_where_a_mark_was_withdrawn_and_made_again() -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+    plan = proposed("update_stack", stack, plan_only=True)
+    withdraw(part(stack, "web"))
+    mark(part(stack, "web"))
+    assert start(plan).state == "SUCCEEDED"
+    assert part(stack, "web").generation == 1
+
+
+def test_a_plan_is_not_started_where_what_replaced_a_marked_resource_was_marked_as_well() -> None:
+    stack = create(web=server(), other=server())
+    mark(part(stack, "web"))
+    plan = proposed("update_stack", stack, plan_only=True)
+    run("replace_resource", part(stack, "web"))
+    mark(part(stack, "web"))
+    with pytest.raises(Conflict, match="web was marked unhealthy since this plan was made"):
+        again(plan).launch()
+
+
+def test_a_deletion_is_started_whatever_was_marked_since() -> None:
+    stack = create(web=server())
+    plan = proposed("delete_stack", stack, plan_only=True)
+    mark(part(stack, "web"))
+    assert start(plan).state == "SUCCEEDED"
+    assert not servers()
+
+
+def test_a_continued_plan_is_not_started_where_what_is_left_of_it_is_no_longer_marked() -> None:
+    stack, continued = continued_update()
+    withdraw(part(stack, "database"))
+    with pytest.raises(Conflict, match="The mark of database was withdrawn since this plan was made"):
+        again(continued).launch()
+
+
+def test_a_continued_plan_is_not_started_where_its_stack_was_marked_again() -> None:
+    stack, continued = continued_update()
+    mark(again(stack))
+    with pytest.raises(Conflict, match="shop was marked unhealthy since this plan was made"):
+        again(continued).launch()
+
+
+def planned_change() -> tuple[Stack, ActionPlan]:
+    """Return a stack, and an unstarted plan that changes one of its resources."""
+    stack = create(web=within(one=server()), workers=group(2))
+    wanted = template(web=within(one=server("large")), workers=group(2))
+    return stack, proposed("update_stack", stack, plan_only=True, template=wanted)
+
+
+def continued_update() -> tuple[Stack, ActionPlan]:
+    """Return a marked stack, and the plan that continues its failed update."""
+    stack = create(web=server(), database=server())
+    mark(again(stack))
+    make_flavor("huge", vcpus=10_000)
+    plan = proposed("update_stack", stack, plan_only=True, template=template(web=server(), database=server("huge")))
+    assert start(plan).state == "FAILED"
+    continued = continue_plan(again(plan))
+    return stack, continued
+
+
+def marked_part(stack: Stack, path: list[str]) -> Any:
+    return part(stack, *path) if path else again(stack)
+
+
+def withdraw(record: Any) -> None:
+    record = again(record)
+    record.mark_healthy("false alarm")
+    record.save_state()
+
+
+def test_steps_after_a_pause_are_derived_when_they_are_due() -> None:
+    stack = create(web=group(2))
+    wanted = template(web=group(2, server("large"), pause=3600))
+    plan = proposed("update_stack", stack, plan_only=True, template=wanted)
+    assert len(planned(plan)) == 2
+    plan.launch()
+    run_what_can_begin()
+    later = Action.objects.get(action_plan=plan, state="PENDING", due_time__isnull=False)
+    assert later.due_time > timezone.now() + timedelta(minutes=50)
+    Action.objects.filter(pk=later.pk).update(due_time=None)
+    run_waiting()
+    assert again(plan).state == "SUCCEEDED"
+    assert part(stack, "web").properties == wanted["resources"]["web"]["properties"]
+
+
+def test_a_continued_plan_does_what_is_left_of_what_was_decided() -> None:
+    stack = create(web=group(2), database=server())
+    members = names(inside(part(stack, "web")))
+    mark(again(stack))
+    huge = make_flavor("huge", vcpus=10_000)
+    wanted = template(web=group(2), database=server("huge"))
+    plan = proposed("update_stack", stack, plan_only=True, template=wanted)
+    assert start(plan).state == "FAILED"
+    done = set(names(inside(part(stack, "web"))))
+    assert not done.intersection(members)
+    huge.vcpus = 1
+    huge.save()
+    continued = continue_plan(again(plan))
+    assert planned(continued) == ["replace_resource database of update_stack shop"]
+    assert start(continued).state == "SUCCEEDED"
+    assert set(names(inside(part(stack, "web")))) == done
+    assert (again(stack).status, part(stack, "database").generation) == ("UPDATE_COMPLETE", 1)

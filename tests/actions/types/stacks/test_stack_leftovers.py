@@ -1,0 +1,214 @@
+"""The next operation on a stack completes or removes the leftovers of a failed one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actions.engine.execution import MOST_RECOVERIES, execute, recover
+from actions.engine.hung_actions import give_up
+from actions.models import Action
+from actions.types.base import LeaseLost
+from actions.types.locking import take_lock
+from actions.types.stacks.replace_resource import ReplaceResource
+from actions.types.stacks.stacks import StackAction
+from cluster.drivers.base import OperationFailed
+from cluster.drivers.embedded import EmbeddedCloud
+from cluster.models import Server, Stack
+from plans.executors.leases import PlanLease
+from plans.models import ActionPlan
+from plans.operations.base import Asked
+from plans.operations.stacks import update_stack
+from plans.planning.continuation import continue_plan
+from tests.actions.types.stacks.builders import (
+    again,
+    create,
+    group,
+    inside,
+    mark,
+    names,
+    part,
+    proposed,
+    run,
+    server,
+    servers,
+    template,
+)
+from tests.actions.types.stacks.test_planned_stacks import start
+from tests.builders import make_flavor, make_node, make_plan
+from tests.plans.inline import run_waiting
+from watcher_site.models import Service
+from watcher_site.refusals import Conflict
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def room(settings: Any) -> None:
+    settings.ACTION_RETRY_INTERVAL = 0
+    make_node(vcpus=1000, memory=10**6, disk=10**5)
+    make_flavor("small")
+    make_flavor("large", vcpus=2)
+
+
+def refuse(*arguments: Any, **options: Any) -> Any:
+    raise OperationFailed("The cloud did not do it")
+
+
+def leave_former(stack: Stack, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Any:
+    """Replace a marked server by a new one, while the cloud refuses to delete the former one."""
+    mark(part(stack, "web"))
+    with monkeypatch.context() as patched:
+        patched.setattr(EmbeddedCloud, "delete_server", refuse)
+        plan = start(proposed("update_stack", stack, **options))
+    assert plan.state == "FAILED"
+    assert len(servers_of(stack)) == 2
+    return plan
+
+
+def servers_of(stack: Stack) -> list[Server]:
+    return list(Server.objects.present().filter(name=f"{stack.name}-web"))
+
+
+def test_a_former_server_that_was_not_deleted_goes_with_the_next_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    leave_former(stack, monkeypatch, plan_only=True)
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert len(servers_of(stack)) == 1
+
+
+def test_a_plan_that_is_continued_deletes_the_former_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    plan = leave_former(stack, monkeypatch, plan_only=True)
+    assert start(continue_plan(plan)).state == "SUCCEEDED"
+    assert (len(servers_of(stack)), part(stack, "web").status) == (1, "UPDATE_COMPLETE")
+
+
+def leave_new(stack: Stack, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> None:
+    """Create a new server that is not recorded, as with a cloud that answers too late."""
+    create_server = EmbeddedCloud.create_server
+
+    def answer_too_late(self: Any, *arguments: Any) -> Any:
+        create_server(self, *arguments)
+        refuse()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(EmbeddedCloud, "create_server", answer_too_late)
+        assert run("update_stack", stack, **inputs).state == "FAILED"
+    assert len(servers_of(stack)) == 2
+
+
+def test_a_new_server_that_nobody_wrote_down_is_not_taken_for_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+    leave_new(stack, monkeypatch, template=template(web=server("large")))
+    assert run("update_stack", stack, template=template(web=server())).state == "SUCCEEDED"
+    [one] = servers_of(stack)
+    assert one.vcpus == 1
+
+
+def test_a_new_server_that_nobody_wrote_down_goes_where_none_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stack = create(web=server())
+    leave_new(stack, monkeypatch, template=template(web=server(availability_zone="nova")))
+    assert run("update_stack", stack, template=template(web=server())).state == "SUCCEEDED"
+    assert len(servers_of(stack)) == 1
+
+
+def test_a_plan_knows_no_group_that_was_replaced_after_it_was_made() -> None:
+    stack = create(web=group(2))
+    plan = proposed("update_stack", stack, plan_only=True, template=template(web=group(3)))
+    mark(part(stack, "web"))
+    assert run("replace_resource", part(stack, "web")).state == "SUCCEEDED"
+    ActionPlan.objects.filter(pk=plan.pk).update(state="PENDING")  # It was started just before.
+    run_waiting()
+    assert "The stack was changed since this plan was made" in again(plan).status_message
+    assert len(servers()) == len(names(inside(part(stack, "web")))) == 2
+
+
+@pytest.mark.parametrize("kind", ["update_stack", "replace_resource"])
+def test_a_mark_outlives_an_action_that_was_given_up(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    stack = create(web=server())
+    web = part(stack, "web")
+    mark(web)
+    with monkeypatch.context() as patched:
+        patched.setattr(ReplaceResource, "act", refuse)
+        patched.setattr(ReplaceResource, "fail", lambda self, reason: None)
+        assert run(kind, stack if kind == "update_stack" else web).state == "FAILED"
+    assert again(web).status == "UPDATE_IN_PROGRESS"
+    plan = ActionPlan.objects.get(uuid=update_stack(stack, asked=Asked(plan_only=True)).action_plan)
+    assert (again(web).status, again(web).status_reason[:20]) == ("CHECK_FAILED", "It was not replaced:")
+    assert start(plan).state == "SUCCEEDED"
+    assert (again(web).status, again(web).generation) == ("UPDATE_COMPLETE", 1)
+
+
+def test_no_plan_is_made_of_a_stack_that_is_being_changed() -> None:
+    stack = create(web=server())
+    holder = Action.objects.create(action_plan=make_plan(), action_type="update_stack")
+    take_lock(stack, str(holder.uuid))
+    with pytest.raises(Conflict, match=r"Stack shop already has an action \(UPDATE\) in progress\."):
+        update_stack(stack, asked=Asked(plan_only=True))
+
+
+# What the engine gives up.
+
+
+def give_up_hanging(action: Action, lease: PlanLease) -> None:
+    give_up(action, lease, attempt=1, has_begun=True)
+
+
+def give_up_lost(action: Action, lease: PlanLease) -> None:
+    for _ in range(MOST_RECOVERIES):
+        action.events.create(event="recover")
+    recover(again(action), lease)
+
+
+@pytest.mark.parametrize("end", [give_up_hanging, give_up_lost])
+@pytest.mark.parametrize(("kind", "verb"), [("update_stack", "UPDATE"), ("delete_stack", "DELETE")])
+def test_a_stack_says_that_it_failed_when_the_action_on_it_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, kind: str, verb: str, end: Callable[[Action, PlanLease], None]
+) -> None:
+    stack = create(web=server())
+    action, lease = begun(proposed(kind, stack))
+    with monkeypatch.context() as patched:
+        patched.setattr(StackAction, "go_on", be_lost)
+        execute(action, lease)
+    assert again(stack).status == f"{verb}_IN_PROGRESS"
+    end(action, lease)
+    assert again(action).state == "FAILED"
+    assert (again(stack).status, again(stack).status_reason) == (f"{verb}_FAILED", again(action).outputs["error"])
+
+
+def test_a_marked_resource_is_marked_again_when_the_action_on_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+    action, lease = begun(proposed("replace_resource", part(stack, "web")))
+    with monkeypatch.context() as patched:
+        patched.setattr(ReplaceResource, "act", be_lost)
+        execute(action, lease)
+    assert part(stack, "web").status == "UPDATE_IN_PROGRESS"
+    give_up_hanging(action, lease)
+    assert part(stack, "web").status == "CHECK_FAILED"
+
+
+def test_what_was_given_up_ends_also_where_its_type_cannot_settle_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    action, lease = begun(proposed("update_stack", stack))
+    with monkeypatch.context() as patched:
+        patched.setattr(StackAction, "go_on", be_lost)
+        execute(action, lease)
+    monkeypatch.setattr(StackAction, "be_given_up", refuse)
+    give_up_hanging(action, lease)
+    assert (again(action).state, again(stack).status) == ("FAILED", "UPDATE_IN_PROGRESS")
+
+
+def be_lost(*arguments: Any) -> Any:
+    raise LeaseLost
+
+
+def begun(plan: ActionPlan) -> tuple[Action, PlanLease]:
+    """Return the one action of a plan, and the lease of who has it in hand."""
+    applier = Service.register(Service.APPLIER, "here")
+    ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING", applier=applier)
+    return plan.actions.get(), PlanLease.of(again(plan), applier)

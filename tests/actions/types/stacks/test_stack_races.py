@@ -1,0 +1,85 @@
+"""Two operations on one stack at the same time, on PostgreSQL: they never interleave."""
+
+import pytest
+
+from actions.models import Action
+from actions.types.stacks.standalone import settle_above
+from cluster.models import Lock, Server, Stack
+from cluster.models.stacks import Verb
+from tests.actions.types.clusters.test_cluster_races import appliers, executing, run_to_the_end
+from tests.actions.types.stacks.builders import again, create, mark, part, proposed, server, template
+from tests.builders import make_flavor, make_node
+from tests.interleaving import Rival, interrupt_before
+from tests.plans.inline import run_waiting
+from tests.plans.test_races import Race
+from watcher_site.models import Service
+
+__all__ = ["appliers"]
+pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+ROUNDS = 5
+
+
+@pytest.fixture(autouse=True)
+def room() -> None:
+    make_node(vcpus=1000, memory=10**6, disk=10**5)
+    make_flavor("small")
+    make_flavor("large", vcpus=2)
+
+
+def test_of_two_operations_on_one_stack_one_is_tried_again_when_the_other_has_ended(appliers: list[Service]) -> None:
+    with Race() as race:
+        for number in range(ROUNDS):
+            stack = create(f"shop-{number}", web=server())
+            plans = [
+                proposed("update_stack", stack, template=template(web=server("large"), other=server())),
+                proposed("delete_stack", stack),
+            ]
+            won = race.run(*[executing(plan, applier) for plan, applier in zip(plans, appliers, strict=True)])
+            assert sorted(won) == [False, True]
+            assert Lock.objects.filter(stack=stack).count() == 1
+            loser = plans[won.index(False)].actions.get(derived_from=None)
+            assert f"Failed in locking stack {stack.uuid}" in str(loser.status_message)
+            run_to_the_end(plans, won)
+            assert not Server.objects.present().exists()
+            assert again(stack).deleted_at
+
+
+def test_of_two_plans_of_one_stack_that_are_started_at_once_one_is() -> None:
+    with Race() as race:
+        for number in range(ROUNDS):
+            stack = create(f"shop-{number}", web=server())
+            plans = [proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2)]
+            assert sorted(race.run(*[again(plan).launch for plan in plans])) == [False, True]
+            run_waiting()
+
+
+def test_an_update_and_a_replacement_of_one_of_its_resources_never_interleave(appliers: list[Service]) -> None:
+    with Race() as race:
+        for number in range(ROUNDS):
+            stack = create(f"shop-{number}", web=server())
+            mark(part(stack, "web"))
+            plans = [
+                proposed("update_stack", stack),
+                proposed("replace_resource", part(stack, "web"), expected_status="CHECK_FAILED"),
+            ]
+            won = race.run(*[executing(plan, applier) for plan, applier in zip(plans, appliers, strict=True)])
+            assert any(won)
+            run_to_the_end(plans, won)
+            assert part(stack, "web").generation == 1
+            assert Server.objects.filter(name=f"shop-{number}-web").count() == 2
+            assert Server.objects.present().filter(name=f"shop-{number}-web").count() == 1
+            assert set(Action.objects.filter(action_plan__in=plans).values_list("state", flat=True)) <= {
+                *("SUCCEEDED", "SKIPPED")
+            }
+
+
+def test_of_two_replacements_that_end_at_once_both_find_their_stack_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server(), other=server())
+    stack.begin(Verb.UPDATE)
+    stack.fail("once")
+    stack.save_state()
+    second = Rival(lambda: settle_above(part(stack, "other")))
+    interrupt_before(monkeypatch, Stack, "save_state", second)
+    settle_above(part(stack, "web"))
+    second.result()
+    assert again(stack).status == "UPDATE_COMPLETE"

@@ -1,0 +1,297 @@
+"""One resource of a stack is replaced: by an action that stands alone in its plan, and where its type is another."""
+
+from typing import Any
+
+import pytest
+
+from actions.models import Action
+from actions.models.instance_actions import InstanceAction
+from actions.types.locking import take_lock, take_locks
+from actions.types.stacks import standalone
+from cluster.drivers.base import CloudBusy
+from cluster.drivers.embedded import EmbeddedCloud
+from cluster.models import ComputeNode, Server, Stack, StackResource
+from cluster.models.stacks import Verb
+from plans.applier.applier import Applier
+from plans.models import ActionPlan
+from plans.planning.continuation import continue_plan
+from tests.actions.types.stacks.builders import (
+    again,
+    create,
+    group,
+    inside,
+    mark,
+    names,
+    part,
+    proposed,
+    run,
+    server,
+    servers,
+    statuses,
+    template,
+    within,
+)
+from tests.actions.types.stacks.test_stack_leftovers import refuse
+from tests.builders import make_flavor, make_node, make_plan
+from tests.plans.inline import InlineExecutor, run_waiting
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def room(settings: Any) -> None:
+    settings.ACTION_RETRY_INTERVAL = 0
+    make_node(vcpus=1000, memory=10**6, disk=10**5)
+    make_flavor("small")
+
+
+def only(plan: ActionPlan) -> Action:
+    found: Action = Action.objects.get(action_plan=plan, derived_from=None)
+    return found
+
+
+def test_a_marked_member_is_replaced_by_an_action_of_its_own() -> None:
+    stack = create(web=group(2))
+    member = inside(part(stack, "web")).resources.order_by("pk")[0]
+    before = set(servers().values())
+    mark(member)
+    plan = run("replace_resource", member, expected_status="CHECK_FAILED")
+    assert plan.state == "SUCCEEDED"
+    assert (again(member).status, again(member).generation) == ("UPDATE_COMPLETE", 1)
+    assert len(before.difference(servers().values())) == 1
+    assert len(servers()) == 2
+
+
+def test_a_resource_that_is_no_longer_as_expected_is_left_alone() -> None:
+    stack = create(web=server())
+    plan = run("replace_resource", part(stack, "web"), expected_status="CHECK_FAILED")
+    assert only(plan).state == "SKIPPED"
+    assert "is CREATE_COMPLETE, and no longer CHECK_FAILED" in str(only(plan).status_message)
+
+
+def test_what_is_no_longer_as_expected_when_the_lock_is_there_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    mark(part(stack, "web"))
+
+    def clear_first(*arguments: Any) -> Any:
+        web = part(stack, "web")
+        web.mark_healthy()
+        web.save_state()
+        monkeypatch.undo()
+        return take_locks(*arguments)
+
+    monkeypatch.setattr(standalone, "take_locks", clear_first)
+    plan = run("replace_resource", part(stack, "web"), expected_status="CHECK_FAILED")
+    assert only(plan).state == "SKIPPED"
+    assert part(stack, "web").generation == 0
+
+
+def test_a_marked_group_is_replaced_by_an_action_of_its_own() -> None:
+    stack = create(web=group(2))
+    members = names(inside(part(stack, "web")))
+    mark(part(stack, "web"))
+    plan = run("replace_resource", part(stack, "web"))
+    assert plan.state == "SUCCEEDED", plan.status_message
+    assert not set(members).intersection(names(inside(part(stack, "web"))))
+    assert len(servers()) == 2
+    assert Stack.objects.present().count() == 2
+
+
+def test_stacks_no_longer_read_failed_when_all_that_failed_in_them_was_replaced() -> None:
+    huge = make_flavor("huge", vcpus=10_000)
+    stack = Stack.objects.create(name="shop", template=template(more=within(web=server("huge"), other=server())))
+    assert run("create_stack", stack).state == "FAILED"
+    assert again(stack).status == part(stack, "more").status == "CREATE_FAILED"
+    huge.vcpus = 1
+    huge.save()
+    assert run("replace_resource", part(stack, "more", "web")).state == "SUCCEEDED"
+    assert statuses(stack) == {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
+
+
+def test_a_stack_never_stays_half_way_between_failed_and_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    stack.begin(Verb.UPDATE)
+    stack.fail("once")
+    stack.save_state()
+    monkeypatch.setattr(standalone, "end_well", refuse)
+    run("replace_resource", part(stack, "web"))
+    assert again(stack).status == "UPDATE_FAILED"
+
+
+@pytest.mark.parametrize(("held", "is_let"), [("root", False), ("group", False), ("other", True)])
+def test_what_is_held_by_another_operation_is_tried_again_later(held: str, is_let: bool) -> None:
+    stack = create(web=group(1), other=server())
+    things = {"root": stack, "group": part(stack, "web"), "other": part(stack, "other")}
+    holder = Action.objects.create(action_plan=make_plan(), action_type="nop")
+    assert take_lock(things[held], str(holder.uuid)) is None
+    plan = proposed("replace_resource", inside(part(stack, "web")).resources.get())
+    Applier(InlineExecutor()).advance()
+    one = plan.actions.get(derived_from=None)
+    assert one.lock_holder == (None if is_let else holder.uuid)
+    if not is_let:
+        assert one.state == "PENDING"
+        assert "Failed in locking" in str(one.status_message)
+
+
+def test_a_part_of_an_operation_does_nothing_alone() -> None:
+    stack = create(web=server())
+    plan = run("delete_resource", part(stack, "web"))
+    assert "ask for update_stack" in str(only(plan).status_message)
+    assert len(servers()) == 1
+
+
+def test_a_resource_of_another_type_takes_the_place_of_one_and_gives_it_back() -> None:
+    stack = create(web=server())
+    assert run("update_stack", stack, template=template(web=group(2))).state == "SUCCEEDED"
+    assert (part(stack, "web").type, len(servers())) == ("scaling_group", 2)
+    assert run("update_stack", stack, template=template(web=server())).state == "SUCCEEDED"
+    assert (part(stack, "web").type, list(servers())) == ("server", ["shop-web"])
+    assert Stack.objects.present().count() == 1
+
+
+def test_what_a_failed_replacement_of_a_group_left_is_cleared_away_by_the_next_update() -> None:
+    stack = create(web=group(1))
+    mark(part(stack, "web"))
+    make_flavor("huge", vcpus=10_000)
+    wanted = template(web=group(2, within(one=server(), two=server("huge"))))
+    assert run("update_stack", stack, template=wanted).state == "FAILED"
+    assert part(stack, "web").status == "CHECK_FAILED"
+    assert len(servers()) == 3
+    assert run("update_stack", stack, template=template(web=group(1))).state == "SUCCEEDED"
+    assert (len(servers()), Stack.objects.present().count()) == (1, 2)
+
+
+def test_a_cancelled_creation_leaves_what_came_to_be_and_can_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = Stack.objects.create(name="shop", template=template(web=server(), other=server(depends_on=["web"])))
+    plan = proposed("create_stack", stack)
+    begin = StackResource.begin
+
+    def cancel(resource: StackResource, verb: Any) -> Any:
+        if resource.name == "web":
+            standing = ActionPlan.objects.get(pk=plan.pk)
+            standing.abandon("rosa")
+        return begin(resource, verb)
+
+    monkeypatch.setattr(StackResource, "begin", cancel)
+    run_waiting()
+    monkeypatch.undo()
+    assert again(plan).state == "CANCELLED"
+    assert again(stack).status == "CREATE_FAILED"
+    assert part(stack, "other").status == "INIT_COMPLETE"
+    assert run("delete_stack", stack).state == "SUCCEEDED"
+    assert not Server.objects.present().exists()
+
+
+def test_what_a_failed_creation_made_is_taken_back_where_the_site_rolls_back(settings: Any) -> None:
+    settings.ROLLBACK = True
+    make_flavor("huge", vcpus=10_000)
+    stack = Stack.objects.create(name="shop", template=template(web=server(), other=server("huge")))
+    assert run("create_stack", stack).state == "FAILED"
+    assert (part(stack, "web").status, part(stack, "web").physical_id) == ("CREATE_FAILED", None)
+    assert not servers()
+
+
+def test_a_plan_that_started_at_once_is_continued_by_what_is_still_to_be_done() -> None:
+    huge = make_flavor("huge", vcpus=10_000)
+    stack = Stack.objects.create(name="shop", template=template(web=server(), other=server("huge")))
+    plan = run("create_stack", stack)
+    before = servers()
+    huge.vcpus = 1
+    huge.save()
+    continued = continue_plan(plan)
+    continued.launch()
+    run_waiting()
+    assert again(continued).state == "SUCCEEDED"
+    assert servers().items() > before.items()
+    assert again(stack).status == "CREATE_COMPLETE"
+
+
+# Where no host has capacity for a new server
+
+
+def full(stack: Stack) -> dict[str, str]:
+    """Fill all hosts, and return the existing servers."""
+    ComputeNode.objects.update(status="disabled")
+    return dict(servers())
+
+
+def test_on_a_full_cloud_a_marked_server_is_rebuilt_in_its_place() -> None:
+    stack = create(web=server(image="old"))
+    before = full(stack)
+    mark(part(stack, "web"))
+    plan = run("update_stack", stack, template=template(web=server(image="new", metadata={"a": "b"})))
+    assert plan.state == "SUCCEEDED"
+    resource, row = part(stack, "web"), Server.objects.present().get()
+    assert (servers(), resource.status, resource.generation) == (before, "UPDATE_COMPLETE", 1)
+    assert (row.image, row.metadata, resource.former_physical_id) == ("new", {"a": "b"}, None)
+    done = Action.objects.get(action_type="replace_resource")
+    assert done.outputs["in_place"] is True
+    last = InstanceAction.objects.order_by("pk").last()
+    assert last
+    assert last.verb == "rebuild"
+
+
+def test_on_a_full_cloud_the_marked_members_of_a_group_are_rebuilt_in_their_places() -> None:
+    stack = create(web=group(3))
+    before = full(stack)
+    for member in inside(part(stack, "web")).resources.all():
+        mark(member)
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert servers() == before
+    assert set(inside(part(stack, "web")).resources.values_list("generation", flat=True)) == {1}
+
+
+def test_a_server_that_was_rebuilt_in_place_is_replaced_and_deleted_as_others() -> None:
+    stack = create(web=server())
+    before = full(stack)
+    mark(part(stack, "web"))
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    ComputeNode.objects.update(status="enabled")
+    mark(part(stack, "web"))
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert list(servers()) == list(before)
+    assert servers() != before
+    assert run("delete_stack", stack).state == "SUCCEEDED"
+    assert not servers()
+
+
+@pytest.mark.parametrize("wanted", [server("large"), server(availability_zone="nova")])
+def test_on_a_full_cloud_a_server_that_is_to_be_another_is_kept_and_stays_marked(wanted: Any) -> None:
+    make_flavor("large", vcpus=2)
+    stack = create(web=server())
+    before = full(stack)
+    mark(part(stack, "web"))
+    assert run("update_stack", stack, template=template(web=wanted)).state == "FAILED"
+    assert (servers(), part(stack, "web").status) == (before, "CHECK_FAILED")
+
+
+def test_a_server_whose_rebuild_in_its_place_fails_is_kept_and_stays_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = create(web=server())
+    before = full(stack)
+    mark(part(stack, "web"))
+    monkeypatch.setattr(EmbeddedCloud, "rebuild_server", refuse)
+    assert run("update_stack", stack).state == "FAILED"
+    assert (servers(), part(stack, "web").status) == (before, "CHECK_FAILED")
+    monkeypatch.undo()
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert (servers(), part(stack, "web").status) == (before, "UPDATE_COMPLETE")
+
+
+def test_an_interrupted_rebuild_in_place_is_completed_although_there_is_capacity_by_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stack = create(web=server())
+    before = full(stack)
+    mark(part(stack, "web"))
+    rebuild, calls = EmbeddedCloud.rebuild_server, []
+
+    def rebuild_late(*arguments: Any) -> None:
+        calls.append(arguments)
+        if len(calls) == 1:
+            ComputeNode.objects.update(status="enabled")
+            raise CloudBusy("It is busy")
+        rebuild(*arguments)
+
+    monkeypatch.setattr(EmbeddedCloud, "rebuild_server", rebuild_late)
+    assert run("update_stack", stack).state == "SUCCEEDED"
+    assert (servers(), len(calls)) == (before, 2)

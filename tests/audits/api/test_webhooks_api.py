@@ -1,0 +1,149 @@
+"""Webhooks: each has an EVENT audit run once more."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from audits.engine.engine import DecisionEngine
+from audits.models import Audit
+from audits.operations.creation import create_audit
+from plans.models import ActionPlan
+from tests.api import Caller, fault
+from tests.audits.clock import Clock
+from tests.builders import make_audit, make_node, make_plan
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def engine() -> DecisionEngine:
+    make_node("compute1")
+    return DecisionEngine()
+
+
+def event(**fields: Any) -> Audit:
+    return create_audit(**{"audit_type": "EVENT", "goal": "dummy", "strategy": "dummy", **fields})
+
+
+def call(api: Caller, audit: Audit) -> int:
+    return api.post(f"/webhooks/{audit.uuid}", {}).status_code
+
+
+def state(audit: Audit) -> str:
+    return Audit.objects.get(pk=audit.pk).state
+
+
+def runs(audit: Audit) -> int:
+    return ActionPlan.objects.filter(audit=audit).count()
+
+
+def test_an_event_audit_waits_until_its_webhook_is_called(engine: DecisionEngine) -> None:
+    event()
+    assert engine.work() is False
+
+
+def test_a_webhook_is_accepted_without_a_body_in_its_answer(api: Caller) -> None:
+    answer = api.post(f"/webhooks/{event().uuid}", {"anything": ["at", "all"]})
+    assert (answer.status_code, answer.content) == (202, b"")
+
+
+def test_a_webhook_has_its_audit_run_once(api: Caller, engine: DecisionEngine) -> None:
+    audit = event()
+    call(api, audit)
+    done = [engine.work(), engine.work()]
+    assert (done, state(audit), runs(audit)) == ([True, False], "SUCCEEDED", 1)
+
+
+def test_each_webhook_has_its_audit_run_again(api: Caller, engine: DecisionEngine) -> None:
+    audit = event()
+    for _ in range(3):
+        call(api, audit)
+        engine.work()
+    assert (state(audit), runs(audit)) == ("SUCCEEDED", 3)
+
+
+def test_webhooks_that_come_before_the_run_share_it(api: Caller, engine: DecisionEngine) -> None:
+    audit = event()
+    statuses = {call(api, audit) for _ in range(3)}
+    while engine.work():
+        pass
+    assert (statuses, runs(audit)) == ({202}, 1)
+
+
+@pytest.mark.parametrize("wrong", ["ONGOING", "FAILED", "CANCELLED", "SUSPENDED"])
+def test_in_other_states_a_webhook_is_refused(api: Caller, wrong: str) -> None:
+    answer = api.post(f"/webhooks/{make_audit(audit_type='EVENT', state=wrong).uuid}", {})
+    assert (answer.status_code, fault(answer)) == (400, f"Audit state {wrong} is disallowed.")
+
+
+def test_what_is_sent_must_be_json(api: Caller) -> None:
+    path = f"/v1/webhooks/{event().uuid}"
+    assert api.client.generic("POST", path, "no json", content_type="application/json").status_code == 400
+
+
+def test_a_continuous_audit_has_no_webhook(api: Caller) -> None:
+    audit = make_audit(audit_type="CONTINUOUS", interval="60")
+    assert fault(api.post(f"/webhooks/{audit.uuid}", {})) == "Audit type CONTINUOUS is disallowed."
+
+
+def test_a_reader_may_not_trigger(reader: User) -> None:
+    audit = event()
+    assert (call(Caller(reader), audit), Audit.objects.get().next_run_time) == (403, None)
+
+
+def test_a_run_waits_for_an_ongoing_plan_and_is_not_lost(
+    api: Caller, engine: DecisionEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch)
+    ongoing = make_plan(state="ONGOING")
+    audit = event()
+    call(api, audit)
+    done = [engine.work(), engine.work()]
+    waiting = Audit.objects.get(pk=audit.pk)
+    ActionPlan.objects.filter(pk=ongoing.pk).soft_delete()
+    clock.advance(10)
+    engine.work()
+    assert (done, waiting.state, runs(audit), state(audit)) == ([True, False], "PENDING", 1, "SUCCEEDED")
+    assert waiting.status_message == (
+        f"Its run waits because action plan {ongoing.uuid} is ongoing. Use force to run it anyway."
+    )
+
+
+def test_a_run_whose_engine_died_is_made_by_another(api: Caller, engine: DecisionEngine) -> None:
+    audit = event()
+    call(api, audit)
+    engine.take()
+    engine.service.retire()
+    DecisionEngine().work()
+    assert (state(audit), runs(audit)) == ("SUCCEEDED", 1)
+
+
+def test_a_failing_run_fails_an_event_audit_and_says_why(api: Caller) -> None:
+    audit = event(goal="saving_energy", strategy="saving_energy")
+    call(api, audit)
+    DecisionEngine().work()
+    found = Audit.objects.get(pk=audit.pk)
+    assert (found.state, found.status_message) == ("FAILED", "The cluster state is not defined")
+
+
+def test_only_event_audits_are_triggered(api: Caller) -> None:
+    answer = api.post(f"/webhooks/{make_audit().uuid}", {})
+    assert answer.status_code == 400
+    assert fault(answer) == "Audit type ONESHOT is disallowed."
+
+
+def test_a_body_is_required(api: Caller) -> None:
+    answer = api.post(f"/webhooks/{make_audit().uuid}")
+    assert answer.status_code == 400
+    assert fault(answer) == 'Missing argument: "body"'
+
+
+def test_an_unknown_audit_is_404(api: Caller) -> None:
+    answer = api.post("/webhooks/abc", {})
+    assert answer.status_code == 404
+    assert fault(answer) == "Audit abc could not be found"
+
+
+def test_a_webhook_cannot_be_read(api: Caller) -> None:
+    assert api.get("/webhooks/abc").status_code == 405

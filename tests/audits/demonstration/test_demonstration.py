@@ -1,0 +1,344 @@
+"""The demonstration: a small cloud, and a recommended plan one action of which will skip itself."""
+
+from collections import Counter
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+from pytest_django import Settings
+
+from actions.models import Action
+from audits.demonstration import loading
+from audits.demonstration.stack import RUNNERS
+from audits.demonstration_cloud.metrics import make_current
+from audits.engine.engine import DecisionEngine
+from audits.models import Audit, AuditTemplate
+from audits.operations.creation import create_audit
+from cluster.models import (
+    BalancingPool,
+    Cluster,
+    ComputeNode,
+    Flavor,
+    HostAggregate,
+    Node,
+    Policy,
+    PolicyBinding,
+    Pool,
+    Sample,
+    Server,
+    Stack,
+    StorageNode,
+    Volume,
+)
+from cluster.stacks.trees import grow
+from plans.models import ActionPlan
+from plans.operations.cluster_sizes import scale_out
+from plans.operations.clusters import create_cluster, delete_cluster
+from plans.operations.stacks import update_stack
+from tests.audits.clock import Clock
+from tests.builders import make_cluster, make_member, make_node, make_profile, make_server
+from tests.plans.inline import run_waiting
+from watcher_site import plugins
+from watcher_site.models import HistoryEntry, Service
+
+pytestmark = pytest.mark.django_db
+
+
+def load(*arguments: str) -> str:
+    output = StringIO()
+    call_command("load_demonstration", *arguments, stdout=output)
+    return output.getvalue()
+
+
+def test_there_are_several_nodes_and_some_dozens_of_servers() -> None:
+    load()
+    assert (ComputeNode.objects.count(), Server.objects.present().count()) == (6, 40)
+
+
+def test_there_are_zones_aggregates_flavors_and_storage() -> None:
+    load()
+    zones = set(ComputeNode.objects.values_list("zone", flat=True))
+    assert zones == {"hall-a", "hall-b"}
+    counted = [model.objects.count() for model in (HostAggregate, Flavor, StorageNode, Pool, Volume)]
+    assert counted == [2, 4, 3, 4, 10]
+
+
+def test_one_pool_is_nearly_full() -> None:
+    load()
+    assert Pool.objects.get(name="storage-01@nvme#one").free_capacity_gb == 130
+
+
+def test_a_pool_spreads_connections_over_the_web_servers() -> None:
+    load()
+    load("--again")
+    (pool,) = BalancingPool.objects.all()
+    members = pool.members.values_list("server__name", flat=True)
+    assert (pool.name, list(members)) == ("web-shop", [f"web-{number}" for number in range(1, 7)])
+
+
+def test_a_plan_of_some_size_is_recommended() -> None:
+    load()
+    plan = ActionPlan.objects.get()
+    kinds = list(plan.actions.values_list("action_type", flat=True))
+    assert (plan.state, kinds.count("migrate"), kinds.count("change_nova_service_state")) == ("RECOMMENDED", 11, 1)
+
+
+def test_one_server_that_the_plan_migrates_is_gone() -> None:
+    load()
+    moved = ActionPlan.objects.get().actions.filter(action_type="migrate")
+    gone = Server.objects.exclude(deleted_at=None).values_list("uuid", flat=True)
+    assert [
+        action.input_parameters["resource_name"]
+        for action in moved.filter(input_parameters__resource_id__in=[str(uuid) for uuid in gone])
+    ] == ["ci-runner-6"]
+
+
+def test_the_audit_succeeded_and_templates_stand() -> None:
+    load()
+    assert (Audit.objects.get().state, AuditTemplate.objects.count()) == ("SUCCEEDED", 2)
+
+
+def test_it_is_loaded_once_only_and_history_tells_who_did() -> None:
+    load()
+    assert (load(), ActionPlan.objects.count()) == ("The cloud was filled before: nothing was changed.\n", 1)
+    entry = HistoryEntry.objects.get(deed="demonstration.load")
+    assert entry.details == {"again": False, "action_plan": str(ActionPlan.objects.get().uuid)}
+
+
+def test_a_cloud_that_was_ever_filled_is_left_alone() -> None:
+    make_node()
+    ComputeNode.objects.soft_delete()
+    load()
+    assert not Server.objects.exists()
+
+
+def test_it_is_loaded_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "MAINTAINED", "compute-99")
+    with pytest.raises(ActionPlan.DoesNotExist):
+        load()
+    assert not ComputeNode.objects.exists()
+
+
+def test_no_service_stays_behind() -> None:
+    load()
+    assert not Service.objects.present().exists()
+
+
+def test_the_plan_succeeds_and_skips_the_migration_of_the_server_that_is_gone() -> None:
+    load()
+    plan = ActionPlan.objects.get()
+    plan.launch()
+    run_waiting()
+    plan = ActionPlan.objects.get()
+    states = Counter(plan.actions.values_list("state", flat=True))
+    assert (plan.state, states) == ("SUCCEEDED", {"SUCCEEDED": 11, "SKIPPED": 1})
+
+
+def test_the_maintained_node_is_empty_when_the_plan_has_run() -> None:
+    load()
+    ActionPlan.objects.get().launch()
+    run_waiting()
+    assert not Server.objects.present().filter(node__hostname=loading.MAINTAINED).exists()
+
+
+def places() -> set[tuple[str, str]]:
+    return set(Server.objects.present().values_list("name", "node__hostname"))
+
+
+def run_newest() -> ActionPlan:
+    ActionPlan.objects.latest("pk").launch()
+    run_waiting()
+    return ActionPlan.objects.latest("pk")
+
+
+def test_loaded_again_everything_is_where_it_began() -> None:
+    load()
+    before = places()
+    run_newest()
+    load("--again")
+    assert places() == before
+    assert ComputeNode.objects.get(hostname=loading.MAINTAINED).status == ComputeNode.Status.ENABLED
+
+
+def test_loaded_again_its_plan_can_be_run_again_beside_the_record_of_the_first(cloud_admin: User) -> None:
+    load()
+    assert run_newest().state == "SUCCEEDED"
+    load("--again")
+    assert run_newest().state == "SUCCEEDED"
+    assert ActionPlan.objects.count() == 2
+    assert User.objects.filter(pk=cloud_admin.pk).exists()
+
+
+def test_loaded_again_and_again_its_audits_have_names_of_their_own() -> None:
+    load()
+    load("--again")
+    load("--again")
+    assert list(Audit.objects.order_by("pk").values_list("name", flat=True)) == [
+        "Maintenance of compute-03",
+        "Maintenance of compute-03, no. 2",
+        "Maintenance of compute-03, no. 3",
+    ]
+
+
+def test_loaded_again_the_plan_that_nobody_started_is_superseded() -> None:
+    load()
+    load("--again")
+    assert list(ActionPlan.objects.order_by("pk").values_list("state", flat=True)) == ["SUPERSEDED", "RECOMMENDED"]
+
+
+def test_a_cloud_of_ones_own_is_never_loaded_over() -> None:
+    load()
+    make_node("compute-of-ours")
+    with pytest.raises(CommandError, match="holds compute node compute-of-ours, which is none of the demonstration's"):
+        load("--again")
+    assert ComputeNode.objects.count() == 7
+
+
+def test_what_people_made_and_deleted_again_is_not_in_the_way() -> None:
+    load()
+    make_server("ev-1", ComputeNode.objects.first())
+    Server.objects.filter(name="ev-1").soft_delete()
+    load("--again")
+    assert ActionPlan.objects.filter(state="RECOMMENDED").count() == 1
+
+
+def test_it_is_not_loaded_again_under_a_plan_that_waits_or_runs() -> None:
+    load()
+    ActionPlan.objects.get().launch()
+    with pytest.raises(CommandError, match="is PENDING: wait for its end, or cancel it"):
+        load("--again")
+
+
+def test_an_empty_cloud_is_filled_whether_again_or_not() -> None:
+    load("--again")
+    assert ActionPlan.objects.get().state == "RECOMMENDED"
+
+
+def test_there_is_a_cluster_of_servers_that_are_there_with_a_policy() -> None:
+    load()
+    cluster = Cluster.objects.get()
+    servers = Server.objects.present().filter(uuid__in=cluster.members().values("physical_id"))
+    assert sorted(servers.values_list("name", flat=True)) == ["web-1", "web-2", "web-3", "web-4"]
+    assert [binding.policy.name for binding in PolicyBinding.objects.asked(cluster)] == ["oldest first"]
+
+
+def test_its_cluster_can_grow_and_is_as_it_was_when_loaded_again() -> None:
+    load()
+    scale_out(Cluster.objects.get(), count=2)
+    run_waiting()
+    assert Cluster.objects.get().members().filter(status="ACTIVE").count() == 6
+    load("--again")
+    assert (Cluster.objects.present().get().members().count(), Server.objects.present().count()) == (4, 40)
+    assert Policy.objects.count() == 1
+
+
+def test_clusters_that_people_made_are_never_deleted() -> None:
+    load()
+    ours = make_cluster("shop of ours", size=1)
+    with pytest.raises(CommandError, match="holds cluster shop of ours, which is none of the demonstration's"):
+        load("--again")
+    assert list(Cluster.objects.present().values_list("name", flat=True)) == ["shop of ours", "web"]
+    assert ours.members().count() == 1
+
+
+def test_nodes_that_people_made_are_never_deleted() -> None:
+    load()
+    make_member("node of ours")
+    with pytest.raises(CommandError, match="holds node node of ours, which is none of the demonstration's"):
+        load("--again")
+    assert Node.objects.present().count() == 5
+
+
+def test_its_nodes_that_left_their_cluster_and_its_cluster_of_another_name_are_its_own() -> None:
+    load()
+    Cluster.objects.update(name="shop")
+    Node.objects.filter(index=1).update(cluster=None, index=-1)
+    load("--again")
+    assert [cluster.name for cluster in Cluster.objects.present()] == ["web"]
+    assert Node.objects.present().count() == 4
+
+
+def test_a_cluster_that_people_deleted_is_no_hindrance() -> None:
+    load()
+    make_profile("ours")
+    create_cluster("ours", "ours", desired_capacity=1)
+    run_waiting()
+    delete_cluster(Cluster.objects.get(name="ours"), force=True)
+    run_waiting()
+    load("--again")
+    assert [cluster.name for cluster in Cluster.objects.present()] == ["web"]
+
+
+def test_there_is_a_stack_of_servers_that_are_there_and_one_of_them_is_marked() -> None:
+    load()
+    tree = grow(Stack.objects.roots().get())
+    assert {leaf.server.name for leaf in tree.leaves if leaf.server} == {"registry", "artifacts", *RUNNERS}
+    assert [leaf.resource.name for leaf in tree.leaves if not leaf.is_well] == ["ci-runner-4"]
+
+
+def test_its_stack_has_what_is_marked_replaced_alone_and_is_as_it_was_when_loaded_again() -> None:
+    load()
+    stack = Stack.objects.roots().get()
+    update_stack(stack)
+    run_waiting()
+    assert grow(stack).number_well == 5
+    replaced = Action.objects.filter(action_type="replace_resource").values_list("input_parameters__resource_name")
+    assert list(replaced) == [("ci-runner-4",)]
+    load("--again")
+    tree = grow(Stack.objects.present().roots().get())
+    assert (tree.number_well, len(tree.leaves), Server.objects.present().count()) == (4, 5, 40)
+
+
+def test_stacks_that_people_made_are_never_deleted() -> None:
+    load()
+    Stack.objects.create(name="stack of ours")
+    with pytest.raises(CommandError, match="holds stack stack of ours, which is none of the demonstration's"):
+        load("--again")
+    assert Stack.objects.present().roots().count() == 2
+
+
+# Its metrics.
+
+MEASURED = [
+    *("basic", "vm_workload_consolidation", "workload_balance", "workload_stabilization"),
+    *("noisy_neighbor", "outlet_temperature", "uniform_airflow"),
+]
+
+
+@pytest.mark.parametrize("strategy", MEASURED)
+def test_every_strategy_that_reads_samples_runs_on_the_demonstration_also_a_week_later(
+    strategy: str, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.DEMO = True
+    load()
+    later = timezone.now() + timedelta(days=7)
+    Clock(monkeypatch).now = later
+    goal = plugins.load("STRATEGIES")[strategy].goal
+    audit = create_audit(audit_type="ONESHOT", goal=goal, strategy=strategy, name="measured", force=True)
+    engine = DecisionEngine()
+    engine.answer(engine.claim(Audit.objects.filter(pk=audit.pk)))
+    audit.refresh_from_db()
+    assert (audit.state, audit.status_message) == ("SUCCEEDED", None)
+
+
+def test_samples_are_made_once_up_to_now_and_old_ones_go(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    settings.DEMO = True
+    load()
+    first = Sample.objects.count()
+    assert first
+    later = timezone.now() + timedelta(hours=4)
+    Clock(monkeypatch).now = later
+    assert make_current() > 0
+    assert make_current() == 0
+    assert not Sample.objects.filter(time__lt=later - timedelta(hours=3)).exists()
+    assert Sample.objects.count() <= first * 1.1
+
+
+def test_no_samples_are_made_of_another_cloud(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    settings.DEMO = True
+    make_node("compute-01")
+    call_command("make_metrics")
+    assert capsys.readouterr().out == "0 samples\n"

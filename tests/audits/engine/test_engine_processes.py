@@ -1,0 +1,122 @@
+"""The decision engine as a process: killed, stopped, and started beside others."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from audits.models import Audit, Goal
+from audits.operations.creation import create_audit
+from plans.models import ActionPlan
+from tests.builders import make_node
+from tests.database import database_url
+from tests.end_to_end.test_applier_processes import kill
+from tests.waiting import PATIENCE, wait_for
+from watcher_site.models import Service
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> Path:
+    return tmp_path / "working"
+
+
+@pytest.fixture
+def start(mark: Path) -> Iterator[Start]:
+    """Start decision engines on the test's database; the slow strategy is in the place of dummy."""
+    environment = {
+        **os.environ,
+        "DATABASE_URL": database_url(),
+        "WATCHER_POLL_INTERVAL": "0.05",
+        "WATCHER_STRATEGIES": "tests.audits.slow_strategy.Slow",
+        "SLOW_STRATEGY_FILE": str(mark),
+    }
+    processes = []
+
+    def run(*arguments: str, **variables: str) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "manage.py", "run_decision_engine", *arguments]
+        processes.append(subprocess.Popen(command, env=environment | variables, stderr=subprocess.DEVNULL))
+        return processes[-1]
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def dummy() -> Audit:
+    make_node("compute1")
+    return create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
+
+
+def state(audit: Audit) -> str:
+    return Audit.objects.get(pk=audit.pk).state
+
+
+def test_an_audit_whose_engine_was_killed_is_run_by_another(start: Start, mark: Path) -> None:
+    audit = dummy()
+    first = start()
+    wait_for(mark.exists)
+    kill(first, Service.DECISION_ENGINE)
+    mark.unlink()
+    start()
+    wait_for(mark.exists)
+    mark.unlink()
+    wait_for(lambda: state(audit) == "SUCCEEDED")
+    assert ActionPlan.objects.filter(audit=audit).count() == 1
+
+
+def test_a_run_of_a_series_whose_engine_was_killed_is_made_once_by_another(start: Start, mark: Path) -> None:
+    make_node("compute1")
+    audit = create_audit(audit_type="CONTINUOUS", goal="dummy", strategy="dummy", interval="3600")
+    first = start()
+    wait_for(mark.exists)
+    kill(first, Service.DECISION_ENGINE)
+    mark.unlink()
+    start()
+    start()
+    wait_for(mark.exists)
+    mark.unlink()
+    wait_for(Audit.objects.filter(pk=audit.pk, decision_engine=None, next_run_time__gt=timezone.now()).exists)
+    assert (state(audit), ActionPlan.objects.filter(audit=audit).count()) == ("ONGOING", 1)
+
+
+def test_an_engine_that_is_stopped_finishes_its_audit_first(start: Start, mark: Path) -> None:
+    audit = dummy()
+    engine = start()
+    wait_for(mark.exists)
+    engine.terminate()
+    time.sleep(0.2)
+    mark.unlink()
+    assert (engine.wait(PATIENCE), state(audit)) == (0, "SUCCEEDED")
+
+
+def test_an_engine_that_is_stopped_retires_its_service(start: Start) -> None:
+    Goal.objects.all().delete()
+    engine = start()
+    wait_for(Goal.objects.exists)  # It has begun.
+    engine.terminate()
+    engine.wait(PATIENCE)
+    assert not Service.objects.present().filter(name=Service.DECISION_ENGINE).exists()
+
+
+def test_an_engine_at_long_work_keeps_its_lease(start: Start, mark: Path) -> None:
+    audit = dummy()
+    start(WATCHER_SERVICE_DOWN_TIME="3")
+    wait_for(mark.exists)
+    began = timezone.now()
+    wait_for(Service.objects.filter(last_seen_up__gt=began + timedelta(seconds=3)).exists)
+    start("--once", WATCHER_SERVICE_DOWN_TIME="3").wait(PATIENCE)
+    held = state(audit)
+    mark.unlink()
+    wait_for(lambda: state(audit) == "SUCCEEDED")
+    assert (held, ActionPlan.objects.filter(audit=audit).count()) == ("ONGOING", 1)

@@ -1,0 +1,93 @@
+"""Several engines, and people who cancel, at the same audits: the database decides."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from audits.engine.engine import DecisionEngine
+from audits.models import Audit
+from audits.operations.creation import create_audit
+from plans.models import ActionPlan
+from tests.builders import make_node
+from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
+
+pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+
+def dummy() -> Audit:
+    return create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
+
+
+def at_once(*works: Callable[[], Any]) -> list[Any]:
+    """Run these in threads of their own, each with its own connection, and return what they return."""
+
+    def run(work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(works)) as threads:
+        return list(threads.map(run, works))
+
+
+def drain(engine: DecisionEngine) -> None:
+    while engine.work():
+        pass
+
+
+def cancel(audit: Audit) -> bool:
+    """Cancel like a person who saw the audit a moment ago, and say whether that came in time."""
+    own = Audit.objects.get(pk=audit.pk)
+    try:
+        own.abandon()
+    except (ConcurrentTransition, TransitionNotAllowed):
+        return False
+    return True
+
+
+def test_of_several_engines_each_audit_is_answered_once() -> None:
+    make_node("compute1")
+    audits = [dummy() for _ in range(20)]
+    at_once(*[lambda: drain(DecisionEngine())] * 4)
+    answers = [ActionPlan.objects.filter(audit=audit).count() for audit in audits]
+    assert answers == [1] * 20
+
+
+def test_of_plans_that_are_made_at_once_the_last_supersedes_all_others() -> None:
+    make_node("compute1")
+    for _ in range(20):
+        dummy()
+    at_once(*[lambda: drain(DecisionEngine())] * 4)
+    states = Counter(ActionPlan.objects.values_list("state", flat=True))
+    assert states == {"RECOMMENDED": 1, "SUPERSEDED": 19}
+
+
+def test_of_several_engines_each_orphaned_audit_is_answered_once() -> None:
+    make_node("compute1")
+    audits = [dummy() for _ in range(10)]
+    dead = DecisionEngine()
+    while dead.claim(Audit.objects.all()):
+        pass
+    dead.service.retire()
+    at_once(*[lambda: drain(DecisionEngine())] * 4)
+    answers = [ActionPlan.objects.filter(audit=audit).count() for audit in audits]
+    assert answers == [1] * 10
+
+
+@pytest.mark.slow
+def test_of_a_cancel_and_an_engine_exactly_one_wins() -> None:
+    make_node("compute1")
+    engine = DecisionEngine()
+    outcomes = set()
+    for _ in range(200):
+        audit = dummy()
+        cancelled, _ = at_once(lambda audit=audit: cancel(audit), engine.work)
+        drain(engine)
+        state = Audit.objects.get(pk=audit.pk).state
+        outcomes.add((cancelled, state, ActionPlan.objects.filter(audit=audit).exists()))
+    assert outcomes <= {(True, "CANCELLED", False), (False, "SUCCEEDED", True)}

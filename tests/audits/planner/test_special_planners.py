@@ -1,0 +1,68 @@
+"""The planners of strategies that balance loads, empty nodes, and make room."""
+
+import pytest
+
+from audits.planner import PLANNERS, plan_as_told, plan_consolidation, plan_stabilization
+from audits.strategies.base import Solution, SolutionAction
+from tests.audits.planner.test_planner import named
+from watcher_site.refusals import Invalid
+
+
+def action(kind: str, name: str, **parameters: str) -> SolutionAction:
+    return SolutionAction(kind, {"name": name, **parameters})
+
+
+def test_to_balance_everything_runs_at_once_but_a_resize_after_the_rest_of_its_server() -> None:
+    plan = plan_stabilization(
+        [
+            action("resize", "r1", resource_id="a"),
+            action("migrate", "m1", resource_id="a"),
+            action("migrate", "m2", resource_id="b"),
+            action("nop", "n"),
+        ]
+    )
+    assert [found.input_parameters["name"] for found in plan] == ["n", "m1", "m2", "r1"]
+    assert named(plan) == {"n": set(), "m1": set(), "m2": set(), "r1": {"m1"}}
+
+
+def test_nodes_are_closed_then_emptied_one_server_at_a_time_then_opened() -> None:
+    plan = plan_consolidation(
+        [
+            action("change_nova_service_state", "close1", state="disabled"),
+            action("change_nova_service_state", "close2", state="disabled"),
+            action("migrate", "a1", source_node="a"),
+            action("migrate", "a2", source_node="a"),
+            action("migrate", "b1", source_node="b"),
+            action("change_nova_service_state", "open", state="enabled"),
+        ]
+    )
+    closed = {"close1", "close2"}
+    assert named(plan) == {
+        "close1": set(),
+        "close2": set(),
+        "a1": closed,
+        "a2": {*closed, "a1"},
+        "b1": closed,
+        "open": {"a2", "b1"},
+    }
+
+
+def test_actions_wait_for_those_that_the_strategy_says() -> None:
+    first, second = action("migrate", "m"), action("delete_server", "d")
+    plan = plan_as_told([first, second, SolutionAction("rebuild", {"name": "r"}, after=[0, 1])])
+    assert named(plan) == {"m": set(), "d": set(), "r": {"m", "d"}}
+
+
+@pytest.mark.parametrize("planner", ["workload_stabilization", "node_resource_consolidation"])
+def test_a_type_that_a_planner_does_not_know_is_refused_by_name(planner: str) -> None:
+    with pytest.raises(Invalid, match="Action type volume_migrate cannot be planned"):
+        PLANNERS[planner]([action("volume_migrate", "v")])
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_every_planner_keeps_the_name_and_the_timeout_that_a_strategy_gives(planner: str) -> None:
+    solution = Solution()
+    parameters = {"source_node": "a"}
+    solution.add("migrate", parameters, resource_id="x", name="away from a", timeout=60)
+    (planned,) = PLANNERS[planner](solution.actions)
+    assert (planned.name, planned.timeout) == ("away from a", 60)

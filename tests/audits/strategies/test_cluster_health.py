@@ -1,0 +1,115 @@
+"""A continuous audit that starts its plans keeps clusters of nodes at their desired size and health."""
+
+import pytest
+from django.utils import timezone
+
+from audits.engine.engine import DecisionEngine
+from audits.models import Audit
+from audits.operations.creation import create_audit
+from cluster.drivers.base import cloud
+from cluster.models import Cluster, Node, Server
+from plans.models import ActionPlan
+from tests.actions.types.clusters.builders import again, create_cluster, derived, proposed, running_servers, statuses
+from tests.builders import make_node
+from tests.plans.inline import run_waiting
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    make_node()
+    return create_cluster(3, "web")
+
+
+@pytest.fixture
+def engine() -> DecisionEngine:
+    return DecisionEngine()
+
+
+def keep(**fields: object) -> Audit:
+    goal = {"goal": "cluster_health", "strategy": "cluster_recovery"}
+    return create_audit(audit_type="CONTINUOUS", interval="60", auto_trigger=True, **goal, **fields)
+
+
+def decide(engine: DecisionEngine) -> ActionPlan:
+    """Run the audit now, and return the plan that it made."""
+    Audit.objects.update(next_run_time=timezone.now())
+    while engine.work():
+        pass
+    return ActionPlan.objects.latest("pk")
+
+
+def lose_server(cluster: Cluster) -> Node:
+    node = cluster.members()[1]
+    cloud().delete_server(str(node.physical_id))
+    return node
+
+
+def kinds(plan: ActionPlan) -> list[str]:
+    return list(plan.actions.filter(derived_from=None).order_by("pk").values_list("action_type", flat=True))
+
+
+def test_a_server_that_was_deleted_behind_the_back_of_its_cluster_is_replaced(
+    cluster: Cluster, engine: DecisionEngine
+) -> None:
+    keep()
+    assert kinds(decide(engine)) == []
+    lost = lose_server(cluster)
+    plan = decide(engine)
+    assert kinds(plan) == ["CLUSTER_CHECK", "CLUSTER_RECOVER"]
+    run_waiting()
+    assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
+    assert derived(plan) == [("NODE_CHECK", "SUCCEEDED")] * 3 + [("NODE_RECOVER", "SUCCEEDED")]
+    assert (again(cluster).status, statuses(cluster), running_servers()) == ("ACTIVE", ["ACTIVE"] * 3, 3)
+    assert Server.objects.present().filter(uuid=Node.objects.get(pk=lost.pk).physical_id).exists()
+    assert kinds(decide(engine)) == []
+
+
+def test_a_cluster_gets_the_nodes_that_it_wants(cluster: Cluster, engine: DecisionEngine) -> None:
+    Cluster.objects.update(desired_capacity=5)
+    keep()
+    decide(engine)
+    run_waiting()
+    assert (statuses(cluster), running_servers()) == (["ACTIVE"] * 5, 5)
+
+
+def test_while_a_plan_waits_there_is_no_second_one_for_the_same_cluster(
+    cluster: Cluster, engine: DecisionEngine
+) -> None:
+    keep()
+    lose_server(cluster)
+    first = decide(engine)
+    assert kinds(decide(engine)) == []
+    assert ActionPlan.objects.get(pk=first.pk).state == "PENDING"
+
+
+def test_a_newer_plan_takes_the_place_of_one_that_nobody_started(cluster: Cluster, engine: DecisionEngine) -> None:
+    keep()
+    Audit.objects.update(auto_trigger=False)
+    lose_server(cluster)
+    first = decide(engine)
+    second = decide(engine)
+    assert (ActionPlan.objects.get(pk=first.pk).state, second.state) == ("CANCELLED", "RECOMMENDED")
+    assert kinds(second) == ["CLUSTER_CHECK", "CLUSTER_RECOVER"]
+
+
+def test_a_cluster_is_left_alone_while_somebody_has_one_of_its_nodes_recovered(
+    cluster: Cluster, engine: DecisionEngine
+) -> None:
+    keep()
+    proposed("NODE_RECOVER", lose_server(cluster))
+    assert kinds(decide(engine)) == []
+
+
+def test_the_audit_of_a_cloud_without_clusters_has_nothing_to_do(engine: DecisionEngine) -> None:
+    keep()
+    assert decide(engine).state == "SUCCEEDED"
+    assert Audit.objects.get().status_message is None
+
+
+def test_the_audit_of_a_cluster_that_there_is_not_says_so(cluster: Cluster, engine: DecisionEngine) -> None:
+    keep(parameters={"clusters": ["db"]})
+    while engine.work():
+        pass
+    assert "clusters: there is no cluster db." in Audit.objects.get().status_message

@@ -1,0 +1,99 @@
+"""A mark leads to a plan to look at, and that to a replacement."""
+
+from typing import Any
+
+import pytest
+
+from audits.engine.engine import DecisionEngine
+from audits.operations.creation import create_audit
+from cluster.models import Stack
+from cluster.snapshot.health import load_health
+from plans.models import ActionPlan
+from plans.operations.marks import mark
+from tests.actions.types.stacks.builders import again, create, group, names, part, server, statuses, within
+from tests.builders import make_flavor, make_node
+from tests.plans.inline import run_waiting
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shop() -> Stack:
+    make_node()
+    make_flavor()
+    return create("shop", db=server(), web={**group(2), "depends_on": ["db"]}, cache=within(node=server()))
+
+
+def decide(**fields: Any) -> ActionPlan:
+    create_audit(audit_type="ONESHOT", goal="stack_health", strategy="replace_unhealthy", **fields)
+    engine = DecisionEngine()
+    while engine.work():
+        pass
+    return ActionPlan.objects.latest("pk")
+
+
+def planned(plan: ActionPlan) -> list[tuple[str, str]]:
+    actions = plan.actions.filter(derived_from=None).order_by("pk")
+    return [(action.action_type, action.input_parameters["resource_name"]) for action in actions]
+
+
+def test_nothing_is_to_be_done_where_nothing_was_marked(shop: Stack) -> None:
+    plan = decide()
+    assert (plan.state, planned(plan)) == ("SUCCEEDED", [])
+
+
+def test_marked_resources_are_replaced_when_their_plan_is_started(shop: Stack) -> None:
+    db, member = part(shop, "db"), part(shop, "web", names_within(shop, "web")[0])
+    for resource in (db, member):
+        mark(resource, True, "it does not answer")
+    plan = decide()
+    assert (plan.state, planned(plan)) == (
+        "RECOMMENDED",
+        [("replace_resource", "db"), ("replace_resource", member.name)],
+    )
+    first, second = plan.actions.order_by("pk")
+    assert list(second.parents.all()) == [first]
+    plan.launch()
+    run_waiting()
+    assert again(plan).state == "SUCCEEDED"
+    assert (again(db).generation, again(member).generation) == (db.generation + 1, member.generation + 1)
+    assert statuses(shop) <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
+
+
+def test_what_was_cleared_before_the_plan_began_is_skipped(shop: Stack) -> None:
+    db = part(shop, "db")
+    mark(db, True)
+    plan = decide()
+    mark(again(db), False)
+    plan.launch()
+    run_waiting()
+    [action] = plan.actions.all()
+    assert (action.state, "no longer CHECK_FAILED" in str(action.status_message)) == ("SKIPPED", True)
+
+
+def test_what_is_within_a_marked_resource_goes_with_it(shop: Stack) -> None:
+    mark(part(shop, "cache", "node"), True)
+    mark(part(shop, "cache"), True)
+    assert planned(decide()) == [("replace_resource", "cache")]
+
+
+def test_a_marked_stack_is_updated_and_everything_in_it_replaced(shop: Stack) -> None:
+    before = part(shop, "db").physical_id
+    mark(shop, True)
+    plan = decide(auto_trigger=True)
+    assert planned(plan) == [("update_stack", "shop")]
+    run_waiting()
+    assert part(again(shop), "db").physical_id != before
+    assert statuses(shop) <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
+
+
+def test_health_is_read_in_four_queries_however_much_was_marked(shop: Stack, django_assert_num_queries: Any) -> None:
+    for name in ("db", "web", "cache"):
+        mark(part(shop, name), True)
+    with django_assert_num_queries(4):
+        [stack] = load_health().stacks
+    assert {one.name for one in stack.marked} == {"db", "web", "cache"}
+
+
+def names_within(stack: Stack, name: str) -> list[str]:
+    return names(Stack.objects.get(uuid=part(stack, name).physical_id))

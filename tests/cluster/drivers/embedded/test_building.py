@@ -1,0 +1,191 @@
+"""Servers of the embedded cloud that were asked for: they get a node, or are PENDING, or in ERROR."""
+
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from cluster.drivers.base import CloudBusy, NoValidHost, OperationFailed, OperationRefused, cloud
+from cluster.drivers.embedded import building
+from cluster.drivers.ownership import acting_for
+from cluster.drivers.scheduler import choose
+from cluster.models import Server
+from cluster.signals import server_pending
+from tests.builders import make_node, make_server
+from tests.interleaving import Rival
+
+pytestmark = pytest.mark.django_db
+
+
+class Killed(BaseException):
+    pass
+
+
+def die() -> None:
+    raise Killed
+
+
+def make_request(state: str = "building", **columns: object) -> Server:
+    """Make a server that was asked for, and has no node yet."""
+    return make_server(state=state, node=None, **columns)
+
+
+def build(server: Server) -> None:
+    cloud().build_server(str(server.uuid))
+
+
+def again(server: Server) -> Server:
+    return Server.objects.get(pk=server.pk)
+
+
+@pytest.mark.parametrize("state", ["building", "pending", "error"])
+def test_a_server_that_never_ran_gets_a_node_and_runs(state: str) -> None:
+    node, server = make_node(), make_request(state, fault={"code": 500})
+    build(server)
+    built = again(server)
+    assert (built.state, built.node, built.task_state, built.fault) == ("active", node, None, None)
+    assert built.launched_at is not None
+
+
+def test_a_server_that_finds_no_host_is_in_error_with_the_reason() -> None:
+    server = make_request()
+    with pytest.raises(NoValidHost):
+        build(server)
+    buried = again(server)
+    assert (buried.state, buried.task_state) == ("error", None)
+    assert buried.fault["message"] == "No valid host was found. There are not enough hosts available."
+    assert buried.fault["code"] == 500
+
+
+@pytest.mark.parametrize("state", ["building", "pending"])
+def test_a_server_that_finds_no_host_is_pending_where_the_setting_says_so(settings: Settings, state: str) -> None:
+    settings.USE_PENDING_STATE = True
+    server = make_request(state)
+    with pytest.raises(NoValidHost):
+        build(server)
+    assert (again(server).state, again(server).node) == ("pending", None)
+    assert cloud().find_server(str(server.uuid)).status == "PENDING"
+
+
+def test_a_server_whose_building_fails_otherwise_is_in_error_whatever_the_setting_says(settings: Settings) -> None:
+    settings.USE_PENDING_STATE, settings.EMBEDDED_CLOUD_FAILURE_RATE = True, 1.0
+    make_node()
+    server = make_request()
+    with pytest.raises(OperationFailed):
+        build(server)
+    assert (again(server).state, again(server).node) == ("error", None)
+
+
+def test_a_build_that_fails_leaves_alone_what_was_reset_meanwhile(settings: Settings) -> None:
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1.0
+    node, server = make_node(), make_request()
+    with pytest.raises(OperationFailed, match="was taken out of its operation spawning"):
+        cloud().build_server(str(server.uuid), lambda: cloud().reset_state(str(server.uuid), "active"))
+    assert (again(server).state, again(server).node) == ("active", node)
+
+
+def test_a_build_that_fails_leaves_alone_what_its_successor_goes_on_with(settings: Settings) -> None:
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1.0
+    node, server = make_node(), make_request()
+
+    def let_the_successor_begin() -> None:
+        with acting_for("action", 2), pytest.raises(Killed):
+            cloud().build_server(str(server.uuid), die)
+
+    with acting_for("action", 1), pytest.raises(OperationFailed, match="was taken out of its operation spawning"):
+        cloud().build_server(str(server.uuid), let_the_successor_begin)
+    assert (again(server).state, again(server).node, again(server).task_state) == ("building", node, "spawning")
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_who_builds_a_server_just_when_another_finds_no_host_for_it_keeps_it_built(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.USE_PENDING_STATE = True
+    server = make_request()
+
+    def build_where_there_is_room() -> None:
+        make_node()
+        build(server)
+
+    rival = Rival(build_where_there_is_room)
+
+    def find_none(*arguments: Any) -> Any:
+        try:
+            return choose(*arguments)
+        finally:
+            rival.let_in()
+
+    monkeypatch.setattr(building, "choose", find_none)
+    with pytest.raises(NoValidHost):
+        build(server)
+    rival.result()
+    assert (again(server).state, again(server).node is None) == ("active", False)
+
+
+def test_a_server_that_becomes_pending_is_told_of_once_after_the_commit(
+    settings: Settings, django_capture_on_commit_callbacks: object
+) -> None:
+    settings.USE_PENDING_STATE = True
+    told: list[str] = []
+
+    def listen(server: str, **_: object) -> None:
+        told.append(server)
+
+    server_pending.connect(listen)
+    server = make_request()
+    for _ in range(2):
+        with django_capture_on_commit_callbacks(execute=True), pytest.raises(NoValidHost):  # type: ignore[operator]
+            build(server)
+    server_pending.disconnect(listen)
+    assert told == [str(server.uuid)]
+
+
+def test_a_server_that_has_run_is_not_built_but_rebuilt() -> None:
+    server = make_server(node=make_node(), state="error")
+    with pytest.raises(OperationRefused, match="has run before: it can be rebuilt"):
+        build(server)
+
+
+def test_a_server_that_another_builds_is_busy() -> None:
+    server = make_request(task_state="spawning", operation_owner="another/1")
+    with pytest.raises(CloudBusy):
+        build(server)
+
+
+def test_who_goes_on_after_a_process_that_was_killed_builds_it_on_the_node_that_it_had(settings: Settings) -> None:
+    node, server = make_node(), make_request()
+    with acting_for("action", 1), pytest.raises(Killed):
+        cloud().build_server(str(server.uuid), die)
+    assert (again(server).state, again(server).node) == ("building", node)
+    with acting_for("action", 2):
+        build(server)
+    assert (again(server).state, again(server).node) == ("active", node)
+
+
+def test_a_server_is_built_in_the_zone_that_was_asked_for() -> None:
+    make_node("elsewhere")
+    node, server = make_node("here", zone="az1"), make_request(pinned_az="az1")
+    build(server)
+    assert again(server).node == node
+
+
+@pytest.mark.parametrize("state", ["pending", "building", "active"])
+def test_a_server_is_told_to_be_in_error(state: str) -> None:
+    server = make_request(state)
+    cloud().reset_state(str(server.uuid), "error")
+    assert (again(server).state, again(server).task_state) == ("error", None)
+
+
+def test_a_server_on_a_node_is_told_to_be_active() -> None:
+    server = make_server(node=make_node(), state="error", task_state="migrating", fault={"code": 500})
+    cloud().reset_state(str(server.uuid), "active")
+    assert (again(server).state, again(server).task_state, again(server).fault) == ("active", None, None)
+
+
+def test_a_server_that_is_on_no_node_cannot_be_told_to_be_active() -> None:
+    server = make_request("pending")
+    with pytest.raises(OperationRefused, match="is on no node"):
+        cloud().reset_state(str(server.uuid), "active")
+    assert again(server).state == "pending"

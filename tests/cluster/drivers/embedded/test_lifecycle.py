@@ -1,0 +1,223 @@
+"""Servers that the embedded cloud creates and deletes: room, tokens, and what a killed process leaves behind."""
+
+import pytest
+from pytest_django import Settings
+
+from cluster.drivers.base import (
+    CloudBusy,
+    CloudServer,
+    FlavorNotFound,
+    NewServer,
+    NoValidHost,
+    OperationFailed,
+    OperationRefused,
+    ServerNotFound,
+    cloud,
+)
+from cluster.drivers.ownership import acting_for
+from cluster.models import ComputeNode, Flavor, Server, Volume
+from cluster.simulated import ForeseenCloud
+from tests.builders import make_flavor, make_node, make_pool, make_server, make_volume
+
+pytestmark = pytest.mark.django_db
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture
+def flavor() -> Flavor:
+    return make_flavor("small", vcpus=2, memory=2048, disk=20)
+
+
+def wanted(**attributes: object) -> NewServer:
+    return NewServer(**{"name": "web", "flavor": "small", "token": "one", **attributes})
+
+
+def create(**attributes: object) -> CloudServer:
+    return cloud().create_server(wanted(**attributes))
+
+
+def die() -> None:
+    raise Killed
+
+
+def leave_behind(owner: str, **attributes: object) -> Server:
+    """Begin a creation, and die in the middle of it."""
+    with acting_for(owner), pytest.raises(Killed):
+        cloud().create_server(wanted(**attributes), die)
+    return Server.objects.get()
+
+
+def test_a_server_is_created_with_the_size_of_its_flavor_where_there_is_room(flavor: Flavor) -> None:
+    make_node("small", memory=1024)
+    node = make_node("large")
+    found = create(metadata={"role": "web"})
+    row = Server.objects.get()
+    assert (found.status, found.host, found.task_state, found.flavor) == ("ACTIVE", "large", None, "small")
+    assert (row.node, row.vcpus, row.memory, row.disk, row.metadata) == (node, 2, 2048, 20, {"role": "web"})
+
+
+def test_a_server_that_finds_no_room_is_not_created(flavor: Flavor) -> None:
+    make_node("compute1", vcpus=3)
+    create()
+    with pytest.raises(NoValidHost):
+        create(token="two")
+    assert Server.objects.count() == 1
+
+
+def test_a_server_of_an_unknown_flavor_is_not_created() -> None:
+    with pytest.raises(FlavorNotFound, match="Flavor small not found"):
+        create()
+
+
+def test_a_server_is_created_in_the_zone_that_it_must_be_in(flavor: Flavor) -> None:
+    make_node("compute1", memory=65536)
+    make_node("compute2", zone="north")
+    assert create(zone="north").host == "compute2"
+    with pytest.raises(NoValidHost):
+        create(zone="south", token="two")
+
+
+def test_a_server_is_created_on_the_host_that_it_must_be_on(flavor: Flavor) -> None:
+    make_node("compute1", memory=65536)
+    make_node("compute2")
+    assert create(host="compute2").host == "compute2"
+    with pytest.raises(OperationRefused, match="Destination node compute3 not found"):
+        create(host="compute3", token="two")
+
+
+def test_a_token_stands_for_one_server_however_often_it_is_asked_for(flavor: Flavor) -> None:
+    make_node()
+    assert create() == create()
+    assert Server.objects.count() == 1
+
+
+def test_each_token_has_a_server_of_its_own(flavor: Flavor) -> None:
+    make_node()
+    assert create().uuid != create(token="two").uuid
+
+
+def test_a_creation_takes_its_room_from_the_beginning(flavor: Flavor) -> None:
+    make_node("compute1", vcpus=3)
+    row = leave_behind("action")
+    assert (row.state, row.task_state) == ("building", "spawning")
+    with pytest.raises(NoValidHost):
+        create(token="two")
+
+
+def test_whoever_goes_on_with_the_work_of_a_killed_process_finds_its_server(flavor: Flavor) -> None:
+    make_node()
+    left = leave_behind("action")
+    with acting_for("action", 2):
+        found = create()
+    assert (found.uuid, found.status) == (str(left.uuid), "ACTIVE")
+    assert Server.objects.count() == 1
+
+
+def test_another_does_not_go_on_with_what_is_being_created(flavor: Flavor) -> None:
+    make_node()
+    leave_behind("action")
+    with acting_for("another"), pytest.raises(CloudBusy):
+        create()
+    assert Server.objects.count() == 1
+
+
+def test_a_slow_process_does_not_end_what_its_successor_goes_on_with(flavor: Flavor) -> None:
+    make_node()
+
+    def let_the_successor_begin() -> None:
+        with acting_for("action", 2), pytest.raises(Killed):
+            cloud().create_server(wanted(), die)
+
+    with acting_for("action", 1), pytest.raises(OperationFailed, match="was taken out of its operation spawning"):
+        cloud().create_server(wanted(), let_the_successor_begin)
+    assert (Server.objects.get().state, Server.objects.get().operation_owner) == ("building", "action/2")
+
+
+def test_a_creation_that_fails_leaves_nothing_behind(flavor: Flavor, settings: Settings) -> None:
+    make_node()
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
+    with pytest.raises(OperationFailed):
+        create()
+    assert not Server.objects.present().exists()
+
+
+def test_what_was_created_is_found_by_its_token(flavor: Flavor) -> None:
+    make_node()
+    found = create()
+    assert cloud().find_created("web", "one") == found
+    assert cloud().find_created("web", "two") is None
+
+
+def test_a_server_that_is_deleted_gives_its_room_back(flavor: Flavor) -> None:
+    make_node("compute1", vcpus=3)
+    cloud().delete_server(create().uuid)
+    assert create().status == "ACTIVE"
+    assert Server.objects.present().count() == 1
+
+
+def test_a_server_that_is_gone_can_not_be_deleted(flavor: Flavor) -> None:
+    make_node()
+    server = create().uuid
+    cloud().delete_server(server)
+    with pytest.raises(ServerNotFound):
+        cloud().delete_server(server)
+
+
+def test_a_server_is_deleted_whatever_is_under_way_on_it() -> None:
+    node, other = make_node("compute1"), make_node("compute2")
+    server = make_server(node=node, destination=other, task_state="migrating", operation_owner="another/1")
+    cloud().delete_server(str(server.uuid))
+    assert not Server.objects.present().exists()
+
+
+def test_a_creation_that_was_interrupted_can_be_deleted(flavor: Flavor) -> None:
+    make_node()
+    cloud().delete_server(str(leave_behind("action").uuid))
+    assert not Server.objects.present().exists()
+
+
+def test_a_deletion_that_was_interrupted_is_gone_on_with_by_whoever_asks(flavor: Flavor) -> None:
+    make_node()
+    server = create().uuid
+    with acting_for("action"), pytest.raises(Killed):
+        cloud().delete_server(server, die)
+    assert Server.objects.get().task_state == "deleting"
+    cloud().delete_server(server)
+    assert not Server.objects.present().exists()
+
+
+def test_a_deletion_that_fails_leaves_the_server_as_it_was(flavor: Flavor, settings: Settings) -> None:
+    make_node()
+    server = create().uuid
+    settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
+    with pytest.raises(OperationFailed):
+        cloud().delete_server(server)
+    assert (Server.objects.get().state, Server.objects.get().task_state) == ("active", None)
+
+
+def test_the_volumes_of_a_deleted_server_are_free(flavor: Flavor) -> None:
+    server, other = make_server(node=make_node()), make_server("other")
+    make_volume("own", make_pool(), attached_to=[server])
+    make_volume("shared", make_pool("b@lvm#one"), attached_to=[server, other])
+    cloud().delete_server(str(server.uuid))
+    assert dict(Volume.objects.values_list("name", "status")) == {"own": "available", "shared": "in-use"}
+
+
+def test_a_server_is_foreseen_where_the_scheduler_would_put_it(flavor: Flavor) -> None:
+    make_node("compute1", vcpus=3)
+    make_node("compute2", memory=65536, vcpus=3)
+    model = ForeseenCloud.load()
+    assert [model.create_server(wanted(token=token)).host for token in ("one", "one", "two")] == [
+        "compute2",
+        "compute2",
+        "compute1",
+    ]
+    with pytest.raises(NoValidHost):
+        model.create_server(wanted(token="three"))
+    model.delete_server(model.find_created("web", "one").uuid)
+    assert model.create_server(wanted(token="three")).host == "compute2"
+    assert not Server.objects.exists()
+    assert ComputeNode.objects.count() == 2

@@ -1,0 +1,44 @@
+"""The site on an emulated OpenStack cloud, which answers over HTTP."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from cluster.operations.synchronization import synchronize
+from tests.cluster.emulator.placement import inventory
+from tests.cluster.emulator.server import Emulator
+
+
+@pytest.fixture
+def emulator(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
+    """A cloud of two hosts, one flavor and nothing else; ours to speak to, with no time to lose."""
+    cloud = Emulator().start()
+    (tmp_path / "clouds.yaml").write_text(cloud.clouds_yaml())
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    settings.CLOUD = "cluster.drivers.openstack.OpenStackCloud"
+    settings.OPENSTACK_CLOUD = "emulated"
+    settings.OPENSTACK_WAIT = 0
+    settings.OPENSTACK_POLL_INTERVAL = 0.01
+    settings.OPENSTACK_TIMEOUT = 10
+    settings.POLL_INTERVAL = 0.01
+    cloud.nova.add_flavor("f1", "m1.small")
+    for host in ("compute1", "compute2"):
+        node = cloud.nova.add_host(host)
+        cloud.placement.inventories[node] = {
+            "VCPU": inventory(16, 1, 4.0),
+            "MEMORY_MB": inventory(32768, 512, 1.5),
+            "DISK_GB": inventory(500, 10),
+        }
+    yield cloud
+    cloud.stop()
+
+
+@pytest.fixture
+def server(emulator: Emulator) -> str:
+    """The UUID of a server on compute1, and flavors for it: what it has, and a larger one."""
+    emulator.nova.add_flavor("f2", "m1.large", vcpus=4, ram=8192)
+    key = emulator.nova.add_server("web", "compute1")
+    synchronize()
+    return key

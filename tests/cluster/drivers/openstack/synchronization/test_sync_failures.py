@@ -1,0 +1,227 @@
+"""``manage.py sync_cluster`` where the cloud does not play along: one line, a status, and nothing half-written."""
+
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+from pytest_django import Settings
+
+from cluster.drivers.base import cloud
+from cluster.models import ComputeNode, Server, Synchronization
+from cluster.synchronization.mirroring import mirror
+from tests.cluster.emulator.server import CONTINUE, Emulator
+
+pytestmark = pytest.mark.django_db
+SYNTAX, OUT_OF_ORDER = 2, 1
+
+
+def sync() -> str:
+    out = io.StringIO()
+    call_command("sync_cluster", stdout=out)
+    return out.getvalue()
+
+
+def refusal() -> tuple[int, str]:
+    with pytest.raises(CommandError) as caught:
+        sync()
+    return caught.value.returncode, str(caught.value)
+
+
+def test_a_cloud_that_is_not_there(emulator: Emulator, settings: Settings) -> None:
+    emulator.stop()
+    settings.OPENSTACK_ATTEMPTS = 1
+    code, message = refusal()
+    emulator.start()
+    assert code == OUT_OF_ORDER
+    assert message.startswith("The cloud does not answer: ")
+    assert "Unable to establish connection to http://127.0.0.1:" in message
+    assert "HTTPConnectionPool" not in message
+
+
+def test_a_service_that_does_not_answer_in_time(emulator: Emulator, settings: Settings) -> None:
+    settings.OPENSTACK_TIMEOUT = 1
+    settings.OPENSTACK_ATTEMPTS = 2
+    emulator.fail("servers/detail", 500, times=9, seconds=2)
+    code, message = refusal()
+    assert (code, message.endswith("servers/detail timed out")) == (OUT_OF_ORDER, True)
+    assert emulator.count("servers/detail") == 2
+
+
+def test_a_service_in_trouble_is_asked_again(emulator: Emulator) -> None:
+    emulator.fail("servers/detail", 503, times=2)
+    assert sync().endswith("0 gone\n")
+
+
+def test_a_connection_that_broke_is_made_again(emulator: Emulator) -> None:
+    emulator.fail("os-hypervisors/detail")
+    assert sync().endswith("0 gone\n")
+
+
+def test_a_service_that_stays_in_trouble(emulator: Emulator) -> None:
+    emulator.fail("servers/detail", 503, times=99, message="The database is gone.")
+    code, message = refusal()
+    assert code == OUT_OF_ORDER
+    assert message.startswith("The cloud answered with status 503 at 127.0.0.1:")
+    assert message.endswith(": The database is gone.")
+
+
+def test_a_keystone_in_trouble(emulator: Emulator) -> None:
+    emulator.fail("auth/tokens", 500, times=99)
+    code, message = refusal()
+    assert (code, message.split(":")[0]) == (OUT_OF_ORDER, "The cloud does not answer")
+
+
+def test_a_wrong_password(emulator: Emulator) -> None:
+    emulator.password = "another"
+    code, message = refusal()
+    assert (code, message.split(":")[0]) == (SYNTAX, "The cloud refuses our credentials")
+
+
+def test_an_expired_token_is_replaced(emulator: Emulator) -> None:
+    sync()
+    emulator.tokens.clear()
+    assert sync().endswith("0 gone\n")
+
+
+def test_a_user_without_the_rights(emulator: Emulator) -> None:
+    emulator.fail("os-services", 403, message="Policy doesn't allow os_compute_api:os-services:list.")
+    code, message = refusal()
+    assert code == SYNTAX
+    assert message == (
+        "The cloud does not give us the right to do it: Policy doesn't allow os_compute_api:os-services:list."
+    )
+
+
+def test_a_cloud_that_clouds_yaml_does_not_name(emulator: Emulator, settings: Settings) -> None:
+    settings.OPENSTACK_CLOUD = "another"
+    code, message = refusal()
+    assert code == SYNTAX
+    assert message == "OS_CLOUD and clouds.yaml do not lead to a cloud: Cloud another was not found."
+
+
+def test_a_cloud_without_nova(emulator: Emulator) -> None:
+    emulator.offered.remove("compute")
+    assert refusal() == (SYNTAX, "The cloud has no Nova: its catalog has no endpoint of type compute")
+
+
+def test_a_nova_that_is_too_old(emulator: Emulator) -> None:
+    emulator.nova.newest = "2.30"
+    assert refusal() == (SYNTAX, "Nova must speak microversion 2.56 or later")
+
+
+@pytest.mark.parametrize("status", [0, 503])
+def test_a_nova_that_does_not_answer_is_not_treated_as_an_old_one(emulator: Emulator, status: int) -> None:
+    emulator.fail("/compute/v2.1", status, times=99)
+    code, message = refusal()
+    assert (code, message.startswith("The cloud ")) == (OUT_OF_ORDER, True)
+    assert "microversion" not in message
+
+
+def test_a_list_that_loses_a_server_between_two_pages_is_read_again(emulator: Emulator) -> None:
+    emulator.page_size = 2
+    for number in range(6):
+        emulator.nova.add_server(f"web-{number}", "compute1")
+    last = list(emulator.nova.servers)[1]
+    emulator.fail("servers/detail", CONTINUE, after=True, on_strike=lambda: emulator.nova.servers.pop(last))
+    assert "0 gone" in sync()
+    assert Server.objects.present().count() == 5
+
+
+def test_a_list_that_never_stays_the_same_fails_the_reading(emulator: Emulator) -> None:
+    emulator.page_size = 1
+    for number in range(3):
+        emulator.nova.add_server(f"web-{number}", "compute1")
+    emulator.fail("servers/detail", 400, times=99, message="marker [x] not found")
+    code, message = refusal()
+    assert (code, message) == (OUT_OF_ORDER, "A list of the cloud changed while it was read: marker [x] not found")
+    assert emulator.count("servers/detail") == 3
+
+
+def test_an_answer_that_is_no_json(emulator: Emulator) -> None:
+    emulator.fail("os-aggregates", 200)
+    code, message = refusal()
+    assert (code, message.split(":")[0]) == (OUT_OF_ORDER, "The cloud's answer makes no sense")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda server: server["flavor"].update(vcpus=None), "vcpus"),
+        (lambda server: server.update(id="42"), "badly formed hexadecimal UUID string"),
+    ],
+)
+def test_what_our_tables_do_not_take_is_told_without_the_row(
+    emulator: Emulator, spoil: Callable[[dict[str, Any]], None], reason: str
+) -> None:
+    server = emulator.nova.add_server("web", "compute1", metadata={"password": "confidential"})
+    spoil(emulator.nova.servers[server])
+    code, message = refusal()
+    assert (code, reason in message, "confidential" in message) == (OUT_OF_ORDER, True, False)
+    assert message.startswith("What the cloud holds does not fit into our tables: ")
+    assert (Synchronization.objects.get().problem, Server.objects.exists()) == (message, False)
+
+
+def test_the_embedded_cloud_has_nothing_to_be_read() -> None:
+    code, message = refusal()
+    assert (code, message.split(":")[0]) == (SYNTAX, "WATCHER_CLOUD")
+
+
+def test_nothing_is_written_of_a_reading_that_breaks_off(emulator: Emulator) -> None:
+    emulator.nova.add_server("web", "compute1")
+    emulator.fail("snapshots/detail", 500, times=99)
+    refusal()
+    assert (ComputeNode.objects.count(), Server.objects.count()) == (0, 0)
+
+
+def test_the_reason_of_a_failure_is_kept_until_a_reading_succeeds(emulator: Emulator) -> None:
+    emulator.fail("snapshots/detail", 500, times=3)
+    _, message = refusal()
+    kept = Synchronization.current()
+    sync()
+    assert (kept.problem, kept.holder) == (message, None)
+    assert Synchronization.current().problem == ""
+
+
+def test_a_row_that_was_written_while_the_cloud_was_read_knows_better(emulator: Emulator) -> None:
+    server = emulator.nova.add_server("web", "compute1")
+    sync()
+    began = timezone.now()
+    contents = cloud().read_contents()
+    emulator.nova.servers[server]["OS-EXT-SRV-ATTR:host"] = "compute2"
+    cloud().find_server(server)
+    mirror(contents, began)
+    assert Server.objects.get(uuid=server).node.hostname == "compute2"
+
+
+def test_a_server_that_came_while_the_cloud_was_read_stays(emulator: Emulator) -> None:
+    sync()
+    began = timezone.now()
+    contents = cloud().read_contents()
+    cloud().find_server(emulator.nova.add_server("web", "compute1"))
+    mirror(contents, began)
+    assert Server.objects.present().filter(name="web").exists()
+
+
+@pytest.mark.slow
+def test_from_the_command_line_it_is_one_line(emulator: Emulator, tmp_path: Path) -> None:
+    emulator.password = "another"
+    environment = {
+        "PATH": "",
+        "SECRET_KEY": "0123456789" * 6,
+        "WATCHER_CLOUD": "cluster.drivers.openstack.OpenStackCloud",
+        "OS_CLOUD": "emulated",
+        "OS_CLIENT_CONFIG_FILE": str(tmp_path / "clouds.yaml"),
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'site.sqlite3'}",
+    }
+    command = [sys.executable, "manage.py"]
+    subprocess.run([*command, "migrate", "-v0"], env=environment, check=True)
+    done = subprocess.run([*command, "sync_cluster"], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (SYNTAX, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("CommandError: The cloud refuses our credentials: The request you have made requires auth")

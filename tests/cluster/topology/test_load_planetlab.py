@@ -1,0 +1,133 @@
+"""Traces of real machines become a cloud with samples."""
+
+import gzip
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from cluster.models import ComputeNode, HostAggregate, Sample, Server
+from cluster.topology.planetlab import MIPS
+
+pytestmark = pytest.mark.django_db
+HEAD = ",".join(["vm", *(f"t{step:03}" for step in range(288))])
+
+
+def day(tmp_path: Path, *rows: str, head: str = HEAD) -> str:
+    path = tmp_path / "day.csv.gz"
+    path.write_bytes(gzip.compress("\n".join([head, *rows]).encode()))
+    return str(path)
+
+
+def trace(name: str, first: int = 0) -> str:
+    return ",".join([name, *(str((first + step) % 101) for step in range(288))])
+
+
+def test_the_cloud_has_hosts_of_two_types_and_a_server_a_trace(tmp_path: Path) -> None:
+    call_command("load_planetlab", day(tmp_path, trace("a"), trace("b")))
+    assert ComputeNode.objects.count() == 800
+    assert [aggregate.nodes.count() for aggregate in HostAggregate.objects.all()] == [400, 400]
+    assert list(Server.objects.values_list("name", "node__hostname", "vcpus", "memory")) == [
+        ("a", "planetlab-000", 125, 870),
+        ("b", "planetlab-001", 100, 1740),
+    ]
+
+
+def test_the_sample_at_the_time_that_is_asked_for_is_of_now(tmp_path: Path) -> None:
+    call_command("load_planetlab", day(tmp_path, trace("a")), "--at", "02:35")
+    newest = Sample.objects.order_by("-time").first()
+    assert newest is not None
+    assert newest.value == 31
+    assert timezone.now() - newest.time < timedelta(minutes=1)
+    assert Sample.objects.count() == 24
+
+
+def test_loading_another_time_replaces_the_samples(tmp_path: Path) -> None:
+    path = day(tmp_path, trace("a"))
+    call_command("load_planetlab", path, "--at", "02:35")
+    call_command("load_planetlab", path, "--at", "00:05")
+    assert list(Sample.objects.order_by("time").values_list("value", flat=True)) == [0, 1]
+
+
+def test_loading_another_time_leaves_servers_where_they_were_moved(tmp_path: Path) -> None:
+    path = day(tmp_path, trace("a"), trace("b"))
+    call_command("load_planetlab", path, "--at", "00:05")
+    ComputeNode.objects.filter(hostname="planetlab-000").update(status="disabled")
+    Server.objects.filter(name="a").update(node=ComputeNode.objects.get(hostname="planetlab-001"))
+    call_command("load_planetlab", path, "--at", "02:35")
+    assert set(Server.objects.values_list("name", "node__hostname")) == {
+        ("a", "planetlab-001"),
+        ("b", "planetlab-001"),
+    }
+    assert ComputeNode.objects.get(hostname="planetlab-000").status == "disabled"
+
+
+def test_a_cloud_that_has_no_room_for_another_day_stays_as_it_is(tmp_path: Path) -> None:
+    path = day(tmp_path, *map(trace, "ab"))
+    call_command("load_planetlab", path)
+    # A server of another day that is larger than what is left.
+    Server.objects.update(memory=4000, name="of an earlier day")
+    samples = Sample.objects.count()
+    with pytest.raises(CommandError, match=f"{path}: does not fit beside what is there already: ") as problem:
+        call_command("load_planetlab", path)
+    assert (problem.value.returncode, Server.objects.count(), Sample.objects.count()) == (2, 2, samples)
+
+
+def test_hosts_have_the_speed_memory_and_power_of_their_type(tmp_path: Path) -> None:
+    call_command("load_planetlab", day(tmp_path, trace("a")))
+    last = ComputeNode.objects.filter(hostname__in=["planetlab-798", "planetlab-799"])
+    sizes = [(node.vcpus * MIPS, node.memory) for node in last]
+    powers = [node.aggregates.get().metadata["power"] for node in last]
+    assert sizes == [(3720, 4096), (5320, 4096)]
+    assert [(power[0], power[-1], len(power)) for power in powers] == [(86, 117, 11), (93.7, 135, 11)]
+
+
+def test_servers_take_the_flavors_in_turn(tmp_path: Path) -> None:
+    call_command("load_planetlab", day(tmp_path, *map(trace, "abcde")))
+    sizes = [(server.vcpus * MIPS, server.memory) for server in Server.objects.order_by("name")]
+    assert sizes == [(2500, 870), (2000, 1740), (1000, 1740), (500, 613), (2500, 870)]
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"nothing\.csv\.gz: cannot be read: No such file or directory\."):
+        call_command("load_planetlab", str(tmp_path / "nothing.csv.gz"))
+
+
+def test_a_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    path = Path(day(tmp_path, *map(trace, "abc")))
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(CommandError, match="is no gzipped CSV file: Compressed file ended"):
+        call_command("load_planetlab", str(path))
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([trace("a"), trace("a")], ":3: vm: must be a name that no other row has."),
+        (["a,1,2"], ":2: there must be 288 whole percentages"),
+        ([trace("a").replace("100", "101")], ":2: there must be 288 whole percentages"),
+        ([], ":2: there must be a row."),
+    ],
+)
+def test_a_row_that_makes_no_sense_is_named_and_nothing_is_written(
+    tmp_path: Path, rows: list[str], expected: str
+) -> None:
+    path = day(tmp_path, *rows)
+    with pytest.raises(CommandError) as problem:
+        call_command("load_planetlab", path)
+    assert str(problem.value).startswith(path + expected)
+    assert (problem.value.returncode, ComputeNode.objects.exists()) == (2, False)
+
+
+def test_a_file_that_is_not_gzipped_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "day.csv.gz"
+    path.write_text(HEAD)
+    with pytest.raises(CommandError, match="is no gzipped CSV file: Not a gzipped file"):
+        call_command("load_planetlab", str(path))
+
+
+def test_a_time_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="time of the day"):
+        call_command("load_planetlab", day(tmp_path, trace("a")), "--at", "25:00")

@@ -1,0 +1,250 @@
+"""Marks through the API: the body in every form, whose right it is, and what the answer tells."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from actions.types.locking import take_lock
+from cluster.models import Server, Stack, StackResource
+from cluster.models.stacks import MARKED, Verb
+from tests.actions.types.stacks.builders import server as server_of_template
+from tests.actions.types.stacks.builders import template
+from tests.api import Caller, fault
+from tests.builders import make_flavor, make_member, make_node, make_resource, make_server, make_stack
+from tests.plans.inline import run_waiting
+from tests.plans.operations.test_marking import make_action, state
+from watcher_site.models import HistoryEntry, ProjectMember
+
+pytestmark = pytest.mark.django_db
+BAD_BODIES = [
+    ({"mark_unhealthy": True, "foo": 1}, "Invalid keys in resource mark unhealthy {'foo'}"),
+    ({"resource_status_reason": "x"}, "Missing mandatory (mark_unhealthy) key from mark unhealthy request"),
+    ({}, "Missing mandatory (mark_unhealthy) key from mark unhealthy request"),
+    (None, "Missing mandatory (mark_unhealthy) key from mark unhealthy request"),
+    (
+        {"mark_unhealthy": "yes"},
+        'Unrecognized value "yes" for "mark_unhealthy", acceptable values are: true, false.',
+    ),
+    ({"mark_unhealthy": 1}, 'Unrecognized value "1" for "mark_unhealthy", acceptable values are: true, false.'),
+    ({"mark_unhealthy": None}, 'Unrecognized value "null" for "mark_unhealthy", acceptable values are: true, false.'),
+    ({"mark_unhealthy": True, "resource_status_reason": 7}, "resource_status_reason: must be a text."),
+    ([], "An object with mark_unhealthy, and resource_status_reason if there is one, is expected."),
+    ("true", "An object with mark_unhealthy, and resource_status_reason if there is one, is expected."),
+]
+
+
+@pytest.fixture
+def api(cloud_admin: User) -> Caller:
+    return Caller(cloud_admin, "1.12")
+
+
+@pytest.fixture
+def server() -> Server:
+    return make_server(node=make_node(), project_id="shop")
+
+
+@pytest.fixture
+def path(server: Server) -> str:
+    return f"/servers/{server.uuid}"
+
+
+@pytest.mark.parametrize(("body", "words"), BAD_BODIES, ids=lambda value: str(value)[:50])
+def test_a_body_that_makes_no_sense_is_refused_in_words(api: Caller, path: str, body: Any, words: str) -> None:
+    answer = api.patch(f"{path}/health", body)
+    assert (answer.status_code, fault(answer)) == (400, words)
+    assert Server.objects.get().unhealthy_reason is None
+
+
+@pytest.mark.parametrize("value", [True, "true", "True", "TRUE"])
+def test_true_may_be_a_word_in_any_case(api: Caller, server: Server, path: str, value: Any) -> None:
+    answer = api.patch(f"{path}/health", {"mark_unhealthy": value})
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {
+            "unhealthy": True,
+            "reason": MARKED,
+            "object_type": "server",
+            "object_id": str(server.uuid),
+            "object_name": "web-1",
+        },
+    )
+    assert api.get(path).json()["unhealthy_reason"] == MARKED
+    assert api.patch(f"{path}/health", {"mark_unhealthy": "FALSE"}).json()["unhealthy"] is False
+    assert api.get(f"{path}/health").json()["reason"] is None
+
+
+def test_a_node_is_marked_with_its_reason_and_by_way_of_its_server(api: Caller, server: Server, path: str) -> None:
+    node = make_member(status="ACTIVE", server=server)
+    told = api.patch(f"{path}/health", {"mark_unhealthy": True, "resource_status_reason": "slow"}).json()
+    assert (told["object_type"], told["object_id"]) == ("node", str(node.uuid))
+    shown = api.get(f"/nodes/{node.uuid}").json()
+    assert (shown["status"], shown["unhealthy_reason"]) == ("ERROR", "slow")
+    answer = api.patch(f"/nodes/{node.uuid}/health", {"mark_unhealthy": False})
+    assert (answer.status_code, answer.json()["unhealthy"]) == (200, False)
+    assert HistoryEntry.objects.filter(deed="node.clear", user="alice").exists()
+
+
+def test_what_is_at_work_on_it_is_in_the_way(api: Caller, path: str) -> None:
+    Server.objects.update(task_state="migrating")
+    answer = api.patch(f"{path}/health", {"mark_unhealthy": True})
+    assert (answer.status_code, "in task_state migrating" in fault(answer)) == (409, True)
+
+
+def test_what_is_not_there_cannot_be_marked(api: Caller, path: str) -> None:
+    Server.objects.soft_delete()
+    assert api.patch(f"{path}/health", {"mark_unhealthy": True}).status_code == 404
+
+
+def test_it_came_with_1_11(cloud_admin: User, path: str) -> None:
+    before = Caller(cloud_admin, "1.10")
+    assert before.patch(f"{path}/health", {"mark_unhealthy": True}).status_code == 406
+    assert before.get(f"{path}/health").status_code == 406
+    assert "unhealthy_reason" not in before.get(path).json()
+
+
+def test_people_mark_the_servers_of_their_projects_and_readers_none(
+    reader: User, stranger: User, server: Server, path: str
+) -> None:
+    ProjectMember.objects.create(user=stranger, project_id="shop")
+    body = {"mark_unhealthy": True}
+    assert Caller(reader, "1.12").patch(f"{path}/health", body).status_code == 403
+    assert Caller(reader, "1.12").get(f"{path}/health").status_code == 200
+    assert Caller(stranger, "1.12").patch(f"{path}/health", body).status_code == 200
+    node = make_member(status="ACTIVE")
+    assert Caller(reader, "1.12").patch(f"/nodes/{node.uuid}/health", body).status_code == 403
+
+
+# Stacks and their resources
+
+
+@pytest.fixture
+def stack() -> Stack:
+    return make_stack(project_id="shop")
+
+
+@pytest.fixture
+def web(stack: Stack) -> StackResource:
+    return make_resource(stack, physical_id="8f2c")
+
+
+def at(stack: Stack, rest: str = "") -> str:
+    return f"/stacks/{stack.name}/{stack.uuid}{rest}"
+
+
+@pytest.mark.parametrize("called", ["web", "8f2c", "shop-web"])
+def test_a_resource_is_marked_by_whatever_it_is_called_and_shown(
+    api: Caller, stack: Stack, web: StackResource, called: str
+) -> None:
+    answer = api.patch(at(stack, f"/resources/{called}"), {"mark_unhealthy": True, "resource_status_reason": "slow"})
+    assert answer.status_code == 200, fault(answer)
+    shown = answer.json()
+    assert (shown["id"], shown["resource_status"], shown["resource_status_reason"]) == (
+        str(web.uuid),
+        "CHECK_FAILED",
+        "slow",
+    )
+    assert api.patch(at(stack, "/resources/web"), {"mark_unhealthy": "false"}).json()["resource_status"] == (
+        "CHECK_COMPLETE"
+    )
+
+
+def test_marking_what_is_being_deleted_changes_nothing(api: Caller, stack: Stack, web: StackResource) -> None:
+    web.begin(Verb.DELETE)
+    web.save_state()
+    answer = api.patch(at(stack, "/resources/web"), {"mark_unhealthy": True})
+    assert (answer.status_code, answer.json()["resource_status"]) == (200, "DELETE_IN_PROGRESS")
+
+
+def test_what_cannot_be_marked_in_a_stack_is_told_as_heat_tells_it(
+    api: Caller, stack: Stack, web: StackResource
+) -> None:
+    def refused(rest: str, body: Any = None) -> tuple[int, str]:
+        answer = api.patch(at(stack, rest), body or {"mark_unhealthy": True})
+        return answer.status_code, fault(answer)
+
+    assert refused("/resources/nope") == (404, "The Resource (nope) could not be found in Stack shop.")
+    assert refused("/resources/web", {"foo": 1}) == (400, "Invalid keys in resource mark unhealthy {'foo'}")
+    for name in ("a", "b"):
+        make_resource(stack, name, physical_id="same")
+    told = "Multiple resources were found with the physical ID (same)."
+    assert refused("/resources/same") == (400, told)
+    take_lock(stack, make_action("update_stack"))
+    told = "Stack shop already has an action (UPDATE) in progress."
+    assert refused("/resources/web") == refused("/health") == (409, told)
+    noted = HistoryEntry.objects.filter(outcome="refused", message=told).order_by("pk")
+    assert [(one.deed, one.object_uuid) for one in noted] == [("resource.mark", web.uuid), ("stack.mark", stack.uuid)]
+    well = {"mark_unhealthy": False}
+    assert refused("/resources/web", well) == refused("/health", well) == (409, told)
+    assert [one.deed for one in noted.all()[2:]] == ["resource.clear", "stack.clear"]
+    assert state(web)[0] == "INIT_COMPLETE"
+
+
+def test_a_stack_is_marked_as_a_whole(api: Caller, stack: Stack) -> None:
+    told = api.patch(at(stack, "/health"), {"mark_unhealthy": True, "resource_status_reason": "all of it"}).json()
+    assert (told["object_type"], told["unhealthy"], told["reason"]) == ("stack", True, "all of it")
+    assert api.get(at(stack)).json()["stack_status"] == "CHECK_FAILED"
+    assert api.get(at(stack, "/health")).json() == told
+
+
+def test_people_mark_what_is_in_the_stacks_of_their_projects_and_readers_nothing(
+    reader: User, stranger: User, stack: Stack, web: StackResource
+) -> None:
+    body, paths = {"mark_unhealthy": True}, [at(stack, "/health"), at(stack, "/resources/web")]
+    assert [Caller(reader, "1.11").patch(path, body).status_code for path in paths] == [403, 403]
+    assert [Caller(stranger, "1.11").patch(path, body).status_code for path in paths] == [404, 404]
+    ProjectMember.objects.create(user=stranger, project_id="shop")
+    assert [Caller(stranger, "1.11").patch(path, body).status_code for path in paths] == [200, 200]
+
+
+def test_what_was_marked_is_replaced_by_the_next_update_and_nothing_else(api: Caller) -> None:
+    make_node()
+    make_flavor("small")
+    body = {
+        "name": "shop",
+        "project_id": "shop",
+        "template": template(web=server_of_template(), db=server_of_template()),
+    }
+    made = Stack.objects.get(uuid=api.post("/stacks", body).json()["stack"])
+    run_waiting()
+    before = dict(made.resources.values_list("name", "physical_id"))
+    marked = Server.objects.get(uuid=before["web"])
+    told = api.patch(f"/servers/{marked.uuid}/health", {"mark_unhealthy": True, "resource_status_reason": "slow"})
+    assert (told.json()["object_type"], told.json()["object_name"]) == ("resource", "web")
+    api.put(at(made), {})
+    run_waiting()
+    after = dict(made.resources.values_list("name", "physical_id"))
+    assert (after["db"] == before["db"], after["web"] == before["web"]) == (True, False)
+    assert Server.objects.get(pk=marked.pk).deleted_at is not None
+    assert api.get(at(made, "/resources/web")).json()["resource_status"].endswith("_COMPLETE")
+
+
+def belonging(number: int) -> list[Server]:
+    """Return servers in four kinds: marked itself, as a resource of a stack, as a node, and one that is not marked."""
+    node, stack = make_node(f"compute{number}"), make_stack(f"stack-{number}")
+    kinds = ("alone", "web", "node", "well")
+    alone, resource, member, well = (make_server(f"{kind}-{number}", node) for kind in kinds)
+    Server.objects.filter(pk__in=[alone.pk, resource.pk]).update(unhealthy_reason="itself")
+    make_resource(stack, physical_id=str(resource.uuid), status="CHECK_FAILED", status_reason="as resource")
+    make_member(f"member-{number}", status="ERROR", server=member, unhealthy_reason="as node")
+    make_resource(stack, "well", physical_id=str(well.uuid), status="CREATE_COMPLETE", status_reason="all is well")
+    return [alone, resource, member, well]
+
+
+def test_the_list_of_servers_tells_of_each_what_its_health_does(api: Caller) -> None:
+    told = {str(one.uuid): api.get(f"/servers/{one.uuid}/health").json()["reason"] for one in belonging(1)}
+    assert list(told.values()) == ["itself", "as resource", "as node", None]
+    listed = api.get("/servers/detail").json()["servers"]
+    assert {one["id"]: one["unhealthy_reason"] for one in listed} == told
+    assert {server: api.get(f"/servers/{server}").json()["unhealthy_reason"] for server in told} == told
+
+
+@pytest.mark.parametrize("number", [1, 10])
+def test_a_list_that_tells_marks_takes_the_same_queries_however_many_servers_there_are(
+    api: Caller, number: int, django_assert_num_queries: Any
+) -> None:
+    for one in range(number):
+        belonging(one)
+    api.get("/servers/detail")
+    with django_assert_num_queries(3):
+        assert len(api.get("/servers/detail").json()["servers"]) == 4 * number

@@ -1,0 +1,270 @@
+"""An applier of one plan, step by step and without threads, and what it shows."""
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from types import SimpleNamespace
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+from rich.console import Console
+
+from actions.models import Action
+from plans.applier import foreground
+from plans.applier.display import Choice, Display
+from plans.applier.foreground import ForegroundApplier
+from plans.management.commands import apply_plan
+from plans.models import ActionPlan
+from tests.builders import action, make_plan
+from tests.plans.inline import InlineExecutor
+from watcher_site.models import Service
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shown() -> StringIO:
+    return StringIO()
+
+
+@pytest.fixture
+def watch(shown: StringIO, settings: object) -> Callable[[ActionPlan], ForegroundApplier]:
+    settings.POLL_INTERVAL = 0
+    return lambda plan: ForegroundApplier(plan, InlineExecutor(), Display(shown), by="alice")
+
+
+def run(applier: ForegroundApplier) -> ActionPlan:
+    """Step until the plan is over or the applier is to stop."""
+    for _ in range(100):
+        applier.step()
+        if applier.is_idle or applier.stopping:
+            break
+        applier.collect(0)
+    return applier.shown.plan
+
+
+def again(plan: ActionPlan) -> ActionPlan:
+    return ActionPlan.objects.get(pk=plan.pk)
+
+
+def test_it_runs_its_plan_and_no_other(watch: Callable[[ActionPlan], ForegroundApplier]) -> None:
+    plan, other = (make_plan({"a": [], "b": ["a"]}, state="PENDING") for _ in range(2))
+    orphan = make_plan({"a": []}, state="ONGOING")
+    assert run(watch(plan)).state == "SUCCEEDED"
+    assert (again(other).state, again(orphan).applier) == ("PENDING", None)
+
+
+def test_it_names_what_does_not_succeed(
+    watch: Callable[[ActionPlan], ForegroundApplier], shown: StringIO, cloud_admin: User
+) -> None:
+    plan = make_plan({"a": [], "b": [], "c": []}, state="PENDING")
+    for name, switch in (("a", "fail_execute"), ("b", "skip_pre_condition")):
+        Action.objects.filter(pk=action(plan, name).pk).update(input_parameters={"message": name, switch: True})
+    assert run(watch(plan)).state == "FAILED"
+    lines = shown.getvalue().splitlines()
+    assert [line.split(": ")[0] for line in lines] == [
+        f"FAILED nop a ({action(plan, 'a').uuid})",
+        f"SKIPPED nop b ({action(plan, 'b').uuid})",
+    ]
+
+
+def test_what_had_ended_before_is_not_told_again(
+    watch: Callable[[ActionPlan], ForegroundApplier], shown: StringIO
+) -> None:
+    plan = make_plan({"a": [], "b": []}, state="PENDING")
+    skipped = action(plan, "a")
+    skipped.skip("alice")
+    skipped.save_state()
+    run(watch(plan))
+    assert shown.getvalue() == ""
+
+
+def test_of_many_that_end_at_once_the_first_are_named(
+    watch: Callable[[ActionPlan], ForegroundApplier], shown: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreground, "MOST_NAMED", 2)
+    plan = make_plan({str(number): [] for number in range(5)}, state="PENDING")
+    applier = watch(plan)
+    again(plan).abandon("bob")
+    assert run(applier).state == "CANCELLED"
+    assert [line.split(" (")[0] for line in shown.getvalue().splitlines()] == [
+        "CANCELLED nop 0",
+        "CANCELLED nop 1",
+        "… and 3 more.",
+    ]
+
+
+def test_a_plan_that_another_applier_runs_is_followed(
+    watch: Callable[[ActionPlan], ForegroundApplier], shown: StringIO
+) -> None:
+    other = Service.register(Service.APPLIER, "elsewhere")
+    plan = make_plan({"a": []}, state="ONGOING", applier=other, hostname="elsewhere")
+    applier = watch(plan)
+    applier.step()
+    assert (plan.actions.get().state, applier.is_idle) == ("PENDING", False)
+    assert shown.getvalue() == "The applier on elsewhere runs it; this follows its work.\n"
+    plan.actions.update(state="SUCCEEDED")
+    ActionPlan.objects.filter(pk=plan.pk).update(state="SUCCEEDED", applier=None)
+    assert run(applier).state == "SUCCEEDED"
+
+
+def test_a_plan_whose_applier_dies_is_taken_over(watch: Callable[[ActionPlan], ForegroundApplier]) -> None:
+    other = Service.register(Service.APPLIER, "elsewhere")
+    plan = make_plan({"a": []}, state="ONGOING", applier=other, hostname="elsewhere")
+    applier = watch(plan)
+    applier.step()
+    Service.objects.filter(pk=other.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
+    assert run(applier).state == "SUCCEEDED"
+
+
+def test_it_says_once_why_nothing_begins(
+    watch: Callable[[ActionPlan], ForegroundApplier], shown: StringIO, settings: object
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING", opens_at=datetime(2100, 1, 31, 21, tzinfo=UTC))
+    applier = watch(plan)
+    applier.tell()
+    applier.tell()
+    ActionPlan.objects.filter(pk=plan.pk).update(suspended_by="bob")
+    applier.tell()
+    assert shown.getvalue().splitlines() == [
+        "Nothing more of it begins before 2100-01-31 21:00:00 UTC.",
+        "Suspended by bob: nothing more of it begins until somebody resumes it.",
+    ]
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, applier: ForegroundApplier, choice: Choice) -> None:
+    monkeypatch.setattr(applier.display, "ask", lambda: choice)
+    applier.interrupted = True
+
+
+def test_who_interrupts_may_cancel_the_plan(
+    watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    applier = watch(plan)
+    answer(monkeypatch, applier, Choice.CANCEL)
+    ended = run(applier)
+    assert (ended.state, ended.status_message) == ("CANCELLED", "Action plan was cancelled by alice.")
+
+
+def test_who_interrupts_may_leave_the_plan_to_others(
+    watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    applier = watch(plan)
+    answer(monkeypatch, applier, Choice.LEAVE)
+    run(applier)
+    applier.stop()
+    assert (again(plan).state, again(plan).applier) == ("ONGOING", None)
+
+
+def test_who_interrupts_may_think_better_of_it(
+    watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applier = watch(make_plan({"a": []}, state="PENDING"))
+    answer(monkeypatch, applier, Choice.GO_ON)
+    assert run(applier).state == "SUCCEEDED"
+
+
+def test_a_plan_that_ended_while_its_end_was_thought_about_is_not_cancelled(
+    watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch, shown: StringIO
+) -> None:
+    plan = make_plan(state="SUCCEEDED")
+    applier = watch(plan)
+    answer(monkeypatch, applier, Choice.CANCEL)
+    assert run(applier).state == "SUCCEEDED"
+    assert shown.getvalue() == "Not cancelled: the action plan is SUCCEEDED.\n"
+
+
+def test_where_nobody_can_be_asked_the_plan_is_left(shown: StringIO) -> None:
+    assert Display(shown).ask() is Choice.LEAVE
+
+
+@pytest.mark.parametrize(
+    ("answers", "choice"),
+    [
+        (["maybe", "continue", "l"], Choice.LEAVE),
+        (["?", ""], Choice.GO_ON),
+        (["x", " Cancel "], Choice.CANCEL),
+        (["c"], Choice.CANCEL),
+    ],
+)
+def test_an_answer_that_is_none_is_asked_for_again(
+    shown: StringIO, monkeypatch: pytest.MonkeyPatch, answers: list[str], choice: Choice
+) -> None:
+    display, left = Display(shown), iter(answers)
+    display.console = Console(file=shown, force_terminal=True)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(display, "lead_log", lambda stream: None)
+    monkeypatch.setattr(display.console, "input", lambda *_, **__: next(left))
+    assert display.ask() is choice
+    assert shown.getvalue().count("Please answer c, l, or just Enter.") == len(answers) - 1
+
+
+GOES_ON = "The next applier that is free goes on with it then."
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({}, "The action plan is PENDING and goes on with the next applier that is free."),
+        (
+            {"suspended_by": "bob"},
+            "The action plan is PENDING. Suspended by bob: nothing more of it begins until somebody resumes it. "
+            + GOES_ON,
+        ),
+        (
+            {"opens_at": datetime(2100, 1, 31, 21, tzinfo=UTC)},
+            "The action plan is PENDING. Nothing more of it begins before 2100-01-31 21:00:00 UTC. " + GOES_ON,
+        ),
+        (
+            {
+                "window": {"opens": "22:00", "closes": "04:00", "weekdays": ["monday"], "last_day": "2020-01-06"},
+                "closes_at": datetime(2020, 1, 7, 4, tzinfo=UTC),
+            },
+            "The action plan is PENDING. Its maintenance window is over: nothing more of it begins until it has"
+            " another one. " + GOES_ON,
+        ),
+    ],
+)
+def test_of_a_plan_that_is_left_it_says_when_it_goes_on(
+    watch: Callable[[ActionPlan], ForegroundApplier],
+    shown: StringIO,
+    monkeypatch: pytest.MonkeyPatch,
+    columns: dict[str, object],
+    words: str,
+) -> None:
+    applier = watch(make_plan({"a": []}, state="PENDING", **columns))
+    monkeypatch.setattr(applier, "run", lambda **_: applier.tell())
+    monkeypatch.setattr(applier, "stop_on_signals", lambda: None)
+    assert apply_plan.run(applier, applier.display) == "PENDING"
+    assert shown.getvalue().splitlines()[-1] == words
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED", "SUPERSEDED"])
+def test_a_plan_that_is_over_is_refused(state: str) -> None:
+    with pytest.raises(CommandError, match=f"is {state} already"):
+        call_command("apply_plan", str(make_plan(state=state).uuid))
+
+
+def test_who_asks_for_a_plan_that_failed_reads_how_to_go_on() -> None:
+    with pytest.raises(CommandError, match="continue_plan makes a plan"):
+        call_command("apply_plan", str(make_plan(state="FAILED").uuid))
+
+
+def test_a_plan_that_is_not_there_is_refused() -> None:
+    with pytest.raises(CommandError, match="could not be found"):
+        call_command("apply_plan", "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11")
+
+
+@pytest.mark.parametrize(("workers", "executor"), [(None, "of the settings"), (3, "threads")])
+def test_threads_are_its_own_where_their_number_is_given(
+    workers: int | None, executor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who names it wants to do without the workers that the settings name."""
+    monkeypatch.setattr(apply_plan, "make_executor", lambda workers: "of the settings")
+    monkeypatch.setattr(apply_plan, "ThreadExecutor", lambda workers: "threads")
+    assert apply_plan.executor_for(workers) == executor

@@ -1,0 +1,163 @@
+"""Queues that nobody reads, or that are read slowly, are in nobody's way but of those who wait in them."""
+
+from collections.abc import Iterator
+
+import pytest
+from kombu import Connection
+from pytest_django import Settings
+
+from actions.models import Action
+from plans.models import ActionPlan
+from tests.builders import make_plan
+from tests.plans.applier.test_commits import counted
+from tests.plans.post import Post
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def post(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Iterator[Post]:
+    """Two queues with two slots each: one of them, that of actions that sleep, may be left unread."""
+    settings.POLL_INTERVAL, settings.CELERY_JOBS, settings.CELERY_QUEUES = 0, 2, {"sleep": "slow"}
+    settings.CELERY_RESEND = 3600
+    made = Post(monkeypatch)
+    yield made
+    made.leave()
+
+
+def plan_of(sleeps: int, nops: int, **columns: object) -> ActionPlan:
+    """Make a plan of so many actions of both types that depend on nothing, those that sleep first."""
+    plan = make_plan({f"{number:03}": [] for number in range(sleeps + nops)}, **{"state": "PENDING", **columns})
+    asleep = list(plan.actions.order_by("pk").values_list("pk", flat=True)[:sleeps])
+    Action.objects.filter(pk__in=asleep).update(action_type="sleep", input_parameters={"duration": 0})
+    return plan
+
+
+def read(post: Post, *queues: str) -> list[int]:
+    """Run all jobs that wait in these queues, and return their actions."""
+    taken = [letter for letter in post.letters if letter.queue in queues]
+    post.letters = [letter for letter in post.letters if letter not in taken]
+    for letter in taken:
+        post.worker.take(letter)
+    return [letter.action for letter in taken]
+
+
+def settle(post: Post, *queues: str) -> None:
+    for _ in range(12):
+        post.advance()
+        read(post, *queues)
+
+
+def states(plan: ActionPlan) -> dict[str, int]:
+    return plan.actions.count_states()
+
+
+def test_a_queue_that_nobody_reads_is_not_in_the_way_of_other_plans(post: Post) -> None:
+    unread = plan_of(sleeps=6, nops=0)
+    settle(post, "watcher")
+    other = plan_of(sleeps=0, nops=6)
+    settle(post, "watcher")
+    assert (states(unread), states(other)) == ({"PENDING": 6}, {"SUCCEEDED": 6})
+
+
+def test_a_queue_that_nobody_reads_is_not_in_the_way_of_what_else_its_plan_holds(post: Post) -> None:
+    plan = plan_of(sleeps=150, nops=6)
+    settle(post, "watcher")
+    assert states(plan) == {"PENDING": 150, "SUCCEEDED": 6}
+
+
+def test_plans_that_wait_for_a_queue_take_no_place_among_those_under_way(post: Post, settings: Settings) -> None:
+    settings.APPLIER_PLANS = 1
+    plan_of(sleeps=1, nops=0)
+    plan_of(sleeps=6, nops=0)
+    other = plan_of(sleeps=0, nops=1)
+    settle(post, "watcher")
+    assert states(other) == {"SUCCEEDED": 1}
+
+
+def test_where_every_queue_waits_no_more_plans_are_claimed_than_may_be_under_way(
+    post: Post, settings: Settings
+) -> None:
+    settings.APPLIER_PLANS = 1
+    plan_of(sleeps=1, nops=1)
+    waiting = plan_of(sleeps=0, nops=1)
+    settle(post)
+    assert ActionPlan.objects.get(pk=waiting.pk).state == "PENDING"
+
+
+def test_what_was_passed_over_begins_in_its_order_when_its_queue_is_read(post: Post) -> None:
+    plan = plan_of(sleeps=30, nops=2)
+    settle(post, "watcher")
+    begun = []
+    for _ in range(20):
+        begun += read(post, "slow")
+        post.advance()
+    assert begun == sorted(begun)
+    assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
+
+
+def test_what_was_passed_over_and_then_skipped_does_not_begin(post: Post) -> None:
+    plan = plan_of(sleeps=4, nops=0)
+    settle(post, "watcher")
+    keys = list(plan.actions.order_by("pk").values_list("pk", flat=True))
+    Action.objects.filter(pk=keys[2]).update(state="SKIPPED")
+    begun = []
+    for _ in range(4):
+        begun += read(post, "slow")
+        post.advance()
+    assert begun == [keys[0], keys[1], keys[3]]
+
+
+def test_what_waits_for_a_full_queue_is_not_asked_about_again(post: Post) -> None:
+    plan_of(sleeps=20, nops=1)
+    settle(post, "watcher")
+    with counted() as statements:
+        post.applier.submit()
+    assert statements == []
+
+
+def test_a_plan_with_nothing_but_what_waits_for_a_full_queue_is_not_taken_for_ended(post: Post) -> None:
+    plan_of(sleeps=2, nops=0)
+    waiting = plan_of(sleeps=1, nops=0)
+    settle(post, "watcher")
+    assert ActionPlan.objects.get(pk=waiting.pk).state == "ONGOING"
+    settle(post, "watcher", "slow")
+    assert ActionPlan.objects.get(pk=waiting.pk).state == "SUCCEEDED"
+
+
+def test_the_plan_of_actions_that_wait_for_a_full_queue_can_be_cancelled(post: Post) -> None:
+    plan = plan_of(sleeps=20, nops=0)
+    settle(post, "watcher")
+    ActionPlan.objects.get(pk=plan.pk).abandon("alice")
+    settle(post, "watcher")
+    assert (ActionPlan.objects.get(pk=plan.pk).state, states(plan)) == ("CANCELLED", {"CANCELLED": 20})
+
+
+def test_thousands_that_wait_for_a_full_queue_are_looked_through_while_others_have_their_turn(post: Post) -> None:
+    plan = plan_of(sleeps=250, nops=1)
+    post.applier.look()
+    waits = []
+    for _ in range(4):
+        post.applier.submit()
+        waits.append(post.applier.runs[plan.pk].looks_on)
+    assert waits == [True, True, False, False]
+    assert [letter.queue for letter in post.letters] == ["slow", "slow", "watcher"]
+
+
+def test_where_the_site_has_one_queue_no_more_is_read_than_there_are_seats_for(post: Post, settings: Settings) -> None:
+    settings.CELERY_QUEUES = {}
+    plan = plan_of(sleeps=0, nops=250)
+    settle(post)
+    run = post.applier.runs[plan.pk]
+    assert (len(run.ready), bool(run.passed_over)) == (98, False)
+
+
+def test_the_broker_is_asked_who_reads_the_queues_in_which_something_waits(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[str]] = []
+    monkeypatch.setattr(post.executor.unread, "look", lambda connection, queues: asked.append(queues))
+    plan_of(sleeps=1, nops=1)
+    settle(post, "watcher")
+    post.executor.outbox.look(Connection())
+    assert asked == [{"slow"}]

@@ -1,0 +1,86 @@
+"""An action is asked about when its last parent ended, and not at the end of each."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import pytest
+from pytest_django import Settings
+
+from actions.models import Action
+from plans.applier.readiness import KEYS, Releases
+from plans.models import ActionPlan
+from tests.builders import action, make_plan
+from tests.plans.applier.test_commits import counted
+
+pytestmark = pytest.mark.django_db
+PARENTS = [f"p{number}" for number in range(40)]
+
+
+def finish(plan: ActionPlan, name: str) -> int:
+    found = action(plan, name)
+    Action.objects.filter(pk=found.pk).update(state="SUCCEEDED")
+    return found.pk
+
+
+def names(found: list[Action]) -> list[str]:
+    return [one.input_parameters["message"] for one in found]
+
+
+def test_what_waits_for_many_is_asked_about_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({**{name: [] for name in PARENTS}, "last": PARENTS})
+    releases = Releases()
+    releases.next_round = float("inf")
+    asked: list[str] = []
+    for name in PARENTS:
+        releases.note_end(finish(plan, name))
+        with counted() as statements:
+            found = releases.find()
+        asked += [name] * (len(statements) - 1)
+    assert (asked, names(found)) == ([PARENTS[0], PARENTS[-1]], ["last"])
+
+
+def test_what_is_a_child_of_many_that_ended_together_is_asked_about_once(
+    django_assert_num_queries: Callable[[int], AbstractContextManager[None]],
+) -> None:
+    plan = make_plan({**{name: [] for name in PARENTS}, "last": PARENTS})
+    releases = Releases()
+    for name in PARENTS:
+        releases.note_end(finish(plan, name))
+    with django_assert_num_queries(len(PARENTS) // len(KEYS) + 1):
+        assert names(releases.find()) == ["last"]
+
+
+def test_a_parent_whose_end_was_seen_before_it_was_reported_does_no_harm() -> None:
+    """The table tells of both ends when the first is reported, and of none that is left when the second is."""
+    plan = make_plan({"a": [], "b": [], "c": [], "last": ["a", "b", "c"]})
+    releases = Releases()
+    first, second = finish(plan, "a"), finish(plan, "b")
+    releases.note_end(first)
+    assert releases.find() == []
+    releases.note_end(second)
+    assert releases.find() == []
+    releases.note_end(finish(plan, "c"))
+    assert names(releases.find()) == ["last"]
+
+
+def test_a_parent_that_ends_without_a_report_is_noticed_at_the_next_round(settings: Settings) -> None:
+    settings.POLL_INTERVAL = 3600
+    plan = make_plan({"a": [], "b": [], "c": [], "last": ["a", "b", "c"]})
+    releases = Releases()
+    releases.next_round = float("inf")
+    releases.note_end(finish(plan, "a"))
+    assert releases.find() == []
+    finish(plan, "b")
+    releases.note_end(finish(plan, "c"))
+    assert (releases.find(), bool(releases)) == ([], False)
+    releases.next_round = 0
+    assert releases
+    assert names(releases.find()) == ["last"]
+
+
+def test_what_is_final_already_is_not_begun() -> None:
+    plan = make_plan({"a": [], "last": ["a"]})
+    finish(plan, "last")
+    releases = Releases()
+    releases.note_end(finish(plan, "a"))
+    assert releases.find() == []

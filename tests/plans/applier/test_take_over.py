@@ -1,0 +1,162 @@
+"""Leases on plans: handing over, and taking over from appliers that are gone."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from actions.models import Action
+from plans.applier.applier import Applier
+from plans.applier.plan_run import PlanRun
+from plans.models import ActionPlan
+from tests.builders import action, make_plan
+from tests.plans.inline import InlineExecutor, run_waiting
+from watcher_site.models import Service
+from watcher_site.processes.heartbeat import Heartbeat
+
+pytestmark = pytest.mark.django_db
+
+
+def again(plan: ActionPlan) -> ActionPlan:
+    return ActionPlan.objects.get(pk=plan.pk)
+
+
+def lost_service() -> Service:
+    return Service.objects.create(name=Service.APPLIER, host="lost", last_seen_up=timezone.now() - timedelta(hours=1))
+
+
+def plan_of(applier: Service | None, first: str = "ONGOING") -> ActionPlan:
+    plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING", applier=applier)
+    Action.objects.filter(pk=action(plan, "a").pk).update(state=first, attempt=1)
+    return plan
+
+
+@pytest.mark.parametrize("first", ["ONGOING", "SUCCEEDED", "FAILED"])
+def test_a_lost_appliers_plan_is_finished_by_another(first: str) -> None:
+    plan = plan_of(lost_service(), first)
+    run_waiting()
+    assert action(plan, "b").state == "SUCCEEDED"
+    assert again(plan).state in ActionPlan.FINAL
+
+
+def test_what_ran_under_the_lost_applier_is_recovered() -> None:
+    plan = plan_of(lost_service())
+    run_waiting()
+    assert (action(plan, "a").state, action(plan, "a").attempt) == ("SUCCEEDED", 2)
+
+
+def test_a_plan_that_nobody_holds_is_adopted() -> None:
+    plan = plan_of(None)
+    run_waiting()
+    assert again(plan).state == "SUCCEEDED"
+
+
+def test_a_living_appliers_plan_is_left_alone() -> None:
+    plan = plan_of(Service.register(Service.APPLIER, "elsewhere"))
+    run_waiting()
+    assert (again(plan).state, action(plan, "a").state) == ("ONGOING", "ONGOING")
+
+
+def test_an_applier_that_stops_hands_its_plans_over() -> None:
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    applier = Applier(InlineExecutor())
+    applier.advance()
+    applier.stop()
+    assert (again(plan).state, again(plan).applier, action(plan, "b").state) == ("ONGOING", None, "PENDING")
+    assert not Service.objects.present().exists()
+
+
+def test_a_plan_whose_last_action_ends_while_the_applier_stops_is_settled() -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    applier = Applier(InlineExecutor())
+    applier.look()
+    applier.submit()
+    applier.stop()
+    assert again(plan).state == "SUCCEEDED"
+
+
+def test_an_applier_takes_no_more_plans_than_it_may(settings: object) -> None:
+    settings.APPLIER_PLANS = 2
+    plans = [make_plan({"a": [], "b": ["a"]}, state="PENDING") for _ in range(3)]
+    applier = Applier(InlineExecutor())
+    applier.look()
+    assert [again(plan).state for plan in plans] == ["ONGOING", "ONGOING", "PENDING"]
+    applier.stop()
+
+
+def test_of_two_that_adopt_the_second_gets_nothing() -> None:
+    plan = plan_of(lost_service())
+    owner = plan.applier
+    first, second = (Service.register(Service.APPLIER, host) for host in ("one", "two"))
+    assert ActionPlan.objects.filter(pk=plan.pk, applier=owner).adopt(first)
+    assert not ActionPlan.objects.filter(pk=plan.pk, applier=owner).adopt(second)
+
+
+def test_a_plan_that_the_applier_holds_and_forgot_is_taken_up_again() -> None:
+    applier = Applier(InlineExecutor())
+    plan = plan_of(applier.service)
+    applier.look()
+    assert plan.pk in applier.runs
+    applier.stop()
+
+
+def test_an_applier_whose_row_was_taken_begins_anew() -> None:
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    applier = Applier(InlineExecutor())
+    applier.advance()
+    Service.objects.filter(pk=applier.service.pk).update(deleted_at=timezone.now())
+    applier.heartbeat.beat()
+    before = applier.service
+    applier.look()
+    applier.collect(0)
+    while again(plan).state == "ONGOING":
+        applier.look_soon()
+        applier.advance()
+        applier.collect(0)
+    assert applier.service != before
+    assert again(plan).state == "SUCCEEDED"
+    applier.stop()
+
+
+def test_an_applier_whose_heart_stopped_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Heartbeat, "run", lambda self: None)
+    applier = Applier(InlineExecutor())
+    before = applier.service
+    applier.heartbeat.start()
+    applier.heartbeat.thread.join()
+    applier.look()
+    assert applier.service != before
+    applier.stop()
+
+
+def test_an_applier_that_slept_and_one_that_was_started_meanwhile_share_no_plan() -> None:
+    slept = Applier(InlineExecutor(), host="one")
+    Service.objects.update(last_seen_up=timezone.now() - timedelta(hours=1))
+    started = Applier(InlineExecutor(), host="one")
+    make_plan({"a": []}, state="PENDING")
+    slept.look()
+    started.look()
+    claimed = ActionPlan.objects.get()
+    assert slept.service != started.service
+    assert claimed.applier == started.service
+    assert not slept.runs[claimed.pk].lease.hold(has_begun=False).rows()
+    for applier in (slept, started):
+        applier.stop()
+
+
+def test_an_outcome_that_is_written_late_does_not_cancel_what_waited_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old worker writes between the applier's count of states and its look for what was interrupted."""
+    applier = Applier(InlineExecutor())
+    plan = plan_of(applier.service)
+    run = applier.runs[plan.pk] = PlanRun(plan, applier.service, applier.executor)
+    run.walks.clear()
+    recover = PlanRun.recover
+
+    def write_late(self: PlanRun) -> int:
+        plan.actions.filter(state="ONGOING").update(state="SUCCEEDED")
+        return recover(self)
+
+    monkeypatch.setattr(PlanRun, "recover", write_late)
+    applier.settle()
+    applier.stop()
+    assert (action(plan, "b").state, again(plan).state) == ("PENDING", "ONGOING")

@@ -1,0 +1,156 @@
+"""The console's pages of exclusions."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from actions.models.exclusions import Exclusion
+from plans.planning.proposals import propose
+from tests.actions.exclusions.builders import make_exclusion
+from tests.actions.exclusions.test_exclusions import OFFICE_HOURS, nop
+from tests.builders import make_plan, make_server
+
+pytestmark = pytest.mark.django_db
+FORM = {"name": "never db", "reason": "licence", "zone": "Europe/Berlin"}
+
+
+@pytest.fixture
+def administrator(client: Client, cloud_admin: User) -> Client:
+    client.force_login(cloud_admin)
+    return client
+
+
+def post(client: Client, page: str = "new", *arguments: Any, **fields: Any) -> str:
+    return client.post(reverse(f"exclusions:{page}", args=arguments), {**FORM, **fields}, follow=True).content.decode()
+
+
+def test_a_rule_is_made_with_what_the_form_says(administrator: Client) -> None:
+    server = make_server("db")
+    window = {**OFFICE_HOURS, "weekdays": ["monday"], "first_day": "2030-01-01"}
+    named = {"action_types": ["migrate"], "servers": f"db\n{server.uuid}"}
+    post(administrator, expires_at="2999-01-01T00:00", **named, **window)
+    rule = Exclusion.objects.get()
+    assert (rule.name, rule.owner, rule.action_types) == ("never db", "alice", ["migrate"])
+    assert rule.targets == {"servers": [str(server.uuid)]}
+    assert rule.window == {**window, "last_day": None}
+    assert f"{rule.expires_at:%Y-%m-%d %H:%M}" == "2998-12-31 23:00"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"servers": "nobody"}, "There is no server nobody."),
+        ({"opens": "08:00"}, "Missing. A window needs both opens and closes"),
+        ({"expires_at": "2020-01-01T00:00"}, "Must not be in the past"),
+        ({"name": "FREEZE"}, "Another exclusion is called FREEZE."),
+        ({"action_types": ["fly"]}, "fly is not one of the available choices"),
+    ],
+)
+def test_what_makes_no_sense_is_said_beside_the_field(
+    administrator: Client, fields: dict[str, Any], words: str
+) -> None:
+    make_exclusion("freeze")
+    assert words in post(administrator, **fields)
+    assert Exclusion.objects.count() == 1
+
+
+def test_all_that_makes_no_sense_is_said_at_once(administrator: Client) -> None:
+    make_exclusion("freeze")
+    wrong = {
+        "name": "FREEZE",
+        "servers": "nobody\nno other",
+        "clusters": "web",
+        "closes": "18:00",
+        "expires_at": "2020-01-01T00:00",
+        "action_types": ["fly"],
+    }
+    text = post(administrator, **wrong)
+    for words in (
+        "Another exclusion is called FREEZE.",
+        "There are no servers nobody, no other.",
+        "There is no cluster web.",
+        "Missing. A window needs both",
+        "Must not be in the past",
+        "fly is not one of the available choices",
+    ):
+        assert text.count(words) == 1, words
+    assert Exclusion.objects.count() == 1
+
+
+def test_an_owner_that_is_taken_away_is_who_saves_it(administrator: Client) -> None:
+    rule = make_exclusion(owner="databases")
+    post(administrator, "change", rule.uuid, owner="")
+    assert Exclusion.objects.get().owner == "alice"
+
+
+def test_a_rule_is_tried_from_the_form_and_not_saved(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []})
+    text = post(administrator, action_types=["nop"], plan=str(plan.uuid), **{"try": "1"})
+    assert "<strong>2</strong> actions would be skipped" in text
+    assert not Exclusion.objects.exists()
+    assert "Choose the plan to try it against." in post(administrator, **{"try": "1"})
+
+
+def test_a_change_leaves_alone_what_the_form_shows_unchanged(administrator: Client) -> None:
+    server = make_server("db")
+    said = {"reason": "licence", "zone": "Europe/Berlin", "targets": {"servers": ["db"]}, "window": OFFICE_HOURS}
+    rule = make_exclusion("never db", expires_at="2999-01-01T00:00", **said)
+    server.__class__.objects.soft_delete()
+    page = administrator.get(reverse("exclusions:change", args=[rule.uuid]))
+    form = page.context["form"]
+    shown = {name: form[name].value() for name in form.fields}
+    fields = {name: value for name, value in shown.items() if value is not None} | {"name": "never the database"}
+    post(administrator, "change", rule.uuid, **fields)
+    changed = Exclusion.objects.get()
+    assert changed.name == "never the database"
+    assert (changed.targets, changed.window, changed.expires_at) == (rule.targets, rule.window, rule.expires_at)
+
+
+def test_the_page_of_a_rule_tells_what_it_says_and_what_it_skipped_and_tries_it(administrator: Client) -> None:
+    rule = make_exclusion(reason="audit week", action_types=["nop"])
+    plan = propose([nop("a")])
+    text = administrator.get(reverse("exclusions:detail", args=[rule.uuid]), {"plan": str(plan.uuid)}).content.decode()
+    for words in ("audit week", "nop a", str(plan.uuid)[:8], "<strong>1</strong> action would be skipped"):
+        assert words in text
+    assert "frozen" in administrator.get(reverse("exclusions:list")).content.decode()
+
+
+def test_a_rule_is_disabled_and_enabled_by_buttons_and_found_by_the_switch(administrator: Client) -> None:
+    rule = make_exclusion()
+    page = reverse("exclusions:detail", args=[rule.uuid])
+    assert 'id="disable"' in administrator.get(page).content.decode()
+    assert "Exclusion frozen is disabled." in post(administrator, "disable", rule.uuid)
+    text = administrator.get(page).content.decode()
+    assert 'id="enable"' in text
+    assert 'id="disable"' not in text
+    listed = administrator.get(reverse("exclusions:list"), {"enabled": "False"}).content.decode()
+    assert "frozen" in listed
+    assert "frozen" not in administrator.get(reverse("exclusions:list"), {"enabled": "True"}).content.decode()
+    assert "Exclusion frozen is enabled." in post(administrator, "enable", rule.uuid)
+
+
+def test_a_rule_is_deleted_after_a_question(administrator: Client) -> None:
+    rule = make_exclusion()
+    where = reverse("exclusions:delete", args=[rule.uuid])
+    assert "Delete this exclusion?" in administrator.get(where).content.decode()
+    assert "Deleted exclusion frozen." in administrator.post(where, follow=True).content.decode()
+    assert not Exclusion.objects.present().exists()
+
+
+def test_who_may_not_change_rules_sees_no_button_and_reaches_no_form(client: Client, reader: User) -> None:
+    rule = make_exclusion()
+    client.force_login(reader)
+    text = client.get(reverse("exclusions:detail", args=[rule.uuid])).content.decode()
+    assert 'id="change"' not in text
+    assert 'id="delete"' not in text
+    for page, arguments in (("new", []), ("change", [rule.uuid]), ("delete", [rule.uuid]), ("disable", [rule.uuid])):
+        assert client.post(reverse(f"exclusions:{page}", args=arguments), FORM).status_code == 403
+
+
+def test_who_may_not_see_rules_sees_none(client: Client, stranger: User) -> None:
+    client.force_login(stranger)
+    assert client.get(reverse("exclusions:list")).status_code == 403
+    assert client.get(reverse("exclusions:detail", args=[make_exclusion().uuid])).status_code == 403

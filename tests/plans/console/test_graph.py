@@ -1,0 +1,65 @@
+"""The geometry of a plan's picture."""
+
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plans.console.graph import Edge, draw, layers
+from plans.console.pictures import in_time
+
+edge_lists = st.integers(1, 40).flatmap(
+    lambda size: st.tuples(
+        st.just(size),
+        st.lists(st.tuples(st.integers(0, size - 1), st.integers(0, size - 1)).filter(lambda edge: edge[0] < edge[1])),
+    )
+)
+
+
+def test_a_layer_is_the_longest_path_from_the_start() -> None:
+    assert layers([1, 2, 3, 4], [(1, 2), (2, 3), (1, 3)]) == {1: 0, 2: 1, 3: 2, 4: 0}
+
+
+@given(edge_lists)
+def test_no_two_boxes_overlap_and_all_lie_inside_the_picture(graph: tuple[int, list[Edge]]) -> None:
+    size, edges = graph
+    picture = draw(range(size), edges)
+    nodes = [node for band in picture.bands for node in band.nodes]
+    assert sorted(node.key for node in nodes) == list(range(size))
+    assert all(node.right[0] < picture.width and node.y + node.height < picture.height for node in nodes)
+    assert all(abs(a.x - b.x) >= a.width or abs(a.y - b.y) >= a.height for a, b in combinations(nodes, 2))
+
+
+@given(edge_lists)
+def test_every_edge_leads_to_a_later_layer(graph: tuple[int, list[Edge]]) -> None:
+    size, edges = graph
+    layer = layers(range(size), edges)
+    assert all(layer[parent] < layer[child] for parent, child in edges)
+
+
+def test_a_layer_that_waits_for_the_whole_layer_before_it_has_one_arrow() -> None:
+    edges = [(parent, child) for parent in range(30) for child in range(30, 60)]
+    picture = draw(range(60), edges)
+    assert len(picture.arrows) == 1
+    assert picture.lines == []
+
+
+def test_parents_that_several_children_share_meet_in_one_point() -> None:
+    picture = draw(range(7), [(0, 3), (1, 3), (0, 4), (1, 4), (2, 5)])
+    assert (len(picture.lines), len(picture.arrows)) == (2, 3)
+
+
+def test_an_empty_plan_has_an_empty_picture() -> None:
+    assert draw([], []).width == 0
+
+
+def test_what_an_action_derived_comes_after_what_that_had_waited_for() -> None:
+    """1 before 2, which derives 3 and after it 4."""
+    edges = in_time([(1, 2), (3, 4), (3, 2), (4, 2)], {1: None, 2: None, 3: 2, 4: 2})
+    assert layers([1, 2, 3, 4], edges) == {1: 0, 3: 1, 4: 2, 2: 3}
+
+
+def test_so_does_what_a_derived_action_derived() -> None:
+    """1 before 2, which derives 3, which derives 4."""
+    edges = in_time([(1, 2), (3, 2), (4, 3)], {1: None, 2: None, 3: 2, 4: 3})
+    assert layers([1, 2, 3, 4], edges) == {1: 0, 4: 1, 3: 2, 2: 3}

@@ -1,0 +1,327 @@
+"""The console's pages of action plans: who sees them, which buttons stand there, what a refusal looks like."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from actions.graph.proposals import ProposedAction
+from actions.models import Action, ActionEvent
+from plans.models import ActionPlan
+from plans.planning.proposals import propose
+from tests.builders import make_audit, make_cluster, make_plan, make_strategy
+from watcher_site.models import Service
+
+
+@pytest.fixture
+def administrator(client: Client, django_user_model: type[User]) -> Client:
+    """A browser in which somebody with every right is logged in."""
+    client.force_login(django_user_model.objects.create_superuser("alice"))
+    return client
+
+
+def page(client: Client, plan: ActionPlan, **options: Any) -> str:
+    return client.get(reverse("plans:detail", args=[plan.uuid]), **options).content.decode()
+
+
+def press(client: Client, verb: str, plan: ActionPlan) -> str:
+    """Press a button, and return the page that follows."""
+    return client.post(reverse(f"plans:{verb}", args=[plan.uuid]), follow=True).content.decode()
+
+
+def log_in_with(client: Client, *permissions: str) -> Client:
+    user = User.objects.create_user("rob")
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client.force_login(user)
+    return client
+
+
+def test_nobody_sees_a_plan_without_logging_in(client: Client, db: None) -> None:
+    plan = make_plan({"a": []})
+    response = client.get(reverse("plans:detail", args=[plan.uuid]))
+    assert response.headers["Location"].startswith(reverse("login"))
+
+
+def test_who_lacks_the_right_to_see_plans_reads_so(client: Client, db: None) -> None:
+    response = log_in_with(client).get(reverse("plans:list"))
+    assert response.status_code == 403
+    assert "your account lacks the right" in response.content.decode()
+
+
+def test_a_deleted_plan_is_not_found(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    plan.remove()
+    assert administrator.get(reverse("plans:detail", args=[plan.uuid])).status_code == 404
+
+
+def test_the_list_shows_how_far_each_plan_is(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []}, audit=make_audit("nightly"), strategy=make_strategy())
+    Action.objects.filter(pk=plan.actions.first().pk).update(state="SUCCEEDED")
+    text = administrator.get(reverse("plans:list")).content.decode()
+    assert "nightly" in text
+    assert "1 of 2" in text
+
+
+def test_the_list_can_be_narrowed_to_a_state(administrator: Client) -> None:
+    recommended, failed = make_plan(), make_plan(state="FAILED")
+    text = administrator.get(reverse("plans:list"), {"state": "FAILED"}).content.decode()
+    assert str(failed.uuid) in text
+    assert str(recommended.uuid) not in text
+
+
+BUTTONS = {
+    "RECOMMENDED": {"start", "cancel", "delete"},
+    "PENDING": {"cancel"},
+    "ONGOING": {"cancel"},
+    "CANCELLING": set(),
+    "SUCCEEDED": {"delete"},
+    "SUPERSEDED": {"delete"},
+}
+
+
+@pytest.mark.parametrize(("state", "expected"), BUTTONS.items())
+def test_a_plan_has_the_buttons_that_its_state_allows(administrator: Client, state: str, expected: set[str]) -> None:
+    text = page(administrator, make_plan({"a": []}, state=state))
+    assert {verb for verb in ("start", "cancel", "delete") if f'id="{verb}"' in text} == expected
+
+
+def test_a_reader_finds_no_button(client: Client, db: None) -> None:
+    text = page(log_in_with(client, "view_actionplan"), make_plan({"a": []}))
+    assert not [verb for verb in ("start", "cancel", "delete") if f'id="{verb}"' in text]
+
+
+@pytest.mark.parametrize("verb", ["start", "cancel", "delete"])
+def test_the_server_refuses_a_reader_who_sends_a_buttons_form_anyway(client: Client, db: None, verb: str) -> None:
+    plan = make_plan({"a": []})
+    log_in_with(client, "view_actionplan")
+    assert client.post(reverse(f"plans:{verb}", args=[plan.uuid])).status_code == 403
+    assert ActionPlan.objects.present().get().state == "RECOMMENDED"
+
+
+def test_start_hands_the_plan_to_the_appliers(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    assert "Started." in press(administrator, "start", plan)
+    assert ActionPlan.objects.get().state == "PENDING"
+
+
+def test_a_plan_that_was_started_meanwhile_says_so(administrator: Client) -> None:
+    changed = timezone.now() - timedelta(minutes=3)
+    text = press(administrator, "start", make_plan({"a": []}, state="ONGOING", updated_at=changed))
+    assert (
+        "Not done (start the action plan): the action plan is already ONGOING (last changed 3\xa0minutes ago)." in text
+    )
+
+
+@pytest.mark.parametrize(("verb", "state"), [("cancel", "SUCCEEDED"), ("cancel", "CANCELLING"), ("delete", "ONGOING")])
+def test_what_a_state_does_not_allow_is_not_asked_about(administrator: Client, verb: str, state: str) -> None:
+    plan = make_plan({"a": []}, state=state)
+    text = administrator.get(reverse(f"plans:{verb}", args=[plan.uuid]), follow=True).content.decode()
+    assert f"Not done ({verb} the action plan): the action plan is already {state}." in text
+
+
+def test_a_get_changes_nothing(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    for verb in ("start", "cancel", "delete"):
+        administrator.get(reverse(f"plans:{verb}", args=[plan.uuid]))
+    assert ActionPlan.objects.present().get().state == "RECOMMENDED"
+
+
+def test_cancel_asks_first(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    question = administrator.get(reverse("plans:cancel", args=[plan.uuid])).content.decode()
+    assert "Cancel this action plan?" in question
+    assert "can be continued in a new plan" in question
+    press(administrator, "cancel", plan)
+    assert ActionPlan.objects.get().state == "CANCELLED"
+
+
+def test_a_plan_that_waits_cannot_be_deleted_and_says_why(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    assert "Not deleted: the action plan is ONGOING. Cancel it first." in press(administrator, "delete", plan)
+    assert ActionPlan.objects.present().exists()
+
+
+def test_delete_leads_to_the_list(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="SUCCEEDED")
+    assert f"Deleted action plan {plan.uuid}." in press(administrator, "delete", plan)
+
+
+@pytest.mark.parametrize(
+    ("state", "moves"), [("RECOMMENDED", False), ("PENDING", True), ("ONGOING", True), ("SUCCEEDED", False)]
+)
+def test_the_page_updates_itself_only_while_something_can_happen(
+    administrator: Client, state: str, moves: bool
+) -> None:
+    assert ('hx-trigger="every' in page(administrator, make_plan({"a": []}, state=state))) == moves
+
+
+def test_an_update_is_the_part_that_moves_alone(administrator: Client) -> None:
+    text = page(administrator, make_plan({"a": []}, state="ONGOING"), headers={"HX-Request": "true"})
+    assert text.lstrip().startswith('<div id="progress"')
+
+
+def test_an_update_after_the_session_ended_loads_the_page_anew(client: Client, db: None) -> None:
+    plan = make_plan({"a": []})
+    response = client.get(reverse("plans:detail", args=[plan.uuid]), headers={"HX-Request": "true"})
+    assert response.headers["HX-Refresh"] == "true"
+
+
+@pytest.mark.parametrize("size", [5, 100])
+def test_a_plans_page_takes_the_same_queries_whatever_its_size(
+    administrator: Client, django_assert_num_queries: Any, size: int
+) -> None:
+    graph: dict[str, list[str]] = {str(number): [str(number - 1)] if number else [] for number in range(size)}
+    plan = make_plan(graph, audit=make_audit(), strategy=make_strategy())
+    with django_assert_num_queries(12):
+        page(administrator, plan)
+
+
+def test_a_large_plan_shows_its_layers_instead_of_every_action(administrator: Client) -> None:
+    graph = {str(number): [str(number - 1)] if number % 2 else [] for number in range(302)}
+    text = page(administrator, make_plan(graph))
+    assert 'id="layers"' in text
+    assert "151 PENDING" in text
+
+
+def test_the_table_of_actions_can_be_narrowed_to_a_state(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []})
+    Action.objects.filter(pk=plan.actions.first().pk).update(state="FAILED")
+    response = administrator.get(reverse("plans:detail", args=[plan.uuid]), {"state": "FAILED"})
+    assert [one.state for one in response.context["table"].data] == ["FAILED"]
+
+
+def test_a_plan_without_actions_says_that_there_is_nothing_to_do(administrator: Client) -> None:
+    assert "the audit found nothing to do" in page(administrator, make_plan())
+
+
+def test_what_people_and_clouds_wrote_is_shown_and_never_run(administrator: Client) -> None:
+    text = page(administrator, make_plan({"<script>alert(1)</script>": []}, status_message="<b>bold</b>"))
+    assert "<script>alert(1)" not in text
+    assert "&lt;b&gt;bold" in text
+
+
+def test_who_may_see_plans_but_no_actions_does_not_find_them_on_the_plans_page(client: Client, stranger: User) -> None:
+    stranger.user_permissions.add(Permission.objects.get(codename="view_actionplan"))
+    client.force_login(stranger)
+    assert client.get(f"/console/plans/{make_plan({'a': []}).uuid}/").status_code == 403
+
+
+def test_a_skipped_action_is_not_said_to_have_finished(administrator: Client) -> None:
+    plan = make_plan({"a": [], "b": []})
+    Action.objects.filter(pk=plan.actions.first().pk).update(state="SKIPPED")
+    text = " ".join(page(administrator, plan).split())
+    assert "<strong>0</strong> of <strong>2</strong> actions finished, 1 skipped" in text
+    assert "<span>0 of 2<br>" in administrator.get(reverse("plans:list")).content.decode()
+
+
+def test_a_message_leads_to_the_actions_that_it_names(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    named = plan.actions.get()
+    ActionPlan.objects.update(state="SUCCEEDED", status_message=f"1 of 1: {named.uuid} by bob.")
+    link = f'<a href="{reverse("actions:detail", args=[named.uuid])}" title="{named.uuid}">nop a</a> by bob.'
+    assert link in page(administrator, plan)
+
+
+def with_events(number: int) -> ActionPlan:
+    plan = make_plan({"a": []})
+    moment = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)
+    ActionEvent.objects.bulk_create(
+        ActionEvent(action=plan.actions.get(), event="execute", start_time=moment) for _ in range(number)
+    )
+    return plan
+
+
+def test_events_have_a_date(administrator: Client) -> None:
+    assert ">2026-03-01 12:00:05</time>" in page(administrator, with_events(1))
+
+
+@pytest.mark.parametrize(("number", "more"), [(12, False), (13, True)])
+def test_where_there_are_more_events_they_can_be_shown(administrator: Client, number: int, more: bool) -> None:
+    plan = with_events(number)
+    assert ("Show more events" in page(administrator, plan)) == more
+    address = reverse("plans:detail", args=[plan.uuid])
+    whole = administrator.get(address, {"events": "all"}).content.decode()
+    assert whole.count('class="event-name"') == number
+    assert "Show more events" not in whole
+
+
+def choose(client: Client, plan: ActionPlan, value: str) -> str:
+    address = reverse("plans:on-failure", args=[plan.uuid])
+    return client.post(address, {"on_failure": value}, follow=True).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("before", "offered", "sentence"),
+    [
+        ("continue", "stop", "What depends on an action that fails stops with it."),
+        ("stop", "continue", "What depends on an action that fails is executed all the same."),
+    ],
+)
+def test_what_a_failure_does_is_changed_by_a_button(
+    administrator: Client, before: str, offered: str, sentence: str
+) -> None:
+    plan = make_plan({"a": []}, on_failure=before)
+    assert f'name="on_failure" value="{offered}"' in " ".join(page(administrator, plan).split())
+    assert sentence in choose(administrator, plan, offered)
+    assert ActionPlan.objects.get().on_failure == offered
+
+
+def test_once_the_plan_has_begun_there_is_no_such_button_and_what_comes_late_is_refused(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    assert 'id="on-failure"' not in page(administrator, plan)
+    assert "on_failure update not allowed for actionplan state: ONGOING" in choose(administrator, plan, "stop")
+    assert ActionPlan.objects.get().on_failure == "continue"
+
+
+def test_who_may_not_change_plans_has_no_such_button(client: Client, db: None) -> None:
+    plan = make_plan({"a": []})
+    log_in_with(client, "view_actionplan", "view_action")
+    assert 'id="on-failure"' not in page(client, plan)
+    assert client.post(reverse("plans:on-failure", args=[plan.uuid]), {"on_failure": "stop"}).status_code == 403
+
+
+MISSING = {
+    "No applier is running: the plan waits until one is started (manage.py run_applier).",
+    "No worker is running: actions wait until one is started (manage.py run_worker).",
+}
+
+
+@pytest.mark.parametrize(
+    ("executor", "alive", "told"),
+    [
+        ("threads", [], "No applier"),
+        ("threads", [Service.APPLIER], None),
+        ("celery", [Service.WORKER], "No applier"),
+        ("celery", [Service.APPLIER], "No worker"),
+        ("celery", [Service.APPLIER, Service.WORKER], None),
+    ],
+)
+def test_a_plan_that_nobody_executes_says_what_is_to_be_started(
+    administrator: Client, settings: Settings, executor: str, alive: list[str], told: str | None
+) -> None:
+    settings.EXECUTOR = executor
+    for name in alive:
+        Service.register(name, "one.example")
+    text = page(administrator, make_plan({"a": []}, state="ONGOING"))
+    assert [words.split(" is ")[0] for words in MISSING if words in text] == ([told] if told else [])
+
+
+def test_how_long_an_action_sleeps_is_shown_in_seconds(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    plan.actions.update(action_type="sleep", input_parameters={"duration": 25})
+    (cell,) = re.findall(r"<div>([^<]*)<span class=\"manner\">([^<]*)<", page(administrator, plan))
+    assert (cell[0].strip(), cell[1]) == ("", "25 s")
+
+
+def test_a_plan_that_no_audit_proposed_says_what_it_was_asked_for(administrator: Client) -> None:
+    cluster = make_cluster("shop")
+    inputs = {"resource_id": str(cluster.uuid), "resource_name": "shop"}
+    plan = propose([ProposedAction("CLUSTER_SCALE_OUT", inputs), ProposedAction("nop", {"message": "x"})])
+    for address in (reverse("plans:list"), reverse("home"), reverse("plans:detail", args=[plan.uuid])):
+        assert "CLUSTER_SCALE_OUT shop" in administrator.get(address).content.decode()

@@ -1,0 +1,109 @@
+"""The preflight of a plan, in the console."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from plans.console.preflight import ACTIONS_PER_PAGE
+from plans.models import ActionPlan
+from tests.builders import action, make_plan
+from tests.plans.api.test_preflight_api import failing
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def browser(client: Client, reader: User) -> Client:
+    client.force_login(reader)
+    return client
+
+
+def page(browser: Client, plan: ActionPlan, query: str = "") -> str:
+    return " ".join(browser.get(f"{reverse('plans:preflight', args=[plan.uuid])}{query}").content.decode().split())
+
+
+def test_the_page_of_a_plan_leads_there_for_all_who_may_see_it(browser: Client) -> None:
+    plan = make_plan({"a": []})
+    address = reverse("plans:preflight", args=[plan.uuid])
+    assert address in browser.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "CANCELLING"])
+def test_nothing_leads_there_where_nothing_begins_any_more(browser: Client, state: str) -> None:
+    plan = make_plan({"a": []}, state=state)
+    assert 'id="preflight"' not in browser.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
+
+
+def test_where_all_would_succeed_it_says_so(browser: Client) -> None:
+    shown = page(browser, make_plan({"a": [], "b": ["a"]}))
+    assert "As things are now, all 2 actions would succeed. Nothing was executed." in shown
+    assert "<table" not in shown
+
+
+def test_it_counts_and_names_what_would_not_just_succeed_with_the_reason(browser: Client) -> None:
+    plan = failing(1)
+    bad = action(plan, "bad-0")
+    shown = page(browser, plan)
+    assert "As things are now, of 2 actions 1 would fail." in shown
+    assert "1 FAILED" in shown
+    assert f"would fail in execute: The action {bad.uuid} execution failed." in shown
+    assert reverse("actions:detail", args=[bad.uuid]) in shown
+    assert reverse("actions:detail", args=[action(plan, "fine").uuid]) not in shown
+
+
+def test_what_would_be_skipped_is_not_said_to_have_been(browser: Client) -> None:
+    plan = make_plan({"a": []})
+    plan.actions.update(input_parameters={"message": "a", "skip_pre_condition": True})
+    shown = page(browser, plan)
+    assert "would be skipped: Skipped in pre_condition" in shown
+    assert "was skipped" not in shown
+
+
+def test_it_can_be_narrowed_to_one_outcome(browser: Client) -> None:
+    plan = failing(1)
+    shown = page(browser, plan, "?outcome=SUCCEEDED")
+    assert str(action(plan, "fine").uuid) in shown
+    assert str(action(plan, "bad-0").uuid) not in shown
+
+
+def test_a_narrowing_that_is_none_is_passed_over(browser: Client) -> None:
+    assert "What would not succeed" in page(browser, failing(1), "?outcome=GREEN")
+
+
+def test_what_a_large_plan_would_run_into_stands_on_several_pages(browser: Client) -> None:
+    plan = failing(ACTIONS_PER_PAGE + 1)
+    last = str(action(plan, f"bad-{ACTIONS_PER_PAGE}").uuid)
+    assert [last in page(browser, plan, query) for query in ("", "?page=2")] == [False, True]
+
+
+def test_a_plan_that_ended_has_none_and_says_why(browser: Client) -> None:
+    plan = make_plan({"a": []}, state="FAILED")
+    answer = browser.get(reverse("plans:preflight", args=[plan.uuid]), follow=True)
+    assert answer.redirect_chain == [(reverse("plans:detail", args=[plan.uuid]), 302)]
+    assert "nothing of it begins any more" in answer.content.decode()
+
+
+def test_it_tells_when_a_mirrored_cloud_was_read(browser: Client, settings: Settings) -> None:
+    settings.CLOUD = "tests.plans.preflight.test_preflight.MirroredCloud"
+    assert "The cloud was never read" in page(browser, make_plan({"a": []}))
+
+
+def test_who_may_see_no_plans_sees_none(client: Client, stranger: User) -> None:
+    client.force_login(stranger)
+    assert client.get(reverse("plans:preflight", args=[make_plan().uuid])).status_code == 403
+
+
+def test_there_is_none_of_a_plan_that_is_not_there(browser: Client) -> None:
+    assert browser.get(reverse("plans:preflight", args=[uuid4()])).status_code == 404
+
+
+@pytest.mark.parametrize("size", [1, 10])
+def test_the_number_of_queries_does_not_grow(browser: Client, size: int, django_assert_max_num_queries: Any) -> None:
+    plan = failing(size)
+    with django_assert_max_num_queries(16):
+        page(browser, plan)

@@ -1,0 +1,183 @@
+"""The console's form of when a plan is to begin, and what plans that wait look like."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from plans.models import ActionPlan
+from tests.builders import make_plan
+from watcher_site.windows.maintenance import WEEKDAYS
+
+BERLIN = {"zone": "Europe/Berlin"}
+NIGHTS = {"opens": "22:00", "closes": "04:00"}
+
+
+@pytest.fixture
+def administrator(client: Client, cloud_admin: User) -> Client:
+    client.force_login(cloud_admin)
+    return client
+
+
+def send(client: Client, plan: ActionPlan, **fields: Any) -> str:
+    return client.post(reverse("plans:schedule", args=[plan.uuid]), fields, follow=True).content.decode()
+
+
+def page(client: Client, plan: ActionPlan) -> str:
+    return client.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
+
+
+def written(**days: str) -> dict[str, Any]:
+    """Return nights as they are stored."""
+    return {**NIGHTS, "weekdays": list(WEEKDAYS), "first_day": None, "last_day": None, **days}
+
+
+def again(plan: ActionPlan) -> ActionPlan:
+    return ActionPlan.objects.get(pk=plan.pk)
+
+
+def test_a_plan_is_started_for_a_time_and_says_so(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    text = send(administrator, plan, start_at="2100-01-31T22:00", **BERLIN)
+    assert "Started. An applier takes it when its time comes." in text
+    assert "Sun 2100-01-31 22:00 Europe/Berlin" in text
+    assert (again(plan).state, f"{again(plan).opens_at:%H:%M}") == ("PENDING", "21:00")
+
+
+def test_an_empty_form_starts_the_plan_now(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    assert "An applier takes it from here." in send(administrator, plan, zone="UTC")
+    assert (again(plan).state, again(plan).opens_at, again(plan).window) == ("PENDING", None, None)
+
+
+def test_the_window_of_a_plan_that_runs_is_changed_and_what_it_was_is_shown(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    text = send(administrator, plan, weekdays=["friday", "saturday"], last_day="2100-01-31", **NIGHTS, **BERLIN)
+    assert "22:00–04:00, Friday, Saturday, until 2100-01-31 (Europe/Berlin)" in text  # noqa: RUF001
+    form = administrator.get(reverse("plans:schedule", args=[plan.uuid])).content.decode()
+    assert 'value="22:00"' in form
+    assert form.count("checked") == 2
+    assert 'name="start_at"' not in form
+
+
+def test_a_schedule_is_taken_back_by_emptying_its_fields(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    send(administrator, plan, start_at="2100-01-31T22:00", **NIGHTS, **BERLIN)
+    assert "Saved." in send(administrator, plan, **BERLIN)
+    assert (again(plan).start_at, again(plan).window, again(plan).opens_at) == (None, None, None)
+
+
+def test_another_zone_moves_the_time_with_its_clock(administrator: Client) -> None:
+    plan = make_plan({"a": []})
+    send(administrator, plan, start_at="2100-01-31T22:00", **BERLIN)
+    send(administrator, plan, start_at="2100-01-31T22:00", zone="UTC")
+    assert f"{again(plan).opens_at:%H:%M}" == "22:00"
+
+
+def test_a_time_that_has_passed_may_stay_while_the_window_is_changed(administrator: Client) -> None:
+    past = timezone.now() - timedelta(days=1)
+    plan = make_plan({"a": []}, state="PENDING", start_at=past, opens_at=past)
+    assert "Saved." in send(administrator, plan, start_at=f"{past:%Y-%m-%dT%H:%M}", zone="UTC", **NIGHTS)
+    assert again(plan).start_at == past
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "words"),
+    [
+        ({"start_at": "soon"}, "start_at", "Must be a time in ISO 8601"),
+        ({"start_at": "2001-01-01T00:00"}, "start_at", "Must not be in the past"),
+        ({"start_at": "2027-03-28T02:30", **BERLIN}, "start_at", "There is no 02:30 on 2027-03-28"),
+        ({"opens": "22:00"}, "closes", "Missing. A window needs both"),
+        ({"opens": "22:00", "closes": "22:00"}, "closes", "Must differ from opens"),
+        ({"weekdays": "friday"}, "opens", "Missing. A window needs both"),
+        ({**NIGHTS, "weekdays": "caturday"}, "weekdays", "Select a valid choice"),
+        ({**NIGHTS, "last_day": "2001-01-01"}, "last_day", "The window is over"),
+        ({"zone": "Atlantis"}, "zone", "Select a valid choice"),
+    ],
+)
+def test_what_makes_no_sense_stands_beside_its_field_and_changes_nothing(
+    administrator: Client, fields: dict[str, str], field: str, words: str
+) -> None:
+    plan = make_plan({"a": []})
+    text = send(administrator, plan, **{"zone": "UTC", **fields})
+    assert words in text.split(f'id="div_id_{field}"')[1]
+    assert (again(plan).state, again(plan).start_at, again(plan).window) == ("RECOMMENDED", None, None)
+
+
+def test_a_form_that_was_sent_after_the_session_ended_is_there_again(client: Client, cloud_admin: User) -> None:
+    plan = make_plan({"a": []})
+    url = reverse("plans:schedule", args=[plan.uuid])
+    login = client.post(url, {"start_at": "2100-01-31T22:00", **BERLIN})
+    kept = login.context["kept"]
+    credentials = {"username": "alice", "password": "alice-password", "next": url, "kept": kept}
+    text = client.post(reverse("login"), credentials, follow=True).content.decode()
+    assert 'value="2100-01-31T22:00"' in text
+
+
+BUTTON = 'id="schedule"'
+
+
+@pytest.mark.parametrize(
+    ("state", "is_there"), [("RECOMMENDED", True), ("PENDING", True), ("ONGOING", True), ("CANCELLING", False)]
+)
+def test_the_button_is_there_while_something_is_still_to_begin(
+    administrator: Client, state: str, is_there: bool
+) -> None:
+    assert (BUTTON in page(administrator, make_plan({"a": []}, state=state))) is is_there
+
+
+def test_what_is_over_is_not_asked_about(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="SUCCEEDED")
+    text = administrator.get(reverse("plans:schedule", args=[plan.uuid]), follow=True).content.decode()
+    assert "Not done (schedule the action plan): the action plan is already SUCCEEDED" in text
+
+
+def test_a_plan_that_ended_while_the_form_was_filled_in_says_so(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="SUCCEEDED")
+    assert f"Action plan {plan.uuid} is SUCCEEDED" in send(administrator, plan, **NIGHTS, **BERLIN)
+
+
+def test_a_reader_finds_no_button_and_is_refused(client: Client, reader: User) -> None:
+    client.force_login(reader)
+    plan = make_plan({"a": []})
+    assert BUTTON not in page(client, plan)
+    assert client.post(reverse("plans:schedule", args=[plan.uuid]), {"zone": "UTC"}).status_code == 403
+
+
+def test_a_plan_that_waits_for_its_window_says_when_it_opens_on_its_page_and_in_the_list(
+    administrator: Client,
+) -> None:
+    opens_at = timezone.now() + timedelta(hours=3, minutes=1)
+    plan = make_plan({"a": []}, state="ONGOING", opens_at=opens_at, closes_at=opens_at + timedelta(hours=2))
+    text = page(administrator, plan)
+    assert "What is left of it begins" in text
+    assert "in 3\xa0hours" in text
+    assert "in 3\xa0hours" in administrator.get(reverse("plans:list")).content.decode()
+
+
+def test_a_plan_whose_window_is_over_for_good_says_so(administrator: Client) -> None:
+    past = timezone.now() - timedelta(days=1)
+    plan = make_plan({"a": []}, state="ONGOING", window=written(last_day="2001-01-01"), opens_at=past, closes_at=past)
+    assert "Its maintenance window is over" in page(administrator, plan)
+
+
+def test_a_plan_says_when_its_window_opens_next_though_no_applier_has_looked(administrator: Client) -> None:
+    past = timezone.now() - timedelta(days=3)
+    plan = make_plan({"a": []}, state="PENDING", window=written(first_day="2100-01-31"), opens_at=past, closes_at=past)
+    assert "Sun 2100-01-31 22:00 UTC" in page(administrator, plan)
+
+
+def test_start_says_that_the_plan_was_scheduled_before(administrator: Client) -> None:
+    plan = make_plan({"a": []}, opens_at=timezone.now() + timedelta(days=1))
+    text = administrator.post(reverse("plans:start", args=[plan.uuid]), follow=True).content.decode()
+    assert "An applier takes it when its time comes." in text
+
+
+def test_a_zone_that_is_not_known_here_breaks_no_page(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="PENDING", zone="Europe/Atlantis", start_at=timezone.now())
+    assert "UTC" in page(administrator, plan)
+    assert administrator.get(reverse("plans:schedule", args=[plan.uuid])).status_code == 200

@@ -1,0 +1,138 @@
+"""The console's forms for stacks: made, updated and deleted by plans."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from actions.models import Action
+from cluster.models import Stack
+from cluster.stacks.templates.templates import normalise
+from cluster.stacks.templates.writing import written_out
+from plans.models import ActionPlan
+from plans.operations.base import Asked
+from plans.operations.stacks import update_stack
+from tests.builders import make_flavor, make_resource, make_stack
+
+pytestmark = pytest.mark.django_db
+
+TEXT = "resources:\r\n  web: {type: server, properties: {flavor: small}}\r\n"
+NEW = {"name": "shop", "template": TEXT, "project_id": "acme"}
+
+
+@pytest.fixture
+def browser(client: Client, cloud_admin: User) -> Client:
+    make_flavor("small")
+    client.force_login(cloud_admin)
+    return client
+
+
+@pytest.fixture
+def stack() -> Stack:
+    return make_stack(template=normalise(TEXT), revision=3)
+
+
+def at(verb: str, stack: Stack) -> str:
+    return reverse(f"stacks:{verb}", args=[stack.uuid])
+
+
+def test_a_stack_is_made_and_the_page_of_its_plan_tells_how_far_it_is(browser: Client) -> None:
+    assert "Plan only: look at it first" in browser.get(reverse("stacks:create")).content.decode()
+    answer = browser.post(reverse("stacks:create"), NEW, follow=True)
+    plan, made = ActionPlan.objects.get(), Stack.objects.get()
+    assert answer.redirect_chain == [(reverse("plans:detail", args=[plan.uuid]), 302)]
+    assert "creates its resources" in answer.content.decode()
+    assert (plan.state, made.name, made.project_id, made.template) == ("PENDING", "shop", "acme", normalise(TEXT))
+
+
+def test_a_plan_to_look_at_shows_what_would_be_made(browser: Client) -> None:
+    answer = browser.post(reverse("stacks:create"), NEW | {"plan_only": "on"}, follow=True)
+    assert ActionPlan.objects.get().state == "RECOMMENDED"
+    assert "create_resource" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"template": "resources: {web: {type: volume, properties: {}}}"},
+            "web.type: &#x27;volume&#x27; is not one of",
+        ),
+        ({"template": "a: [1"}, "line 2: is neither JSON nor YAML"),
+        ({"template": ""}, "This field is required"),
+        ({"name": "1 shop"}, "Must have 1 to 255 letters"),
+        ({"name": "taken", "project_id": ""}, "Another stack of the project is called taken."),
+    ],
+)
+def test_what_breaks_a_rule_is_told_beside_what_was_typed(browser: Client, change: dict[str, str], words: str) -> None:
+    make_stack("taken")
+    answer = browser.post(reverse("stacks:create"), NEW | change)
+    assert answer.status_code == 200
+    assert words in answer.content.decode()
+    assert not ActionPlan.objects.exists()
+
+
+def test_a_template_that_is_left_as_it_was_shown_is_not_asked_for(browser: Client, stack: Stack) -> None:
+    assert "flavor: small" in browser.get(at("update", stack)).content.decode()
+    shown = written_out(stack.template).replace("\n", "\r\n")
+    browser.post(at("update", stack), {"template": shown, "revision": "3"})
+    action = Action.objects.get()
+    assert action.action_type == "update_stack"
+    assert "template" not in action.input_parameters
+
+
+def test_a_template_that_was_changed_is_what_the_stack_shall_be_like(browser: Client, stack: Stack) -> None:
+    browser.post(at("update", stack), {"template": "resources: {}", "revision": "3", "plan_only": "on"})
+    action = Action.objects.get(derived_from=None)
+    assert action.input_parameters["template"] == normalise({"resources": {}})
+
+
+def test_a_timeout_that_was_changed_is_asked_for(browser: Client, stack: Stack) -> None:
+    shown = written_out(stack.template).replace("\n", "\r\n")
+    browser.post(at("update", stack), {"template": shown, "revision": "3", "timeout_mins": "90"})
+    action = Action.objects.get()
+    assert (action.input_parameters["timeout_mins"], action.timeout) == (90, 5400)
+
+
+def test_what_was_typed_over_a_template_that_changed_meanwhile_is_refused(browser: Client, stack: Stack) -> None:
+    answer = browser.post(at("update", stack), {"template": "resources: {}", "revision": "2"})
+    assert "The stack was changed since this page was made" in answer.content.decode()
+    assert not ActionPlan.objects.exists()
+
+
+def test_a_stack_is_deleted_by_a_plan_which_may_be_looked_at_first(browser: Client, stack: Stack) -> None:
+    assert "Plan only: look at it first" in browser.get(at("delete", stack)).content.decode()
+    answer = browser.post(at("delete", stack), {"plan_only": "on"})
+    plan = ActionPlan.objects.get()
+    assert (plan.state, answer["Location"]) == ("RECOMMENDED", reverse("plans:detail", args=[plan.uuid]))
+
+
+@pytest.mark.parametrize("plan_only", [True, False])
+def test_no_verb_is_offered_that_an_operation_in_progress_would_refuse(
+    browser: Client, stack: Stack, plan_only: bool
+) -> None:
+    make_resource(stack, "web")
+    update_stack(stack, asked=Asked(plan_only=plan_only))
+    page = browser.get(at("detail", stack)).content.decode()
+    verbs = [at("update", stack), at("delete", stack), "/mark/"]
+    assert [verb in page for verb in verbs] == [plan_only] * 3
+    assert ("state-update_in_progress" in page) is not plan_only
+    assert ("state-update_in_progress" in browser.get(reverse("stacks:list")).content.decode()) is not plan_only
+
+
+def test_the_list_of_stacks_is_narrowed_by_the_status_that_it_shows(browser: Client, stack: Stack) -> None:
+    update_stack(stack)
+    for status, is_found in (("UPDATE_IN_PROGRESS", True), (stack.status, False)):
+        page = browser.get(reverse("stacks:list"), {"status": status}).content.decode()
+        assert (at("detail", stack) in page) is is_found
+
+
+def test_a_stack_within_another_has_no_forms(browser: Client, stack: Stack) -> None:
+    inner = make_stack("shop-inner-x", make_resource(stack, "inner", type="stack"))
+    assert {browser.get(at(verb, inner)).status_code for verb in ("update", "delete")} == {404}
+
+
+def test_who_may_only_look_is_refused(client: Client, reader: User, stack: Stack) -> None:
+    client.force_login(reader)
+    for where in (reverse("stacks:create"), at("update", stack), at("delete", stack)):
+        assert (client.get(where).status_code, client.post(where, NEW).status_code) == (403, 403)

@@ -1,0 +1,51 @@
+"""Concurrent operations on clusters."""
+
+import pytest
+
+from actions.models import Action
+from cluster.models import Cluster, Profile
+from cluster.operations.profiles import delete_profile
+from plans.operations.cluster_policies import attach_policy
+from plans.operations.cluster_sizes import scale_out
+from plans.operations.clusters import create_cluster
+from plans.operations.nodes import check_node
+from tests.builders import make_cluster, make_policy, make_profile
+from tests.plans.operations.test_node_operations import race
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_of_several_operations_on_one_cluster_that_are_asked_for_at_once_one_is_planned() -> None:
+    for number in range(5):
+        cluster = make_cluster(str(number))
+        assert race(*[lambda cluster=cluster: scale_out(cluster)] * 4) == 1
+    assert Action.objects.count() == 5
+
+
+def test_of_an_operation_on_a_cluster_and_one_on_a_member_one_is_planned() -> None:
+    for number in range(10):
+        cluster = make_cluster(str(number), size=1)
+        node = cluster.members().get()
+        assert race(lambda cluster=cluster: scale_out(cluster), lambda node=node: check_node(node)) == 1
+    assert Action.objects.count() == 10
+
+
+def test_of_several_who_attach_a_policy_at_once_one_does() -> None:
+    policy = make_policy("grow", "senlin.policy.scaling-1.0", spec={"event": "CLUSTER_SCALE_OUT"})
+    for number in range(5):
+        cluster = make_cluster(str(number))
+        assert race(*[lambda cluster=cluster: attach_policy(cluster, policy.name)] * 3) == 1
+    assert Action.objects.count() == 5
+
+
+def test_a_profile_is_deleted_or_a_cluster_is_made_from_it_and_never_both() -> None:
+    for number in range(10):
+        profile = make_profile(f"profile {number}")
+        race(
+            lambda profile=profile: delete_profile(profile),
+            lambda profile=profile: create_cluster("web", profile.name),
+        )
+    assert (
+        not Profile.objects.filter(deleted_at__isnull=False, clusters__deleted_at=None).exclude(clusters=None).exists()
+    )
+    assert Cluster.objects.count() == Profile.objects.present().count()

@@ -1,0 +1,44 @@
+"""Two people ask for something to be done to one server at the same moment: the second finds what the first asked."""
+
+import pytest
+
+from actions.models import Action
+from plans.operations import servers as server_operations
+from plans.operations.servers import delete_server, rebuild_server, reset_server
+from tests.builders import make_node, make_server
+from tests.interleaving import Rival, interrupt_before
+from watcher_site.refusals import Conflict
+
+pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+
+def kinds() -> list[str]:
+    return sorted(Action.objects.values_list("action_type", flat=True))
+
+
+def test_of_two_who_rebuild_a_server_at_once_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = make_server(node=make_node())
+    second = Rival(lambda: rebuild_server(server, None, {}))
+    interrupt_before(monkeypatch, server_operations, "operate", second)
+    rebuild_server(server, None, {})
+    with pytest.raises(Conflict, match=str(Action.objects.get().uuid)):
+        second.result()
+    assert kinds() == ["rebuild"]
+
+
+def test_two_who_delete_a_server_at_once_have_it_deleted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = make_server(node=make_node())
+    second = Rival(lambda: delete_server(server, {}))
+    interrupt_before(monkeypatch, server_operations, "start", second)
+    delete_server(server, {})
+    second.result()
+    assert kinds() == ["delete_server"]
+
+
+def test_who_resets_a_server_that_is_just_being_asked_to_be_rebuilt_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = make_server(node=make_node())
+    second = Rival(lambda: reset_server(server, "error", {}))
+    interrupt_before(monkeypatch, server_operations, "operate", second)
+    rebuild_server(server, None, {})
+    second.result()
+    assert kinds() == ["rebuild", "reset_state"]

@@ -1,0 +1,163 @@
+"""Schedules in races with real threads on PostgreSQL: no action begins outside of a window."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from actions.engine import execution
+from actions.models import Action
+from plans.applier.applier import Applier
+from plans.executors.leases import PlanLease
+from plans.models import ActionPlan
+from plans.planning import scheduling
+from plans.planning.scheduling import schedule
+from tests.builders import make_plan
+from tests.interleaving import Rival, interrupt_after, interrupt_before
+from tests.plans.inline import InlineExecutor
+from tests.plans.test_races import ROUNDS, Race
+from tests.waiting import wait_for
+from watcher_site.models import Service
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+# A night that is far from now, whenever this runs.
+LATER = {"start_at": "2100-01-01T00:00"}
+
+
+@pytest.fixture
+def applier() -> Service:
+    return Service.register(Service.APPLIER, "one")
+
+
+def again(plan: ActionPlan) -> ActionPlan:
+    return ActionPlan.objects.get(pk=plan.pk)
+
+
+def far_window() -> dict[str, Any]:
+    return {"window": {"opens": "00:00", "closes": "01:00", "first_day": "2100-01-01"}}
+
+
+def claim(plan: ActionPlan, applier: Service) -> None:
+    """Do as the applier does with what it found waiting."""
+    plan.begin(applier)
+    plan.save_state(guards={"opens_at": plan.opens_at, "closes_at": plan.closes_at})
+
+
+def test_an_action_that_begins_and_a_window_that_is_closed_agree_on_who_was_first(applier: Service) -> None:
+    """An action that is PENDING when the window is closed does not begin."""
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []}, state="ONGOING", applier=applier)
+            action, lease = plan.actions.get(), PlanLease.of(plan, applier)
+            seen: list[str] = []
+
+            def close(plan: ActionPlan = plan, seen: list[str] = seen) -> None:
+                schedule(plan, far_window())
+                seen.append(plan.actions.get().state)
+
+            executed, closed = race.run(lambda action=action, lease=lease: execution.execute(action, lease), close)
+            assert closed
+            assert executed == (seen != ["PENDING"])
+            assert plan.actions.get().state == ("SUCCEEDED" if executed else "PENDING")
+
+
+def test_an_action_waits_for_a_window_that_is_being_closed_and_does_not_begin(
+    monkeypatch: pytest.MonkeyPatch, applier: Service
+) -> None:
+    plan = make_plan({"a": []}, state="ONGOING", applier=applier)
+    action, lease = plan.actions.get(), PlanLease.of(plan, applier)
+    worker = Rival(lambda: execution.execute(action, lease))
+    interrupt_after(monkeypatch, scheduling, "apply", worker)
+    schedule(plan, far_window())
+    assert (worker.result(), plan.actions.get().state) == (False, "PENDING")
+
+
+def test_a_plan_that_is_put_off_is_not_claimed_by_who_had_found_it_waiting(applier: Service) -> None:
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []}, state="PENDING")
+            found = again(plan)
+            claimed, put_off = race.run(
+                lambda found=found: claim(found, applier), lambda plan=plan: schedule(plan, LATER)
+            )
+            assert claimed != put_off
+            assert (again(plan).state, again(plan).opens_at is None) == (
+                ("ONGOING", True) if claimed else ("PENDING", False)
+            )
+
+
+def test_the_applier_itself_leaves_a_plan_that_is_put_off_while_it_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    person = Rival(lambda: schedule(plan, LATER))
+    interrupt_before(monkeypatch, ActionPlan, "save_state", person)
+    Applier(InlineExecutor()).look()
+    person.result()
+    assert again(plan).state == "PENDING"
+
+
+def test_a_scheduled_plan_that_is_cancelled_when_its_time_comes_ends_once(applier: Service) -> None:
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []}, state="PENDING", opens_at=timezone.now())
+            found, theirs = again(plan), again(plan)
+            claimed, cancelled = race.run(
+                lambda found=found: claim(found, applier), lambda theirs=theirs: theirs.abandon("alice")
+            )
+            assert claimed != cancelled
+            assert (again(plan).state, plan.actions.get().state) == (
+                ("ONGOING", "PENDING") if claimed else ("CANCELLED", "CANCELLED")
+            )
+
+
+def test_a_plan_that_is_started_for_a_time_and_cancelled_is_one_of_both() -> None:
+    with Race() as race:
+        for _ in range(ROUNDS):
+            plan = make_plan({"a": []})
+            theirs = again(plan)
+            started, cancelled = race.run(
+                lambda plan=plan: schedule(plan, LATER, start=True), lambda theirs=theirs: theirs.abandon("alice")
+            )
+            assert started or cancelled
+            assert again(plan).state == ("CANCELLED" if cancelled else "PENDING")
+
+
+def test_of_two_appliers_one_opens_the_next_window() -> None:
+    night = {"opens": "22:00", "closes": "04:00"}
+    closed_at = timezone.now() - timedelta(days=2)
+    with Race() as race:
+        for _ in range(ROUNDS // 4):
+            plan = make_plan(state="ONGOING", window=night, opens_at=closed_at, closes_at=closed_at)
+            plans = ActionPlan.objects.filter(pk=plan.pk)
+            won = race.run(
+                lambda plans=plans: bool(scheduling.open_again(plans)),
+                lambda plans=plans: bool(scheduling.open_again(plans)),
+            )
+            assert sum(won) == 1
+            assert again(plan).closes_at > timezone.now()
+
+
+def test_nothing_begins_after_the_moment_at_which_the_window_closes(applier: Service) -> None:
+    """Four workers begin actions as fast as they can while the window closes."""
+    plan = make_plan({str(number): [] for number in range(2000)}, state="ONGOING", applier=applier)
+    actions = list(plan.actions.all())
+    lease = PlanLease.of(plan, applier)
+
+    def work(mine: list[Action]) -> bool:
+        try:
+            # Until the first that does not begin any more.
+            return all(execution.execute(action, lease) for action in mine)
+        finally:
+            connection.close()
+
+    begun = plan.actions.filter(attempt__gt=0)
+    with ThreadPoolExecutor(4) as pool:
+        came_to_their_end = pool.map(work, [actions[number::4] for number in range(4)])
+        wait_for(begun.exists)
+        closes_at = timezone.now() + timedelta(seconds=0.5)
+        ActionPlan.objects.filter(pk=plan.pk).update(closes_at=closes_at)
+    assert list(came_to_their_end) == [False] * 4
+    assert not begun.filter(start_time__gte=closes_at).exists()
+    assert plan.actions.count_states() == {"SUCCEEDED": begun.count(), "PENDING": 2000 - begun.count()}

@@ -1,0 +1,273 @@
+"""A scheduled plan waits, running actions finish, and no action begins outside of a window."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from actions.engine.execution import execute
+from actions.models import Action
+from actions.types.nop import Nop
+from plans.applier.applier import Applier
+from plans.executors.leases import PlanLease
+from plans.models import ActionPlan
+from plans.planning.scheduling import open_again
+from tests.builders import action, make_plan
+from tests.plans.inline import InlineExecutor, run_waiting
+from tests.plans.post import Post
+from watcher_site.models import Service
+
+pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def at_once(settings: object) -> None:
+    settings.POLL_INTERVAL = 0
+
+
+def again(plan: ActionPlan) -> ActionPlan:
+    return ActionPlan.objects.get(pk=plan.pk)
+
+
+def states(plan: ActionPlan) -> dict[str, str]:
+    return dict(plan.actions.order_by("pk").values_list("input_parameters__message", "state"))
+
+
+def set_hours(plan: ActionPlan, opens: timedelta, closes: timedelta | None = None) -> None:
+    now = timezone.now()
+    ActionPlan.objects.filter(pk=plan.pk).update(opens_at=now + opens, closes_at=closes and now + closes)
+
+
+def close_when_executed(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan, message: str) -> None:
+    """Close the window of a plan while one of its actions is executed."""
+    original = Nop.execute
+
+    def execute(self: Nop) -> Any:
+        if self.input_parameters["message"] == message:
+            set_hours(plan, HOUR, 2 * HOUR)
+        return original(self)
+
+    monkeypatch.setattr(Nop, "execute", execute)
+
+
+def steps(applier: Applier, number: int = 6) -> Applier:
+    for _ in range(number):
+        applier.step()
+        applier.collect(0)
+    return applier
+
+
+def test_a_plan_waits_for_its_time() -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    set_hours(plan, HOUR)
+    run_waiting()
+    assert again(plan).state == "PENDING"
+    set_hours(plan, -HOUR)
+    run_waiting()
+    assert again(plan).state == "SUCCEEDED"
+
+
+def test_a_plan_that_waits_can_be_cancelled_and_never_begins() -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    set_hours(plan, HOUR)
+    again(plan).abandon("alice")
+    set_hours(plan, -HOUR)
+    run_waiting()
+    assert (again(plan).state, states(plan)) == ("CANCELLED", {"a": "CANCELLED"})
+
+
+def test_what_has_begun_finishes_and_nothing_more_begins_until_the_window_opens(monkeypatch: Any) -> None:
+    plan = make_plan({"a": [], "b": ["a"], "c": []}, state="PENDING")
+    close_when_executed(monkeypatch, plan, "a")
+    applier = steps(Applier(InlineExecutor()))
+    assert (again(plan).state, states(plan)) == ("ONGOING", {"a": "SUCCEEDED", "b": "PENDING", "c": "PENDING"})
+    assert applier.is_idle
+    set_hours(plan, -HOUR, HOUR)
+    steps(applier)
+    assert (again(plan).state, states(plan)) == ("SUCCEEDED", dict.fromkeys("abc", "SUCCEEDED"))
+
+
+def test_what_has_begun_last_ends_its_plan_though_the_window_has_closed(monkeypatch: Any) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    close_when_executed(monkeypatch, plan, "a")
+    steps(Applier(InlineExecutor()))
+    assert again(plan).state == "SUCCEEDED"
+
+
+def test_an_action_does_not_begin_where_the_window_closed_while_it_was_about_to() -> None:
+    """Not even as skipped or failed: what its pre_condition found is to be judged when it may begin."""
+    applier = Service.register(Service.APPLIER, "here")
+    plan = make_plan({"a": [], "b": []}, state="ONGOING", applier=applier)
+    set_hours(plan, -HOUR, -timedelta(milliseconds=1))
+    skips = action(plan, "b")
+    Action.objects.filter(pk=skips.pk).update(input_parameters={"message": "b", "skip_pre_condition": True})
+    assert [execute(found, PlanLease.of(plan, applier)) for found in plan.actions.all()] == [False, False]
+    assert states(plan) == {"a": "PENDING", "b": "PENDING"}
+
+
+def test_what_lost_against_the_end_of_the_window_is_found_again_when_it_opens(monkeypatch: Any) -> None:
+    plan = make_plan({"a": [], "b": []}, state="PENDING")
+    pre_condition, closed = Nop.pre_condition, []
+
+    def close_first(self: Nop) -> None:
+        if not closed:
+            set_hours(plan, HOUR, 2 * HOUR)
+            closed.append(True)
+        pre_condition(self)
+
+    monkeypatch.setattr(Nop, "pre_condition", close_first)
+    applier = steps(Applier(InlineExecutor(seats=2)))
+    assert states(plan) == {"a": "PENDING", "b": "PENDING"}
+    set_hours(plan, -HOUR, HOUR)
+    steps(applier)
+    assert again(plan).state == "SUCCEEDED"
+
+
+def test_what_a_lost_worker_left_is_run_again_though_the_window_has_closed() -> None:
+    plan = make_plan({"a": [], "b": ["a"]}, state="ONGOING")
+    lost = action(plan, "a")
+    lost.begin()
+    lost.save_state()
+    set_hours(plan, HOUR, 2 * HOUR)
+    steps(Applier(InlineExecutor()))
+    assert states(plan) == {"a": "SUCCEEDED", "b": "PENDING"}
+
+
+def test_a_plan_that_waits_for_its_window_leaves_its_place_to_another(settings: object, monkeypatch: Any) -> None:
+    settings.APPLIER_PLANS = 1
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    close_when_executed(monkeypatch, plan, "a")
+    applier = steps(Applier(InlineExecutor()))
+    other = make_plan({"x": []}, state="PENDING")
+    steps(applier)
+    assert (again(plan).state, again(other).state) == ("ONGOING", "SUCCEEDED")
+
+
+def test_a_plan_that_waits_for_its_window_is_handed_over_when_its_applier_stops(monkeypatch: Any) -> None:
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    close_when_executed(monkeypatch, plan, "a")
+    run_waiting()
+    assert (again(plan).state, again(plan).applier) == ("ONGOING", None)
+    set_hours(plan, -HOUR, HOUR)
+    run_waiting()
+    assert again(plan).state == "SUCCEEDED"
+
+
+def test_a_plan_that_waits_for_its_window_can_be_cancelled(monkeypatch: Any) -> None:
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    close_when_executed(monkeypatch, plan, "a")
+    applier = steps(Applier(InlineExecutor()))
+    again(plan).abandon("alice")
+    steps(applier)
+    assert (again(plan).state, states(plan)) == ("CANCELLED", {"a": "SUCCEEDED", "b": "CANCELLED"})
+
+
+def test_a_rollback_waits_for_the_window(settings: object, monkeypatch: Any) -> None:
+    settings.ROLLBACK = True
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    failing = action(plan, "b")
+    Action.objects.filter(pk=failing.pk).update(input_parameters={"message": "b", "fail_execute": True})
+    close_when_executed(monkeypatch, plan, "b")
+    applier = steps(Applier(InlineExecutor()))
+    assert not action(plan, "a").events.filter(event="revert").exists()
+    set_hours(plan, -HOUR, HOUR)
+    steps(applier)
+    assert (again(plan).state, action(plan, "a").events.filter(event="revert").count()) == ("FAILED", 1)
+
+
+# From one window to the next.
+
+
+def daily(opens: str, closes: str, **more: Any) -> dict[str, Any]:
+    return {"opens": opens, "closes": closes, "weekdays": None, "first_day": None, "last_day": None, **more}
+
+
+def over(plan_state: str = "ONGOING", **window: Any) -> ActionPlan:
+    """Make a plan whose window closed some minutes ago."""
+    opened = datetime(2026, 3, 1, 22, tzinfo=UTC)
+    return make_plan(
+        {"a": []},
+        state=plan_state,
+        window=daily("22:00", "04:00", **window),
+        opens_at=opened,
+        closes_at=opened + 6 * HOUR,
+    )
+
+
+@pytest.mark.parametrize("state", ["PENDING", "ONGOING"])
+def test_a_window_that_has_closed_gives_way_to_the_next(monkeypatch: Any, state: str) -> None:
+    plan = over(state)
+    monkeypatch.setattr(timezone, "now", lambda: datetime(2026, 3, 2, 4, 5, tzinfo=UTC))
+    assert open_again(ActionPlan.objects.all()) == 1
+    opens_at = datetime(2026, 3, 2, 22, tzinfo=UTC)
+    assert (again(plan).opens_at, again(plan).closes_at) == (opens_at, opens_at + 6 * HOUR)
+
+
+def test_a_window_that_is_over_for_good_stays_closed() -> None:
+    plan = over(last_day="2026-03-01")
+    assert open_again(ActionPlan.objects.all()) == 0
+    steps(Applier(InlineExecutor()))
+    assert (again(plan).state, states(plan)) == ("ONGOING", {"a": "PENDING"})
+
+
+def test_a_plan_that_has_ended_needs_no_window() -> None:
+    over("SUCCEEDED")
+    assert open_again(ActionPlan.objects.all()) == 0
+
+
+def test_a_zone_that_is_not_known_here_leaves_the_plan_closed() -> None:
+    plan = over()
+    ActionPlan.objects.filter(pk=plan.pk).update(zone="Europe/Atlantis")
+    assert open_again(ActionPlan.objects.all()) == 0
+
+
+def test_looking_after_windows_takes_one_query_where_none_has_closed(django_assert_num_queries: Any) -> None:
+    for _ in range(3):
+        set_hours(make_plan(state="PENDING"), HOUR, 2 * HOUR)
+    with django_assert_num_queries(1):
+        open_again(ActionPlan.objects.all())
+
+
+def test_what_the_database_holds_to_be_too_early_is_not_tried_again_at_once(settings: object) -> None:
+    settings.POLL_INTERVAL = 60
+    plan = make_plan({"a": []}, state="PENDING")
+    set_hours(plan, -HOUR, HOUR)
+    applier = Applier(InlineExecutor())
+    applier.look()
+    set_hours(plan, HOUR)
+    applier.submit()
+    applier.collect(0)
+    assert applier.runs[plan.pk].is_paused
+
+
+# Where workers on other machines execute the actions.
+
+
+@pytest.fixture
+def post(monkeypatch: pytest.MonkeyPatch) -> Iterator[Post]:
+    made = Post(monkeypatch)
+    yield made
+    made.leave()
+
+
+def test_a_worker_goes_on_with_nothing_once_the_window_has_closed(post: Post, monkeypatch: Any, settings: Any) -> None:
+    settings.POLL_INTERVAL = 60  # The applier would find b only then: the worker is to go on with it by itself.
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    close_when_executed(monkeypatch, plan, "a")
+    post.advance()
+    post.deliver()
+    assert states(plan) == {"a": "SUCCEEDED", "b": "PENDING"}
+
+
+def test_what_workers_were_sent_before_the_window_closed_begins_when_it_opens(post: Post) -> None:
+    plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
+    post.advance()
+    set_hours(plan, HOUR, 2 * HOUR)
+    post.settle()
+    assert (again(plan).state, states(plan)) == ("ONGOING", {"a": "PENDING", "b": "PENDING"})
+    set_hours(plan, -HOUR, HOUR)
+    post.settle()
+    assert again(plan).state == "SUCCEEDED"

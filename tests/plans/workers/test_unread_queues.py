@@ -1,0 +1,53 @@
+"""An applier warns of queues that actions wait in and that no worker reads."""
+
+from collections.abc import Iterator
+
+import pytest
+from kombu import Connection, Consumer
+from pytest_django import Settings
+from structlog.testing import capture_logs
+
+from plans.workers.unread_queues import UnreadQueues
+from tests.broker import BROKER_URL, own_queues
+from watcher_site.celery import make_queue
+
+pytestmark = pytest.mark.rabbitmq
+
+
+@pytest.fixture
+def connection() -> Iterator[Connection]:
+    with Connection(BROKER_URL) as made:
+        yield made
+
+
+@pytest.fixture
+def queue() -> Iterator[str]:
+    with own_queues() as names:
+        yield names[0]
+
+
+def levels(connection: Connection, unread: UnreadQueues, *queues: str) -> list[str]:
+    with capture_logs() as lines:
+        unread.look(connection, queues)
+    return [line["log_level"] for line in lines]
+
+
+def test_a_queue_that_nobody_reads_is_warned_of_once(connection: Connection, queue: str, settings: Settings) -> None:
+    settings.SERVICE_DOWN_TIME = 0
+    unread = UnreadQueues()
+    assert [levels(connection, unread, queue) for _ in range(2)] == [["warning"], []]
+
+
+def test_a_queue_that_nobody_reads_for_a_moment_is_not_warned_of(
+    connection: Connection, queue: str, settings: Settings
+) -> None:
+    settings.SERVICE_DOWN_TIME = 3600
+    assert levels(connection, UnreadQueues(), queue) == []
+
+
+def test_that_a_queue_is_read_again_is_told(connection: Connection, queue: str, settings: Settings) -> None:
+    settings.SERVICE_DOWN_TIME = 0
+    unread = UnreadQueues()
+    unread.look(connection, [queue])
+    with Consumer(connection, [make_queue(queue)]):
+        assert [levels(connection, unread, queue) for _ in range(2)] == [["info"], []]

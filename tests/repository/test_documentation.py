@@ -1,0 +1,257 @@
+"""The documentation says what the code does, and what documentation and code cite exists."""
+
+import ast
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+from pytest_django import Settings
+
+from actions.api.actions import ActionView
+from actions.models import REASON_LENGTH
+from actions.types.base import DONE, ActionContext, ActionSkipException, make
+from cluster.models import Server
+from tests.builders import make_node, make_server
+from watcher_site import plugins
+from watcher_site.api import versions
+from watcher_site.api.openapi.schema import REFUSALS
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+# What a release changed is no longer true of the files of today.
+LIVING_PAGES = [page for page in PAGES if page.name != "CHANGELOG.md"]
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
+API = (ROOT / "docs" / "api.md").read_text()
+API_VERSIONS = (ROOT / "docs" / "api-versions.md").read_text()
+ACTION_TYPE = (ROOT / "docs" / "writing-an-action-type.md").read_text()
+
+APPS = ("watcher_site", "cluster", "actions", "plans", "audits")
+FOLDERS = "|".join((*APPS, "tests", "templates", "docs", r"\.ci"))
+# The page, a comma, and the heading in quotation marks.
+CITED_HEADING = re.compile(r'((?:docs/)?[\w-]+\.md)`?, "([^"]+)"')
+CITED_PATH = re.compile(rf"(?<![\w./{{}}<>-])((?:{FOLDERS})/[\w./-]*\w\.(?:py|md|html|json|toml|txt|png|js|css))\b")
+# Two names alone may also be a permission, as actions.skip_action.
+CITED_MODULE = re.compile(rf"`((?:{'|'.join(APPS)})(?:\.\w+){{2,}})`")
+# In the names of files that stand for any file.
+EXAMPLE = "example.py"
+# Templates and static files are named relative to their folders.
+PATH_ROOTS = (ROOT, ROOT / "templates", ROOT / "watcher_site" / "static")
+
+
+def settings_variables() -> set[str]:
+    """Return the environment variables that the settings read: the names given to the functions read and read_…"""
+    calls = [
+        node
+        for file in ("settings.py", "plugin_settings.py")
+        for node in ast.walk(ast.parse((ROOT / "watcher_site" / file).read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("read")
+    ]
+    return {next(a.value for a in call.args if isinstance(a, ast.Constant)) for call in calls}
+
+
+def documented_variables() -> set[str]:
+    return set(re.findall(r"^\| `([A-Z_]+)` \|", CONFIGURATION, re.MULTILINE))
+
+
+def test_every_variable_is_documented_and_no_other() -> None:
+    assert documented_variables() == settings_variables()
+
+
+def test_variables_are_read_in_the_settings_and_nowhere_else() -> None:
+    readers = [
+        path.relative_to(ROOT).as_posix()
+        for app in ("watcher_site", "cluster", "actions", "plans", "audits")
+        for path in (ROOT / app).rglob("*.py")
+        if re.search(r"os\.(environ\b(?!\.setdefault)|getenv)", path.read_text())
+    ]
+    assert readers == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_inside_of_the_repository_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_that_are_named_exist(page: Path) -> None:
+    named = set(re.findall(r"manage\.py ([a-z_]+)", page.read_text()))
+    assert named - set(get_commands()) == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_make_targets_that_are_named_exist(page: Path) -> None:
+    named = set(re.findall(r"`make ([a-z]+)`", page.read_text()))
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert named - targets == set()
+
+
+@pytest.fixture
+def example(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The action type of the documentation, as an installed plug-in."""
+    (code,) = re.findall(r"```python\n(\"\"\"Restart.*?)```", ACTION_TYPE, re.DOTALL)
+    (tmp_path / "documented.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    settings.ACTION_TYPES = ["documented.Restart"]
+    settings.EMBEDDED_CLOUD_SECONDS = 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_example_of_an_action_type_works(example: None) -> None:
+    server = make_server(node=make_node())
+    action = make("restart", {"resource_id": str(server.uuid)}, ActionContext())
+    action.pre_condition()
+    assert action.execute() == DONE
+    assert Server.objects.get(pk=server.pk).state == Server.State.ACTIVE
+
+
+@pytest.mark.django_db
+def test_the_example_of_an_action_type_skips_a_server_that_is_gone(example: None) -> None:
+    action = make("restart", {"resource_id": "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11"}, ActionContext())
+    with pytest.raises(ActionSkipException, match="not found"):
+        action.pre_condition()
+
+
+def documented_parameters() -> set[tuple[str, str, bool]]:
+    """Return each type's parameters from the table, with whether they are required."""
+    rows = re.findall(r"^\| (`.*`) \| `([a-z_]+)` \| (required)?", ACTION_TYPE, re.MULTILINE)
+    return {(kind.strip("`"), name, bool(must)) for kinds, name, must in rows for kind in kinds.split(", ")}
+
+
+def test_the_parameters_of_the_built_in_action_types_are_those_of_their_schemas() -> None:
+    types = plugins.load("ACTION_TYPES").values()
+    assert documented_parameters() == {
+        (kind.name, name, name in kind.schema["required"]) for kind in types for name in kind.schema["properties"]
+    }
+
+
+def test_the_keys_that_actions_are_sorted_by_are_documented() -> None:
+    (told,) = re.findall(r"The keys of `sort`.*?\n\n", API, re.DOTALL)
+    assert set(re.findall(r"`([a-z_]+)`", told)) == {"sort", "sort_key", *ActionView.offer(versions.MAXIMUM).sort_keys}
+
+
+def test_the_history_of_the_versions_is_the_one_that_the_code_follows() -> None:
+    rows = [line for line in API_VERSIONS.splitlines() if re.match(r"\| [0-9]", line)]
+    assert rows == [f"| {versions.text(version)} | {brings} |" for version, brings in versions.HISTORY.items()]
+
+
+def test_the_statuses_of_errors_are_those_of_the_openapi_document() -> None:
+    rows = re.findall(r"^\| ((?:[0-9]{3}(?:, )?)+) \|", API, re.MULTILINE)
+    documented = {int(code) for row in rows for code in row.split(", ")}
+    assert documented == {*REFUSALS, 405}
+
+
+def test_the_reason_for_skipping_may_be_as_long_as_the_readme_says() -> None:
+    assert re.findall(r"up to ([0-9]+)\s+characters", (ROOT / "README.md").read_text()) == [str(REASON_LENGTH)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_addresses_with_a_question_mark_are_quoted_for_the_shell(page: Path) -> None:
+    code = "\n".join(re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL))
+    assert re.findall(r"(?<!['\"])\bhttps?://[^\s'\"]*\?\S*", code) == []
+
+
+@cache
+def sources_of(folder: str) -> dict[Path, str]:
+    """Return the text of the Python files of a folder, with wrapped docstrings and comments on one line."""
+    files = sorted((ROOT / folder).rglob("*.py"))
+    return {file: unwrapped(file.read_text()) for file in files}
+
+
+def unwrapped(text: str) -> str:
+    return re.sub(r"\s*\n\s*(?:#\s)?", " ", text)
+
+
+def slug(heading: str) -> str:
+    """Return the anchor that Markdown renderers make of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@cache
+def headings_of(page: Path) -> list[str]:
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+
+
+def missing_headings(text: str) -> list[tuple[str, str]]:
+    """Return the citations of headings that do not exist, or of pages that do not."""
+    return [(page, name) for page, name in CITED_HEADING.findall(text) if not has_heading(ROOT / page, name)]
+
+
+def has_heading(page: Path, name: str) -> bool:
+    return page.exists() and name in headings_of(page)
+
+
+def missing_paths(text: str) -> list[str]:
+    return [path for path in CITED_PATH.findall(text) if not (EXAMPLE in path or exists(path))]
+
+
+def exists(path: str) -> bool:
+    return any((root / path).exists() for root in PATH_ROOTS)
+
+
+def missing_modules(text: str) -> list[str]:
+    return [name for name in CITED_MODULE.findall(text) if not is_defined(name)]
+
+
+def is_defined(dotted: str) -> bool:
+    """Return whether a dotted name is a module, or whether its module has the name that follows."""
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        base = ROOT.joinpath(*parts[:length])
+        for file in (base.with_suffix(".py"), base / "__init__.py"):
+            if file.exists():
+                return length == len(parts) or re.search(rf"\b{parts[length]}\b", file.read_text()) is not None
+    return False
+
+
+def not_found(texts: Iterable[tuple[Path, str]]) -> dict[str, list[str]]:
+    """Return what each text cites that does not exist."""
+    found = {
+        path.relative_to(ROOT).as_posix(): [
+            *(f"{page}, {name}" for page, name in missing_headings(text)),
+            *missing_paths(text),
+            *missing_modules(text),
+        ]
+        for path, text in texts
+    }
+    return {path: missing for path, missing in found.items() if missing}
+
+
+@pytest.mark.parametrize("folder", [*APPS, "tests"])
+def test_headings_paths_and_modules_that_the_code_cites_exist(folder: str) -> None:
+    assert not_found(sources_of(folder).items()) == {}
+
+
+@pytest.mark.parametrize("page", LIVING_PAGES, ids=lambda page: page.name)
+def test_headings_paths_and_modules_that_the_documentation_cites_exist(page: Path) -> None:
+    assert not_found([(page, unwrapped(page.read_text()))]) == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_headings_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text())
+    anchors = [(target, anchor, (page.parent / target) if target else page) for target, anchor in links]
+    assert [(t, a) for t, a, found in anchors if a not in map(slug, headings_of(found))] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "citation"),
+    [
+        ("docs/api", 'See {}, "No such heading".'),
+        ("docs/api", 'See `{}`,\n    # "No such heading".'),
+        ("docs/no-such-page", 'See {}, "Errors".'),
+        ("docs/no-such-page", "`{}` describes it."),
+    ],
+)
+def test_a_citation_of_a_heading_or_a_page_that_does_not_exist_is_found(page: str, citation: str) -> None:
+    text = unwrapped(citation.format(f"{page}.md"))
+    assert missing_headings(text) or missing_paths(text)
+
+
+@pytest.mark.parametrize("name", ["base.NoSuchClass", "no_such_module.Name", "no_such_module"])
+def test_a_citation_of_a_module_or_a_name_that_does_not_exist_is_found(name: str) -> None:
+    assert missing_modules(f"`actions.types.{name}`")

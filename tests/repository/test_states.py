@@ -1,0 +1,28 @@
+"""A state changes by a transition of its model, or by a verb of its queryset that follows the transitions."""
+
+import re
+from pathlib import Path
+
+from actions.models import Action
+from audits.models import Audit
+from plans.models import ActionPlan
+
+ROOT = Path(__file__).parents[2]
+APPS = ("watcher_site", "cluster", "actions", "plans", "audits")
+
+
+def test_no_state_is_written_outside_of_models_and_querysets() -> None:
+    writers = [
+        str(path.relative_to(ROOT))
+        for app in APPS
+        for path in (ROOT / app).rglob("*.py")
+        if path.name != "querysets.py" and re.search(r"\.update\(\s*state=", path.read_text())
+    ]
+    assert writers == []
+
+
+def test_the_verbs_that_change_many_rows_know_where_their_transitions_start() -> None:
+    assert Action.sources("cancel") == {"PENDING"}
+    assert ActionPlan.sources("cancel") == {"RECOMMENDED", "PENDING"}
+    assert ActionPlan.sources("supersede") == {"RECOMMENDED"}
+    assert {"PENDING", "ONGOING"} <= Audit.sources("cancel")

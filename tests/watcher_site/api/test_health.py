@@ -1,0 +1,184 @@
+"""Probes learn whether the site lives and can serve, and nothing else."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from tests.broker import BROKER_URL, NO_BROKER_URL
+from watcher_site.api.resources import health
+from watcher_site.models import Service
+from watcher_site.outbox.listeners import listeners
+from watcher_site.processes.broker import BrokerLost
+
+
+def forget() -> None:
+    health.require_migrations.cache_clear()
+    health.broker_watch.forget()
+
+
+@pytest.fixture(autouse=True)
+def forget_earlier_answers() -> Iterator[None]:
+    forget()
+    yield
+    forget()
+
+
+class LostConnection:
+    def cursor(self) -> None:
+        raise OperationalError('connection to server at "10.1.2.3", port 5432 failed: user watcher')
+
+
+def newest_migration() -> tuple[str, str]:
+    (newest,) = MigrationLoader(connection).graph.leaf_nodes("plans")
+    return newest
+
+
+def test_a_process_that_lives_says_so_without_a_database(client: Client) -> None:
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+def test_a_site_whose_database_answers_is_ready(client: Client, db: None) -> None:
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+def test_a_site_is_not_ready_while_a_migration_is_missing(client: Client, db: None) -> None:
+    MigrationRecorder(connection).record_unapplied(*newest_migration())
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["reason"]) == (503, "Migrations are not applied.")
+
+
+def test_a_site_becomes_ready_when_the_last_migration_is_applied(client: Client, db: None) -> None:
+    recorder = MigrationRecorder(connection)
+    recorder.record_unapplied(*newest_migration())
+    client.get("/readyz")
+    recorder.record_applied(*newest_migration())
+    assert client.get("/readyz").status_code == 200
+
+
+def test_a_lost_database_is_reported_without_its_address(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "connection", LostConnection())
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "unavailable", "reason": "The database does not answer."}
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_no_probe_is_answered_from_a_cache(client: Client, db: None, path: str) -> None:
+    assert "no-store" in client.get(path).headers["Cache-Control"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_probes_need_no_https(client: Client, db: None, path: str, settings: Settings) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    assert client.get(path).status_code == 200
+
+
+@pytest.mark.rabbitmq
+def test_a_site_whose_broker_answers_is_ready(client: Client, db: None, settings: Settings) -> None:
+    settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", BROKER_URL
+    assert client.get("/readyz").status_code == 200
+
+
+def test_a_lost_broker_is_named_without_its_address(client: Client, db: None, settings: Settings) -> None:
+    settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", NO_BROKER_URL
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "unavailable", "reason": "The broker does not answer: action plans wait."}
+
+
+class Broker:
+    """One that answers or does not, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked, self.is_lost = 0, False
+
+    def require(self) -> None:
+        self.asked += 1
+        if self.is_lost:
+            raise BrokerLost("no route to 10.1.2.3")
+
+
+@pytest.mark.parametrize(("is_lost", "status"), [(False, 200), (True, 503)])
+def test_a_broker_is_looked_for_once_however_often_anyone_asks(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch, is_lost: bool, status: int
+) -> None:
+    broker = Broker()
+    broker.is_lost = is_lost
+    monkeypatch.setattr(health, "require_broker", broker.require)
+    monkeypatch.setattr(health, "monotonic", lambda: 100)
+    assert [client.get("/readyz").status_code for _ in range(3)] == [status] * 3
+    assert broker.asked == 1
+
+
+def test_a_broker_that_was_lost_a_moment_ago_is_looked_for_again(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker, clock = Broker(), [100.0]
+    broker.is_lost = True
+    monkeypatch.setattr(health, "require_broker", broker.require)
+    monkeypatch.setattr(health, "monotonic", lambda: clock[-1])
+    assert client.get("/readyz").status_code == 503
+    broker.is_lost = False
+    clock.append(102.0)
+    assert client.get("/readyz").status_code == 200
+
+
+def test_a_site_that_needs_no_broker_asks_for_none(client: Client, db: None, settings: Settings) -> None:
+    settings.CELERY_BROKER_URL = NO_BROKER_URL
+    assert client.get("/readyz").status_code == 200
+
+
+def test_the_api_answers_while_the_broker_is_away(client: Client, db: None, settings: Settings) -> None:
+    settings.EXECUTOR, settings.CELERY_BROKER_URL = "celery", NO_BROKER_URL
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/").status_code < 500
+
+
+# The part of the answer for users who may see services.
+
+
+def details(user: User | None, client: Client) -> dict[str, Any]:
+    if user is not None:
+        client.force_login(user)
+    answer = client.get("/readyz")
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_user_who_may_see_services_reads_which_give_no_sign_of_life(client: Client, reader: User) -> None:
+    Service.register(Service.APPLIER, "ctrl-1")
+    silent = Service.register(Service.DECISION_ENGINE, "ctrl-1")
+    Service.objects.filter(pk=silent.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
+    found = details(reader, client)
+    assert found["problems"] == ["No watcher-decision-engine is active: audits wait."]
+    told = {one["name"]: (one["active"], one["failed"]) for one in found["services"]}
+    assert told == {"watcher-applier": (1, 0), "watcher-decision-engine": (0, 1)}
+
+
+def test_a_silent_relay_is_a_problem_where_somebody_listens(
+    client: Client, cloud_admin: User, settings: Settings
+) -> None:
+    settings.NOTIFICATION_URL = "fake://"
+    listeners.forget()
+    found = details(cloud_admin, client)
+    assert "No watcher-relay is active: notifications wait." in found["problems"]
+
+
+def test_anybody_else_reads_whether_the_site_is_ready_and_nothing_more(client: Client, stranger: User) -> None:
+    assert details(None, client) == {"status": "ok"}
+    assert client.get("/readyz", headers={"Authorization": "Token wrong"}).json() == {"status": "ok"}
+    assert details(stranger, client) == {"status": "ok"}

@@ -1,0 +1,321 @@
+"""Subscriptions, and what could not be delivered, through the API and by commands."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+from pytest_django import Settings
+
+from tests.api import Caller, fault
+from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
+from watcher_site.models import Delivery, HistoryEntry, Notification, Subscription
+from watcher_site.notifications.subscriptions import change_subscription
+from watcher_site.notifications.webhooks.receiver import unseal_secret
+from watcher_site.outbox.listeners import listeners
+
+pytestmark = pytest.mark.django_db
+
+PLAN_UUID = "0d5a3c5e-6a0b-4c0e-9c55-3a3a8f6f2c11"
+PUBLIC = "http://192.0.2.7/events"
+NEW = {"name": "pager", "url": PUBLIC, "event_types": ["*.error"]}
+
+
+@pytest.fixture
+def api(cloud_admin: User, settings: Settings) -> Caller:
+    settings.WEBHOOK_PRIVATE_ADDRESSES = True
+    return Caller(cloud_admin, "1.13")
+
+
+def replace(path: str, value: Any) -> list[dict[str, Any]]:
+    return [{"op": "replace", "path": path, "value": value}]
+
+
+def test_a_subscription_tells_its_secret_when_it_is_made_and_never_again(api: Caller) -> None:
+    made = api.post("/subscriptions", NEW)
+    assert made.status_code == 201
+    subscription = Subscription.objects.get()
+    assert made.json()["secret"] == unseal_secret(subscription)
+    assert made.json()["secret"] not in subscription.secret
+    shown = api.get(f"/subscriptions/{subscription.uuid}").json()
+    assert made.json() == shown | {"secret": made.json()["secret"]}
+    assert "secret" not in shown
+    assert listeners.want("action.execution.error", "ERROR")
+    assert not listeners.want("action.update", "INFO")
+
+
+def test_history_tells_the_host_of_an_address_alone_as_the_rest_may_hold_a_token(api: Caller) -> None:
+    made = api.post("/subscriptions", {**NEW, "url": "http://192.0.2.7/hook/T0KEN?key=T0KEN"}).json()
+    api.patch(f"/subscriptions/{made['uuid']}", replace("/url", "http://192.0.2.7/hook/0THER"))
+    created, changed = HistoryEntry.objects.filter(object_uuid=made["uuid"]).order_by("pk")
+    assert created.details["url"] == "http://192.0.2.7"
+    assert changed.details == {"url": "changed"}
+
+
+def test_a_subscription_is_changed_and_deleted_with_what_waits_for_it(api: Caller) -> None:
+    subscription = subscribe_to(PUBLIC, failures=3)
+    make_undelivered(subscription)
+    path = f"/subscriptions/{subscription.uuid}"
+    changed = api.patch(path, [*replace("/event_types", ["audit.*"]), *replace("/enabled", False)]).json()
+    assert (changed["event_types"], changed["enabled"], changed["failures"]) == (["audit.*"], False, 0)
+    assert api.delete(path).status_code == 204
+    assert api.get(path).status_code == 404
+    assert not Delivery.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": None}, "name"),
+        ({"url": "ftp://example.org"}, "url: must begin with https:// or http://"),
+        ({"url": "http://rosa:secret@192.0.2.7/"}, "url: must hold no user and no password"),
+        ({"url": "http://[::1/"}, "url: the host makes no sense: an address of IPv6 stands between [ and ]."),
+        ({"url": "http:///events"}, "url: there is no host behind http://."),
+        ({"url": "http://*.example.org/"}, "url: *.example.org can be no host."),
+        ({"url": "http://192.0.2.7:99999/"}, "url: the port must be a number from 1 to 65535."),
+        ({"url": "http://192.0.2.7:abc/"}, "url: the port must be a number"),
+        ({"url": "http://192.0.2.7/a%20b/%zz"}, "url: %zz is no escape"),
+        ({"url": "http://192.0.2.7/\u202e"}, "url: must hold no control or format characters, and holds U+202E."),
+        ({"url": "http://nowhere.invalid/"}, "url: the host nowhere.invalid has no address."),
+        ({"name": "one\ntwo"}, "name: must hold no control or format characters, and holds U+000A."),
+        ({"name": "pager\u202egpj"}, "name: must hold no control or format characters, and holds U+202E."),
+        ({"name": "Broker"}, "name: must not hold a slash, end in .json, or be one of detail, broker."),
+        ({"name": "a/b"}, "name: must not hold a slash"),
+        ({"name": PLAN_UUID}, "name: must not be a UUID."),
+        ({"url": "http://192.0.2.7/#here"}, "url: must hold no fragment"),
+        ({"url": "http://192.0.2.7:0/"}, "url: the port must be a number"),
+        ({"event_types": []}, "event_types: must be a list of 1 to 50 patterns"),
+        ({"event_types": ["Action Plan"]}, "event_types: a pattern is an event type"),
+        ({"event_types": ["*", "action.updat"]}, "event_types: there is no event action.updat; there is action.up"),
+        ({"event_types": ["nonsense.*"]}, "event_types: there is no event nonsense.*; events begin with action, "),
+        ({"event_types": [5]}, "event_types.0. Not a valid string."),
+        ({"secret": "whsec_c2hvcnQ="}, "secret: must be whsec_ and 24 to 64 bytes in base64."),
+        ({"failures": 1}, "failures"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(api: Caller, changes: dict[str, Any], words: str) -> None:
+    answer = api.post("/subscriptions", NEW | changes)
+    assert answer.status_code == 400
+    assert words in fault(answer)
+    assert not Subscription.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "10.1.2.3", "169.254.169.254", "[::1]", "[fe80::1]", "[::ffff:10.0.0.1]", "0.0.0.1"],
+)
+def test_a_private_address_is_refused_unless_a_setting_allows_it(api: Caller, settings: Settings, host: str) -> None:
+    settings.WEBHOOK_PRIVATE_ADDRESSES = False
+    refused = api.post("/subscriptions", NEW | {"url": f"http://{host}/"})
+    assert refused.status_code == 400
+    assert "private address" in fault(refused)
+    settings.WEBHOOK_PRIVATE_ADDRESSES = True
+    assert api.post("/subscriptions", NEW | {"url": f"http://{host}/"}).status_code == 201
+
+
+def test_a_subscription_is_named_by_its_name_in_any_letter_case(api: Caller) -> None:
+    uuid = api.post("/subscriptions", NEW).json()["uuid"]
+    assert api.get("/subscriptions/PAGER").json()["uuid"] == uuid
+    assert api.get("/subscriptions?name=Pager").json()["subscriptions"][0]["uuid"] == uuid
+    assert api.post("/subscriptions", NEW | {"name": "PAGER"}).status_code == 409
+    assert api.patch("/subscriptions/Pager", replace("/enabled", False)).status_code == 200
+    assert api.delete("/subscriptions/pager").status_code == 204
+
+
+def test_what_stays_as_it_is_is_not_asked_about_again(api: Caller) -> None:
+    subscription = subscribe_to("http://nowhere.invalid/", "a/b", event_types=["nonsense"])
+    everything = {"name": "a/b", "url": "http://nowhere.invalid/", "event_types": ["nonsense"], "enabled": False}
+    assert not change_subscription(subscription, everything).enabled
+
+
+def test_two_subscriptions_have_no_name_in_common_and_there_are_not_too_many(api: Caller, settings: Settings) -> None:
+    api.post("/subscriptions", NEW)
+    assert api.post("/subscriptions", NEW).status_code == 409
+    settings.MOST_SUBSCRIPTIONS = 0
+    words = "There are 1 subscriptions already, and WATCHER_MOST_SUBSCRIPTIONS allows 0."
+    assert fault(api.post("/subscriptions", NEW | {"name": "other"})) == words
+
+
+def test_readers_may_look_and_do_nothing(reader: User) -> None:
+    one = Caller(reader, "1.13")
+    delivery = make_undelivered()
+    assert one.get("/subscriptions").status_code == one.get("/undelivered").status_code == 200
+    assert one.post("/subscriptions", NEW).status_code == 403
+    assert one.post(f"/undelivered/{delivery.uuid}/resend").status_code == 403
+    assert one.post("/undelivered/resend").status_code == 403
+
+
+def test_a_secret_is_made_anew_and_told_this_once(api: Caller, reader: User) -> None:
+    subscription = subscribe_to(PUBLIC, "pager")
+    former = unseal_secret(subscription)
+    answer = api.post("/subscriptions/pager/secret")
+    assert (answer.status_code, answer["Cache-Control"]) == (200, "no-store")
+    assert answer.json()["secret"] == unseal_secret(Subscription.objects.get()) != former
+    assert Caller(reader, "1.13").post("/subscriptions/pager/secret").status_code == 403
+    assert api.post("/subscriptions", NEW | {"name": "other"})["Cache-Control"] == "no-store"
+
+
+def test_a_test_message_is_for_one_that_is_enabled_and_for_who_may_change_it(api: Caller, reader: User) -> None:
+    subscribe_to(PUBLIC, "off", enabled=False)
+    assert "is disabled: enable it first" in fault(api.post("/subscriptions/off/test"))
+    assert Caller(reader, "1.13").post("/subscriptions/off/test").status_code == 403
+    assert not Delivery.objects.exists()
+
+
+def test_the_broker_s_state_is_told(api: Caller, stranger: User) -> None:
+    letter = make_undelivered()
+    make_undelivered()
+    Delivery.objects.filter(pk=letter.pk).update(state="PENDING", problem="The broker does not answer.")
+    told = api.get("/broker").json()
+    assert (told["enabled"], told["waiting"], told["undelivered"]) == (False, 1, 1)
+    assert (told["problem"], told["oldest"] is None) == ("The broker does not answer.", False)
+    assert Caller(stranger, "1.13").get("/broker").status_code == 403
+
+
+def test_who_may_not_change_a_subscription_sees_the_host_of_its_url_alone(api: Caller, reader: User) -> None:
+    url = "http://192.0.2.7/hook/T0KEN?key=T0KEN"
+    path = f"/subscriptions/{api.post('/subscriptions', {**NEW, 'url': url}).json()['uuid']}"
+    assert api.get(path).json()["url"] == url
+    one = Caller(reader, "1.13")
+    assert one.get(path).json()["url"] == "http://192.0.2.7"
+    for listed in ("/subscriptions", "/subscriptions/detail"):
+        assert "T0KEN" not in one.get(listed).content.decode()
+
+
+def test_a_url_can_be_cut_down_to_its_host(api: Caller) -> None:
+    made = api.post("/subscriptions", {**NEW, "url": "http://192.0.2.7/hook/T0KEN"}).json()
+    assert api.patch(f"/subscriptions/{made['uuid']}", replace("/url", "http://192.0.2.7")).status_code == 200
+    assert Subscription.objects.get().url == "http://192.0.2.7"
+
+
+def test_a_dead_letter_is_shown_and_sent_again_once(api: Caller) -> None:
+    delivery = make_undelivered(subscribe_to(PUBLIC))
+    make_undelivered()
+    shown = api.get(f"/undelivered/{delivery.uuid}").json()
+    assert (shown["event_type"], shown["attempts"], shown["state"]) == ("action.update", 12, "UNDELIVERED")
+    assert shown["subscription_uuid"] == str(delivery.subscription.uuid)
+    assert len(api.get("/undelivered/detail").json()["undelivered"]) == 2
+    sent = api.post(f"/undelivered/{delivery.uuid}/resend")
+    assert (sent.status_code, sent.json()["state"]) == (202, "PENDING")
+    assert api.post(f"/undelivered/{delivery.uuid}/resend").status_code == 404
+    assert api.post("/undelivered/resend").json() == {"resent": 1}
+
+
+@pytest.mark.parametrize("value", [False, True, 0, 5, 1.5, [], {}, "", "pager"])
+def test_a_receiver_that_is_no_uuid_sends_nothing_again(api: Caller, value: object) -> None:
+    make_undelivered()
+    answer = api.post("/undelivered/resend", {"subscription_uuid": value})
+    assert answer.status_code == 400
+    assert "subscription_uuid" in fault(answer)
+    assert Delivery.objects.undelivered().count() == 1
+
+
+@pytest.mark.parametrize("body", [b"null", b"false", b"0", b'""', b"[]"])
+def test_a_body_that_is_no_object_sends_nothing_again(api: Caller, body: bytes) -> None:
+    make_undelivered()
+    answer = api.client.post("/v1/undelivered/resend", body, content_type="application/json", headers=api.headers)
+    assert answer.status_code == 400
+    assert Delivery.objects.undelivered().count() == 1
+
+
+def test_only_what_was_to_go_to_one_receiver_is_sent_again(api: Caller) -> None:
+    pager = subscribe_to(PUBLIC)
+    to_pager, to_broker = make_undelivered(pager), make_undelivered()
+    assert api.post("/undelivered/resend", {"subscription_uuid": str(uuid4())}).json() == {"resent": 0}
+    assert api.post("/undelivered/resend", {"subscription_uuid": str(pager.uuid)}).json() == {"resent": 1}
+    assert list(Delivery.objects.undelivered()) == [to_broker]
+    assert HistoryEntry.objects.get().details == {"number": 1, "subscription_uuid": str(pager.uuid)}
+    to_pager.delete()
+    assert api.post("/undelivered/resend", {"subscription_uuid": None}).json() == {"resent": 1}
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "words"),
+    [
+        ("", '{"x": 1}', "Unknown attribute for argument resend: x"),
+        ("", '{"subscription_uuid": "pager"}', "subscription_uuid"),
+        ("", "[]", "An object is expected"),
+        ("", '{"subscription_uuid": ', "JSON"),
+        ("?subscription_uuid=1", "{}", "Unknown argument"),
+    ],
+)
+def test_nothing_is_sent_again_where_what_is_meant_is_not_understood(
+    api: Caller, query: str, body: str, words: str
+) -> None:
+    make_undelivered()
+    path = f"/v1/undelivered/resend{query}"
+    answer = api.client.generic("POST", path, body, content_type="application/json", headers=api.headers)
+    assert (answer.status_code, words in fault(answer)) == (400, True)
+    assert Delivery.objects.undelivered().exists()
+
+
+def test_a_dead_letter_is_given_up_for_good(api: Caller) -> None:
+    assert api.delete(f"/undelivered/{make_undelivered().uuid}").status_code == 204
+    assert not Delivery.objects.exists()
+
+
+def test_metrics_tell_what_waits_to_those_who_may_see_it(api: Caller, stranger: User) -> None:
+    make_undelivered(subscribe_to(PUBLIC))
+    text = api.client.get("/metrics").content.decode()
+    assert 'watcher_deliveries{receiver="receiver",state="UNDELIVERED"} 1.0' in text
+    assert Caller(stranger).client.get("/metrics").status_code == 403
+    assert Caller(None).client.get("/metrics").status_code == 401
+
+
+def test_a_purge_removes_what_was_delivered_and_keeps_what_may_be_sent_again(settings: Settings) -> None:
+    (delivered, kept) = (make_undelivered(), make_undelivered())
+    delivered.delete()
+    call_command("purge", "--yes")
+    assert list(Notification.objects.values_list("pk", flat=True)) == [kept.notification_id]
+    settings.UNDELIVERED_DAYS = 0
+    call_command("purge", "--yes")
+    assert not Notification.objects.exists()
+
+
+def test_a_purge_removes_what_waits_for_a_receiver_that_is_switched_off_after_its_days(settings: Settings) -> None:
+    settings.UNDELIVERED_DAYS = 1
+    off = subscribe_to(PUBLIC, "off", enabled=False)
+    old, gone, young, awaited = (make_undelivered(one) for one in (off, None, off, subscribe_to(PUBLIC)))
+    Delivery.objects.update(state=Delivery.State.PENDING, created_at=timezone.now() - timedelta(days=2))
+    Delivery.objects.filter(pk=young.pk).update(created_at=timezone.now())
+    call_command("purge", "--yes")
+    assert set(Delivery.objects.all()) == {young, awaited}
+    assert not Notification.objects.filter(pk__in=[old.notification_id, gone.notification_id]).exists()
+
+
+def test_a_purge_keeps_what_waits_for_the_broker_as_long_as_one_is_set(settings: Settings) -> None:
+    settings.UNDELIVERED_DAYS = 0
+    settings.NOTIFICATION_URL = "rabbit://broker.example.org"
+    make_undelivered()
+    Delivery.objects.update(state=Delivery.State.PENDING)
+    call_command("purge", "--yes")
+    assert Delivery.objects.count() == 1
+
+
+def test_commands_subscribe_list_send_again_and_unsubscribe(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.WEBHOOK_PRIVATE_ADDRESSES = True
+    call_command("add_subscription", "pager", PUBLIC, "--event-type", "*.error")
+    assert capsys.readouterr().out.startswith("whsec_")
+    make_undelivered(Subscription.objects.get())
+    make_undelivered()
+    call_command("list_subscriptions")
+    assert f"pager  enabled  {PUBLIC}  *.error  0 waiting, 1 undelivered" in capsys.readouterr().out
+    call_command("resend_notifications", "--subscription", "pager")
+    assert (capsys.readouterr().out, Delivery.objects.undelivered().count()) == ("1\n", 1)
+    call_command("resend_notifications")
+    assert (capsys.readouterr().out, Delivery.objects.undelivered().count()) == ("1\n", 0)
+    former = unseal_secret(Subscription.objects.get())
+    call_command("renew_secret", "pager")
+    assert capsys.readouterr().out.strip() == unseal_secret(Subscription.objects.get()) != former
+    call_command("test_subscription", "pager")
+    test = Notification.objects.filter(event_type="subscription.test")
+    assert capsys.readouterr().out.strip() == str(test.get().uuid)
+    call_command("remove_subscription", "pager")
+    assert not Subscription.objects.present().exists()
+    with pytest.raises(CommandError, match="there is no subscription pager"):
+        call_command("remove_subscription", "pager")

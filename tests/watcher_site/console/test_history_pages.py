@@ -1,0 +1,155 @@
+"""The console's list of history, its files, and the box on the page of each object."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from actions.exclusions.records import change_exclusion
+from plans.models import ActionPlan
+from tests.actions.exclusions.builders import make_exclusion
+from tests.builders import make_cluster, make_plan, make_server
+from watcher_site.history import record
+from watcher_site.history.descriptions import details_in_words
+from watcher_site.models import HistoryEntry
+from watcher_site.request_context import CallingContext, on_behalf_of
+
+pytestmark = pytest.mark.django_db
+ROSA = CallingContext(user="rosa")
+
+
+@pytest.fixture
+def browser(cloud_admin: User) -> Client:
+    client = Client()
+    client.force_login(cloud_admin)
+    return client
+
+
+@pytest.fixture
+def plan() -> ActionPlan:
+    made = make_plan({"a": []})
+    record("action.skip", made.actions.get(), caller=ROSA, within=made, message="=not <b>before</b> Sunday")
+    return made
+
+
+def text(response: Any) -> str:
+    return str(response.content.decode())
+
+
+def test_the_list_tells_who_did_what_and_why_with_a_link_to_what_is_still_there(
+    browser: Client, plan: ActionPlan
+) -> None:
+    page = text(browser.get(reverse("history:list")))
+    assert "rosa" in page
+    assert "Skip action" in page
+    assert "&lt;b&gt;before" in page
+    assert reverse("actions:detail", args=[plan.actions.get().uuid]) in page
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("user=rosa", True),
+        ("user=bob", False),
+        ("deed=action", True),
+        ("deed=action.skip", True),
+        ("deed=Action plan", False),
+        ("outcome=refused", False),
+        ("since=2100-01-01T00:00", False),
+        ("text=SUNDAY", True),
+        ("object=a name", False),
+    ],
+)
+def test_the_list_can_be_narrowed(browser: Client, plan: ActionPlan, query: str, shown: bool) -> None:
+    assert ("Skip action" in text(browser.get(f"{reverse('history:list')}?{query}"))) is shown
+
+
+def test_the_list_tells_what_was_changed_from_what_to_what(browser: Client) -> None:
+    details = {
+        "name": {"from": "web", "to": "shop"},
+        "plan_only": False,
+        "nodes": ["a", "b"],
+        "image": None,
+        "tags": {},
+    }
+    record("cluster.update", "web", caller=ROSA, details=details)
+    page = text(browser.get(reverse("history:list")))
+    told = ("name: web → shop", "plan only: no", "nodes: a, b", "image:", "tags:")
+    assert [words in page for words in told] == [1, 1, 1, 0, 0]
+
+
+def test_what_is_told_of_rules_reads_as_people_write_it() -> None:
+    server = make_server("db")
+    hours = {"opens": "08:00", "closes": "18:00", "weekdays": ["monday", "friday"]}
+    changes = {"action_types": ["stop"], "window": None, "expires_at": "2999-01-01T00:00:00Z"}
+    with on_behalf_of(lambda: ROSA):
+        rule = make_exclusion(targets={"servers": ["db"]}, window=hours)
+        change_exclusion(rule, changes, "rosa")
+        change_exclusion(rule, {"action_types": [], "targets": {}}, "rosa")
+    dash, named = "\N{EN DASH}", f"servers db ({server.uuid})"
+    hours_said = f"08:00{dash}18:00, Monday, Friday"
+    # A database has names in an order of its own.
+    told = [set(details_in_words(one.details).split("; ")) for one in HistoryEntry.objects.order_by("pk")]
+    assert told == [
+        {"name: frozen", "owner: alice", "action types: all", f"targets: {named}", "zone: UTC", "enabled: yes"}
+        | {f"window: {hours_said}"},
+        {"action types: all → stop", f"window: {hours_said} → every hour", "expires at: never → 2999-01-01 00:00 UTC"},
+        {"action types: stop → all", f"targets: {named} → anything"},
+    ]
+
+
+def test_the_page_of_a_thing_tells_what_was_done_to_it_and_to_what_it_holds(browser: Client, plan: ActionPlan) -> None:
+    for page in (reverse("plans:detail", args=[plan.uuid]), reverse("actions:detail", args=[plan.actions.get().uuid])):
+        assert "skip action" in text(browser.get(page))
+
+
+def test_those_who_may_not_see_history_see_neither_list_nor_box(stranger: User, reader: User) -> None:
+    cluster = make_cluster("web")
+    reader.groups.clear()
+    reader.user_permissions.add(Permission.objects.get(codename="view_cluster"))
+    client = Client()
+    client.force_login(reader)
+    assert client.get(reverse("history:list")).status_code == 403
+    assert client.get(reverse("history:export", args=["csv"])).status_code == 403
+    assert "history-heading" not in text(client.get(reverse("clusters:detail", args=[cluster.uuid])))
+
+
+def test_the_file_holds_what_the_list_was_narrowed_to(browser: Client, plan: ActionPlan) -> None:
+    record("user.login", "bob", caller=ROSA)
+    answer = browser.get(f"{reverse('history:export', args=['csv'])}?deed=action.skip&page=2")
+    lines = b"".join(answer.streaming_content).decode().splitlines()
+    assert len(lines) == 2
+    assert "'=not <b>before</b> Sunday" in lines[1]
+    assert "attachment" in answer["Content-Disposition"]
+
+
+def test_a_filter_that_makes_no_sense_exports_nothing(browser: Client) -> None:
+    answer = browser.get(f"{reverse('history:export', args=['csv'])}?since=yesterday", follow=True)
+    assert "Not exported" in text(answer)
+
+
+def test_the_list_takes_the_same_queries_whatever_its_length(
+    browser: Client, django_assert_max_num_queries: Any
+) -> None:
+    clusters = [make_cluster(f"web-{number}") for number in range(30)]
+    for cluster in clusters:
+        record("cluster.check", cluster, caller=ROSA)
+    with django_assert_max_num_queries(14):
+        assert text(browser.get(reverse("history:list"))).count("Check cluster") == len(clusters)
+    assert HistoryEntry.objects.count() == len(clusters)
+
+
+@pytest.mark.parametrize("deed", ["action_plan.signal", "action_plan.cancel"])
+def test_the_page_of_an_action_shows_the_signals_to_its_plan(browser: Client, deed: str) -> None:
+    plan = make_plan({"a": []})
+    record(deed, plan, caller=ROSA)
+    page = text(browser.get(reverse("actions:detail", args=[plan.actions.get().uuid])))
+    assert ("rosa" in page, "Nobody has done anything" in page) == (True, False)
+
+
+def test_the_page_of_an_action_shows_no_other_history_of_its_plan(browser: Client) -> None:
+    plan = make_plan({"a": []})
+    record("action_plan.start", plan, caller=ROSA)
+    assert "rosa" not in text(browser.get(reverse("actions:detail", args=[plan.actions.get().uuid])))

@@ -1,0 +1,58 @@
+"""Names that people read: UUIDs in messages as links, and audits that were named after the time."""
+
+from uuid import uuid4
+
+import pytest
+
+from tests.builders import action, make_node, make_plan
+from watcher_site.links import linked, shortened
+from watcher_site.templatetags.console import brief, head
+
+
+@pytest.mark.django_db
+def test_a_uuid_in_a_message_leads_to_what_it_names() -> None:
+    plan = make_plan({"a": []})
+    text = linked(f"superseded by {plan.uuid}: {action(plan, 'a').uuid}.")
+    assert f'<a href="/console/plans/{plan.uuid}/" title="{plan.uuid}">{str(plan.uuid)[:8]}</a>' in text
+    assert f'<a href="/console/actions/{action(plan, "a").uuid}/"' in text
+    assert ">nop a</a>." in text
+
+
+@pytest.mark.django_db
+def test_a_node_is_called_by_its_host_name() -> None:
+    assert linked(str(make_node("compute1").uuid)).endswith(">compute1</a>")
+
+
+@pytest.mark.django_db
+def test_what_is_not_there_stays_as_it_is() -> None:
+    unknown = str(uuid4())
+    assert linked(unknown) == unknown
+
+
+@pytest.mark.django_db
+def test_what_was_written_around_it_is_never_run() -> None:
+    plan = make_plan({"<b>": []})
+    text = linked(f"<script> {action(plan, '<b>').uuid}")
+    assert "&lt;script&gt; <a" in text
+    assert "nop &lt;b&gt;</a>" in text
+
+
+def test_in_lists_the_beginning_of_a_uuid_stands_for_it() -> None:
+    assert shortened("see 353c1445-9fab-47ef-a921-1b8d55048f63, or not") == "see 353c1445, or not"
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("basic-2026-11-21T12:10:29.715418", "basic 2026-11-21 12:10:29"),
+        ("basic-2026-11-21T12:10:29", "basic 2026-11-21 12:10:29"),
+        ("nightly-2026", "nightly-2026"),
+    ],
+)
+def test_a_name_that_was_made_up_leaves_the_parts_of_a_second_out(name: str, short: str) -> None:
+    assert brief(name) == short
+
+
+@pytest.mark.parametrize(("label", "text"), [("memory", "Memory"), ("vCPU", "vCPU"), ("", "")])
+def test_a_head_begins_with_a_capital_but_for_units(label: str, text: str) -> None:
+    assert head(label) == text

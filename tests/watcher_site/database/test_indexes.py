@@ -1,0 +1,181 @@
+"""Every sort that the API or the console offers on a column of its own is served by an index, in both directions."""
+
+import re
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import F, QuerySet
+
+import cluster.console.infrastructure
+import cluster.console.policies
+import cluster.console.profiles
+import plans.console.clusters.nodes
+import plans.console.clusters.pages
+import plans.console.servers.pages
+import watcher_site.console.notifications.subscriptions
+import watcher_site.console.notifications.undelivered
+from actions.api.actions import ActionView
+from actions.console.views import ActionList
+from audits.api.audits import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
+from audits.console.views import AuditList
+from cluster.api.policies import PolicyView
+from cluster.api.profiles import ProfileView
+from cluster.models import Server, Stack
+from plans.api.action_plans import ActionPlanView
+from plans.api.clusters.clusters import ClusterView
+from plans.api.clusters.nodes import NodeView
+from plans.api.exclusions.trials import ExclusionView
+from plans.api.servers.servers import ServerView
+from plans.api.stacks.stacks import StackResourceView, StackView
+from plans.console.exclusions.pages import ExclusionList
+from plans.console.views import ActionPlanList
+from plans.models import ActionPlan
+from watcher_site.api.paging import Page, SortKey
+from watcher_site.api.resources.history import HistoryView
+from watcher_site.api.resources.services import ServiceView
+from watcher_site.api.resources.subscriptions import SubscriptionView, UndeliveredView
+from watcher_site.console.history.views import HistoryList
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+
+VIEWS = [
+    ActionPlanView,
+    ActionView,
+    AuditTemplateView,
+    AuditView,
+    ClusterView,
+    ExclusionView,
+    GoalView,
+    HistoryView,
+    NodeView,
+    PolicyView,
+    ProfileView,
+    ScoringEngineView,
+    ServerView,
+    ServiceView,
+    StackResourceView,
+    StackView,
+    StrategyView,
+    SubscriptionView,
+    UndeliveredView,
+]
+# What is sorted by a column of another table is sorted by a join, or by what follows from several tables: no index
+# of any table holds its order.
+SORTS = [
+    (view, column)
+    for view in VIEWS
+    for column in dict.fromkeys(view.sort_keys.values())
+    if "__" not in column and column not in view.sort_expressions
+]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize(("view", "column"), SORTS, ids=lambda value: getattr(value, "policy", value))
+def test_a_sort_is_read_from_an_index(view: type[ActionView], column: str, descending: bool) -> None:
+    page = Page(100, None, (SortKey(column, column, descending),))
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_sort = off")
+    plan = page.cut(view.model.objects.all(), None).explain()
+    assert "Index Scan" in plan
+    assert "Sort" not in plan
+
+
+NAMED = [ClusterView, ExclusionView, NodeView, PolicyView, ProfileView]
+
+
+@pytest.mark.parametrize("view", NAMED, ids=lambda view: view.policy)
+def test_a_name_is_found_by_an_index_whatever_the_letter_case(view: type[Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    asked = ["a", "b"] if "name" in view.repeatable else "a"
+    found = view().filter_name(view.model.objects.present().order_by(), asked)
+    plan = found.explain()
+    assert "upper((name)::text) = 'A'::text" in plan
+    assert "Index Cond" in plan
+
+
+LISTS = [
+    ActionList,
+    ActionPlanList,
+    AuditList,
+    HistoryList,
+    ExclusionList,
+    plans.console.clusters.pages.ClusterList,
+    plans.console.clusters.nodes.NodeList,
+    cluster.console.policies.PolicyList,
+    cluster.console.profiles.ProfileList,
+    cluster.console.infrastructure.ComputeNodeList,
+    cluster.console.infrastructure.PoolList,
+    plans.console.servers.pages.ServerList,
+    cluster.console.infrastructure.VolumeList,
+    watcher_site.console.notifications.subscriptions.SubscriptionList,
+    watcher_site.console.notifications.undelivered.UndeliveredList,
+]
+# The use of a node is a sum over its servers, which no index holds; there are only as many rows as machines.
+SUMS = {"vcpus", "memory", "disk"}
+
+
+def own_columns(page: Any) -> list[str]:
+    """Return the columns of a page's table that people may sort by and that no join or sum gives."""
+    columns = page.table_class([]).columns
+    sums = SUMS if page is cluster.console.infrastructure.ComputeNodeList else set()
+    return [
+        column.name
+        for column in columns
+        if column.orderable and column.name not in sums and "__" not in str(column.accessor)
+    ]
+
+
+def explain(rows: QuerySet[Any]) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_sort = off")
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+    return rows.explain()
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize(
+    ("page", "column"), [(page, column) for page in LISTS for column in own_columns(page)], ids=str
+)
+def test_a_sort_of_the_console_is_read_from_an_index(page: Any, column: str, sign: str) -> None:
+    table = page.table_class(page.model.objects.present(), order_by=f"{sign}{column}")
+    plan = explain(table.data.data[:50])
+    assert "Index" in plan
+    assert "Sort" not in plan
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        (page, name)
+        for page in LISTS
+        for name, asked in page.filterset_class.base_filters.items()
+        if asked.lookup_expr == "exact" and not asked.method and "__" not in asked.field_name
+    ],
+    ids=str,
+)
+def test_a_choice_of_the_console_is_found_by_an_index(page: Any, name: str) -> None:
+    column = page.filterset_class.base_filters[name].field_name
+    first = [index.expressions[0] for index in page.model._meta.indexes]
+    assert column in {expression.name for expression in first if isinstance(expression, F)}
+
+
+@pytest.mark.parametrize("column", ["name", "state", "project_id", "flavor", "node__hostname"])
+def test_servers_that_are_asked_for_by_what_they_are_are_found_by_an_index(column: str) -> None:
+    plan = explain(Server.objects.order_by().filter(**{column: "x"}))
+    assert re.search(rf"Index Cond: .*\b{column.rpartition('__')[2]}\b", plan), plan
+
+
+@pytest.mark.parametrize("column", ["name", "status", "project_id"])
+def test_stacks_that_are_asked_for_by_what_they_are_are_found_by_an_index(column: str) -> None:
+    plan = explain(Stack.objects.order_by().filter(**{column: "x"}))
+    assert re.search(rf"Index Cond: .*\b{column}\b", plan), plan
+
+
+def test_the_plans_that_continue_one_are_found_by_an_index_deleted_or_not() -> None:
+    plan = explain(ActionPlan.objects.filter(continues=1))
+    assert "action_plan_continues" in plan
+    assert "Seq Scan" not in plan

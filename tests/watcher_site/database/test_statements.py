@@ -1,0 +1,34 @@
+"""Composed statements, on whatever connection there is."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.db.backends.sqlite3.base import DatabaseWrapper
+from django.test.utils import CaptureQueriesContext
+
+from watcher_site.backends import person_by_key
+from watcher_site.database import statements
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_statement_runs_on_the_connection_that_came_after_a_closed_one(stranger: User) -> None:
+    assert person_by_key.rows(key=stranger.pk) == [stranger]
+    connection.close()
+    assert person_by_key.rows(key=stranger.pk) == [stranger]
+
+
+@pytest.mark.django_db
+def test_a_statement_is_counted_while_queries_are_captured(stranger: User) -> None:
+    person_by_key.rows(key=stranger.pk)
+    with CaptureQueriesContext(connection) as queries:
+        person_by_key.rows(key=stranger.pk)
+    assert len(queries) == 1
+
+
+def test_a_time_that_guards_a_row_is_compared_with_what_the_database_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statements, "connection", SimpleNamespace(ops=DatabaseWrapper.ops_class(connection)))
+    assert statements.comparable(datetime(2026, 3, 1, 22, tzinfo=UTC)) == "2026-03-01 22:00:00"

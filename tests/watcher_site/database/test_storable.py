@@ -1,0 +1,29 @@
+"""Values that no column can store are refused with their path."""
+
+from typing import Any
+
+import pytest
+
+from watcher_site.database.text import require_storable
+from watcher_site.refusals import Invalid
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("a\0", "field: must not hold NUL characters."),
+        ({"a": ["b", "\ud800"]}, "field.a.1: must not hold lone surrogates."),
+        ({"a\0": 1}, "field: must not hold NUL characters in a name."),
+        ([float("nan")], "field.0: must not hold numbers without an end."),
+        ([float("inf")], "field.0: must not hold numbers without an end."),
+    ],
+)
+def test_what_cannot_be_stored_is_refused(value: Any, told: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        require_storable("field", value)
+    assert str(refusal.value) == told
+
+
+@pytest.mark.parametrize("value", [None, "", "🌩", {"a": [1, 2.5, True, None, {"b": "c"}]}, 10**100])
+def test_what_can_be_stored_passes(value: Any) -> None:
+    require_storable("field", value)

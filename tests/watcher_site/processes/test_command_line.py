@@ -1,0 +1,48 @@
+"""`manage.py` answers what its caller can mend with one line, for Django's own commands too."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.watcher_site.site_process import ROOT, SOUND, run
+
+
+def test_an_unknown_command_is_one_line_and_status_2() -> None:
+    ended = run("manage.py", "nosuchcommand")
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        "Unknown command: 'nosuchcommand'. Type 'manage.py help' for usage.\n",
+    )
+
+
+def test_a_command_that_is_nearly_right_is_named() -> None:
+    assert "Did you mean prepare?" in run("manage.py", "prepar").stderr
+
+
+def test_a_version_that_is_not_served_is_one_line_and_status_2() -> None:
+    ended = run("manage.py", "spectacular", "--api-version", "9.9")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert "It must be one of 1.0, 1.1" in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["showmigrations", "clearsessions", "prepare"])
+def test_a_database_that_does_not_answer_is_one_line_and_status_1(command: str) -> None:
+    ended = run("manage.py", command, DATABASE_URL="postgres://nobody@127.0.0.1:1/watcher")
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert "database: connection failed" in ended.stderr
+
+
+def test_where_it_failed_is_shown_on_demand() -> None:
+    ended = run("manage.py", "showmigrations", "--traceback", DATABASE_URL="postgres://nobody@127.0.0.1:1/watcher")
+    assert "Traceback" in ended.stderr
+
+
+def test_an_interrupted_command_says_nothing(tmp_path: Path) -> None:
+    """Its caller pressed Ctrl-C while it asked."""
+    code = "import builtins; from watcher_site.processes import command_line\n"
+    code += "def interrupt(*_): raise KeyboardInterrupt\n"
+    code += "command_line.CommandLine.execute = interrupt; import sys; sys.exit(command_line.run(['']))"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=SOUND, capture_output=True)
+    assert (ended.returncode, ended.stderr) == (130, b"")

@@ -1,0 +1,186 @@
+"""`python -m watcher_site.processes.start` runs the Procfile, restarts its processes, and leaves none behind."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import PATIENCE, wait_for
+from tests.watcher_site.site_process import ROOT
+from watcher_site import settings
+from watcher_site.processes.procfile import MOST_RESTARTS, commands
+
+PROCFILE = """
+web: echo $$ > web.pid; exec sleep 60
+applier: echo $$ > applier.pid; exec sleep 60
+"""
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    process = start(tmp_path, PROCFILE)
+    wait_for(lambda: len(pids(tmp_path)) == 2)
+    yield process
+    process.terminate()
+    process.wait(PATIENCE)
+
+
+def start(folder: Path, procfile: str) -> subprocess.Popen[bytes]:
+    """Start what a Procfile lists, which needs nothing prepared."""
+    (folder / "Procfile").write_text(procfile)
+    serve = "import sys; from watcher_site.processes.start import SERVE, Start; sys.exit(Start().run(SERVE))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with (folder / "printed").open("wb") as printed:
+        return subprocess.Popen(
+            [sys.executable, "-c", serve], cwd=folder, env=environment, stdout=printed, start_new_session=True
+        )
+
+
+def pids(folder: Path) -> list[int]:
+    return [int(text) for path in folder.glob("*.pid") if (text := path.read_text())]
+
+
+def children(pid: int) -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True)
+    return [int(text) for text in found.stdout.split()]
+
+
+def runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_every_process(started: subprocess.Popen[bytes], tmp_path: Path, sign: int) -> None:
+    os.killpg(started.pid, sign)
+    assert started.wait(PATIENCE) == 0
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_a_process_that_refuses_its_work_is_the_end_of_all(tmp_path: Path) -> None:
+    process = start(tmp_path, PROCFILE + "engine: while [ ! -e refused ]; do sleep 0.1; done; exit 2")
+    wait_for(lambda: len(pids(tmp_path)) == 2)
+    (tmp_path / "refused").touch()
+    assert process.wait(PATIENCE) == 2
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
+def test_a_process_that_is_killed_is_started_again_and_the_others_go_on(
+    started: subprocess.Popen[bytes], tmp_path: Path, sign: int
+) -> None:
+    web, applier = (int((tmp_path / f"{name}.pid").read_text()) for name in ("web", "applier"))
+    os.kill(applier, sign)
+    wait_for(lambda: applier not in pids(tmp_path))
+    assert all(map(runs, pids(tmp_path)))
+    assert web in pids(tmp_path)
+    assert "applier was killed by SIG" in (tmp_path / "printed").read_text()
+
+
+@pytest.mark.slow
+def test_a_process_that_was_started_again_stops_with_the_others(
+    started: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    killed = pids(tmp_path)
+    os.kill(killed[0], signal.SIGKILL)
+    wait_for(lambda: len(pids(tmp_path)) == 2 and killed[0] not in pids(tmp_path))
+    started.terminate()
+    assert started.wait(PATIENCE) == 0
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_a_stop_before_a_process_was_started_again_leaves_none(
+    started: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    os.kill(pids(tmp_path)[0], signal.SIGKILL)
+    started.terminate()
+    assert started.wait(PATIENCE) == 0
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_a_process_that_crashes_is_started_again_however_often_and_the_others_go_on(tmp_path: Path) -> None:
+    (tmp_path / "Procfile").write_text(PROCFILE + "engine: echo >> starts; exit 1")
+    run = "from watcher_site.processes import procfile; procfile.FIRST_PAUSE = 0.001; raise SystemExit(procfile.run())"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-c", run], cwd=tmp_path, env=environment, start_new_session=True)
+    try:
+        wait_for(lambda: len(pids(tmp_path)) == 2)
+        before, starts = pids(tmp_path), tmp_path / "starts"
+        wait_for(lambda: starts.exists() and starts.read_text().count("\n") > 2 + MOST_RESTARTS)
+        assert pids(tmp_path) == before
+        assert all(map(runs, before))
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+@pytest.mark.slow
+def test_a_web_process_that_cannot_start_is_the_end_of_all(tmp_path: Path) -> None:
+    process = start(tmp_path, "web: exit 1\n" + PROCFILE.replace("web:", "engine:"))
+    assert process.wait(PATIENCE) == 1
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_again_and_again_is_the_end_of_all(tmp_path: Path) -> None:
+    """With short pauses, which change nothing but the time that this takes."""
+    (tmp_path / "Procfile").write_text(PROCFILE + "engine: echo >> starts; kill -9 $$")
+    run = "from watcher_site.processes import procfile; procfile.FIRST_PAUSE = 0.01; raise SystemExit(procfile.run())"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run([sys.executable, "-c", run], cwd=tmp_path, env=environment, timeout=PATIENCE)
+    assert ended.returncode != 0
+    assert (tmp_path / "starts").read_text().count("\n") == 1 + MOST_RESTARTS
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_nothing_outlives_the_manager_that_is_killed(started: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    manager = min(children(started.pid))
+    os.kill(manager, signal.SIGKILL)
+    assert started.wait(PATIENCE) != 0
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_the_loss_of_a_process_that_watches_one_is_the_end_of_all(
+    started: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    watchers = children(min(children(started.pid)))
+    os.kill(min(watchers), signal.SIGKILL)
+    assert started.wait(PATIENCE) != 0
+    wait_for(lambda: not any(map(runs, pids(tmp_path))))
+
+
+@pytest.mark.slow
+def test_what_runs_has_time_to_finish(tmp_path: Path) -> None:
+    """honcho by itself would kill it after five seconds."""
+    finishing = "trap 'sleep 7; echo done > finished; exit 0' TERM; echo $$ > applier.pid; while :; do sleep 0.1; done"
+    process = start(tmp_path, f"applier: {finishing}\n")
+    wait_for(lambda: len(pids(tmp_path)) == 1)
+    process.terminate()
+    assert process.wait(PATIENCE) == 0
+    assert (tmp_path / "finished").read_text() == "done\n"
+
+
+@pytest.mark.parametrize(
+    ("executor", "names"), [("threads", ["web", "applier"]), ("celery", ["web", "applier", "worker"])]
+)
+def test_a_worker_is_started_where_there_is_work_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str, names: list[str]
+) -> None:
+    (tmp_path / "Procfile").write_text(PROCFILE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(settings, "EXECUTOR", executor)
+    assert list(commands()) == names

@@ -1,0 +1,113 @@
+"""The loop of the applier and the decision engine, which survives the loss of the database."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from django.db import OperationalError
+from django.utils import timezone
+from pytest_django import Settings
+
+from audits.engine.engine import DecisionEngine
+from plans.applier.applier import Applier
+from tests.plans.inline import InlineExecutor
+from watcher_site.models import Service
+from watcher_site.processes.worker import Worker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Errand(Worker):
+    """A worker with a list of steps, each of which succeeds or raises."""
+
+    kind = Service.APPLIER
+
+    def __init__(self, *things: Exception | str) -> None:
+        super().__init__("here")
+        self.things = list(things)
+        self.done: list[str] = []
+        self.waits = 0
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.things
+
+    def step(self) -> None:
+        thing = self.things.pop(0)
+        if isinstance(thing, Exception):
+            raise thing
+        self.done.append(thing)
+
+    def rest(self) -> None:
+        pass
+
+    def await_database(self) -> None:
+        self.waits += 1
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_a_worker_goes_on_when_its_database_is_back() -> None:
+    worker = Errand("one", OperationalError("gone"), OperationalError("gone"), "two")
+    worker.run(once=True)
+    assert (worker.done, worker.waits) == (["one", "two"], 2)
+
+
+def test_what_is_not_the_database_s_fault_ends_the_worker_and_its_lease() -> None:
+    with pytest.raises(KeyError):
+        Errand(KeyError("bug"), "two").run(once=True)
+    assert not Service.objects.present().exists()
+
+
+def test_a_worker_leaves_although_its_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    def be_away(self: Service) -> None:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(Service, "retire", be_away)
+    worker = Errand("one")
+    worker.run(once=True)
+    assert worker.done == ["one"]
+    assert not worker.heartbeat.thread.is_alive()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_work_after_the_step_that_is_under_way(
+    handlers: None, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    worker = Errand("one", "two")
+    worker.stop_on_signals()
+    step = worker.step
+
+    def interrupted() -> None:
+        os.kill(os.getpid(), number)
+        step()
+
+    monkeypatch.setattr(worker, "step", interrupted)
+    worker.run()
+    assert worker.done == ["one"]
+
+
+@pytest.mark.parametrize("make", [lambda: Applier(InlineExecutor()), DecisionEngine], ids=["applier", "engine"])
+def test_a_worker_that_lost_its_database_does_not_take_that_for_nothing_to_do(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings, make: type[Worker]
+) -> None:
+    settings.POLL_INTERVAL = 0
+    worker = make()
+    worker.advance()
+    assert worker.is_idle
+
+    def be_away() -> None:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(timezone, "now", be_away)
+    worker.advance()
+    monkeypatch.undo()
+    assert not worker.is_idle
+    worker.stop()

@@ -1,0 +1,231 @@
+"""Clients that send nothing, or half a request, and occupy no thread of the site."""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import PATIENCE, wait_for
+from tests.watcher_site.site_process import ROOT, SOUND, free_port_number
+from watcher_site.web.gunicorn_worker import LONGEST_HEAD, is_complete
+
+HEAD = b"GET /v1/goals HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Unfinished: ye"
+BODY = (
+    b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+)
+FORM = (
+    b"POST /console/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n"
+    b"Content-Type: application/x-www-form-urlencoded\r\n\r\nusername"
+)
+UPLOAD = (
+    b"POST /console/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9999999\r\n"
+    b"Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n"
+)
+CHUNKS = b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{"
+Serve = Callable[..., int]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Return a function that starts a site with one process of two threads and returns its port."""
+    with ExitStack() as stack:
+
+        def start(**variables: str) -> int:
+            port = free_port_number()
+            database = f"sqlite:///{tmp_path}/watcher.sqlite3"
+            environment = {
+                **SOUND,
+                "DATABASE_URL": database,
+                "PORT": str(port),
+                "WATCHER_HTTPS": "false",
+                "WATCHER_WEB_WORKERS": "1",
+                "WATCHER_WEB_THREADS": "2",
+                **variables,
+            }
+            command = [sys.executable, "-m", "gunicorn", "--config", "python:watcher_site.gunicorn"]
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            stack.callback(process.wait, PATIENCE)
+            stack.callback(process.kill)
+            stack.callback(process.send_signal, signal.SIGQUIT)
+            wait_for(lambda: is_open(port))
+            return port
+
+        yield start
+
+
+def is_open(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), PATIENCE).close()
+    except OSError:
+        return False
+    return True
+
+
+def health(port: int) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection.request("GET", "/healthz")
+    return connection.getresponse().status
+
+
+def held(port: int, number: int, data: bytes) -> list[socket.socket]:
+    sockets = [socket.create_connection(("127.0.0.1", port), PATIENCE) for _ in range(number)]
+    for one in sockets:
+        one.sendall(data)
+    return sockets
+
+
+def exchange(port: int, *parts: bytes) -> bytes:
+    """Send requests on one connection, and return all answers until it is closed."""
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
+        for part in parts:
+            connection.sendall(part)
+        answered = b""
+        while data := connection.recv(65536):
+            answered += data
+        return answered
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "data"),
+    [(300, b""), (16, HEAD), (16, BODY), (16, FORM), (16, UPLOAD), (16, CHUNKS)],
+    ids=["nothing", "half a head", "half a body", "half a form", "half an upload", "half a chunk"],
+)
+def test_the_site_answers_while_slow_clients_hold_connections(serve: Serve, number: int, data: bytes) -> None:
+    port = serve(WATCHER_REQUEST_TIMEOUT="3600")
+    sockets = held(port, number, data)
+    assert [health(port) for _ in range(10)] == [200] * 10
+    for one in sockets:
+        one.close()
+
+
+@pytest.mark.slow
+def test_a_request_that_does_not_arrive_in_time_is_closed(serve: Serve) -> None:
+    port = serve(WATCHER_REQUEST_TIMEOUT="0.1")
+    for data in (b"", HEAD, BODY):
+        (one,) = held(port, 1, data)
+        assert one.recv(100) == b""
+
+
+@pytest.mark.slow
+def test_beyond_the_most_connections_the_oldest_that_waits_is_closed(serve: Serve) -> None:
+    port = serve(WATCHER_REQUEST_TIMEOUT="3600", WATCHER_WEB_CONNECTIONS="10")
+    sockets = held(port, 40, b"")
+    assert health(port) == 200
+    assert sockets[0].recv(100) == b""
+    for one in sockets:
+        one.close()
+
+
+@pytest.mark.slow
+def test_requests_are_answered_however_they_are_cut(serve: Serve) -> None:
+    port = serve()
+    ask = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    last = ask + b"Connection: close\r\n\r\n"
+    post = b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\n{}"
+    assert exchange(port, ask + b"\r\n" + ask + b"\r\n" + last).count(b"HTTP/1.1 200 OK") == 3
+    assert exchange(port, *(bytes([byte]) for byte in last)).count(b"HTTP/1.1 200 OK") == 1
+    answered = exchange(port, post[:-1], b"}" + ask[:9], ask[9:] + b"\r\n", last)
+    assert [answered.count(status) for status in (b"HTTP/1.1 401 ", b"HTTP/1.1 200 ")] == [1, 2]
+
+
+@pytest.mark.slow
+def test_a_client_that_expects_100_continue_receives_it(serve: Serve) -> None:
+    port = serve()
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
+        connection.sendall(
+            b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n"
+            b"Expect: 100-continue\r\nConnection: close\r\n\r\n"
+        )
+        assert connection.recv(1000).startswith(b"HTTP/1.1 100 Continue\r\n\r\n")
+        connection.sendall(b"{}")
+        answered = b""
+        while data := connection.recv(1000):
+            answered += data
+        assert b"HTTP/1.1 401 " in answered
+
+
+@pytest.mark.slow
+def test_the_rest_of_a_body_that_was_refused_is_no_request(serve: Serve) -> None:
+    port = serve(WATCHER_REQUEST_TIMEOUT="3600")
+    inner = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    for head in (b"Content-Length: 9999999", b"Transfer-Encoding: chunked", b"Content-Length: 99999999999999999999"):
+        answered = exchange(port, b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\n" + head + b"\r\n\r\n", inner)
+        assert b"200 OK" not in answered
+        assert answered.count(b"HTTP/1.1 ") <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked",
+        b"Content-Length: 2\r\nContent-Length: 2",
+        b"Content-Length: -2",
+        b"Content-Length: +2",
+        b"Transfer-Encoding: xchunked",
+        b"X-Name : value",
+        b"X-Name: value\r\n folded",
+        b"X-Name: a\0b",
+        b"X-Name: a\rb",
+        b"Host: other.example.org",
+    ],
+)
+def test_a_request_that_two_servers_may_read_differently_is_refused(serve: Serve, lines: bytes) -> None:
+    port = serve()
+    request = b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\n" + lines + b"\r\n\r\n0\r\n\r\n"
+    answered = exchange(port, request)
+    assert answered == b"" or answered.split()[1] in {b"400", b"501"}
+
+
+@pytest.mark.slow
+def test_a_site_that_stops_waits_for_no_half_request(serve: Serve) -> None:
+    port = serve(WATCHER_REQUEST_TIMEOUT="3600")
+    (one,) = held(port, 1, HEAD)
+    assert health(port) == 200
+    listener = next(pid for pid in pids_of(port) if pid != os.getpid())
+    os.kill(listener, signal.SIGTERM)
+    assert one.recv(100) == b""
+    wait_for(lambda: not is_open(port))
+
+
+def pids_of(port: int) -> list[int]:
+    """Return the processes that were started with this port."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"PORT={port}\0".encode() in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("received", "complete"),
+    [
+        (b"", False),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n", False),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", True),
+        (b"GET / HTTP/1.1\nHost: a\n\n", True),
+        (b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nab", False),
+        (b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", True),
+        (b"POST / HTTP/1.1\r\ncontent-length:3\r\n\r\nab", False),
+        (b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n", True),
+        (b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", True),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", True),
+        (b"POST / HTTP/1.1\r\nX: 1\r\n\r\nContent-Length: 9\r\n\r\n", True),
+        (b"x" * (LONGEST_HEAD + 1), True),
+    ],
+)
+def test_a_request_is_complete_with_its_head_and_a_body_that_is_taken(received: bytes, complete: bool) -> None:
+    assert is_complete(received) == complete

@@ -1,0 +1,1 @@
+"""Users, groups, tokens, members of projects, and the limits on failed logins."""

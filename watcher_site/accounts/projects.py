@@ -1,0 +1,62 @@
+"""Projects and their members: servers and stacks belong to projects, and their members see and manage them."""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from watcher_site.database.text import require_storable
+from watcher_site.history import record
+from watcher_site.models import ProjectMember
+from watcher_site.refusals import Invalid, NotFound
+
+PROJECT_LENGTH = 255
+
+
+def projects_of(user: Any) -> frozenset[str]:
+    """Return the projects that a person is a member of: one query."""
+    return frozenset(ProjectMember.objects.filter(user=user.pk).values_list("project_id", flat=True))
+
+
+@transaction.atomic
+def add_member(name: str, project: str) -> bool:
+    """Make a person a member of a project, and say whether they were none before.
+
+    Raises:
+        Invalid: the project breaks a rule.
+        NotFound: there is no such person.
+    """
+    checked_project(project)
+    _, is_new = ProjectMember.objects.get_or_create(user=find_user(name), project_id=project)
+    if is_new:
+        record("project.add_member", project, details={"user": name})
+    return is_new
+
+
+@transaction.atomic
+def remove_member(name: str, project: str) -> None:
+    """Remove a person from a project.
+
+    Raises:
+        NotFound: there is no such person, or they are no member.
+    """
+    removed, _ = ProjectMember.objects.filter(user=find_user(name), project_id=project).delete()
+    if not removed:
+        raise NotFound(f"project: {name} is no member of {project}.")
+    record("project.remove_member", project, details={"user": name})
+
+
+def checked_project(project: str) -> str:
+    """Return the id of a project. Raises: `Invalid`."""
+    require_storable("project", project)
+    if not 0 < len(project) <= PROJECT_LENGTH or project != project.strip():
+        raise Invalid(f"project: must have 1 to {PROJECT_LENGTH} characters, without blanks around them.")
+    return project
+
+
+def find_user(name: str) -> Any:
+    """Raises: `NotFound`."""
+    user = get_user_model().objects.filter(username=name).first()
+    if user is None:
+        raise NotFound(f"user: there is no user {name}.")
+    return user

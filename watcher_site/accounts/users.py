@@ -1,0 +1,107 @@
+"""Accounts as commands make and change them, with the rules for names and passwords that hold everywhere."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils.crypto import get_random_string
+
+from watcher_site.accounts.projects import add_member, find_user
+from watcher_site.database.uniqueness import is_taken
+from watcher_site.history import record
+from watcher_site.refusals import Conflict, Invalid, NotFound
+
+
+def choose_password() -> str:
+    """Return a password of letters and digits, which no shell takes for an option and one click selects."""
+    return get_random_string(16)
+
+
+def require_sound(password: str, user: Any, source: str) -> None:
+    """Raise `Invalid`, naming where the password comes from and each rule that it breaks."""
+    try:
+        validate_password(password, user)
+    except ValidationError as problem:
+        raise Invalid(f"{source}: {' '.join(problem.messages)}") from problem
+
+
+@transaction.atomic
+def create_user(name: str, password: str, source: str, group: str, projects: Iterable[str] = ()) -> Any:
+    """Make an account with the rights of one of the ready groups (`watcher_site.accounts.groups`).
+
+    Args:
+        source: where the password was taken from, for the person who has to choose another.
+        projects: what it is a member of.
+
+    Raises:
+        Invalid: the name, the password or a project breaks a rule.
+        Conflict: the name is taken.
+        NotFound: the group is not there, since the database was not migrated.
+    """
+    model = get_user_model()
+    user = model(username=model.normalize_username(name))
+    require_sound(password, user, source)
+    user.set_password(password)
+    require_name(user)
+    rights = Group.objects.filter(name=group).first()
+    if rights is None:
+        raise NotFound(f"group: there is no group {group}. Run manage.py migrate first.")
+    try:
+        user.save(force_insert=True)
+    except IntegrityError as problem:
+        if not is_taken(problem, model, model.USERNAME_FIELD):
+            raise
+        raise taken(name) from problem
+    user.groups.add(rights)
+    for project in projects:
+        add_member(name, project)
+    record("user.create", user, details={"group": group})
+    return user
+
+
+@transaction.atomic
+def change_password(name: str, password: str, source: str) -> None:
+    """Give an account another password, which ends its sessions and its tokens.
+
+    Raises:
+        Invalid: the password breaks a rule.
+        NotFound: there is no such account.
+    """
+    user = find_user(name)
+    require_sound(password, user, source)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    record("user.change_password", user)
+
+
+@transaction.atomic
+def set_active(name: str, active: bool) -> bool:
+    """Enable or disable an account, and return whether that changed anything; disabling it ends its tokens for good.
+
+    Raises:
+        NotFound: there is no such account.
+    """
+    user = get_user_model().objects.select_for_update().filter(pk=find_user(name).pk).get()
+    if user.is_active == active:
+        return False
+    user.is_active = active
+    user.save(update_fields=["is_active"])
+    record("user.enable" if active else "user.disable", user)
+    return True
+
+
+def require_name(user: Any) -> None:
+    try:
+        user.clean_fields()
+    except ValidationError as problem:
+        raise Invalid(f"name: {' '.join(problem.messages)}") from problem
+    if type(user).objects.filter(username=user.username).exists():
+        raise taken(user.username)
+
+
+def taken(name: str) -> Conflict:
+    return Conflict(f"name: there is a user {name} already.")

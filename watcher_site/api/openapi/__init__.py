@@ -1,0 +1,1 @@
+"""The OpenAPI documents, and the page that shows them."""

@@ -1,0 +1,1 @@
+"""The resources of the API that belong to no other app."""

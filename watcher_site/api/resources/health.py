@@ -1,0 +1,118 @@
+"""Health for probes, without a login: ``/healthz`` says that the process lives, ``/readyz`` that it can serve."""
+
+from functools import cache
+from math import inf
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import Error, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from rest_framework.exceptions import APIException
+from rest_framework.views import APIView
+
+from watcher_site.api.database_outages import drop_lost_connection
+from watcher_site.processes.broker import BrokerLost, require_broker
+from watcher_site.processes.service_health import service_health
+from watcher_site.refusals import Refused
+
+log = structlog.get_logger(__name__)
+
+
+class NotReady(Exception):
+    """The site cannot serve. The message gives the reason and may be shown to anyone."""
+
+
+@cache
+def require_migrations() -> None:
+    """Raise `NotReady` if migrations are not applied. Once they are, the database is not queried again."""
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise NotReady("Migrations are not applied.")
+
+
+def require_database() -> None:
+    try:
+        drop_lost_connection()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        require_migrations()
+    except Error as problem:
+        # What the driver says names hosts and users: it is for the log.
+        log.warning("The database does not answer.", reason=str(problem).strip())
+        raise NotReady("The database does not answer.") from problem
+
+
+class BrokerWatch:
+    """Checks the broker and keeps the result for `SECONDS`, for all callers.
+
+    Each check opens a connection to the broker, and anyone may call the probe: only one check runs at a time.
+    """
+
+    SECONDS = 2
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.forget()
+
+    def forget(self) -> None:
+        self.looked_at, self.answers = -inf, False
+
+    def require(self) -> None:
+        with self.lock:
+            if monotonic() - self.looked_at >= self.SECONDS:
+                self.answers = self.look()
+                self.looked_at = monotonic()
+        if not self.answers:
+            raise NotReady("The broker does not answer: action plans wait.")
+
+    def look(self) -> bool:
+        try:
+            require_broker()
+        except BrokerLost as problem:
+            log.warning("The broker does not answer.", reason=str(problem).strip())
+            return False
+        return True
+
+
+broker_watch = BrokerWatch()
+
+
+@never_cache
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    return JsonResponse({"status": "ok"})
+
+
+@never_cache
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    try:
+        require_database()
+        broker_watch.require()
+    except NotReady as problem:
+        return JsonResponse({"status": "unavailable", "reason": str(problem)}, status=503)
+    return JsonResponse({"status": "ok", **details_for(request)})
+
+
+def details_for(request: HttpRequest) -> dict[str, Any]:
+    """Return the state of the site's other processes for a user who may see services, else an empty dictionary.
+
+    A missing service does not make this process unready: it can serve requests, and the status stays 200.
+    """
+    if "Authorization" not in request.headers and settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        return {}
+    try:
+        user = APIView().initialize_request(request).user
+    except (APIException, Refused):
+        return {}
+    if not user.has_perm("watcher_site.view_service"):
+        return {}
+    found = service_health()
+    problems = [service.problem for service in found if service.problem]
+    return {"services": [service._asdict() for service in found], "problems": problems}

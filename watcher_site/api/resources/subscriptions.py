@@ -1,0 +1,255 @@
+"""``/v1/subscriptions``: receivers over HTTP; ``/v1/undelivered``: what was given up, to be sent again."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from watcher_site.api.bodies import FlagField, IdentifierField, read_body
+from watcher_site.api.paging import read_uuid, refuse_unknown
+from watcher_site.api.patches import apply_patch, read_patch
+from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.api.versions import Version
+from watcher_site.api.views import NamedLookup, ResourceView
+from watcher_site.models import Delivery, Subscription
+from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
+from watcher_site.notifications import dead_letters
+from watcher_site.notifications.subscriptions import (
+    BROKER,
+    CHANGE,
+    CHANGEABLE,
+    change_subscription,
+    changeable,
+    renew_secret,
+    subscribe,
+    unsubscribe,
+    url_for,
+)
+from watcher_site.notifications.test_message import send_test
+
+NOTIFICATIONS: Version = (1, 13)
+SECRET_HELP = "whsec_ and 24 to 64 bytes in base64, which notifications are signed with"  # noqa: S105 (words about it)
+
+
+class SubscriptionSerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    name = serializers.CharField()
+    url = serializers.CharField(help_text="where notifications are sent to; its host, to those who may not change it")
+    event_types = serializers.ListField(child=serializers.CharField(), help_text="patterns: action.* or *.error")
+    enabled = serializers.BooleanField()
+    failures = serializers.IntegerField(help_text="how often in a row it did not answer")
+    problem = serializers.CharField(allow_null=True, help_text="why the last notification did not arrive")
+    last_success = serializers.DateTimeField(allow_null=True)
+    links = links_field()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(allow_null=True)
+    deleted_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "subscriptions"
+        short = ("uuid", "name", "url", "enabled", "links")
+        json = ("event_types",)
+        computed = ("links",)
+
+
+class MadeSubscriptionSerializer(SubscriptionSerializer):
+    """The answer to POST, the only one that contains the secret."""
+
+    secret = serializers.CharField(help_text=SECRET_HELP)
+
+
+class TextField(serializers.CharField):
+    """A text, and nothing that could be made into one."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+@extend_schema_field({"type": "string", "format": "uri", "pattern": "^https?://", "maxLength": URL_LENGTH})
+class AddressField(serializers.CharField):
+    """The URL of a webhook, which `watcher_site.notifications.subscriptions` validates."""
+
+
+class NewSubscriptionSerializer(serializers.Serializer[Any]):
+    """The body of POST."""
+
+    name = serializers.CharField(max_length=NAME_LENGTH)
+    url = AddressField(max_length=URL_LENGTH)
+    event_types = serializers.ListField(child=TextField(), required=False)
+    enabled = FlagField(required=False)
+    secret = serializers.CharField(required=False, help_text=f"{SECRET_HELP}; made, where it is left out")
+
+    argument = "subscription"
+    since: dict[str, Version] = {}
+
+
+class TestSerializer(serializers.Serializer[Any]):
+    """A test message that is on its way."""
+
+    uuid = serializers.UUIDField(help_text="the id that it comes with")
+    event_type = serializers.CharField()
+
+
+def unstored(answer: Response) -> Response:
+    """Forbid caches to store an answer that contains a secret."""
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+class SubscriptionView(NamedLookup, ResourceView):
+    since = NOTIFICATIONS
+    serializer_class = SubscriptionSerializer
+    model = Subscription
+    title = "Subscription"
+    policy = "subscription"
+    identifiers = ("uuid", "name")
+    filters = ["name"]
+    sort_keys = {
+        "uuid": "uuid",
+        "name": "name",
+        "enabled": "enabled",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+    }
+    bodies = {"create": NewSubscriptionSerializer}
+    permissions_required = {"send_test": CHANGE, "renew_secret": CHANGE}
+    answers = {
+        "create": (201, MadeSubscriptionSerializer),
+        "send_test": (202, TestSerializer),
+        "renew_secret": (200, MadeSubscriptionSerializer),
+    }
+    deeds = {"send_test": "subscription.test", "renew_secret": "subscription.update"}
+    example_step = {"op": "replace", "path": "/enabled", "value": False}
+
+    def filter_name(self, queryset: QuerySet[Subscription], value: str) -> QuerySet[Subscription]:
+        return queryset.filter(name__iexact=value)
+
+    def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
+        rows = super().read(queryset, detailed)
+        return [{**row, "url": url_for(self.request.user, row["url"])} for row in rows]
+
+    def create(self, request: Request) -> Response:
+        """Have notifications sent to a URL; the answer holds the secret that they are signed with, this once."""
+        attributes = read_body(request, NewSubscriptionSerializer, SubscriptionSerializer._declared_fields)
+        subscription, secret = subscribe(**attributes)
+        answer = self.created(subscription)
+        answer.data["secret"] = secret
+        return unstored(answer)
+
+    def partial_update(self, request: Request, identifier: str) -> Response:
+        internal = ("/failures", "/problem", "/last_success")
+        patch = read_patch(request.data, internal=internal, mandatory=[f"/{name}" for name in (*CHANGEABLE, "secret")])
+        subscription = self.get_object(request, identifier)
+        before = {**changeable(subscription), "secret": None}
+        after = apply_patch(before, patch)
+        changes = {name: value for name, value in after.items() if value != before[name]}
+        if changes:
+            change_subscription(subscription, changes)
+        return Response(self.show(subscription))
+
+    def send_test(self, request: Request, identifier: str) -> Response:
+        """Have a relay send it a test message, whatever it listens to; the answer holds the id of that."""
+        notification = send_test(self.get_object(request, identifier))
+        return Response({"uuid": str(notification.uuid), "event_type": notification.event_type}, 202)
+
+    def renew_secret(self, request: Request, identifier: str) -> Response:
+        """Give it another secret; the answer holds it, this once. From now on the former signs nothing."""
+        subscription, secret = renew_secret(self.get_object(request, identifier))
+        return unstored(Response({**self.show(subscription), "secret": secret}))
+
+    def destroy(self, request: Request, identifier: str) -> Response:
+        unsubscribe(self.get_object(request, identifier))
+        return Response(status=204)
+
+
+COLUMNS = {
+    "event_type": "notification__event_type",
+    "object_uuid": "notification__object_uuid",
+    "subscription_uuid": "subscription__uuid",
+}
+
+
+class UndeliveredSerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    event_type = serializers.CharField()
+    object_uuid = serializers.UUIDField(help_text="what the notification tells of")
+    subscription_uuid = serializers.UUIDField(allow_null=True, help_text="whom it was to be sent to; null: the broker")
+    state = serializers.ChoiceField(Delivery.State.choices, help_text="PENDING, once it is sent again")
+    attempts = serializers.IntegerField()
+    problem = serializers.CharField(allow_null=True, help_text="why the last attempt came to nothing")
+    links = links_field()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "undelivered"
+        short = ("uuid", "event_type", "object_uuid", "subscription_uuid", "links")
+        columns = COLUMNS
+        computed = ("links",)
+
+
+class ResendSerializer(serializers.Serializer[Any]):
+    """The body of POST that has several sent again; left out, all are."""
+
+    subscription_uuid = IdentifierField(
+        required=False, allow_null=True, help_text="only what was to go to it; null: to the broker"
+    )
+
+    argument = "resend"
+    since: dict[str, Version] = {}
+
+
+class ResentSerializer(serializers.Serializer[Any]):
+    """The number of dead letters that are sent again."""
+
+    resent = serializers.IntegerField()
+
+
+class UndeliveredView(ResourceView):
+    """Deliveries that were given up."""
+
+    since = NOTIFICATIONS
+    serializer_class = UndeliveredSerializer
+    model = Delivery
+    title = "Undelivered notification"
+    policy = "undelivered"
+    filters = ["subscription_uuid"]
+    sort_keys = {"uuid": "uuid", "attempts": "attempts", "created_at": "created_at"}
+    permissions_required = {"resend": "watcher_site.resend_delivery", "resend_all": "watcher_site.resend_delivery"}
+    bodies = {"resend_all": ResendSerializer}
+    answers = {"resend": (202, UndeliveredSerializer), "resend_all": (202, ResentSerializer)}
+
+    def get_queryset(self) -> QuerySet[Delivery]:
+        undelivered: QuerySet[Delivery] = Delivery.objects.undelivered()
+        return undelivered
+
+    def find_present(self, identifier: str) -> Delivery | None:
+        found: Delivery | None = self.lookup(identifier).select_related("notification").first()
+        return found
+
+    def filter_subscription_uuid(self, queryset: QuerySet[Delivery], value: str) -> QuerySet[Delivery]:
+        return queryset.filter(subscription__uuid=read_uuid(value, "subscription_uuid"))
+
+    def resend(self, request: Request, identifier: str) -> Response:
+        """Send it again."""
+        found = self.get_object(request, identifier)
+        dead_letters.resend(found)
+        return Response(self.show(found), 202)
+
+    def resend_all(self, request: Request) -> Response:
+        """Send all of them again, or those that were to go to one receiver."""
+        refuse_unknown(request.query_params, ())
+        wanted = read_body(request, ResendSerializer, UndeliveredSerializer._declared_fields)
+        filters = {name: str(uuid or BROKER) for name, uuid in wanted.items()}
+        chosen = self.get_queryset().filter(**{COLUMNS[name]: uuid for name, uuid in wanted.items()})
+        return Response({"resent": dead_letters.resend_all(chosen, filters)}, 202)
+
+    def destroy(self, request: Request, identifier: str) -> Response:
+        """Give it up for good."""
+        dead_letters.delete(self.get_object(request, identifier))
+        return Response(status=204)

@@ -1,0 +1,186 @@
+"""Reads the environment for the settings: every variable has a type and a range, and a wrong one stops the start."""
+
+import os
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+from environs import EnvError, FileAwareEnv
+
+from watcher_site.configuration import policies
+
+# Any variable may be read from a file instead, whose path is in the variable with _FILE behind its name.
+env = FileAwareEnv(strip_whitespace=True)
+
+
+def refuse(name: str, rule: str) -> NoReturn:
+    """Stop the start with one line: `ImproperlyConfigured`, which manage.py and gunicorn print without a traceback."""
+    raise ImproperlyConfigured(" ".join(f"{name}: {rule}".split()))
+
+
+def read(reader: Callable[..., Any], name: str, default: Any, *, rule: str | None = None, **options: Any) -> Any:
+    """Return a variable, or refuse to start, naming it and the rule it broke: ``rule``, or the reader's own words."""
+    try:
+        return reader(name, default, **options)
+    except EnvError as problem:
+        refuse(name, rule or re.sub(r'^Environment variable "\w+" invalid: ', "", str(problem)))
+    except ValueError as problem:  # The file that it should be read from cannot be.
+        refuse(name, str(problem))
+
+
+def read_switch(name: str, default: bool) -> bool:
+    switch: bool = read(env.bool, name, default, rule="must be true or false.")
+    return switch
+
+
+def read_number(name: str, default: float, *, least: float, most: float = 1e9, kind: str = "number") -> float:
+    rule = f"must be a {kind} from {least:.10g} to {most:.10g}"
+    number: float = read(env.float, name, default, rule=f"{rule}.")
+    if not least <= number <= most:
+        refuse(name, f"{rule}, and is {number:g}.")
+    return number
+
+
+def read_whole(name: str, default: int, *, least: int, most: int = 10**9) -> int:
+    number = read_number(name, default, least=least, most=most, kind="whole number")
+    if number != int(number):
+        refuse(name, f"must be a whole number, and is {number:g}.")
+    return int(number)
+
+
+def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
+    return [item.strip() for item in read(env.list, name, list(default)) if item.strip()]
+
+
+def read_networks(name: str, default: Sequence[str]) -> list[IPv4Network | IPv6Network]:
+    """Read a list of addresses and networks, such as 10.0.0.5,10.1.0.0/16."""
+    networks = []
+    for text in read_list(name, default):
+        try:
+            networks.append(ip_network(text))
+        except ValueError:
+            refuse(name, f"must be addresses or networks, like 10.0.0.5,10.1.0.0/16, and {text!r} is neither.")
+    return networks
+
+
+def read_path(name: str) -> str:
+    """Read the path of a file that must be there, or nothing."""
+    path: str = read(env.str, name, "")
+    if path and not Path(path).is_file():
+        refuse(name, f"must be the path of a file, and there is none at {path}.")
+    return path
+
+
+def is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def is_broker_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in {"amqp", "amqps", "pyamqp"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def is_transport_address(text: str) -> bool:
+    """Return whether a text is an oslo.messaging address; several brokers of a cluster are separated by commas."""
+    return bool(re.fullmatch(r"(rabbit|kafka)://[^\s/]+(/[^\s]*)?", text))
+
+
+def read_queue(name: str, default: str) -> str:
+    queue: str = read(env.str, name, default)
+    require_queue(name, queue)
+    return queue
+
+
+def read_queues(name: str) -> dict[str, str]:
+    """Read a table of queues by action type or by zone, written like migrate=migrations,zone:az1=az1."""
+    rule = "must name a queue for each action type or zone, like migrate=migrations,zone:az1=az1."
+    queues: dict[str, str] = read(env.dict, name, {}, rule=rule)
+    for subject, queue in queues.items():
+        if not subject.removeprefix("zone:"):
+            refuse(name, rule)
+        require_queue(name, queue)
+    return queues
+
+
+def require_queue(name: str, queue: str) -> None:
+    # The broker keeps names that begin with amq. to itself.
+    if not re.fullmatch(r"(?!amq\.)[A-Za-z0-9_.-]{1,200}", queue):
+        refuse(name, f"a queue's name has letters, digits, and _.- only, and is {queue!r}.")
+
+
+def read_policies(name: str, defaults: Mapping[str, str]) -> dict[str, str]:
+    """Read a table of rules by policy, written like os-instance-actions:events:details=rule:project_reader."""
+    known = f"{', '.join(defaults)}, with one of {', '.join(policies.SPELLINGS)}"
+    chosen = dict(defaults)
+    for policy, rule in read(env.dict, name, {}).items():
+        policy, rule = policy.strip().removeprefix(policies.NOVA), rule.strip()
+        if policy not in defaults or rule not in policies.SPELLINGS:
+            refuse(name, f"must name {known}, and names {policy}={rule}.")
+        chosen[policy] = policies.SPELLINGS[rule]
+    return chosen
+
+
+def read_choice(name: str, default: str, choices: Collection[str]) -> str:
+    choice = read(env.str, name, default)
+    if choice not in choices:
+        known = ", ".join(word for word in choices if word) + (", or nothing" if "" in choices else "")
+        refuse(name, f"must be one of {known}, and is {choice}.")
+    return choice
+
+
+def read_numbers(name: str, default: dict[str, int]) -> dict[str, int]:
+    """Read a table of natural numbers, written like nop=70,migrate=30."""
+    rule = "must hold whole numbers of at least 1, like nop=70,migrate=30."
+    numbers = read(env.dict, name, default, rule=rule, subcast_values=int)
+    if any(number < 1 for number in numbers.values()):
+        refuse(name, rule)
+    return numbers
+
+
+def find_shared(numbers: Mapping[str, int]) -> str:
+    """Return the first two names in a table that have the same number, such as "migrate and stop"; else nothing."""
+    owners: dict[int, str] = {}
+    for name, number in numbers.items():
+        if number in owners:
+            return f"{owners[number]} and {name}"
+        owners[number] = name
+    return ""
+
+
+def read_database(name: str, default_file: Path) -> dict[str, Any]:
+    """Read the URL of a PostgreSQL database, or of an SQLite database in a folder that this user may write to.
+
+    The folder of ``default_file`` is created by the code that writes the file.
+    """
+    rule = "must be postgres://user:password@host:port/name or sqlite:////path/to/file."
+    database: dict[str, Any] = read(env.dj_db_url, name, f"sqlite:///{default_file}", rule=rule)
+    if database["ENGINE"] == "django.db.backends.sqlite3":
+        require_place(name, database, default_file)
+    elif database["ENGINE"] != "django.db.backends.postgresql" or not database["NAME"]:
+        refuse(name, rule)
+    return database
+
+
+def require_place(name: str, database: Mapping[str, Any], default_file: Path) -> None:
+    file = Path(database["NAME"])
+    if database["NAME"] == ":memory:" or (file == default_file and not file.parent.exists()):
+        return
+    if not file.parent.is_dir():
+        refuse(name, f"the folder {file.parent} does not exist.")
+    # SQLite writes its journal beside the file.
+    for path in (file.parent, file):
+        if path.exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            refuse(name, f"{path} is not writable.")
+    if file.is_dir():
+        refuse(name, f"{file} is a folder.")

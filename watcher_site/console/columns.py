@@ -1,0 +1,99 @@
+"""Columns that the tables of every app share."""
+
+from datetime import datetime
+from typing import Any
+
+import django_tables2 as tables
+from django.db.models import F, QuerySet
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from watcher_site.links import shortened
+from watcher_site.templatetags.console import brief, short, state_badge, until, when
+
+TABLE_ATTRIBUTES = {"class": "table table-hover align-middle mb-0"}
+
+
+class StateColumn(tables.Column):
+    """A state, in colour and in words."""
+
+    def render(self, record: Any, bound_column: Any) -> SafeString:
+        # The stored word, as the API has it, not the title that Django makes of it.
+        return state_badge(bound_column.accessor.resolve(record))
+
+
+class TimeColumn(tables.Column):
+    """A moment in UTC: how long ago, and on hovering when.
+
+    Name the ``accessor``. Rows without such a moment count as the oldest, as in the API and in the indexes for it.
+    """
+
+    attrs = {"th": {"class": "text-nowrap"}, "td": {"class": "text-nowrap"}}
+
+    def render(self, value: datetime) -> SafeString | str:
+        return when(value)
+
+    def order(self, queryset: QuerySet[Any], is_descending: bool) -> tuple[QuerySet[Any], bool]:
+        name = str((self.order_by or (self.accessor,))[0])
+        if not queryset.model._meta.get_field(name).null:
+            return queryset, False
+        moment = F(name)
+        first = moment.desc(nulls_last=True) if is_descending else moment.asc(nulls_first=True)
+        return queryset.order_by(first), True
+
+
+class DueColumn(TimeColumn):
+    """A moment that is to come: in how long, and on hovering when."""
+
+    def render(self, value: datetime) -> SafeString | str:
+        return until(value)
+
+
+def in_one_line(text: str) -> SafeString:
+    return format_html('<span class="one-line" title="{}">{}</span>', text, text)
+
+
+class UUIDColumn(tables.Column):
+    """The beginning of a record's UUID, with a link to its page."""
+
+    def __init__(self, page: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.page = page
+
+    def render(self, value: Any) -> SafeString:
+        return format_html(
+            '<a class="uuid" href="{}" title="{}">{}</a>', reverse(self.page, args=[value]), value, short(value)
+        )
+
+
+class NameColumn(tables.Column):
+    """A column of names: one that ends with a generated time is shortened, and shown in full on hovering."""
+
+    attrs = {"td": {"class": "name"}}
+
+    def render(self, value: str) -> SafeString:
+        return format_html('<span title="{}">{}</span>', value, brief(value))
+
+
+class LineColumn(tables.Column):
+    """A column of texts of any length, cut to one line and shown in full on hovering."""
+
+    def render(self, value: Any) -> SafeString:
+        return in_one_line(str(value))
+
+
+class MessageColumn(tables.Column):
+    """A column of a record's messages: the first lines, and the whole text on hovering."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(orderable=False, default="", attrs={"td": {"class": "message"}}, **options)
+
+    def render(self, value: str) -> SafeString:
+        return format_html('<span class="first-lines" title="{}">{}</span>', value, shortened(value))
+
+
+class NumberColumn(tables.Column):
+    """A number, flush right."""
+
+    attrs = {"th": {"class": "text-end"}, "td": {"class": "text-end text-nowrap number"}}

@@ -1,0 +1,1 @@
+"""The console's pages of subscriptions and of undelivered notifications."""

@@ -1,0 +1,222 @@
+"""The console's pages of subscriptions."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views import View
+
+from watcher_site.console.notifications.tables import SubscriptionFilters, SubscriptionTable
+from watcher_site.console.pages import ListPage, RecordPage, Verb, perform_and_tell
+from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.models import Delivery, Subscription
+from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
+from watcher_site.notifications.broker_state import broker_state
+from watcher_site.notifications.subscriptions import (
+    CHANGE,
+    CHECKS,
+    change_subscription,
+    changeable,
+    renew_secret,
+    subscribe,
+    unsubscribe,
+    url_for,
+)
+from watcher_site.notifications.test_message import send_test
+from watcher_site.refusals import Refused
+
+
+class SubscriptionList(ListPage):
+    model = Subscription
+    permission_required = "watcher_site.view_subscription"
+    table_class = SubscriptionTable
+    filterset_class = SubscriptionFilters
+    template_name = "notifications/subscription_list.html"
+    heading = "Subscriptions"
+    guidance = "Nobody has subscribed. A subscription has notifications of audits, plans and actions sent to a URL."
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        may_know = self.request.user.has_perm("watcher_site.view_delivery")
+        return super().get_context_data(broker=broker_state() if may_know else None, **context)
+
+    def get_queryset(self) -> QuerySet[Subscription]:
+        waiting, undelivered = (
+            Count("deliveries", filter=Q(deliveries__state=state))
+            for state in (Delivery.State.PENDING, Delivery.State.UNDELIVERED)
+        )
+        return Subscription.objects.present().annotate(waiting_count=waiting, undelivered_count=undelivered)
+
+
+class SubscriptionPage(RecordPage):
+    """One receiver: what it hears of, and how it fares."""
+
+    model = Subscription
+    permission_required = "watcher_site.view_subscription"
+    template_name = "notifications/subscription_detail.html"
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        counts = dict(self.object.deliveries.order_by().values_list("state").annotate(Count("pk")))
+        return super().get_context_data(
+            url=url_for(self.request.user, self.object.url),
+            pending=counts.get(Delivery.State.PENDING, 0),
+            undelivered=counts.get(Delivery.State.UNDELIVERED, 0),
+            **context,
+        )
+
+
+class SubscriptionForm(forms.Form):
+    """The form of a subscription, which shows all mistakes at once."""
+
+    name = forms.CharField(max_length=NAME_LENGTH)
+    url = forms.CharField(label="URL", max_length=URL_LENGTH, help_text="Each notification is a POST to it.")
+    event_types = forms.CharField(
+        label="Events", initial="*", help_text="With blanks between them; * stands for any letters: action.* *.error"
+    )
+    enabled = forms.BooleanField(required=False, initial=True)
+
+    def __init__(self, *arguments: Any, standing: Subscription | None = None, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.standing = standing
+
+    def clean_name(self) -> Any:
+        return self.checked("name", self.cleaned_data["name"])
+
+    def clean_url(self) -> Any:
+        return self.checked("url", self.cleaned_data["url"])
+
+    def clean_event_types(self) -> Any:
+        return self.checked("event_types", self.cleaned_data["event_types"].replace(",", " ").split())
+
+    def checked(self, name: str, value: Any) -> Any:
+        if self.standing and value == getattr(self.standing, name):
+            return value
+        try:
+            return CHECKS[name](value)
+        except Refused as refusal:
+            raise forms.ValidationError(str(refusal).removeprefix(f"{name}: ")) from refusal
+
+    def refuse(self, refusal: Refused) -> None:
+        """Put why it cannot be so beside the field that it is about."""
+        name, _, words = str(refusal).partition(": ")
+        self.add_error(name if name in self.fields else None, words if name in self.fields else str(refusal))
+
+
+class NewSubscription(KeepsForm, View):
+    deed = "subscription.create"
+    permission_required = "watcher_site.add_subscription"
+    http_method_names = ["get", "post"]
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self.show(SubscriptionForm(self.kept()))
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = SubscriptionForm(request.POST)
+        if form.is_valid():
+            try:
+                made, secret = subscribe(**form.cleaned_data)
+            except Refused as refusal:
+                self.note(refusal)
+                form.refuse(refusal)
+            else:
+                return show_secret(request, "Subscribed", made, secret)
+        return self.show(form)
+
+    def show(self, form: SubscriptionForm) -> HttpResponse:
+        context = {"form": form, "heading": "New subscription", "back": reverse("notifications:list")}
+        return render(self.request, "notifications/subscription_form.html", context)
+
+
+class ChangeSubscription(KeepsForm, View):
+    deed = "subscription.update"
+    permission_required = "watcher_site.change_subscription"
+    http_method_names = ["get", "post"]
+
+    def get(self, request: HttpRequest, uuid: str) -> HttpResponse:
+        standing = self.find(uuid)
+        initial = {**changeable(standing), "event_types": " ".join(standing.event_types)}
+        return self.show(standing, SubscriptionForm(self.kept(), initial=initial, standing=standing))
+
+    def post(self, request: HttpRequest, uuid: str) -> HttpResponse:
+        standing = self.find(uuid)
+        form = SubscriptionForm(request.POST, standing=standing)
+        if form.is_valid():
+            try:
+                change_subscription(standing, form.cleaned_data)
+            except Refused as refusal:
+                self.note(refusal, standing)
+                form.refuse(refusal)
+            else:
+                messages.success(request, "Changed. What waits for it is sent now.")
+                return redirect("notifications:detail", uuid=standing.uuid)
+        return self.show(standing, form)
+
+    def find(self, uuid: str) -> Subscription:
+        found: Subscription = get_object_or_404(Subscription.objects.present(), uuid=uuid)
+        return found
+
+    def show(self, subscription: Subscription, form: SubscriptionForm) -> HttpResponse:
+        back = reverse("notifications:detail", args=[subscription.uuid])
+        context = {"form": form, "heading": f"Change {subscription.name}", "back": back}
+        return render(self.request, "notifications/subscription_form.html", context)
+
+
+class SubscriptionVerb(Verb):
+    model = Subscription
+    permission_required = CHANGE
+
+    def where_to(self, record: Subscription, done: bool) -> str:
+        return reverse("notifications:detail", args=[record.uuid])
+
+
+class SendTest(SubscriptionVerb):
+    deed = "subscription.test"
+    verb = "send a test"
+
+    def perform(self, record: Subscription) -> str:
+        send_test(record)
+        return "A test message is on its way. Load this page anew to see what became of it."
+
+
+class RenewSecret(SubscriptionVerb):
+    deed = "subscription.update"
+    verb = "make a new one"
+    question = "Make a new secret?"
+    consequence = "Notifications are signed with it from then on: the receiver refuses them until it knows it."
+
+    def perform(self, record: Subscription) -> str:
+        self.renewed = renew_secret(record)
+        return "From now on, notifications are signed with the new secret."
+
+    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        record = self.get_object()
+        if not perform_and_tell(self, record):
+            return redirect(self.where_to(record, False))
+        return show_secret(request, "New secret", *self.renewed)
+
+
+class DeleteSubscription(Verb):
+    model = Subscription
+    deed = "subscription.delete"
+    permission_required = "watcher_site.delete_subscription"
+    verb = "delete the subscription"
+    question = "Delete this subscription?"
+    consequence = "What was not yet delivered to it is lost."
+
+    def perform(self, record: Subscription) -> str:
+        unsubscribe(record)
+        return f"Deleted subscription {record}."
+
+    def where_to(self, record: Subscription, done: bool) -> str:
+        return reverse("notifications:list") if done else reverse("notifications:detail", args=[record.uuid])
+
+
+def show_secret(request: HttpRequest, heading: str, subscription: Subscription, secret: str) -> HttpResponse:
+    """Show a secret once: no browser shows it again when somebody goes back."""
+    context = {"heading": heading, "subscription": subscription, "secret": secret}
+    answer = render(request, "notifications/secret.html", context)
+    answer["Cache-Control"] = "no-store"
+    return answer

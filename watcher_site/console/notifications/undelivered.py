@@ -1,0 +1,126 @@
+"""The console's pages of what could not be delivered."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.template.defaultfilters import pluralize
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views import View
+
+from watcher_site.console.notifications.tables import UndeliveredFilters, UndeliveredTable
+from watcher_site.console.pages import ListPage, Page, Verb
+from watcher_site.models import Delivery
+from watcher_site.notifications import dead_letters
+
+RESEND, DELETE = "watcher_site.resend_delivery", "watcher_site.delete_delivery"
+
+
+class UndeliveredList(ListPage):
+    model = Delivery
+    deed = "undelivered.view"
+    permission_required = "watcher_site.view_delivery"
+    table_class = UndeliveredTable
+    filterset_class = UndeliveredFilters
+    template_name = "notifications/undelivered_list.html"
+    heading = "Undelivered"
+    guidance = "Nothing was given up: every notification has arrived, or is still being tried."
+
+    def get_table_kwargs(self) -> dict[str, Any]:
+        user = self.request.user
+        return {} if user.has_perm(RESEND) or user.has_perm(DELETE) else {"exclude": ("again",)}
+
+    def get_queryset(self) -> QuerySet[Delivery]:
+        found: QuerySet[Delivery] = Delivery.objects.stuck()
+        return found.select_related("notification", "subscription").order_by("-created_at", "-pk")
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        shown = super().get_context_data(**context)
+        number = self.object_list.undelivered().count()
+        return {**shown, "given_up": str(number) if number else "", "filters": query_of(self.request)}
+
+
+class LetterVerb(Verb):
+    """A button beside a dead letter; it leads back to the list as that was filtered."""
+
+    model = Delivery
+
+    def get_queryset(self) -> Any:
+        return Delivery.objects.undelivered().select_related("notification", "subscription")
+
+    def where_to(self, record: Delivery, done: bool) -> str:
+        return list_as_filtered(self.request)
+
+
+class Resend(LetterVerb):
+    deed = "undelivered.resend"
+    permission_required = RESEND
+    verb = "send again"
+
+    def perform(self, letter: Delivery) -> str:
+        dead_letters.resend(letter)
+        return f"{letter.notification.event_type} is sent again."
+
+
+class DeleteUndelivered(LetterVerb):
+    deed = "undelivered.delete"
+    permission_required = DELETE
+    verb = "delete it"
+    question = "Delete this notification?"
+    consequence = "Its receiver never gets it."
+
+    def perform(self, letter: Delivery) -> str:
+        dead_letters.delete(letter)
+        return f"Deleted {letter.notification.event_type}: it is sent no more."
+
+
+class ResendAll(Page, View):
+    """Asks how many are meant, by the filters of the list, and sends these again."""
+
+    deed = "undelivered.resend"
+    permission_required = RESEND
+    http_method_names = ["get", "post"]
+    verb = "send again"
+    look = "primary"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        number = self.chosen().count()
+        if not number:
+            messages.info(request, "There is nothing to send again.")
+            return redirect(list_as_filtered(request))
+        self.question = f"Send {number} notification{pluralize(number)} again?"
+        self.consequence = f"{self.which()} These are tried anew, from the first attempt on."
+        return render(request, "confirm.html", {"view": self, "back": list_as_filtered(request)})
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        number = dead_letters.resend_all(self.chosen(), self.filters())
+        messages.success(request, f"{number} sent again." if number else "There is nothing to send again.")
+        return redirect(list_as_filtered(request))
+
+    def filters(self) -> dict[str, str]:
+        given = {name: self.request.GET.get(name, "").strip() for name in UndeliveredFilters.base_filters}
+        return {name: value for name, value in given.items() if value}
+
+    def chosen(self) -> QuerySet[Delivery]:
+        filters = UndeliveredFilters(self.request.GET, queryset=Delivery.objects.undelivered())
+        found: QuerySet[Delivery] = filters.qs if filters.is_valid() else Delivery.objects.none()
+        return found
+
+    def which(self) -> str:
+        told = [f"{name} like “{value}”" for name, value in self.filters().items()]
+        return f"Those with {' and '.join(told)}, and no others." if told else "That is all that was given up."
+
+
+def list_as_filtered(request: HttpRequest) -> str:
+    """Return the address of the list with the filters, the order and the page that a button was pressed on."""
+    return f"{reverse('notifications:undelivered')}{query_of(request)}"
+
+
+def query_of(request: HttpRequest) -> str:
+    """Return what of a query says which of the list are shown, and how; with its question mark."""
+    known = (*UndeliveredFilters.base_filters, "sort", "page")
+    wanted = {name: request.GET[name] for name in known if name in request.GET}
+    return f"?{urlencode(wanted)}" if wanted else ""

@@ -1,0 +1,177 @@
+"""The base classes of all pages: permissions, lists, single records, and buttons that change an object."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.contrib.auth.mixins import PermissionRequiredMixin
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.generic import DetailView, View
+from django.views.generic.detail import SingleObjectMixin
+from django_filters.views import FilterView
+from django_htmx.http import HttpResponseClientRefresh
+from django_tables2 import SingleTableMixin
+
+from watcher_site.history.refusals import is_told, record_refusal, words
+from watcher_site.refusals import Conflict, Invalid, Refused
+from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
+from watcher_site.templatetags.console import ago
+
+
+class Page(PermissionRequiredMixin):
+    """A page for those who are logged in and hold ``permission_required``; others log in, or read why not (403)."""
+
+    request: HttpRequest
+
+    deed: ClassVar[str] = ""
+    """What history calls that which is done here; left out, it follows from the name of the class."""
+    is_within: ClassVar[bool] = False
+    """Whether that is done to parts of the record: history tells of it as within that."""
+
+    def handle_no_permission(self) -> Any:
+        """Reload a page that updates itself after its session has ended.
+
+        After a POST, the login page says that nothing was done.
+        """
+        if self.request.method == "POST" and not self.request.user.is_authenticated:
+            messages.warning(self.request, "Nothing was done: you were logged out meanwhile. Log in, and do it again.")
+        if getattr(self.request, "htmx", False) and not self.request.user.is_authenticated:
+            return HttpResponseClientRefresh()
+        if self.request.user.is_authenticated:
+            thing = getattr(self, "kwargs", {}).get("uuid")
+            self.tell("The right to do this is missing.", thing and str(thing))
+        return super().handle_no_permission()
+
+    def note(self, problem: Exception, record: Any = None) -> None:
+        """Record a refusal in history, if it is one because of an object's state."""
+        if is_told(problem):
+            self.tell(words(problem), record)
+
+    def tell(self, why: str, record: Any) -> None:
+        thing, within = (None, record) if self.is_within else (record, None)
+        record_refusal(deed_of(self), thing, why, within=within)
+
+
+class ListPage(Page, SingleTableMixin, FilterView):
+    """A table of records with filters, sorting and pages; nothing is shown that a filter cannot mean."""
+
+    table_pagination = {"per_page": 50}
+    template_name = "list.html"
+    heading: ClassVar[str]
+    guidance: ClassVar[str] = ""
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        filtered = any(self.request.GET.get(name) for name in self.filterset_class.base_filters)
+        return super().get_context_data(heading=self.heading, guidance=self.guidance, is_filtered=filtered, **context)
+
+
+class ByUUID(SingleObjectMixin):
+    """One record by the UUID in the path, unless it was deleted."""
+
+    model: Any
+    slug_field = slug_url_kwarg = "uuid"
+
+    def get_queryset(self) -> Any:
+        return self.model.objects.present()
+
+
+class RecordPage(Page, ByUUID, DetailView):
+    """All about one record."""
+
+
+class Verb(Page, ByUUID, View, ABC):
+    """A button: asks where ``question`` says what is at stake, and on POST does what it says.
+
+    A refusal becomes a message on the page that the person returns to: the one place where the console
+    words them.
+    """
+
+    http_method_names = ["get", "post"]
+    verb: ClassVar[str]
+    question: ClassVar[str] = ""
+    consequence: ClassVar[str] = ""
+    possible_in: ClassVar[Collection[str] | None] = None
+    """The states in which it makes sense to ask; all, where it is left out."""
+
+    @abstractmethod
+    def perform(self, record: Any) -> str:
+        """Do it, and return the sentence that tells so.
+
+        Raises:
+            Refused, TransitionNotAllowed, ConcurrentTransition: it was not done.
+        """
+
+    @abstractmethod
+    def where_to(self, record: Any, done: bool) -> str:
+        """Return the URL or the name of the page to go to then."""
+
+    def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        record = self.get_object()
+        if self.possible_in is not None and record.state not in self.possible_in:
+            messages.error(request, f"Not done ({self.verb}): {standing(record)}")
+        elif self.question:
+            return self.ask(record)
+        return redirect(self.where_to(record, False))
+
+    def ask(self, record: Any) -> HttpResponse:
+        return render(
+            self.request, "confirm.html", {"record": record, "view": self, "back": self.where_to(record, False)}
+        )
+
+    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        record = self.get_object()
+        return redirect(self.where_to(record, perform_and_tell(self, record)))
+
+
+class Deletion(Verb):
+    """The button that deletes a record, where its state allows."""
+
+    def perform(self, record: Any) -> str:
+        try:
+            record.remove()
+        except Invalid as refusal:
+            standing = self.get_object()
+            raise Conflict(
+                f"Not deleted: the {record._meta.verbose_name} is {standing.state}. Cancel it first."
+            ) from refusal
+        return f"Deleted {record._meta.verbose_name} {record}."
+
+
+def deed_of(page: Any) -> str:
+    """Return what history calls that which a page does: ``ScaleOut`` of clusters is ``cluster.scale_out``."""
+    if page.deed:
+        return str(page.deed)
+    kind = page.model._meta.verbose_name.replace(" ", "_")
+    if isinstance(page, ListPage | RecordPage):
+        return f"{kind}.view"
+    words = re.findall("[A-Z][a-z]*", type(page).__name__)
+    return f"{kind}.{'_'.join(words).lower().removesuffix(f'_{kind}')}"
+
+
+def perform_and_tell(verb: Verb, record: Model) -> bool:
+    """Perform it, leave a message that tells the outcome, and say whether it was done."""
+    try:
+        messages.success(verb.request, verb.perform(record))
+    except (Refused, ConcurrentTransition, TransitionNotAllowed) as problem:
+        messages.error(verb.request, why_not(verb, problem, record))
+        verb.note(problem, record)
+        return False
+    return True
+
+
+def why_not(verb: Verb, problem: Exception, record: Model) -> str:
+    if isinstance(problem, Refused):
+        return str(problem)
+    if isinstance(problem, ConcurrentTransition):
+        return f"Not done ({verb.verb}): someone else changed its state at the same moment."
+    return f"Not done ({verb.verb}): {standing(record)}"
+
+
+def standing(record: Any) -> str:
+    """Return a sentence with the state of a record and the time of its last change."""
+    changed = f" (last changed {ago(record.updated_at)})" if record.updated_at else ""
+    return f"the {record._meta.verbose_name} is already {record.state}{changed}."

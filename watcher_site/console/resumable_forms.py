@@ -1,0 +1,90 @@
+"""Keep a form that was submitted after the session had ended, and show it again after the login."""
+
+from typing import Any
+
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import resolve
+from django_htmx.http import HttpResponseClientRefresh
+
+from watcher_site.accounts.login_limits import LoginsBusy, LoginsLimited
+from watcher_site.console.pages import Page
+
+KEPT = "kept_form"
+
+
+class KeepsForm(Page):
+    """A page that is sent a form. Sent by nobody, the form goes through the login page and comes back to `kept`.
+
+    Nothing is stored for those who are not logged in: the login page carries the fields along.
+    """
+
+    def handle_no_permission(self) -> Any:
+        request: Any = self.request
+        if request.method != "POST" or request.user.is_authenticated or getattr(request, "htmx", False):
+            return super().handle_no_permission()
+        context = {"form": AuthenticationForm(request), "next": request.path, "kept": typed(request)}
+        return render(request, "login.html", context)
+
+    def kept(self) -> QueryDict | None:
+        """Return the fields that were kept for this page, once."""
+        kept = self.request.session.get(KEPT)
+        if not kept or kept["path"] != self.request.path:
+            return None
+        del self.request.session[KEPT]
+        return QueryDict(kept["fields"])
+
+
+class LoginForm(AuthenticationForm):
+    """Django's login form, which shows why a password was not verified."""
+
+    refusal: LoginsLimited | LoginsBusy | None = None
+
+    def clean(self) -> Any:
+        try:
+            return super().clean()
+        except (LoginsLimited, LoginsBusy) as refusal:
+            self.refusal = refusal
+            raise ValidationError(str(refusal)) from refusal
+
+
+class Login(LoginView):
+    template_name = "login.html"
+    redirect_authenticated_user = True
+    form_class = LoginForm
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        if form.refusal:
+            response.status_code = form.refusal.status
+            response["Retry-After"] = str(form.refusal.retry_after)
+        return response
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_valid(form)
+        if kept := self.request.POST.get("kept"):
+            self.request.session[KEPT] = {"path": response.headers["Location"], "fields": kept}
+        return response
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        return super().get_context_data(kept=self.request.POST.get("kept", ""), **context)
+
+
+def expired(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Answer a form of an earlier session: show it anew with what was typed, if it came from one of our own pages."""
+    view = getattr(resolve(request.path).func, "view_class", object)
+    own = request.headers.get("Origin") == f"{request.scheme}://{request.get_host()}"
+    if issubclass(view, KeepsForm) and own and request.user.is_authenticated:
+        request.session[KEPT] = {"path": request.path, "fields": typed(request)}
+        return HttpResponseClientRefresh() if getattr(request, "htmx", False) else redirect(request.path)
+    return render(request, "403_csrf.html", status=403)
+
+
+def typed(request: HttpRequest) -> str:
+    """Return the form as text, without what belongs to the session that ended."""
+    fields = request.POST.copy()
+    fields.pop("csrfmiddlewaretoken", None)
+    return fields.urlencode()

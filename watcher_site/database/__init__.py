@@ -1,0 +1,1 @@
+"""Columns, statements, locks and SQL expressions for PostgreSQL and SQLite."""

@@ -1,0 +1,156 @@
+"""The delivery to one receiver in a thread of its own, so that a slow receiver delays no other."""
+
+import time
+from collections.abc import Callable, Sequence
+from threading import Event, Thread
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from watcher_site.models import Service, Subscription
+from watcher_site.notifications import deliveries
+from watcher_site.notifications.receivers import Outcome, Receiver, Undelivered, Unreachable
+from watcher_site.notifications.rows import Letter
+from watcher_site.processes.worker import LOST_DATABASE
+
+log = structlog.get_logger(__name__)
+# The longest pause before a broker that did not answer is tried again, in seconds.
+LONGEST_PAUSE = 30.0
+
+
+class Courier:
+    """The connections and the thread by which a relay sends to one receiver.
+
+    The thread runs while deliveries are pending.
+    """
+
+    def __init__(
+        self,
+        subscription: Subscription | None,
+        receiver: Receiver,
+        relay: Service,
+        holds: Callable[[], bool],
+        wake: Event,
+    ) -> None:
+        self.subscription, self.receiver, self.relay, self.holds, self.wake = (
+            subscription,
+            receiver,
+            relay,
+            holds,
+            wake,
+        )
+        self.log = log.bind(receiver=str(subscription or "broker"))
+        self.stopping = False
+        self.failures = 0
+        self.rests_until = 0.0
+        self.thread: Thread | None = None
+
+    @property
+    def key(self) -> int | None:
+        return self.subscription.pk if self.subscription else None
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.thread is not None and self.thread.is_alive()
+
+    @property
+    def is_free(self) -> bool:
+        return not self.is_at_work and time.monotonic() >= self.rests_until
+
+    def set_out(self) -> None:
+        """Begin to deliver what waits, in a thread that ends when nothing can be delivered any more."""
+        self.thread = Thread(target=self.run, name="courier", daemon=True)
+        self.thread.start()
+
+    def run(self) -> None:
+        try:
+            while self.goes_on() and self.round():
+                pass
+        except LOST_DATABASE as problem:
+            self.log.warning("database lost", problem=str(problem))
+            self.rest(settings.POLL_INTERVAL)
+            self.let_go()
+        except Exception:
+            # Whatever the error is, the other receivers are not affected.
+            self.log.exception("delivery thread failed")
+            self.rest(LONGEST_PAUSE)
+            self.let_go()
+        finally:
+            connection.close()
+            self.wake.set()
+
+    def let_go(self) -> None:
+        """Release the lines that it holds. While its relay lives, no other relay would take them."""
+        while self.goes_on():
+            try:
+                connection.close()
+                deliveries.let_go_all(self.key, self.relay)
+            except LOST_DATABASE:
+                time.sleep(settings.POLL_INTERVAL)
+            else:
+                return
+
+    def round(self) -> bool:
+        """Deliver some lines, and say whether to go on at once."""
+        taken = deliveries.take(self.key, self.relay, self.receiver.batch)
+        if not taken:
+            return False
+        outcomes = self.receiver.carry(taken, self.goes_on)
+        self.write(outcomes)
+        return not any(isinstance(outcome.problem, Unreachable) for outcome in outcomes)
+
+    def goes_on(self) -> bool:
+        return not self.stopping and self.holds()
+
+    def write(self, outcomes: Sequence[Outcome]) -> None:
+        """Write down what came of some lines."""
+        delivered = [letter for outcome in outcomes for letter in outcome.delivered]
+        refusals = [
+            (outcome.left[0], outcome.problem) for outcome in outcomes if isinstance(outcome.problem, Undelivered)
+        ]
+        with transaction.atomic():
+            # At once: who has the first of a line has the line, and what was left behind it was nobody's.
+            deliveries.remove(delivered)
+            for letter, problem in refusals:
+                if not deliveries.put_off(letter, str(problem), problem.pause):
+                    self.log.warning("notification given up", event_type=letter.notification.event_type)
+            deliveries.let_go([outcome.left[0] for outcome in outcomes if outcome.left], self.relay)
+        silences = [
+            (outcome.left[0], outcome.problem) for outcome in outcomes if isinstance(outcome.problem, Unreachable)
+        ]
+        refused = refusals[0][1] if refusals else None
+        if silences:
+            self.fall_silent(str(silences[0][1]), [letter for letter, _ in silences])
+        elif delivered:
+            self.failures = 0
+            if self.key is not None:
+                deliveries.note_success(self.key, timezone.now(), str(refused) if refused else None)
+        elif refused and self.key is not None:
+            deliveries.note_refusal(self.key, str(refused))
+
+    def fall_silent(self, problem: str, tried: Sequence[Letter]) -> None:
+        self.failures += 1
+        if self.key is None:
+            # What waits for the broker is never given up.
+            pause = min(2.0 ** (self.failures - 1), LONGEST_PAUSE)
+            self.rest(pause)
+            deliveries.note_problem(tried, problem)
+            self.log.warning("broker does not answer", pause=pause)
+            return
+        given_up = deliveries.note_silence(self.key, problem, tried)
+        self.log.warning("receiver does not answer", problem=problem, given_up=given_up)
+
+    def rest(self, seconds: float) -> None:
+        self.rests_until = time.monotonic() + seconds
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self.stopping = True
+
+    def close(self, timeout: float) -> None:
+        """Wait up to ``timeout`` seconds for the message that is being sent, and close the connections."""
+        if self.thread:
+            self.thread.join(timeout)
+        self.receiver.close()

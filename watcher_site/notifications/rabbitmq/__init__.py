@@ -1,0 +1,1 @@
+"""The receiver that publishes to RabbitMQ."""

@@ -1,0 +1,108 @@
+"""The message broker as a receiver, by oslo.messaging. Imported only where one is set."""
+
+from collections.abc import Sequence
+from logging import ERROR, getLogger
+from typing import Any
+
+import oslo_messaging
+import structlog
+from django.conf import settings
+from oslo_config.cfg import ConfigOpts
+from oslo_messaging.notify.messaging import MessagingV2Driver
+
+from watcher_site.notifications.batched import WaveReceiver
+from watcher_site.notifications.envelope import broker_message
+from watcher_site.notifications.rabbitmq.messages import envelope
+from watcher_site.notifications.rabbitmq.publisher import RETRIES, Publisher
+from watcher_site.notifications.receivers import Problem, Receiver, Unreachable, unsendable
+from watcher_site.notifications.rows import Told
+from watcher_site.notifications.sequential import WalkingReceiver
+
+log = structlog.get_logger(__name__)
+RABBIT = "rabbit://"
+
+
+def make_broker() -> Receiver:
+    return BrokerReceiver() if settings.NOTIFICATION_URL.startswith(RABBIT) else DriverReceiver()
+
+
+def open_transport() -> Any:
+    """Return what oslo.messaging reaches the broker by. Nothing is connected yet."""
+    # It tells each attempt in lines of its own, with the address.
+    getLogger("oslo.messaging").setLevel(ERROR + 1)
+    conf = ConfigOpts()
+    conf([], project="watcher", default_config_files=[], default_config_dirs=[])
+    return oslo_messaging.get_notification_transport(conf, settings.NOTIFICATION_URL)
+
+
+class BrokerReceiver(WaveReceiver):
+    """RabbitMQ, which receives many notifications at once."""
+
+    def __init__(self) -> None:
+        self.transport = open_transport()
+        self.publisher = Publisher(self.transport._driver, self.transport.conf.control_exchange)
+
+    def send(self, notification: Told) -> None:
+        """Deliver one notification.
+
+        Raises:
+            Undelivered, Unreachable: it was not delivered.
+        """
+        (problem,) = self.send_batch([notification])
+        if problem:
+            raise problem
+
+    def send_batch(self, notifications: Sequence[Told]) -> list[Problem | None]:
+        results: list[Problem | None] = [None] * len(notifications)
+        messages: list[tuple[str, bytes]] = []
+        places: list[int] = []
+        for place, notification in enumerate(notifications):
+            try:
+                body = envelope(broker_message(notification))
+            except Exception as error:
+                results[place] = unsendable(error)
+                continue
+            queues = [f"{topic}.{notification.priority.lower()}" for topic in settings.NOTIFICATION_TOPICS]
+            messages += [(queue, body) for queue in queues]
+            places += [place] * len(queues)
+        for place, problem in zip(places, self.publisher.publish(messages), strict=True):
+            results[place] = results[place] or problem
+        return results
+
+    def close(self) -> None:
+        self.transport.cleanup()
+
+
+class TellingDriver(MessagingV2Driver):
+    """The oslo.messaging driver for notifications, which raises an error for a lost message rather than log it."""
+
+    def notify(self, ctxt: Any, message: Any, priority: str, retry: int) -> None:
+        """Send one message to each topic, and return when the broker has it.
+
+        Raises:
+            Exception: whatever the transport raises.
+        """
+        for topic in self.topics:
+            target = oslo_messaging.Target(topic=f"{topic}.{priority.lower()}")
+            self.transport._send_notification(target, ctxt, message, version=self.version, retry=retry)
+
+
+class DriverReceiver(WalkingReceiver):
+    """A broker of another kind, which oslo.messaging's driver is left to alone."""
+
+    def __init__(self) -> None:
+        self.transport = open_transport()
+        self.driver = TellingDriver(self.transport.conf, topics=settings.NOTIFICATION_TOPICS, transport=self.transport)
+
+    def send(self, notification: Told) -> None:
+        message = broker_message(notification)
+        try:
+            self.driver.notify({}, message, notification.priority, RETRIES)
+        except Exception as problem:
+            # What the transport says names hosts and users: it is for the log.
+            log.warning("broker did not take a notification", reason=str(problem).strip())
+            raise Unreachable("The broker does not answer.") from problem
+
+    def close(self) -> None:
+        super().close()
+        self.transport.cleanup()

@@ -1,0 +1,59 @@
+"""A message that tries a receiver: signed and sent as every other, to one subscription, whatever it listens to."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from watcher_site.history import record
+from watcher_site.models import Delivery, Notification, Subscription
+from watcher_site.notifications.subscriptions import lock
+from watcher_site.outbox.kinds import INFO, Kind
+from watcher_site.outbox.payloads import identifier, versioned
+from watcher_site.refusals import Conflict
+
+TEST = "test"
+
+
+class SubscriptionNotifications(Kind):
+    name = "subscription"
+    # No event type, as test messages go only to the receiver that is tested.
+    event_names = ()
+
+    @property
+    def model(self) -> type[Subscription]:
+        return Subscription
+
+    def snapshot(self) -> Mapping[str, Any]:
+        return {"uuid": "uuid", "name": "name"}
+
+    def payload(self, notification: Any) -> dict[str, Any]:
+        told = notification.snapshot
+        return versioned("SubscriptionTestPayload", "1.0", {"uuid": identifier(told["uuid"]), "name": told["name"]})
+
+
+@transaction.atomic
+def send_test(subscription: Subscription) -> Notification:
+    """Send a test message, at once even if the receiver is paused after failures.
+
+    Raises:
+        Conflict: the subscription is disabled.
+        NotFound: it was deleted meanwhile.
+    """
+    standing = lock(subscription)
+    if not standing.enabled:
+        raise Conflict(f"Subscription {standing.name} is disabled: enable it first.")
+    notification = Notification.objects.create(
+        kind=SubscriptionNotifications.name,
+        event_type=f"{SubscriptionNotifications.name}.{TEST}",
+        priority=INFO,
+        object_uuid=standing.uuid,
+        snapshot={"uuid": str(standing.uuid), "name": standing.name},
+        host=settings.HOST,
+        is_dispatched=True,
+    )
+    Delivery.objects.create(notification=notification, subscription=standing, line=standing.uuid)
+    Subscription.objects.filter(pk=standing.pk).update(due_time=None)
+    record("subscription.test", standing)
+    return notification

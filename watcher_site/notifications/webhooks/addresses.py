@@ -1,0 +1,131 @@
+"""The addresses that webhooks may use: none of this machine or its networks, unless a setting allows them."""
+
+import re
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from socket import getaddrinfo
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+import requests
+from django.conf import settings
+from requests_hardened.ip_filter import InvalidIPAddress, filter_host
+from requests_hardened.ip_filter_adapter import IPFilterAdapter
+
+from watcher_site.database.text import require_storable
+from watcher_site.models.notifications import URL_LENGTH
+from watcher_site.refusals import Invalid
+from watcher_site.validation.names import require_seen
+
+PORTS = {"http": 80, "https": 443}
+ESCAPE_THAT_IS_NONE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
+PRIVATE = "leads to a private address, and WATCHER_WEBHOOK_PRIVATE_ADDRESSES is off"
+# What the Internet routes to single machines (RFC 4291, 2.5.4). Those of NAT64, which hold one of IPv4 (RFC 6052),
+# are outside.
+GLOBAL_UNICAST = ip_network("2000::/3")
+
+
+def checked_url(url: object) -> str:
+    """Return a URL that notifications may be sent to, as far as can be said now: each delivery looks again.
+
+    Raises:
+        Invalid: the message names the field and the rule.
+    """
+    if not isinstance(url, str) or not 0 < len(url) <= URL_LENGTH:
+        raise Invalid(f"url: must be a text of 1 to {URL_LENGTH} characters.")
+    require_storable("url", url)
+    require_seen("url", url)
+    parts = split(url)
+    require_sendable(url, parts)
+    if settings.WEBHOOK_PRIVATE_ADDRESSES:
+        require_address(*parts)
+    else:
+        require_public(*parts)
+    return url
+
+
+class Target(NamedTuple):
+    """The destination of a request."""
+
+    host: str
+    port: int
+
+
+def split(url: str) -> Target:
+    """Return where a URL leads. Raises: `Invalid`."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise Invalid("url: the host makes no sense: an address of IPv6 stands between [ and ].") from None
+    if parts.scheme not in PORTS or any(letter.isspace() for letter in url):
+        raise Invalid("url: must begin with https:// or http:// and a host, and hold no blanks.")
+    if parts.username is not None or parts.password is not None:
+        raise Invalid("url: must hold no user and no password: everybody reads it who may change the subscription.")
+    if not parts.hostname:
+        raise Invalid(f"url: there is no host behind {parts.scheme}://.")
+    if parts.fragment:
+        raise Invalid("url: must hold no fragment (#).")
+    return Target(parts.hostname, port_of(parts))
+
+
+def port_of(parts: SplitResult) -> int:
+    with suppress(ValueError):
+        port = PORTS[parts.scheme] if parts.port is None else parts.port
+        if port:
+            return port
+    raise Invalid("url: the port must be a number from 1 to 65535.")
+
+
+def require_sendable(url: str, target: Target) -> None:
+    """Refuse what would not go out as it stands here: a percent sign that begins no escape would be escaped itself."""
+    if stray := ESCAPE_THAT_IS_NONE.search(url):
+        raise Invalid(f"url: {stray[0]} is no escape: a percent sign is written %25.")
+    try:
+        requests.Request("POST", url).prepare()
+    except (requests.RequestException, UnicodeError, ValueError):
+        raise Invalid(f"url: {target.host} can be no host.") from None
+
+
+def require_address(host: str, port: int) -> None:
+    try:
+        getaddrinfo(host, port)
+    except (OSError, UnicodeError):
+        raise Invalid(f"url: the host {host} has no address.") from None
+
+
+def require_public(host: str, port: int) -> None:
+    try:
+        require_public_address(filter_host(host, port, allow_loopback=False))
+    except InvalidIPAddress:
+        raise Invalid(f"url: {PRIVATE}.") from None
+    except (requests.RequestException, OSError, UnicodeError):
+        raise Invalid(f"url: the host {host} has no address.") from None
+
+
+def require_public_address(text: str) -> None:
+    """Raise `InvalidIPAddress` unless an address is one of the Internet's: the library lets some others pass.
+
+    Args:
+        text: it, in brackets if it is one of IPv6.
+    """
+    address = ip_address(text.strip("[]"))
+    if not is_public(address):
+        raise InvalidIPAddress(address)
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    if isinstance(address, IPv4Address):
+        return address.is_global and not (address.is_multicast or address.is_reserved)
+    if address.ipv4_mapped:
+        return is_public(address.ipv4_mapped)
+    # Relays of 6to4 and Teredo would send on to an IPv4 address that it holds.
+    return address in GLOBAL_UNICAST and address.is_global and not (address.sixtofour or address.teredo)
+
+
+class PublicAdapter(IPFilterAdapter):
+    """Connects to the very address that was looked at, and to no private one."""
+
+    def build_connection_pool_key_attributes(self, *arguments: Any, **named: Any) -> Any:
+        host, pool = super().build_connection_pool_key_attributes(*arguments, **named)
+        require_public_address(host["host"])
+        return host, pool

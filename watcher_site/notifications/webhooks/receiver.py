@@ -1,0 +1,174 @@
+"""Receivers over HTTP: one CloudEvent a request, signed as the specification Standard Webhooks has it."""
+
+import time
+from base64 import b64decode, b64encode
+from binascii import Error
+from contextlib import suppress
+from datetime import UTC, datetime
+from http import HTTPStatus
+from http.cookiejar import DefaultCookiePolicy
+from secrets import token_bytes
+from socket import gaierror
+from threading import local
+
+import requests
+from django.conf import settings
+from requests_hardened import Config, HTTPSession
+from requests_hardened.ip_filter import InvalidIPAddress
+from standardwebhooks import Webhook
+from urllib3.exceptions import HTTPError, NameResolutionError
+
+from watcher_site.models import Subscription
+from watcher_site.notifications.envelope import cloud_event
+from watcher_site.notifications.receivers import Undelivered, Unreachable
+from watcher_site.notifications.rows import Told
+from watcher_site.notifications.sequential import WalkingReceiver
+from watcher_site.notifications.webhooks.addresses import PRIVATE, PublicAdapter
+from watcher_site.notifications.webhooks.timeouts import ends_within, make_watched
+from watcher_site.refusals import Invalid
+from watcher_site.request_context import seal, unseal
+
+PREFIX = "whsec_"
+# As Standard Webhooks asks of secrets, in bytes.
+LEAST_SECRET, MOST_SECRET = 24, 64
+# What of an answer is read, in bytes, so that the connection can be used again.
+MOST_ANSWER = 64 * 1024
+# The longest pause that a receiver may ask for, in seconds.
+MOST_PAUSE = 3600
+
+
+def make_secret() -> str:
+    return f"{PREFIX}{b64encode(token_bytes(32)).decode()}"
+
+
+def checked_secret(secret: object) -> str:
+    """Return a secret that notifications can be signed with.
+
+    Raises:
+        Invalid: the message names the rule, and not the secret.
+    """
+    rule = f"secret: must be {PREFIX} and {LEAST_SECRET} to {MOST_SECRET} bytes in base64."
+    if not isinstance(secret, str) or not secret.startswith(PREFIX):
+        raise Invalid(rule)
+    try:
+        length = len(b64decode(secret.removeprefix(PREFIX), validate=True))
+    except (Error, ValueError):
+        raise Invalid(rule) from None
+    if not LEAST_SECRET <= length <= MOST_SECRET:
+        raise Invalid(rule)
+    return secret
+
+
+def seal_secret(secret: str) -> str:
+    return seal({"secret": secret})
+
+
+def unseal_secret(subscription: Subscription) -> str:
+    """Return the secret of a subscription. Raises: `Invalid`, if it was sealed with an unknown key."""
+    return str(unseal(subscription.secret)["secret"])
+
+
+class WebhookReceiver(WalkingReceiver):
+    def __init__(self, subscription: Subscription) -> None:
+        """Raises `Invalid` if the subscription's secret cannot be read."""
+        self.url = subscription.url
+        self.webhook = Webhook(unseal_secret(subscription))
+        self.own = local()
+        self.sessions: list[requests.Session] = []
+
+    @property
+    def session(self) -> requests.Session:
+        """The session of this thread: connections are used again, cookies and proxies of the environment are not."""
+        if not hasattr(self.own, "session"):
+            timeout = settings.WEBHOOK_TIMEOUT
+            session = HTTPSession(
+                Config(
+                    # Its adapters are made here: they refuse more.
+                    ip_filter_enable=False,
+                    ip_filter_allow_loopback_ips=False,
+                    never_redirect=True,
+                    default_timeout=(timeout, timeout),
+                    user_agent_override="watcher-site",
+                )
+            )
+            if not settings.WEBHOOK_PRIVATE_ADDRESSES:
+                session.mount("http://", PublicAdapter(is_https_proto=False))
+                session.mount("https://", PublicAdapter(is_https_proto=True))
+            make_watched(session)
+            session.trust_env = False
+            session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+            self.own.session = session
+            self.sessions.append(session)
+        own: requests.Session = self.own.session
+        return own
+
+    def send(self, notification: Told) -> None:
+        event = cloud_event(notification)
+        headers = {**event.headers, **self.sign(str(notification.uuid), event.body.decode())}
+        try:
+            with (
+                ends_within(settings.WEBHOOK_TIMEOUT) as watch,
+                self.session.post(self.url, data=event.body, headers=headers, stream=True) as answer,
+            ):
+                # A head that is broken off reads like a whole one.
+                watch.require_time()
+                drain(answer)
+                judge(answer)
+        except InvalidIPAddress:
+            raise Undelivered(f"The URL {PRIVATE}.") from None
+        except requests.Timeout:
+            raise Unreachable(f"It did not answer within {settings.WEBHOOK_TIMEOUT:g} seconds.") from None
+        except requests.exceptions.SSLError:
+            raise Unreachable("Its certificate is not trusted, or it speaks no TLS.") from None
+        except (requests.RequestException, OSError) as problem:
+            if has_no_address(problem):
+                raise Unreachable("Its host has no address.") from None
+            raise Unreachable("It could not be connected to, or broke the connection off.") from None
+
+    def close(self) -> None:
+        super().close()
+        for session in self.sessions:
+            session.close()
+
+    def sign(self, identifier: str, body: str) -> dict[str, str]:
+        """Return the headers by which a receiver knows that we sent this, and when: a replay is too old, or known."""
+        now = datetime.now(UTC)
+        return {
+            "webhook-id": identifier,
+            "webhook-timestamp": str(int(now.timestamp())),
+            "webhook-signature": self.webhook.sign(identifier, now, body),
+        }
+
+
+def has_no_address(problem: BaseException | None) -> bool:
+    """Return whether a request failed because its host name cannot be resolved."""
+    while problem is not None:
+        if isinstance(problem, gaierror | NameResolutionError):
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
+
+
+def drain(answer: requests.Response) -> None:
+    """Read an answer, which nobody looks at, unless it is long, takes long or breaks off: its status has come."""
+    read, until = 0, time.monotonic() + settings.WEBHOOK_TIMEOUT
+    with suppress(HTTPError, OSError):
+        for chunk in answer.raw.stream(4096, decode_content=False):
+            read += len(chunk)
+            if read > MOST_ANSWER or time.monotonic() > until:
+                return
+
+
+def judge(answer: requests.Response) -> None:
+    """Raise `Undelivered` unless the status says that the notification was taken; redirects are not followed."""
+    if 200 <= answer.status_code < 300:
+        return
+    try:
+        words = f"{answer.status_code} {HTTPStatus(answer.status_code).phrase}"
+    except ValueError:
+        words = str(answer.status_code)
+    raise Undelivered(f"It answered {words}.", pause_asked_for(answer.headers.get("Retry-After", "")))
+
+
+def pause_asked_for(text: str) -> float:
+    return min(int(text), MOST_PAUSE) if text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -1,0 +1,1 @@
+"""Processes: start, worker loop, heartbeat, health, and the base of the commands."""

@@ -1,0 +1,82 @@
+"""The base class of the management commands: bad input is one line on stderr and exit status 2, never a traceback."""
+
+import getpass
+import sys
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, OperationalError
+
+from watcher_site.history.refusals import is_told, record_refusal, words
+from watcher_site.processes.command_line import BAD_INPUT, OUT_OF_ORDER, one_line
+from watcher_site.refusals import Refused
+from watcher_site.request_context import CallingContext, on_behalf_of
+
+
+def operator() -> str:
+    """Return the name of who runs the command, as the operating system knows it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "an operator"
+
+
+def caller(person: str) -> CallingContext:
+    """Return the calling context of a command that is run in the name of a person."""
+    return CallingContext(user=person)
+
+
+def add_person(parser: CommandParser) -> None:
+    """Take the name of the person in whose name something is done: it stands in the record."""
+    parser.add_argument("--as", dest="person", default=operator(), help="the name that the record tells (your own)")
+
+
+class Command(BaseCommand):
+    """A command that raises `Refused` for what it will not do.
+
+    From the command line, that and an argument that makes no sense end with one line and status 2, and a database that
+    does not answer with one line and status 1; ``call_command`` raises `CommandError`. ``--traceback`` shows where.
+    """
+
+    # What the one line begins with. Nothing, where a file and a line in front let an editor jump there.
+    refusal_prefix = "CommandError: "
+    # True if a person acts by this command, which history then records; false for services.
+    acts_for_person = True
+    _called_from_command_line: bool  # Django sets it.
+
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
+        parser = super().create_parser(prog_name, subcommand, **options)
+        # It then raises CommandError, where it would print the usage in front of what is wrong.
+        parser.called_from_command_line = False
+        return parser
+
+    def note(self, refusal: Refused, person: str) -> None:
+        """Record in history that the command was refused, if the database can be written."""
+        with suppress(DatabaseError), on_behalf_of(partial(caller, person)):
+            record_refusal(f"command.{type(self).__module__.rpartition('.')[2]}", None, words(refusal))
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        try:
+            super().run_from_argv(argv)
+        except CommandError as problem:
+            if "--traceback" in argv:
+                raise
+            self.stderr.write(f"CommandError: {one_line(problem).removeprefix('Error: ')}")
+            sys.exit(BAD_INPUT)
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        person = options.get("person") or operator()
+        try:
+            with on_behalf_of(partial(caller, person) if self.acts_for_person else None):
+                return super().execute(*args, **options)
+        except Refused as refusal:
+            if is_told(refusal) and self.acts_for_person:
+                self.note(refusal, person)
+            if self._called_from_command_line and not options["traceback"]:
+                self.stderr.write(f"{self.refusal_prefix}{one_line(refusal)}")
+                sys.exit(BAD_INPUT)
+            raise CommandError(one_line(refusal), returncode=BAD_INPUT) from refusal
+        except OperationalError as problem:
+            raise CommandError(f"database: {one_line(problem)}", returncode=OUT_OF_ORDER) from problem

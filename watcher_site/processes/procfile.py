@@ -1,0 +1,161 @@
+"""Run the processes of the Procfile, and a worker if needed, until a signal.
+
+``python -m watcher_site.processes.procfile`` does so.
+
+honcho starts the processes and prints their lines. In addition, a process that crashes, is killed, or ends unasked is
+started again, and each has the time that actions need when the site stops.
+"""
+
+import os
+import signal
+import sys
+import time
+from functools import partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from honcho import manager
+from honcho.environ import parse_procfile
+from honcho.printer import Printer
+from honcho.process import Popen, Process
+
+from watcher_site import settings
+from watcher_site.processes.command_line import BAD_INPUT
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+# Whatever it is that kills process after process: it is not started for ever.
+MOST_RESTARTS = 5
+# Without it no request is served: if it cannot start, the site stops.
+WEB = "web"
+WORKER = "exec python manage.py run_worker"
+# What ran so long, in seconds, has proved that it can.
+PROVEN = 60.0
+
+
+def pause_before(restart: int) -> float:
+    """Return how many seconds to wait before a restart; the first is number 0."""
+    return min(FIRST_PAUSE * 2 ** min(restart, 10), LONGEST_PAUSE)
+
+
+class RestartedProcess(Process):
+    """One line of the Procfile. It runs in a process of honcho's own, which only its manager stops."""
+
+    def __init__(self, *args: Any, stopping: tuple[Connection, Connection], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stopping, self.manager_end = stopping
+        self._child_ctor = self.start_child
+        self.returncode = 0
+
+    def run(self, events: Any = None, ignore_signals: bool = False) -> None:
+        # Held by the manager alone, the other end is closed even by a manager that is killed.
+        self.manager_end.close()
+        restarts = 0
+        while True:
+            began = time.monotonic()
+            super().run(events, ignore_signals)
+            if time.monotonic() - began > PROVEN:
+                restarts = 0
+            if self.stopping.poll() or self.is_end_of_all(restarts):
+                break
+            pause = pause_before(restarts)
+            self.say(f"{self.name} {self.end}, and is started again in {pause:g} s\n")
+            if self.stopping.poll(pause):
+                break
+            restarts += 1
+        super()._send_message({"returncode": self.returncode}, type="stop")
+
+    def is_end_of_all(self, restarts: int) -> bool:
+        """Return whether the end of the process ends the site; a crash does not, as the other processes can go on."""
+        if self.returncode > 0:
+            return self.returncode == BAD_INPUT or self.name == WEB
+        return restarts >= MOST_RESTARTS
+
+    @property
+    def end(self) -> str:
+        if self.returncode > 0:
+            return f"crashed with exit status {self.returncode}"
+        return f"was killed by {signal.Signals(-self.returncode).name}" if self.returncode else "ended unasked"
+
+    def say(self, line: str) -> None:
+        super()._send_message(line.encode())
+
+    def _send_message(self, data: Any, type: str = "line") -> None:
+        """Keep to itself that a process ended: the manager would stop the others."""
+        if type == "stop":
+            self.returncode = data["returncode"]
+        else:
+            super()._send_message(data, type)
+
+    def start_child(self, *args: Any, **kwargs: Any) -> Popen:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # honcho ignores them after the first start, and what is ignored stays so in every child.
+            signal.signal(number, signal.SIG_DFL)
+        child = Popen(*args, **kwargs)
+        Thread(target=self.stop_child, args=(child,), daemon=True).start()
+        return child
+
+    def stop_child(self, child: Popen) -> None:
+        """Stop this child whenever all are to end, however early it was known to anybody."""
+        self.stopping.poll(None)
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGTERM)
+
+
+class PatientManager(manager.Manager):
+    """honcho's manager, which asks the processes to end through a pipe: it cannot be too early for one of them."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._terminating = False
+        receiver, self.sender = Pipe(duplex=False)
+        self._process_ctor = partial(RestartedProcess, stopping=(receiver, self.sender))
+
+    def terminate(self) -> None:
+        """Called by signal handlers too: writing to a pipe takes no lock."""
+        if not self._terminating:
+            self._terminating = True
+            self.sender.send_bytes(b"stop")
+
+    def _all_stopped(self) -> bool:
+        self.note_the_lost()
+        return super()._all_stopped()
+
+    def _any_stopped(self) -> bool:
+        """Return whether the processes are stopping. From then on they have `settings.STOP_GRACE` seconds."""
+        return self._terminating or super()._any_stopped()
+
+    def note_the_lost(self) -> None:
+        """Take for ended what no longer has the process that would tell so."""
+        for process in self._processes.values():
+            if "returncode" not in process and process["process"].exitcode not in {None, 0}:
+                process["returncode"] = self.returncode = process["process"].exitcode
+                self._procmgr.terminate(process["pid"])
+
+
+def commands() -> dict[str, str]:
+    """Return the command of each process: those of the Procfile, and a worker where appliers send actions to workers.
+
+    No line of the Procfile names it: where it has nothing to do it refuses to run, which would be the end of all.
+    """
+    found: dict[str, str] = dict(parse_procfile(Path("Procfile").read_text()).processes)
+    if settings.EXECUTOR == "celery":
+        found.setdefault("worker", WORKER)
+    return found
+
+
+def run() -> int:
+    manager.KILL_WAIT = settings.STOP_GRACE
+    site = PatientManager(Printer(sys.stdout))
+    for name, command in commands().items():
+        process = site.add_process(name, command)
+        # The Python of this environment, whatever the caller's PATH leads to.
+        process.env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{process.env.get('PATH', os.defpath)}"
+    site.loop()
+    return int(site.returncode)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,66 @@
+"""The health of the site's services: which kinds the site needs, and of which of these none is active."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.conf import settings
+
+from watcher_site.models import Service
+from watcher_site.models.services import ACTIVE, FAILED
+from watcher_site.outbox.listeners import listeners
+
+CONSEQUENCES = {
+    Service.APPLIER: "action plans wait",
+    Service.DECISION_ENGINE: "audits wait",
+    Service.WORKER: "actions wait",
+    Service.RELAY: "notifications wait",
+}
+
+
+class ServiceHealth(NamedTuple):
+    """The health of the services of one name: their number by status, and the last heartbeat of any."""
+
+    name: str
+    active: int
+    failed: int
+    last_seen_up: datetime | None
+    problem: str | None
+
+
+def needed() -> list[str]:
+    """Return the names of the services that the site needs."""
+    names = [Service.APPLIER, Service.DECISION_ENGINE]
+    if settings.EXECUTOR == "celery":
+        names.append(Service.WORKER)
+    if listeners.any:
+        names.append(Service.RELAY)
+    return names
+
+
+def service_health() -> list[ServiceHealth]:
+    """Return the health of all services in one query, with the problem of needed ones of which none is active."""
+    found = list(Service.objects.present())
+    expected = needed()
+    return [
+        health_of(name, [service for service in found if service.name == name], name in expected)
+        for name in CONSEQUENCES
+        if name in expected or any(service.name == name for service in found)
+    ]
+
+
+def health_of(name: str, services: Sequence[Service], is_needed: bool) -> ServiceHealth:
+    counts = Counter(service.status for service in services)
+    seen = [service.last_seen_up for service in services if service.last_seen_up]
+    problem = describe_inactive(name) if is_needed and not counts[ACTIVE] else None
+    return ServiceHealth(name, counts[ACTIVE], counts[FAILED], max(seen, default=None), problem)
+
+
+def describe_inactive(name: str) -> str:
+    return f"No {name} is active: {CONSEQUENCES[name]}."
+
+
+def find_inactive(name: str) -> str | None:
+    """Return the problem if no service of this name is active, else None, in one query."""
+    return None if Service.objects.active().filter(name=name).exists() else describe_inactive(name)

@@ -1,0 +1,86 @@
+"""Prepare the site, start the processes of the Procfile, and stop them together.
+
+``python -m watcher_site.processes.start`` does so.
+
+The processes are in a session of their own, where they are signalled once and by us alone: a terminal would signal
+each of them, and a closed one none.
+"""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files import locks
+
+from watcher_site.processes.command_line import BAD_INPUT
+from watcher_site.refusals import Conflict
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LOOK_SECONDS = 0.1
+PREPARE = [sys.executable, "manage.py", "prepare"]
+SERVE = [sys.executable, "-m", "watcher_site.processes.procfile"]
+
+
+class Start:
+    """One start of the site, until a signal or the end of what cannot be started again."""
+
+    def __init__(self) -> None:
+        self.received: list[int] = []
+        for number in SIGNALS:
+            signal.signal(number, self.request_stop)
+
+    def request_stop(self, number: int, *_: Any) -> None:
+        self.received.append(number)
+
+    def run(self, *commands: list[str]) -> int:
+        """Run one command after the other; return 0 after a signal, else how the last one ended."""
+        status = 0
+        for command in commands:
+            status = status or self.attend(command)
+        return 0 if self.received else status
+
+    def attend(self, command: list[str]) -> int:
+        if self.received:
+            return 0
+        process = subprocess.Popen(command, start_new_session=True)  # noqa: S603
+        while process.poll() is None and not self.received:
+            time.sleep(LOOK_SECONDS)
+        process.terminate()
+        return process.wait()
+
+
+@contextmanager
+def only_start() -> Iterator[None]:
+    """Keep out others who would serve the same port out of this folder, while they could not see that it is taken.
+
+    Raises:
+        Conflict: another one is at it.
+    """
+    # Imported here, so that a wrong variable is reported in one line.
+    from watcher_site import settings
+
+    settings.DATA_DIR.mkdir(mode=0o700, exist_ok=True)
+    with (settings.DATA_DIR / f"port-{settings.PORT}.lock").open("a") as file:
+        if not locks.lock(file, locks.LOCK_EX | locks.LOCK_NB):
+            raise Conflict(
+                f"PORT: another start in this folder serves {settings.BIND}:{settings.PORT}, or is about to."
+            )
+        yield
+
+
+def main() -> int:
+    try:
+        with only_start():
+            return Start().run(PREPARE, SERVE)
+    except (ImproperlyConfigured, Conflict) as problem:
+        sys.stderr.write(f"{problem}\n")
+        return BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

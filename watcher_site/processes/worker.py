@@ -1,0 +1,109 @@
+"""The base class of processes that run until a signal, such as the applier and the decision engine."""
+
+import signal
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import structlog
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, ProgrammingError, connection
+
+from watcher_site.models import Service
+from watcher_site.processes.heartbeat import Heartbeat
+
+# What is raised while the database does not answer: nobody's failure, and over some time.
+LOST_DATABASE = (InterfaceError, OperationalError)
+# Faults of the database, of its schema or of the machine: they concern everything, and not the record at hand.
+NOT_OF_ONE_RECORD = (*LOST_DATABASE, ProgrammingError, MemoryError)
+
+
+class Worker(ABC):
+    """One process's share of the work. The tables are the queue and the truth: it may be killed at any moment.
+
+    `run` is the loop, and each step of it can be called alone. While the database is away it waits, and then goes on
+    from the tables. Its row among the services is the lease on what it holds.
+    """
+
+    kind: ClassVar[str]
+    """Its name among the services."""
+
+    def __init__(self, host: str | None = None) -> None:
+        self.host = host or settings.HOST
+        self.stopping = False
+        self.register()
+
+    def register(self) -> None:
+        self.service = Service.register(self.kind, self.host)
+        self.heartbeat = Heartbeat(self.service)
+        self.log = structlog.get_logger(type(self).__module__).bind(service=self.service.pk, host=self.host)
+
+    def stop_on_signals(self) -> None:
+        """End `run` on SIGTERM and SIGINT, after the current work has ended."""
+
+        def request_stop(*_: Any) -> None:
+            # A handler may interrupt anything: it only sets a flag.
+            self.stopping = True
+
+        signal.signal(signal.SIGTERM, request_stop)
+        signal.signal(signal.SIGINT, request_stop)
+
+    def run(self, once: bool = False) -> None:
+        """Run until a signal, or with ``once`` until the tables hold no more work."""
+        self.heartbeat.start()
+        self.log.info(f"{self.kind} started")
+        try:
+            self.prepare()
+            while not self.stopping:
+                self.advance()
+                if once and self.is_idle:
+                    break
+                self.rest()
+        finally:
+            self.stop()
+
+    def advance(self) -> None:
+        """Take a step. Without its database it waits: nothing is lost but time."""
+        try:
+            self.step()
+        except LOST_DATABASE as problem:
+            self.log.warning("database lost", problem=str(problem))
+            connection.close()
+            self.await_database()
+
+    def renew(self) -> None:
+        """Begin anew under a row of its own: this process slept so long that its row and its work are others'."""
+        self.log.warning("lease lost")
+        self.heartbeat.stop()
+        self.service.retire()
+        self.register()
+        self.heartbeat.start()
+
+    def stop(self) -> None:
+        """Stop the heartbeat and retire the service; if the database is away, the lease expires by itself."""
+        self.heartbeat.stop()
+        with suppress(*LOST_DATABASE):
+            self.service.retire()
+        self.log.info(f"{self.kind} stopped")
+
+    # What a kind of worker adds.
+
+    def prepare(self) -> None:  # noqa: B027 (an applier has nothing to prepare)
+        """Do what comes before the first step."""
+
+    @property
+    @abstractmethod
+    def is_idle(self) -> bool:
+        """Return whether no work is in progress and the last complete look at the tables found none."""
+
+    @abstractmethod
+    def step(self) -> None:
+        """Look what there is to do, and do some of it."""
+
+    @abstractmethod
+    def rest(self) -> None:
+        """Wait until it is worth the while to look again."""
+
+    @abstractmethod
+    def await_database(self) -> None:
+        """Wait `settings.POLL_INTERVAL` seconds before the next look at the tables, after a failed one."""

@@ -1,0 +1,84 @@
+"""State changes: a declared transition in memory, then an UPDATE that is guarded by the values that were read."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from django.db.models import Model
+from django.utils import timezone
+from django_fsm import ConcurrentTransition, ConcurrentTransitionMixin, TransitionNotAllowed
+
+from watcher_site.database.records import Record
+from watcher_site.database.statements import Bound, Change, write_together
+from watcher_site.outbox import writing
+from watcher_site.refusals import NotFound, Refused, WrongState
+
+__all__ = ["ConcurrentTransition", "StatefulModel", "TransitionNotAllowed"]
+
+
+class StatefulModel(ConcurrentTransitionMixin, Record):
+    """A model whose transitions are saved by `save_state`.
+
+    ``guard_fields``, and that it was not deleted, must still stand in the table as they were read, or `save_state`
+    raises `ConcurrentTransition`: someone else was first. After that, after a rollback or an error, drop the instance
+    and get it again: memory is ahead of the table.
+    """
+
+    notified_as: ClassVar[str | None] = None
+    """The kind of notifications that tell of its objects, if any do."""
+
+    fault: Mapping[str, Any] | None = None
+    """What went wrong while this instance was worked at, as notifications tell it (`faults.describe`)."""
+
+    guard_fields: ClassVar[list[str]] = ["state"]
+    transition_fields: ClassVar[list[str]] = ["state", "status_message"]
+
+    class Meta:
+        abstract = True
+
+    @property
+    def state_fields(self) -> Iterable[Any]:
+        fields: list[Any] = [self._meta.get_field(name) for name in (*self.guard_fields, "deleted_at")]
+        # Django's own deletion reads rows with few columns; to ask such a row for its state would never end.
+        return [field for field in fields if field.attname in self.__dict__]
+
+    @classmethod
+    def sources(cls, *transitions: str) -> set[str]:
+        """Return the states that these transitions start from, for verbs that change many rows in one statement."""
+        return {str(state) for name in transitions for state in getattr(cls, name)._django_fsm.transitions}
+
+    def save_state(
+        self, *records: Model, condition: Bound | None = None, guards: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write what the transitions since the last save touched, and nothing else.
+
+        Rows of other models that go with it, new or changed, are written in the same commit. A ``condition`` is a
+        query that must find a row at the same time. ``guards`` are values by column that must still stand in the row,
+        beside those of ``guard_fields``.
+
+        Raises:
+            ConcurrentTransition: the row is no longer as this instance read it, or the condition does not hold.
+        """
+        self.updated_at = timezone.now()
+        change = Change(self, [*self.touched_fields, "updated_at"], {**self.values_read, **(guards or {})}, condition)
+        told = writing.of_change(self, self.values_read[self.guard_fields[0]])
+        if not (write_together(change, records, told) if records or told else change.write()):
+            raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
+        self._update_initial_state()
+
+    @property
+    def touched_fields(self) -> list[str]:
+        """The columns that transitions may have touched since the last save."""
+        return self.transition_fields
+
+    @property
+    def values_read(self) -> dict[str, Any]:
+        """Return the values of the guarded columns when this instance was read or last saved."""
+        values: dict[str, Any] = self._ConcurrentTransitionMixin__initial_states  # type: ignore[attr-defined]
+        return values
+
+    def undeletable(self) -> Refused:
+        """Return why a guarded deletion found no row: in the words that clients know, of the state as it is now."""
+        standing: Any = type(self)._default_manager.filter(pk=self.pk, deleted_at=None).first()
+        if standing is None:
+            return NotFound(f"{self._meta.object_name} {self.uuid} could not be found")
+        return WrongState(f"Couldn't delete when state is '{standing.state}'.")

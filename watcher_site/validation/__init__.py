@@ -1,0 +1,1 @@
+"""The rules for names, and JSON Schema."""

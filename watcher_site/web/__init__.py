@@ -1,0 +1,1 @@
+"""The web process: middleware, client addresses, and the worker class of gunicorn."""

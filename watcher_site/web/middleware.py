@@ -1,0 +1,113 @@
+"""Middleware for all requests, of the API and of the console."""
+
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from time import time
+from typing import Any
+from uuid import uuid4
+
+from csp.constants import HEADER
+from csp.middleware import CSPMiddleware
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.cache import patch_vary_headers
+from structlog.contextvars import bound_contextvars
+
+from watcher_site.request_context import caller_of, on_behalf_of
+from watcher_site.web.client_addresses import client_address, is_trusted
+
+
+class ClientAddress:
+    """Replace the address of a trusted proxy by the client's, and drop X-Forwarded-Proto of any other peer.
+
+    The server's access log reads it from the same environment (`watcher_site.gunicorn`).
+    """
+
+    FORWARDED_FOR, FORWARDED_PROTO = "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO"
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        values, trusted = request.META, settings.TRUSTED_PROXIES
+        peer, forwarded = values.get("REMOTE_ADDR", ""), values.get(self.FORWARDED_FOR, "")
+        if not is_trusted(peer, trusted):
+            values.pop(self.FORWARDED_PROTO, None)
+        elif forwarded:
+            values["REMOTE_ADDR"] = client_address(peer, forwarded, trusted)
+        return self.get_response(request)
+
+
+class CacheControl:
+    """Set Cache-Control and Vary, so that no cache gives one user the answer to another."""
+
+    CREDENTIALS = ("X-Auth-Token", "Authorization", "Cookie")
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        patch_vary_headers(response, self.CREDENTIALS)
+        # Browsers may go back to a page of the console without a request; shared caches may not store it.
+        response.setdefault("Cache-Control", "private" if request.path.startswith("/console") else "no-store")
+        return response
+
+
+class SlidingSession:
+    """End a session `settings.SESSION_COOKIE_AGE` seconds after its last request.
+
+    The time of a request is stored at most once in a hundredth of that time, to save queries.
+    """
+
+    KEY = "seen_at"
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        # After a failure, such as that of the database, the session may be unavailable as well.
+        if response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
+            self.slide(request.session)
+        return response
+
+    def slide(self, session: Any) -> None:
+        if session.accessed and SESSION_KEY in session and self.is_due(session):
+            self.note(session)
+
+    def is_due(self, session: Any) -> bool:
+        return bool(time() - session.get(self.KEY, 0) >= settings.SESSION_COOKIE_AGE / 100)
+
+    @classmethod
+    def note(cls, session: Any) -> None:
+        """Store the present time as that of the last request in a session."""
+        session[cls.KEY] = int(time())
+
+
+class RequestId:
+    """Give every request an id, name it in each log line and answer with it, as OpenStack clients show it.
+
+    What is done in a request is done for the person who sent it (`watcher_site.request_context.on_behalf_of`).
+    """
+
+    header = "x-openstack-request-id"
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request_id = f"req-{uuid4()}"
+        with bound_contextvars(request_id=request_id), on_behalf_of(partial(caller_of, request)):
+            response = self.get_response(request)
+        response[self.header] = request_id
+        return response
+
+
+class ContentSecurityPolicy(CSPMiddleware):
+    """The pages' policy for all that did not bring one of its own, as the API's answers do."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        return response if HEADER in response else super().process_response(request, response)

@@ -1,0 +1,1 @@
+"""Maintenance windows, times and time zones."""

@@ -1,0 +1,65 @@
+"""A window and its time zone, as people fill them in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from watcher_site.windows.maintenance import WEEKDAYS
+from watcher_site.windows.wall_clock import WINDOW, known, zones
+
+
+def picker(kind: str) -> forms.TextInput:
+    return forms.TextInput({"type": kind})
+
+
+def text_field(kind: str, label: str, help_text: str = "") -> forms.CharField:
+    """Return a field whose text is read where the API's is: the form adds no rules of its own."""
+    return forms.CharField(label=label, help_text=help_text, required=False, widget=picker(kind))
+
+
+class WindowFields(forms.Form):
+    """The fields of a form that has a window among others."""
+
+    zone = forms.ChoiceField(label="Time zone", help_text="All times here are those of a clock on the wall there.")
+    opens = text_field("time", "Window opens", "Left empty, there is no maintenance window.")
+    closes = text_field("time", "Window closes", "At an earlier hour than it opens: on the next day.")
+    weekdays = forms.MultipleChoiceField(
+        choices=[(day, day.title()) for day in WEEKDAYS],
+        required=False,
+        label="It opens on",
+        help_text="None chosen: every day.",
+        widget=forms.CheckboxSelectMultiple,
+    )
+    first_day = text_field("date", "First day")
+    last_day = text_field("date", "Last day")
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        field: Any = self.fields["zone"]
+        field.choices = [(name, name) for name in zones()]
+
+    def window_of(self, cleaned: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the window as the API has it; None, where it was left empty."""
+        window = {name: cleaned[name] or None for name in WINDOW if name in cleaned}
+        return window if any(window.values()) else None
+
+    def blame(self, refusal: str) -> None:
+        """Put a refusal beside the field that it begins with, or above all of them."""
+        name, _, words = refusal.partition(": ")
+        field = name.removeprefix("window.")
+        if field in self.fields:
+            self.add_error(field, words[:1].upper() + words[1:])
+        else:
+            self.add_error(None, refusal)
+
+
+def held(window: Mapping[str, Any] | None, zone: str) -> dict[str, Any]:
+    """Return what the fields show of a window that is stored."""
+    window = window or {}
+    weekdays = window.get("weekdays") or []
+    return {
+        **{name: window.get(name) for name in WINDOW},
+        "weekdays": [] if len(weekdays) == len(WEEKDAYS) else weekdays,
+        "zone": known(zone),
+    }

@@ -1,0 +1,150 @@
+"""Times, windows and time zones as people write them, and as they are written down."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time
+from functools import cache
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo, available_timezones
+
+from watcher_site.refusals import Invalid
+from watcher_site.windows.maintenance import EVERY_DAY, WEEKDAYS, Window
+
+T = TypeVar("T")
+# Python has no moment behind the year 9999, wherever the clock hangs.
+LAST_YEAR = 9000
+WINDOW = ("opens", "closes", "weekdays", "first_day", "last_day")
+
+
+@cache
+def zones() -> tuple[str, ...]:
+    return tuple(sorted(available_timezones()))
+
+
+def known(zone: str) -> str:
+    """Return a zone that there is on this machine."""
+    return zone if zone in zones() else "UTC"
+
+
+def read_zone(name: Any) -> ZoneInfo:
+    """Return the time zone of a name such as Europe/Berlin.
+
+    Raises:
+        Invalid: there is none of this name.
+    """
+    if name not in zones():
+        raise Invalid(f"zone: there is no time zone '{name}'. It must be a name such as Europe/Berlin, or UTC.")
+    return ZoneInfo(name)
+
+
+def read_moment(name: str, text: Any, zone: ZoneInfo, now: datetime) -> datetime | None:
+    """Return the moment that a text in ISO 8601 names, by the zone's clock where it says nothing of its own.
+
+    Of an hour that comes twice, the first is meant.
+
+    Raises:
+        Invalid: it names none, one that the zone's clock leaves out, or one that is over; the message begins with the
+            ``name`` of the field.
+    """
+    if text is None:
+        return None
+    said = read(name, text, datetime.fromisoformat, "a time in ISO 8601, such as 2030-01-31T22:00:00")
+    require_year(name, said)
+    moment = (said if said.tzinfo else said.replace(tzinfo=zone)).astimezone(UTC)
+    if said.tzinfo is None and moment.astimezone(zone).replace(tzinfo=None) != said:
+        raise Invalid(f"{name}: there is no {said:%H:%M} on {said:%Y-%m-%d} in {zone}: the clocks go forward then.")
+    if moment <= now:
+        raise Invalid(f"{name}: must not be in the past, and {text} is.")
+    return moment
+
+
+def read_window(document: Any, zone: ZoneInfo) -> Window | None:
+    """Return the window that a JSON object describes: ``opens`` and ``closes``, and on which days.
+
+    Raises:
+        Invalid: it describes none, or one that ends before it begins.
+    """
+    if document is None:
+        return None
+    if not isinstance(document, Mapping):
+        raise Invalid("window: must be an object with opens and closes, or null.")
+    if unknown := set(document) - set(WINDOW):
+        raise Invalid(f"window: has no attribute {min(map(str, unknown))}. It may have {', '.join(WINDOW)}.")
+    opens, closes = (read_clock(f"window.{name}", document.get(name)) for name in ("opens", "closes"))
+    if opens == closes:
+        raise Invalid("window.closes: must differ from opens. A window that closes earlier is open through midnight.")
+    first, last = (read_day(f"window.{name}", document.get(name)) for name in ("first_day", "last_day"))
+    if first and last and last < first:
+        raise Invalid(f"window.last_day: must not be before first_day: {last} is before {first}.")
+    return Window(zone, opens, closes, read_weekdays(document.get("weekdays")), first, last)
+
+
+def read_clock(name: str, text: Any) -> time:
+    if text is None:
+        raise Invalid(f"{name}: missing. A window needs both opens and closes, each a time such as 22:00.")
+    said = read(name, text, lambda value: datetime.strptime(value, "%H:%M"), "a time such as 22:00")  # noqa: DTZ007
+    return said.time()
+
+
+def read_day(name: str, text: Any) -> date | None:
+    if text is None:
+        return None
+    return require_year(name, read(name, text, date.fromisoformat, "a day such as 2030-01-31"))
+
+
+def read_weekdays(names: Any) -> frozenset[int]:
+    if names is None:
+        return EVERY_DAY
+    if not isinstance(names, list) or not names or any(name not in WEEKDAYS for name in names):
+        raise Invalid(f"window.weekdays: must be a list of one or more of {', '.join(WEEKDAYS)}.")
+    return frozenset(map(WEEKDAYS.index, names))
+
+
+def read_names(text: str) -> list[str]:
+    """Return the names of weekdays as an option of a command has them: with commas between, in any letter case."""
+    return [name.strip().lower() for name in text.split(",")]
+
+
+def read(name: str, text: Any, reader: Callable[[str], T], form: str) -> T:
+    try:
+        return reader(text)
+    except (ValueError, TypeError):
+        raise Invalid(f"{name}: must be {form}, not {text!r}.") from None
+
+
+def require_year(name: str, day: Any) -> Any:
+    if not 1970 <= day.year < LAST_YEAR:
+        raise Invalid(f"{name}: must be in a year from 1970 to {LAST_YEAR - 1}.")
+    return day
+
+
+def written(window: Window | None) -> dict[str, Any] | None:
+    """Return a window as it is stored and shown: what `read_window` reads."""
+    if window is None:
+        return None
+    return {
+        "opens": f"{window.opens:%H:%M}",
+        "closes": f"{window.closes:%H:%M}",
+        "weekdays": [WEEKDAYS[day] for day in sorted(window.weekdays)],
+        "first_day": window.first_day and window.first_day.isoformat(),
+        "last_day": window.last_day and window.last_day.isoformat(),
+    }
+
+
+def in_words(document: Mapping[str, Any] | None, zone: str) -> str:
+    """Return a window, as it is stored, by its hours, its days and its zone; nothing, where there is none."""
+    return f"{hours_in_words(document)} ({zone})" if document else ""
+
+
+def hours_in_words(stored: Any) -> str:
+    """Return the hours and the days of a stored window as text; an invalid window is quoted."""
+    try:
+        document = written(read_window(stored, ZoneInfo("UTC"))) or {}
+    except Invalid:
+        return f"not understood: {stored}"
+    days = document["weekdays"]
+    parts = [f"{document['opens']}–{document['closes']}"]  # noqa: RUF001 (a dash between times)
+    parts += [day.title() for day in days] if len(days) < len(WEEKDAYS) else ["every day"]
+    for name, word in (("first_day", "from"), ("last_day", "until")):
+        if document[name]:
+            parts.append(f"{word} {document[name]}")
+    return ", ".join(parts)
