@@ -36,9 +36,14 @@ def own_queues(*suffixes: str) -> Iterator[list[str]]:
     try:
         yield names
     finally:
-        with Connection(BROKER_URL) as connection:
-            for name in names:
-                connection.channel().queue_delete(name)
+        delete_queues(names)
+
+
+def delete_queues(names: list[str]) -> None:
+    """Delete queues with their messages; those that do not exist are ignored."""
+    with Connection(BROKER_URL) as connection:
+        for name in names:
+            connection.channel().queue_delete(name)
 
 
 class Way:

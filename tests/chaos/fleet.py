@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -12,7 +10,8 @@ from types import TracebackType
 
 from django.conf import settings
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.processes import Process
+
 # Short, so that many lives fit into a minute.
 ENVIRONMENT = {
     "WATCHER_SERVICE_DOWN_TIME": "1.5",
@@ -52,15 +51,9 @@ class Fleet:
             process.wait()
         self.log.close()
 
-    def start(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
-            [sys.executable, *command],
-            cwd=ROOT,
-            env=self.environment,
-            stdout=self.log,
-            stderr=self.log,
-            start_new_session=True,
-        )
+    def start(self, command: Sequence[str]) -> Process:
+        log = self.log.fileno()
+        return Process(*command, env=self.environment, stdout=log, stderr=log, start_new_session=True, loaded=True)
 
     def strike(self, chance: Random) -> None:
         """Kill one of them, or put it to sleep."""

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from tests.conformance import identity, site
 from tests.conformance.suites import SUITES, Result, Suite, run
-from tests.watcher_site.site_process import ROOT
+from tests.processes import ROOT
 
 PYTHON = ROOT / ".conformance" / "bin" / "python"
 

@@ -12,7 +12,8 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from tests.conformance.identity import Account
-from tests.watcher_site.site_process import ROOT, free_port_number
+from tests.processes import ROOT
+from tests.watcher_site.site_process import free_port_number
 
 NAME = "conformance"
 # In seconds; a start takes some seconds on an idle machine, and a stop lets running actions finish.

@@ -1,13 +1,8 @@
 """Real ``manage.py run_applier`` processes on the test database: killed, stopped, started again."""
 
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -16,43 +11,31 @@ from actions.models import Action, ActionEvent
 from actions.operations.signals import signal_action
 from plans.models import ActionPlan
 from tests.builders import action, make_node, make_plan, make_server
-from tests.database import database_url
+from tests.processes import Process, start_command, start_fresh_command
 from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-ROOT = Path(__file__).parent.parent.parent
+Start = Callable[..., Process]
+ENVIRONMENT = {"WATCHER_POLL_INTERVAL": "0.1", "WATCHER_EMBEDDED_CLOUD_SECONDS": "0.5"}
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def start() -> Iterator[Start]:
     """Start appliers; whatever the test leaves of them is killed."""
-    processes: list[subprocess.Popen[str]] = []
+    processes: list[Process] = []
 
-    def start_applier(*arguments: str, **environment: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "run_applier", *arguments],
-            cwd=ROOT,
-            text=True,
-            stderr=subprocess.PIPE,
-            env={
-                **os.environ,
-                "DATABASE_URL": database_url(),
-                "WATCHER_POLL_INTERVAL": "0.1",
-                "WATCHER_EMBEDDED_CLOUD_SECONDS": "0.5",
-                **environment,
-            },
-        )
-        processes.append(process)
-        return process
+    def start_applier(*arguments: str) -> Process:
+        processes.append(start_command("run_applier", *arguments, **ENVIRONMENT))
+        return processes[-1]
 
     yield start_applier
     for process in processes:
         process.kill()
-        process.communicate()
+        process.wait()
 
 
-def kill(process: "subprocess.Popen[Any]", kind: str = Service.APPLIER) -> None:
+def kill(process: Process, kind: str = Service.APPLIER) -> None:
     """Kill the process that has all services of a kind, and have their leases be over, which would take a minute."""
     gone = list(Service.objects.active().filter(name=kind).values_list("pk", flat=True))
     process.kill()
@@ -79,14 +62,16 @@ def is_asleep(plan: ActionPlan) -> bool:
     return plan.actions.filter(action_type="sleep", state="ONGOING").exists()
 
 
-def test_once_runs_what_waits_and_exits(start: Callable[..., subprocess.Popen[str]]) -> None:
+def test_once_runs_what_waits_and_exits() -> None:
     plans = [make_plan({"a": [], "b": ["a"]}, state="PENDING") for _ in range(6)]
-    assert start("--once").wait(PATIENCE) == 0
+    applier = start_fresh_command("run_applier", "--once", **ENVIRONMENT)
+    applier.communicate(timeout=PATIENCE)
+    assert applier.returncode == 0
     assert [state(plan) for plan in plans] == ["SUCCEEDED"] * 6
     assert not Service.objects.present().exists()
 
 
-def test_a_killed_appliers_plan_is_finished_by_another(start: Callable[..., subprocess.Popen[str]]) -> None:
+def test_a_killed_appliers_plan_is_finished_by_another(start: Start) -> None:
     plan = make_sleepy_plan(1)
     killed = start()
     wait_for(lambda: is_asleep(plan))
@@ -101,7 +86,7 @@ def test_a_killed_appliers_plan_is_finished_by_another(start: Callable[..., subp
     assert not ActionEvent.objects.filter(finish_time=None).exists()
 
 
-def test_a_migration_that_was_cut_off_is_done_again_by_the_next(start: Callable[..., subprocess.Popen[str]]) -> None:
+def test_a_migration_that_was_cut_off_is_done_again_by_the_next(start: Start) -> None:
     source, target = make_node("source"), make_node("target")
     server = make_server(node=source)
     plan = make_plan({"a": []}, state="PENDING")
@@ -124,7 +109,7 @@ def test_a_migration_that_was_cut_off_is_done_again_by_the_next(start: Callable[
 
 
 def test_a_stopped_applier_finishes_what_runs_and_hands_over_the_rest(
-    start: Callable[..., subprocess.Popen[str]],
+    start: Start,
 ) -> None:
     plan = make_sleepy_plan(2)
     stopped = start()
@@ -137,7 +122,7 @@ def test_a_stopped_applier_finishes_what_runs_and_hands_over_the_rest(
     assert state(plan) == "SUCCEEDED"
 
 
-def test_a_running_action_is_aborted_when_its_plan_is_cancelled(start: Callable[..., subprocess.Popen[str]]) -> None:
+def test_a_running_action_is_aborted_when_its_plan_is_cancelled(start: Start) -> None:
     plan = make_sleepy_plan(60)
     start()
     wait_for(lambda: is_asleep(plan))
@@ -150,7 +135,7 @@ def test_a_running_action_is_aborted_when_its_plan_is_cancelled(start: Callable[
     ]
 
 
-def test_several_appliers_run_many_plans_and_no_action_twice(start: Callable[..., subprocess.Popen[str]]) -> None:
+def test_several_appliers_run_many_plans_and_no_action_twice(start: Start) -> None:
     graph = {str(number): [str(parent) for parent in (number - 1, number - 3) if parent >= 0] for number in range(12)}
     plans = [make_plan(graph, state="PENDING") for _ in range(10)]
     for _ in range(2):
@@ -160,9 +145,7 @@ def test_several_appliers_run_many_plans_and_no_action_twice(start: Callable[...
 
 
 @pytest.mark.parametrize("workers", ["0", "-1", "many", "1e3"])
-def test_a_number_of_workers_that_makes_no_sense_is_refused(
-    start: Callable[..., subprocess.Popen[str]], workers: str
-) -> None:
+def test_a_number_of_workers_that_makes_no_sense_is_refused(start: Start, workers: str) -> None:
     process = start(f"--workers={workers}")
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
@@ -170,7 +153,7 @@ def test_a_number_of_workers_that_makes_no_sense_is_refused(
 
 
 def test_what_is_suspended_when_its_applier_is_killed_stays_so_until_another_is_told_to_go_on(
-    start: Callable[..., subprocess.Popen[str]],
+    start: Start,
 ) -> None:
     plan = make_sleepy_plan(60)
     killed = start()

@@ -2,12 +2,9 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from threading import Thread
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -15,12 +12,13 @@ from django.utils import timezone
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.builders import make_plan
-from tests.database import database_url
-from tests.end_to_end.test_applier_processes import ROOT, is_asleep, make_sleepy_plan, state
+from tests.end_to_end.test_applier_processes import is_asleep, make_sleepy_plan, state
+from tests.processes import Process, command_environment, start_command, start_fresh_command
 from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+ENVIRONMENT = {"WATCHER_POLL_INTERVAL": "0.1"}
 
 
 class Terminal:
@@ -29,7 +27,15 @@ class Terminal:
     def __init__(self, plan: ActionPlan) -> None:
         self.text = ""
         self.ours, theirs = os.openpty()
-        self.process = start("apply_plan", str(plan.uuid), stdin=theirs, stdout=theirs, stderr=theirs)
+        environment = command_environment({**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "120"})
+        self.process = Process(
+            *("manage.py", "apply_plan", str(plan.uuid)),
+            env=environment,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            loaded=True,
+        )
         os.close(theirs)
         self.reader = Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -57,15 +63,8 @@ class Terminal:
         os.close(self.ours)
 
 
-def start(command: str, *arguments: str, **streams: Any) -> "subprocess.Popen[str]":
-    quick = {"WATCHER_POLL_INTERVAL": "0.1", "TERM": "xterm", "COLUMNS": "120"}
-    return subprocess.Popen(
-        [sys.executable, "manage.py", command, *arguments],
-        cwd=ROOT,
-        text=True,
-        env={**os.environ, "DATABASE_URL": database_url(), **quick},
-        **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams),
-    )
+def start(*arguments: str) -> Process:
+    return start_command(*arguments, **ENVIRONMENT)
 
 
 @pytest.fixture
@@ -83,7 +82,7 @@ def terminal() -> Iterator[Callable[[ActionPlan], Terminal]]:
 
 def test_a_plan_is_run_without_any_applier() -> None:
     plan = make_plan({"a": [], "b": ["a"]})
-    process = start("apply_plan", str(plan.uuid))
+    process = start_fresh_command("apply_plan", str(plan.uuid), **ENVIRONMENT)
     assert process.communicate(timeout=PATIENCE) == ("SUCCEEDED\n", "")
     assert (process.returncode, state(plan)) == (0, "SUCCEEDED")
     assert not Service.objects.present().exists()

@@ -1,8 +1,5 @@
 """Real appliers at work on an OpenStack cloud: killed in mid-operation, and cancelled."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,12 +10,12 @@ from plans.models import ActionPlan
 from tests.builders import make_plan
 from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import Emulator
-from tests.database import database_url
-from tests.end_to_end.test_applier_processes import ROOT, kill, state
+from tests.end_to_end.test_applier_processes import kill, state
+from tests.processes import Process, start_command
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-Start = Callable[[], "subprocess.Popen[bytes]"]
+Start = Callable[[], Process]
 WEB = make_uuid("web")
 
 
@@ -39,19 +36,16 @@ def emulator() -> Iterator[Emulator]:
 def start(emulator: Emulator, tmp_path: Path) -> Iterator[Start]:
     (tmp_path / "clouds.yaml").write_text(emulator.clouds_yaml())
     environment = {
-        **os.environ,
-        "DATABASE_URL": database_url(),
         "WATCHER_POLL_INTERVAL": "0.1",
         "WATCHER_CLOUD": "cluster.drivers.openstack.OpenStackCloud",
         "WATCHER_OPENSTACK_POLL_INTERVAL": "0.05",
         "OS_CLOUD": "emulated",
         "OS_CLIENT_CONFIG_FILE": str(tmp_path / "clouds.yaml"),
     }
-    processes: list[subprocess.Popen[bytes]] = []
+    processes: list[Process] = []
 
-    def start_applier() -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "manage.py", "run_applier"]
-        processes.append(subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL))
+    def start_applier() -> Process:
+        processes.append(start_command("run_applier", **environment))
         return processes[-1]
 
     yield start_applier

@@ -3,26 +3,25 @@
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.actions.exclusions.builders import make_exclusion
-from tests.broker import BROKER_URL, Way, own_queues
+from tests.broker import BROKER_URL, Way, delete_queues, own_queues
 from tests.builders import action, make_plan
-from tests.database import database_url
 from tests.end_to_end.test_applier_processes import (
-    ROOT,
     end_leases,
     is_asleep,
     kill,
     make_sleepy_plan,
     state,
 )
+from tests.processes import Process, start_command, start_fresh_command
 from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
 
@@ -32,7 +31,7 @@ pytestmark = [
     pytest.mark.rabbitmq,
     pytest.mark.django_db(transaction=True),
 ]
-Process = subprocess.Popen[str]
+TEST_ACTION_TYPES = ["tests.end_to_end.stuck.Nap", "tests.end_to_end.stuck.Stuck"]
 
 
 class Site:
@@ -41,27 +40,20 @@ class Site:
     def __init__(self, queues: list[str]) -> None:
         self.queues = queues
         self.broker = BROKER_URL
+        self.start_command: Callable[..., Process] = start_command
         self.processes: list[Process] = []
 
     def start(self, command: str, *arguments: str, **environment: str) -> Process:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", command, *arguments],
-            cwd=ROOT,
-            text=True,
-            stderr=subprocess.PIPE,
-            env={
-                **os.environ,
-                "DATABASE_URL": database_url(),
-                "WATCHER_EXECUTOR": "celery",
-                "CELERY_BROKER_URL": self.broker,
-                "WATCHER_CELERY_QUEUE": self.queues[0],
-                "WATCHER_POLL_INTERVAL": "0.2",
-                "WATCHER_EMBEDDED_CLOUD_SECONDS": "0.5",
-                **environment,
-            },
-        )
-        self.processes.append(process)
-        return process
+        own = {
+            "WATCHER_EXECUTOR": "celery",
+            "CELERY_BROKER_URL": self.broker,
+            "WATCHER_CELERY_QUEUE": self.queues[0],
+            "WATCHER_POLL_INTERVAL": "0.2",
+            "WATCHER_EMBEDDED_CLOUD_SECONDS": "0.5",
+            "WATCHER_ACTION_TYPES": ",".join([*settings.ACTION_TYPES, *TEST_ACTION_TYPES]),
+        }
+        self.processes.append(self.start_command(command, *arguments, **own | environment))
+        return self.processes[-1]
 
     def applier(self, host: str = "control", **environment: str) -> Process:
         return self.start("run_applier", WATCHER_HOST=host, **environment)
@@ -74,15 +66,22 @@ class Site:
     def stop(self) -> None:
         for process in self.processes:
             process.kill()
-            process.communicate()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def queues() -> Iterator[list[str]]:
+    """Names that all tests share: processes with the same settings start faster."""
+    with own_queues("heavy") as names:
+        yield names
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with own_queues("heavy") as queues:
-        made = Site(queues)
-        yield made
-        made.stop()
+def site(queues: list[str]) -> Iterator[Site]:
+    made = Site(queues)
+    yield made
+    made.stop()
+    delete_queues(queues)
 
 
 def graph(size: int) -> dict[str, list[str]]:
@@ -98,6 +97,7 @@ def hosts(plan: ActionPlan) -> set[str]:
 
 
 def test_three_machines_run_many_plans_and_no_action_twice(site: Site) -> None:
+    site.start_command = start_fresh_command
     plans = [make_plan(graph(10), state="PENDING") for _ in range(8)]
     for host in ("worker-1", "worker-2"):
         site.worker(host)
@@ -115,9 +115,7 @@ def test_an_action_is_in_the_hands_of_a_worker_process_which_heeds_exclusions_th
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     nap = {"action_type": "nap", "input_parameters": {"file": str(tmp_path / "over")}}
     plan.actions.filter(pk=action(plan, "a").pk).update(**nap)
-    site.worker(
-        workers=1, WATCHER_ACTION_TYPES="actions.types.nop.Nop,tests.end_to_end.stuck.Nap", PYTHONPATH=str(ROOT)
-    )
+    site.worker(workers=1)
     site.applier()
     wait_for(lambda: plan.actions.filter(action_type="nap", state="ONGOING").exists())
     owner = plan.actions.get(action_type="nap").owner
@@ -170,7 +168,7 @@ def test_a_worker_finishes_for_the_next_applier_what_it_began_for_one_that_was_k
 def test_a_stopped_applier_hands_over_at_once_while_its_actions_go_on(site: Site, tmp_path: Path) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     plan.actions.update(action_type="nap", input_parameters={"file": str(tmp_path / "over")})
-    site.worker(WATCHER_ACTION_TYPES="tests.end_to_end.stuck.Nap", PYTHONPATH=str(ROOT))
+    site.worker()
     stopped = site.applier()
     wait_for(lambda: plan.actions.get().state == "ONGOING")
     stopped.send_signal(signal.SIGTERM)
@@ -241,9 +239,7 @@ def test_an_action_that_never_ends_is_failed_and_its_worker_goes_on(site: Site) 
     stuck.actions.filter(action_type="sleep").update(action_type="stuck", input_parameters={}, timeout=1)
     site.worker(
         workers=1,
-        WATCHER_ACTION_TYPES="actions.types.nop.Nop,tests.end_to_end.stuck.Stuck",
         WATCHER_ACTION_TIMEOUT_GRACE="0",
-        PYTHONPATH=str(ROOT),
     )
     site.applier()
     wait_for(lambda: state(stuck) == "FAILED")

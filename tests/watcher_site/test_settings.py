@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from tests.watcher_site.site_process import KEY, ROOT, run
+from tests.processes import ROOT
+from tests.watcher_site.site_process import KEY, run
 from watcher_site.configuration.environment import find_shared, read_choice, read_database, read_policies
 from watcher_site.configuration.policies import DEFAULTS
 

@@ -1,8 +1,5 @@
 """The decision engine as a process: killed, stopped, and started beside others."""
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -15,14 +12,14 @@ from audits.models import Audit, Goal
 from audits.operations.creation import create_audit
 from plans.models import ActionPlan
 from tests.builders import make_node
-from tests.database import database_url
 from tests.end_to_end.test_applier_processes import kill
+from tests.processes import Process, start_command, start_fresh_command
 from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
-Start = Callable[..., "subprocess.Popen[bytes]"]
+Start = Callable[..., Process]
 
 
 @pytest.fixture
@@ -34,17 +31,14 @@ def mark(tmp_path: Path) -> Path:
 def start(mark: Path) -> Iterator[Start]:
     """Start decision engines on the test's database; the slow strategy is in the place of dummy."""
     environment = {
-        **os.environ,
-        "DATABASE_URL": database_url(),
         "WATCHER_POLL_INTERVAL": "0.05",
         "WATCHER_STRATEGIES": "tests.audits.slow_strategy.Slow",
         "SLOW_STRATEGY_FILE": str(mark),
     }
-    processes = []
+    processes: list[Process] = []
 
-    def run(*arguments: str, **variables: str) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "manage.py", "run_decision_engine", *arguments]
-        processes.append(subprocess.Popen(command, env=environment | variables, stderr=subprocess.DEVNULL))
+    def run(*arguments: str, starter: Start = start_command, **variables: str) -> Process:
+        processes.append(starter("run_decision_engine", *arguments, **environment | variables))
         return processes[-1]
 
     yield run
@@ -102,7 +96,7 @@ def test_an_engine_that_is_stopped_finishes_its_audit_first(start: Start, mark: 
 
 def test_an_engine_that_is_stopped_retires_its_service(start: Start) -> None:
     Goal.objects.all().delete()
-    engine = start()
+    engine = start(starter=start_fresh_command)
     wait_for(Goal.objects.exists)  # It has begun.
     engine.terminate()
     engine.wait(PATIENCE)

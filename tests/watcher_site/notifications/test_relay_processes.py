@@ -1,17 +1,15 @@
 """Real ``manage.py relay_notifications`` processes, which are killed in the midst of their work."""
 
-import os
 import random
-import subprocess
-import sys
 from collections import defaultdict
+from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
 from pytest_django import Settings
 
-from tests.database import database_url
-from tests.end_to_end.test_applier_processes import ROOT, end_leases
+from tests.end_to_end.test_applier_processes import end_leases
+from tests.processes import Process, start_command, start_fresh_command
 from tests.waiting import wait_for
 from tests.watcher_site.notifications.listener import TRANSPORT_URL, Endpoint, listening
 from tests.watcher_site.notifications.receiver import receiving
@@ -27,16 +25,14 @@ pytestmark = [
 KILLS, OBJECTS, EACH = 3, 20, 10
 
 
-def start(topic: str) -> "subprocess.Popen[bytes]":
+def start(topic: str, starter: Callable[..., Process] = start_command) -> Process:
     environment = {
-        "DATABASE_URL": database_url(),
         "WATCHER_POLL_INTERVAL": "0.05",
         "WATCHER_WEBHOOK_PRIVATE_ADDRESSES": "true",
         "WATCHER_NOTIFICATION_URL": TRANSPORT_URL,
         "WATCHER_NOTIFICATION_TOPICS": topic,
     }
-    command = [sys.executable, "manage.py", "relay_notifications"]
-    return subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, stderr=subprocess.DEVNULL)
+    return starter("relay_notifications", **environment)
 
 
 def heard_of_actions(endpoint: Endpoint) -> set[str]:
@@ -58,7 +54,7 @@ def test_a_relay_that_is_killed_again_and_again_loses_nothing_and_keeps_the_orde
             relay.kill()
             relay.wait()
             end_leases(list(Service.objects.values_list("pk", flat=True)))
-        relay = start(topic)
+        relay = start(topic, start_fresh_command)
         wait_for(lambda: not Delivery.objects.exists())
         relay.terminate()
         assert relay.wait(60) == 0

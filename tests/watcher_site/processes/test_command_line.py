@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.watcher_site.site_process import ROOT, SOUND, run
+from tests.processes import ROOT
+from tests.watcher_site.site_process import SOUND, run
 
 
 def test_an_unknown_command_is_one_line_and_status_2() -> None:

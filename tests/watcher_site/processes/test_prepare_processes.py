@@ -11,9 +11,10 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
+from tests.processes import ROOT
 from tests.settings import POSTGRESQL_URL
 from tests.waiting import PATIENCE
-from tests.watcher_site.site_process import ROOT, SOUND, free_port_number
+from tests.watcher_site.site_process import SOUND, free_port_number
 
 pytestmark = pytest.mark.slow
 

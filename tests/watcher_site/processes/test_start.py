@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import ROOT
 from tests.waiting import PATIENCE, wait_for
-from tests.watcher_site.site_process import ROOT
 from watcher_site import settings
 from watcher_site.processes.procfile import MOST_RESTARTS, commands
 

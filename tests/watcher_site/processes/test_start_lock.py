@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from django.core.files import locks
 
+from tests.processes import ROOT
 from tests.waiting import PATIENCE
-from tests.watcher_site.site_process import ROOT, SOUND
+from tests.watcher_site.site_process import SOUND
 from watcher_site import settings as site_settings
 
 

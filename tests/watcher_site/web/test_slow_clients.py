@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import ROOT
 from tests.waiting import PATIENCE, wait_for
-from tests.watcher_site.site_process import ROOT, SOUND, free_port_number
+from tests.watcher_site.site_process import SOUND, free_port_number
 from watcher_site.web.gunicorn_worker import LONGEST_HEAD, is_complete
 
 HEAD = b"GET /v1/goals HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Unfinished: ye"
