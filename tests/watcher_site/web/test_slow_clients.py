@@ -1,13 +1,12 @@
 """Clients that send nothing, or half a request, and occupy no thread of the site."""
 
 import http.client
-import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,37 +29,39 @@ UPLOAD = (
     b"Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n"
 )
 CHUNKS = b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{"
-Serve = Callable[..., int]
 
 
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Return a function that starts a site with one process of two threads and returns its port."""
-    with ExitStack() as stack:
+@contextmanager
+def serving(folder: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Start a site with one process of two threads; yields the process of gunicorn and the port."""
+    port = free_port_number()
+    environment = {
+        **SOUND,
+        "DATABASE_URL": f"sqlite:///{folder}/watcher.sqlite3",
+        "PORT": str(port),
+        "WATCHER_HTTPS": "false",
+        "WATCHER_WEB_WORKERS": "1",
+        "WATCHER_WEB_THREADS": "2",
+        "WATCHER_REQUEST_TIMEOUT": "3600",
+        **variables,
+    }
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:watcher_site.gunicorn"]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_for(lambda: is_open(port))
+        yield process, port
+    finally:
+        process.send_signal(signal.SIGQUIT)
+        process.wait(PATIENCE)
 
-        def start(**variables: str) -> int:
-            port = free_port_number()
-            database = f"sqlite:///{tmp_path}/watcher.sqlite3"
-            environment = {
-                **SOUND,
-                "DATABASE_URL": database,
-                "PORT": str(port),
-                "WATCHER_HTTPS": "false",
-                "WATCHER_WEB_WORKERS": "1",
-                "WATCHER_WEB_THREADS": "2",
-                **variables,
-            }
-            command = [sys.executable, "-m", "gunicorn", "--config", "python:watcher_site.gunicorn"]
-            process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            stack.callback(process.wait, PATIENCE)
-            stack.callback(process.kill)
-            stack.callback(process.send_signal, signal.SIGQUIT)
-            wait_for(lambda: is_open(port))
-            return port
 
-        yield start
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a site that tests share. A request to it may take an hour to arrive."""
+    with serving(tmp_path_factory.mktemp("site")) as (_, number):
+        yield number
 
 
 def is_open(port: int) -> bool:
@@ -101,8 +102,7 @@ def exchange(port: int, *parts: bytes) -> bytes:
     [(300, b""), (16, HEAD), (16, BODY), (16, FORM), (16, UPLOAD), (16, CHUNKS)],
     ids=["nothing", "half a head", "half a body", "half a form", "half an upload", "half a chunk"],
 )
-def test_the_site_answers_while_slow_clients_hold_connections(serve: Serve, number: int, data: bytes) -> None:
-    port = serve(WATCHER_REQUEST_TIMEOUT="3600")
+def test_the_site_answers_while_slow_clients_hold_connections(port: int, number: int, data: bytes) -> None:
     sockets = held(port, number, data)
     assert [health(port) for _ in range(10)] == [200] * 10
     for one in sockets:
@@ -110,26 +110,25 @@ def test_the_site_answers_while_slow_clients_hold_connections(serve: Serve, numb
 
 
 @pytest.mark.slow
-def test_a_request_that_does_not_arrive_in_time_is_closed(serve: Serve) -> None:
-    port = serve(WATCHER_REQUEST_TIMEOUT="0.1")
-    for data in (b"", HEAD, BODY):
-        (one,) = held(port, 1, data)
-        assert one.recv(100) == b""
+def test_a_request_that_does_not_arrive_in_time_is_closed(tmp_path: Path) -> None:
+    with serving(tmp_path, WATCHER_REQUEST_TIMEOUT="0.1") as (_, port):
+        for data in (b"", HEAD, BODY):
+            (one,) = held(port, 1, data)
+            assert one.recv(100) == b""
 
 
 @pytest.mark.slow
-def test_beyond_the_most_connections_the_oldest_that_waits_is_closed(serve: Serve) -> None:
-    port = serve(WATCHER_REQUEST_TIMEOUT="3600", WATCHER_WEB_CONNECTIONS="10")
-    sockets = held(port, 40, b"")
-    assert health(port) == 200
-    assert sockets[0].recv(100) == b""
-    for one in sockets:
-        one.close()
+def test_beyond_the_most_connections_the_oldest_that_waits_is_closed(tmp_path: Path) -> None:
+    with serving(tmp_path, WATCHER_WEB_CONNECTIONS="10") as (_, port):
+        sockets = held(port, 40, b"")
+        assert health(port) == 200
+        assert sockets[0].recv(100) == b""
+        for one in sockets:
+            one.close()
 
 
 @pytest.mark.slow
-def test_requests_are_answered_however_they_are_cut(serve: Serve) -> None:
-    port = serve()
+def test_requests_are_answered_however_they_are_cut(port: int) -> None:
     ask = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     last = ask + b"Connection: close\r\n\r\n"
     post = b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\n{}"
@@ -140,8 +139,7 @@ def test_requests_are_answered_however_they_are_cut(serve: Serve) -> None:
 
 
 @pytest.mark.slow
-def test_a_client_that_expects_100_continue_receives_it(serve: Serve) -> None:
-    port = serve()
+def test_a_client_that_expects_100_continue_receives_it(port: int) -> None:
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
         connection.sendall(
             b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n"
@@ -156,8 +154,7 @@ def test_a_client_that_expects_100_continue_receives_it(serve: Serve) -> None:
 
 
 @pytest.mark.slow
-def test_the_rest_of_a_body_that_was_refused_is_no_request(serve: Serve) -> None:
-    port = serve(WATCHER_REQUEST_TIMEOUT="3600")
+def test_the_rest_of_a_body_that_was_refused_is_no_request(port: int) -> None:
     inner = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     for head in (b"Content-Length: 9999999", b"Transfer-Encoding: chunked", b"Content-Length: 99999999999999999999"):
         answered = exchange(port, b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\n" + head + b"\r\n\r\n", inner)
@@ -181,34 +178,20 @@ def test_the_rest_of_a_body_that_was_refused_is_no_request(serve: Serve) -> None
         b"Host: other.example.org",
     ],
 )
-def test_a_request_that_two_servers_may_read_differently_is_refused(serve: Serve, lines: bytes) -> None:
-    port = serve()
+def test_a_request_that_two_servers_may_read_differently_is_refused(port: int, lines: bytes) -> None:
     request = b"POST /v1/audits HTTP/1.1\r\nHost: 127.0.0.1\r\n" + lines + b"\r\n\r\n0\r\n\r\n"
     answered = exchange(port, request)
     assert answered == b"" or answered.split()[1] in {b"400", b"501"}
 
 
 @pytest.mark.slow
-def test_a_site_that_stops_waits_for_no_half_request(serve: Serve) -> None:
-    port = serve(WATCHER_REQUEST_TIMEOUT="3600")
-    (one,) = held(port, 1, HEAD)
-    assert health(port) == 200
-    listener = next(pid for pid in pids_of(port) if pid != os.getpid())
-    os.kill(listener, signal.SIGTERM)
-    assert one.recv(100) == b""
-    wait_for(lambda: not is_open(port))
-
-
-def pids_of(port: int) -> list[int]:
-    """Return the processes that were started with this port."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"PORT={port}\0".encode() in (folder / "environ").read_bytes():
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return sorted(found)
+def test_a_site_that_stops_waits_for_no_half_request(tmp_path: Path) -> None:
+    with serving(tmp_path) as (process, port):
+        (one,) = held(port, 1, HEAD)
+        assert health(port) == 200
+        process.terminate()
+        assert one.recv(100) == b""
+        wait_for(lambda: not is_open(port))
 
 
 @pytest.mark.parametrize(
