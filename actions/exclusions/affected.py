@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
-from actions.exclusions.targets import AGGREGATES, CLUSTERS, COMPUTE_NODES, PROJECTS, SERVERS, ZONES, read_uuid
+from actions.exclusions.targets import AGGREGATES, CLUSTERS, COMPUTE_NODES, PROJECTS, SERVERS, ZONES
 from cluster.models import (
     Cluster,
     ComputeNode,
@@ -21,6 +21,7 @@ from cluster.models import (
     VolumeAttachment,
 )
 from watcher_site import plugins
+from watcher_site.database.records import parse_uuid
 
 BATCH = 5000
 Found = dict[str, dict[str, str]]
@@ -75,15 +76,15 @@ class Look:
             return
         affected = kind.affected(action.input_parameters)
         target = [affected.target] if isinstance(affected.target, str) else []
-        uuids = {uuid for named in (*target, *affected.operations) if (uuid := read_uuid(str(named)))}
+        uuids = {uuid for named in (*target, *affected.operations) if (uuid := parse_uuid(str(named)))}
         for uuid in uuids:
             self.left[uuid].append(action.uuid)
         for host in dict.fromkeys(map(str, (*target, *affected.compute_nodes))):
             self.by_host[host].append(action.uuid)
-            if (uuid := read_uuid(host)) and uuid not in uuids:
+            if (uuid := parse_uuid(host)) and uuid not in uuids:
                 self.left[uuid].append(action.uuid)
         for cluster in affected.clusters:
-            if found := read_uuid(str(cluster)):
+            if found := parse_uuid(str(cluster)):
                 self.by_cluster[found].append(action.uuid)
 
     def add(self, actions: Iterable[UUID], kind: str, identifier: Any, name: str = "") -> None:
@@ -134,7 +135,7 @@ class Look:
         for uuid, project, *servers in found:
             if project:
                 self.add(self.left[uuid], PROJECTS, project)
-            for server in filter(None, map(read_uuid, filter(None, servers))):
+            for server in filter(None, map(parse_uuid, filter(None, servers))):
                 by_server[server] += self.left[uuid]
         self.forget([uuid for uuid, *_ in found])
         self.look_at_servers(by_server)

@@ -14,7 +14,8 @@ from django.utils import timezone
 from actions.exclusions.targets import names_of
 from actions.exclusions.validation import read_attributes
 from actions.models.exclusions import Exclusion, ExclusionRevision
-from cluster.operations.named_records import lock, save
+from cluster.operations.named_records import save
+from watcher_site.database.locks import lock_present
 from watcher_site.history import differences, record
 from watcher_site.refusals import Invalid, NotFound
 
@@ -76,7 +77,7 @@ def change_exclusion(exclusion: Exclusion, attributes: Mapping[str, Any], by: st
         Invalid, Conflict: as `create_exclusion`.
         NotFound: it was deleted meanwhile.
     """
-    standing = lock(exclusion)
+    standing = lock_present(exclusion)
     changed = redrafted(standing, attributes, by)
     before, after = described(standing), described(changed)
     if changes := [name for name in WRITABLE if after[name] != before[name]]:
@@ -92,7 +93,7 @@ def delete_exclusion(exclusion: Exclusion) -> None:
     Raises:
         NotFound: somebody else deleted it.
     """
-    standing = lock(exclusion)
+    standing = lock_present(exclusion)
     Exclusion.objects.filter(pk=standing.pk).soft_delete()
     ExclusionRevision.renew()
     record("exclusion.delete", standing, details=told(described(standing)))

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from cluster.models import Cluster, ComputeNode, HostAggregate, Server
+from watcher_site.database.records import parse_uuid
 from watcher_site.database.text import judge_text
 from watcher_site.refusals import Invalid
 
@@ -59,20 +60,13 @@ def is_name(text: Any) -> bool:
     return isinstance(text, str) and 0 < len(text.strip()) <= LONGEST and not judge_text(text)
 
 
-def read_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
-
-
 Found = dict[str, set[str]]
 """What was found of each text: identifiers, of which there should be one."""
 
 
 def by_uuid_or_name(model: Any, texts: set[str], name: str = "name", identifier: str = "uuid") -> Found:
     """Find objects by UUID, and texts that are no UUID by the column ``name``."""
-    uuids = {text: uuid for text in texts if (uuid := read_uuid(text))}
+    uuids = {text: uuid for text in texts if (uuid := parse_uuid(text))}
     names = texts - uuids.keys()
     asked = Q(uuid__in=set(uuids.values())) | Q(**{f"{name}__in": names})
     by_uuid: dict[UUID, str] = {}
@@ -87,7 +81,7 @@ def by_uuid_or_name(model: Any, texts: set[str], name: str = "name", identifier:
 def find_aggregates(texts: set[str]) -> Found:
     """Find aggregates by their names, or else by their ids or UUIDs: the name of an aggregate may be a number."""
     numbers = {text for text in texts if text.isascii() and text.isdigit() and len(text) < len(str(2**31))}
-    uuids = {text: uuid for text in texts if (uuid := read_uuid(text))}
+    uuids = {text: uuid for text in texts if (uuid := parse_uuid(text))}
     asked = Q(name__in=texts) | Q(pk__in=set(map(int, numbers))) | Q(uuid__in=set(uuids.values()))
     by_name, by_number, by_uuid = defaultdict(set), {}, {}
     for key, name, uuid in HostAggregate.objects.present().filter(asked).values_list("pk", "name", "uuid"):

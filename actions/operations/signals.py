@@ -17,7 +17,7 @@ from actions.models.statuses import shown
 from actions.operations.skipping import locked
 from watcher_site.history import record
 from watcher_site.messages import cut
-from watcher_site.refusals import Conflict, Invalid
+from watcher_site.refusals import Conflict
 
 State, Signal = Action.State, Action.Signal
 # The statuses in which a signal is allowed, as messages name them.
@@ -33,19 +33,6 @@ SOURCES = {
 }
 # As long as one of these is not honoured, the other takes it back.
 OPPOSITES = {Signal.SUSPEND: Signal.RESUME, Signal.RESUME: Signal.SUSPEND}
-
-
-def read_signal(word: object) -> Action.Signal:
-    """Return the signal of this name.
-
-    Raises:
-        Invalid: there is none.
-    """
-    if word not in Signal.values:
-        raise Invalid(
-            f"Invalid input for field/attribute signal. Value: '{word}'. It must be one of {', '.join(Signal.values)}."
-        )
-    return Signal(word)
 
 
 @transaction.atomic

@@ -10,6 +10,7 @@ from audits.operations.creation import save_named
 from audits.operations.lookups import goal_named, strategy_named
 from audits.operations.parameters import complete_for
 from audits.operations.scope import check_scope
+from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.history import differences, record
 from watcher_site.refusals import Conflict, Invalid, NotFound
@@ -62,9 +63,7 @@ def change_audit_template(template: AuditTemplate, changes: Mapping[str, Any]) -
         Conflict: another template has the name; or default parameters are set, and do not change with the goal or
             the strategy that they are for.
     """
-    locked = AuditTemplate.objects.present().select_for_update().filter(pk=template.pk).first()
-    if locked is None:
-        raise NotFound(f"AuditTemplate {template.uuid} could not be found")
+    locked = lock_present(template)
     if {"goal", "strategy"} & changes.keys() and locked.default_parameters and "default_parameters" not in changes:
         raise Conflict(
             "Updating goal or strategy on a template that has default_parameters requires providing updated "

@@ -11,8 +11,9 @@ from audits.models import Audit, is_continuous, is_event
 from audits.models.schedule import check_period, read_interval
 from audits.operations.creation import check_times, checked_name, merge_parameters, save_named
 from watcher_site.api.patches import Step, apply_patch, cannot_apply
+from watcher_site.database.locks import lock_present
 from watcher_site.history import differences, entries_of
-from watcher_site.refusals import Invalid, NotFound, WrongState
+from watcher_site.refusals import Invalid, WrongState
 from watcher_site.state_machine import TransitionNotAllowed
 from watcher_site.windows.times import read_time
 
@@ -36,7 +37,7 @@ def change_audit(audit: Audit, patch: list[Step], *, is_strict: bool = True) -> 
         Conflict: another audit has the name.
         NotFound: it was deleted at the same time.
     """
-    audit = lock(audit)
+    audit = lock_present(audit)
     before = {**{name: shown(getattr(audit, name)) for name in CHANGEABLE}, "state": audit.state}
     roots = [step["path"].split("/")[1] for step in patch]
     for root in roots:
@@ -48,14 +49,6 @@ def change_audit(audit: Audit, patch: list[Step], *, is_strict: bool = True) -> 
     changes = {name: patched.get(name) for name in CHANGEABLE if patched.get(name) != before[name]}
     if changes:
         write(audit, changes, differences(before, changes), is_strict=is_strict)
-
-
-def lock(audit: Audit) -> Audit:
-    """Return an audit as it is in the table now, locked until the transaction ends."""
-    locked: Audit | None = Audit.objects.present().select_for_update(no_key=True).filter(pk=audit.pk).first()
-    if locked is None:
-        raise NotFound(f"Audit {audit.uuid} could not be found")
-    return locked
 
 
 def shown(value: Any) -> Any:
@@ -151,7 +144,7 @@ def trigger_audit(audit: Audit) -> None:
         Invalid: it is of another type, or in a state in which it cannot be triggered, with Watcher's messages.
         NotFound: it was deleted at the same time.
     """
-    audit = lock(audit)
+    audit = lock_present(audit)
     if not is_event(audit):
         raise Invalid(f"Audit type {audit.audit_type} is disallowed.")
     try:

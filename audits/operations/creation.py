@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
@@ -18,7 +17,7 @@ from audits.operations.parameters import complete_for
 from audits.operations.scope import check_scope
 from watcher_site import history
 from watcher_site.database.text import require_storable
-from watcher_site.database.uniqueness import is_taken
+from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.outbox.kinds import CREATE, UPDATE
 from watcher_site.outbox.writing import announce
 from watcher_site.refusals import Conflict, Invalid
@@ -161,15 +160,11 @@ def save_named(record: Any, kind: str, deed: str, details: Mapping[str, Any], fi
     """Save an audit or a template, as a new row or some fields of it, and record the event in history.
 
     Raises:
-        Conflict: another one has its name. The database decides, so that of two concurrent requests one is refused.
+        Conflict: another one has its name.
     """
-    try:
-        with transaction.atomic():
-            record.save() if fields is None else record.save_changes(fields)
-            history.record(deed, record, details=details)
-            if isinstance(record, Audit):
-                announce(Audit.notified_as, [CREATE if fields is None else UPDATE], [record.pk])
-    except IntegrityError as error:
-        if not is_taken(error, type(record), "name"):
-            raise
-        raise Conflict(f"{kind} with UUID or name {record.name} already exists") from error
+    taken = Conflict(f"{kind} with UUID or name {record.name} already exists")
+    with refuse_taken(type(record), "name", taken):
+        record.save() if fields is None else record.save_changes(fields)
+        history.record(deed, record, details=details)
+        if isinstance(record, Audit):
+            announce(Audit.notified_as, [CREATE if fields is None else UPDATE], [record.pk])

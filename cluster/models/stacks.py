@@ -6,7 +6,7 @@ holds what is in it: so the members of a group are resources as others are.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
 from django.db import models
@@ -292,9 +292,3 @@ class StackResource(StackPart):
         if self.physical_id not in (None, str(physical_id)):
             self.former_physical_id = self.physical_id
         self.physical_id, self.generation, self.made_at = str(physical_id), generation, now or timezone.now()
-
-
-def lock_in_order(stacks: Any, resources: Any) -> tuple[list[Stack], list[StackResource]]:
-    """Lock rows until the transaction ends: stacks before resources, each by their keys, so that no two wait."""
-    held = list(stacks.select_for_update(no_key=True).order_by("pk"))
-    return held, list(resources.select_for_update(no_key=True).order_by("pk"))

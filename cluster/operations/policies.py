@@ -7,10 +7,11 @@ from django.db import transaction
 from django.template.defaultfilters import pluralize
 
 from cluster.models import Policy, PolicyBinding
-from cluster.operations.named_records import lock, save
+from cluster.operations.named_records import save
 from cluster.operations.profiles import checked_name
 from cluster.policies.base import PolicyType
 from watcher_site import plugins
+from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.history import differences, record
 from watcher_site.refusals import Conflict, Invalid
@@ -66,7 +67,7 @@ def change_policy(policy: Policy, changes: Mapping[str, Any]) -> Policy:
         Conflict: another policy has the name.
         NotFound: it was deleted meanwhile.
     """
-    locked = lock(policy)
+    locked = lock_present(policy)
     if strays := changes.keys() - {"name"}:
         raise Invalid(f"{min(strays)}: cannot be changed; the name can.")
     if "name" in changes:
@@ -83,7 +84,7 @@ def delete_policy(policy: Policy) -> None:
         Conflict: clusters have it.
         NotFound: somebody else deleted it.
     """
-    locked = lock(policy)
+    locked = lock_present(policy)
     if number := PolicyBinding.objects.present().filter(policy=locked).count():
         raise Conflict(f"Policy {policy.uuid} is in use by {number} cluster{pluralize(number)}.")
     Policy.objects.filter(pk=locked.pk).soft_delete()

@@ -10,7 +10,8 @@ from django.template.defaultfilters import pluralize
 from cluster.drivers.quotas import require_metadata_quota
 from cluster.models import Cluster, Flavor, Node, Profile
 from cluster.models.profiles import NAME_LENGTH
-from cluster.operations.named_records import lock, save
+from cluster.operations.named_records import save
+from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.history import differences, record
 from watcher_site.refusals import Conflict, Invalid
@@ -60,7 +61,7 @@ def change_profile(profile: Profile, changes: Mapping[str, Any]) -> Profile:
         Conflict: another profile has the name.
         NotFound: it was deleted meanwhile.
     """
-    locked = lock(profile)
+    locked = lock_present(profile)
     before = {name: getattr(locked, name) for name in CHANGEABLE}
     if strays := changes.keys() - set(CHANGEABLE):
         raise Invalid(f"{min(strays)}: cannot be changed; {' and '.join(CHANGEABLE)} can.")
@@ -80,7 +81,7 @@ def delete_profile(profile: Profile) -> None:
         Conflict: nodes or clusters have it.
         NotFound: somebody else deleted it.
     """
-    locked = lock(profile)
+    locked = lock_present(profile)
     for kind, word in ((Node, "node"), (Cluster, "cluster")):
         if number := kind.objects.present().filter(profile=locked).count():
             raise Conflict(f"Profile {profile.uuid} is in use by {number} {word}{pluralize(number)}.")

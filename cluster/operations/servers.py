@@ -11,8 +11,9 @@ from cluster.drivers.embedded.lifecycle import release_volumes
 from cluster.drivers.quotas import demand_of, require_metadata_quota, require_quota
 from cluster.models import ComputeNode, Flavor, Server
 from cluster.notifications import tell_wait_ended
+from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
-from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.refusals import Conflict, Invalid
 from watcher_site.validation.json_schema import Draft202012Validator, find_violation
 
 REFERENCE = {"type": "string", "minLength": 1, "maxLength": 255}
@@ -106,9 +107,7 @@ def forget_unplaced(server: Server) -> bool:
     Raises:
         NotFound: it was deleted meanwhile.
     """
-    locked = Server.objects.present().select_for_update(no_key=True).filter(pk=server.pk).first()
-    if locked is None:
-        raise NotFound(f"Server {server.uuid} could not be found")
+    locked = lock_present(server)
     if locked.node_id or locked.task_state or cloud().is_mirrored:
         return False
     Server.objects.filter(pk=locked.pk).soft_delete()

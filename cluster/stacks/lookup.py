@@ -1,11 +1,11 @@
 """Find stacks and resources of stacks by name or identifier."""
 
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
 from cluster.models import Stack, StackResource
+from watcher_site.database.records import parse_uuid
 from watcher_site.refusals import Invalid, NotFound
 
 
@@ -15,7 +15,7 @@ def stacks_called(stacks: QuerySet[Any], identifier: str) -> QuerySet[Any]:
     Raises:
         Invalid: several have the name.
     """
-    uuid = read_identifier(identifier)
+    uuid = parse_uuid(identifier)
     if uuid is not None and stacks.filter(uuid=uuid).exists():
         return stacks.filter(uuid=uuid)
     called = stacks.filter(name=identifier)
@@ -27,7 +27,7 @@ def stacks_called(stacks: QuerySet[Any], identifier: str) -> QuerySet[Any]:
 
 def stacks_at(stacks: QuerySet[Any], name: str, identifier: str) -> QuerySet[Any]:
     """Select the stack that a path names by name and UUID; none if these belong to different stacks."""
-    uuid = read_identifier(identifier)
+    uuid = parse_uuid(identifier)
     return stacks.none() if uuid is None else stacks.filter(uuid=uuid, name=name)
 
 
@@ -98,10 +98,3 @@ def stacks_within(stack: Stack, depth: int) -> list[int]:
 
 def two_keys(stacks: QuerySet[Any]) -> list[int]:
     return list(stacks.order_by("pk").values_list("pk", flat=True)[:2])
-
-
-def read_identifier(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

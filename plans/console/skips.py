@@ -15,6 +15,7 @@ from actions.operations.skipping import skip_actions
 from plans.models import ActionPlan
 from watcher_site.console.pages import Verb
 from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.database.records import parse_uuid
 from watcher_site.refusals import Refused
 from watcher_site.state_machine import ConcurrentTransition
 from watcher_site.templatetags.console import short
@@ -93,11 +94,4 @@ def chosen(sent: QueryDict) -> list[UUID]:
     """Return the actions that a form names; what is no UUID can only be the work of somebody who plays with it."""
     only = sent.get("only")
     names = [only] if only else sent.getlist("actions")
-    return [uuid for uuid in map(read_uuid, map(str, names)) if uuid]
-
-
-def read_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
+    return [uuid for uuid in map(parse_uuid, map(str, names)) if uuid]

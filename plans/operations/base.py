@@ -18,11 +18,11 @@ from actions.models import Action
 from actions.operations.signals import signal_action
 from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explain
 from cluster.models import Cluster, Node, Profile, Server, Stack
-from cluster.operations.named_records import lock
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
 from plans.planning.schedule_text import why_it_waits
 from watcher_site import plugins
+from watcher_site.database.locks import lock_present
 from watcher_site.history import record
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.request_context import CallingContext
@@ -246,7 +246,7 @@ def profile_named(identifier: Any) -> Profile:
         raise Invalid("profile: must be a text.")
     found = Profile.objects.present().named(identifier).first()
     try:
-        return lock(found) if found else missing(identifier)
+        return lock_present(found) if found else missing(identifier)
     except NotFound:
         return missing(identifier)
 

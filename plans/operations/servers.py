@@ -14,8 +14,9 @@ from cluster.operations.servers import forget_unplaced, request_server
 from plans.models import ActionPlan
 from plans.operations.base import asked_for, installed, require_free
 from plans.planning.proposals import propose
+from watcher_site.database.locks import lock_present
 from watcher_site.history import record
-from watcher_site.refusals import Conflict, NotFound
+from watcher_site.refusals import Conflict
 from watcher_site.request_context import CallingContext
 
 State = Server.State
@@ -76,7 +77,7 @@ def rebuild_server(server: Server, image: str | None, caller: CallingContext) ->
         NotFound: it was deleted meanwhile.
         Conflict: another operation on it is requested or in progress, or its state does not allow a rebuild.
     """
-    standing = lock(server)
+    standing = lock_present(server)
     if standing.task_state:
         refuse("rebuild", standing, "task_state", standing.task_state)
     if standing.has_run and standing.state not in REBUILT:
@@ -94,17 +95,10 @@ def reset_server(server: Server, state: str, caller: CallingContext) -> ActionPl
         NotFound: it was deleted meanwhile.
         Conflict: it is on no node, and cannot be active.
     """
-    standing = lock(server)
+    standing = lock_present(server)
     if state == State.ACTIVE and standing.node_id is None:
         refuse("os-resetState", standing, "vm_state", standing.state)
     return operate("reset_state", standing, caller, state=state)
-
-
-def lock(server: Server) -> Server:
-    standing: Server | None = Server.objects.present().select_for_update(no_key=True).filter(pk=server.pk).first()
-    if standing is None:
-        raise NotFound(f"Server {server.uuid} could not be found")
-    return standing
 
 
 def refuse(verb: str, server: Server, field: str, value: str) -> None:

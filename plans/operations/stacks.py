@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from actions.exclusions.planning import require_none_excluded
 from actions.graph.proposals import ProposedAction
@@ -30,7 +30,7 @@ from plans.operations.base import (
 )
 from watcher_site.accounts.projects import PROJECT_LENGTH
 from watcher_site.database.text import require_storable
-from watcher_site.database.uniqueness import is_taken
+from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.refusals import Conflict, Invalid, NotFound
 
 CREATE, UPDATE, DELETE = "create_stack", "update_stack", "delete_stack"
@@ -143,13 +143,9 @@ def hold(action_type: str, stack: Stack, asked: Asked) -> Stack:
 
 def insert(stack: Stack) -> None:
     """Write a new stack. The database decides whose a name is. Raises: `Conflict`."""
-    try:
-        with transaction.atomic():
-            stack.save()
-    except IntegrityError as error:
-        if not is_taken(error, Stack, "name"):
-            raise
-        raise Conflict(f"name: another stack of the project is called {stack.name}.") from error
+    taken = Conflict(f"name: another stack of the project is called {stack.name}.")
+    with refuse_taken(Stack, "name", taken):
+        stack.save()
 
 
 def checked_name(name: Any) -> str:

@@ -7,11 +7,11 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils.crypto import get_random_string
 
 from watcher_site.accounts.projects import add_member, find_user
-from watcher_site.database.uniqueness import is_taken
+from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.history import record
 from watcher_site.refusals import Conflict, Invalid, NotFound
 
@@ -50,12 +50,8 @@ def create_user(name: str, password: str, source: str, group: str, projects: Ite
     rights = Group.objects.filter(name=group).first()
     if rights is None:
         raise NotFound(f"group: there is no group {group}. Run manage.py migrate first.")
-    try:
+    with refuse_taken(model, model.USERNAME_FIELD, taken(name)):
         user.save(force_insert=True)
-    except IntegrityError as problem:
-        if not is_taken(problem, model, model.USERNAME_FIELD):
-            raise
-        raise taken(name) from problem
     user.groups.add(rights)
     for project in projects:
         add_member(name, project)

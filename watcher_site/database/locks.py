@@ -1,8 +1,25 @@
-"""Locks on more than a row."""
+"""Locks of rows and of tables, held until the transaction ends."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.contenttypes.models import ContentType
+
+from watcher_site.refusals import NotFound
+
+Row = TypeVar("Row", bound=Any)
+
+
+def lock_present(record: Row) -> Row:
+    """Return a record as it is in the table now, locked until the transaction ends.
+
+    Raises:
+        NotFound: it was deleted meanwhile.
+    """
+    rows = type(record).objects.present().select_for_update(no_key=True)
+    locked: Row | None = rows.filter(pk=record.pk).first()
+    if locked is None:
+        raise NotFound(f"{record._meta.object_name} {record.uuid} could not be found")
+    return locked
 
 
 def lock_table(model: Any) -> None:

@@ -15,6 +15,14 @@ from django.utils import timezone
 from django.utils.deconstruct import deconstructible
 
 
+def parse_uuid(text: str) -> UUID | None:
+    """Return the UUID that a text represents, or None if it represents none."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
 @deconstructible
 class NullsFirst(OrderBy):
     """Ascending order with nulls first, for indexes: SQLite knows no other order, and refuses the words."""

@@ -1,12 +1,29 @@
-"""The unique constraint that a database error is about."""
+"""Violations of unique constraints: which field an error is about, and the refusal that users read."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.db.models import Expression, F, Model, UniqueConstraint
 
 UNIQUE_VIOLATION = "23505"
 SQLITE = "UNIQUE constraint failed: "
+
+
+@contextmanager
+def refuse_taken(model: type[Model], field: str, refusal: Exception) -> Iterator[None]:
+    """Run a block in a transaction, and raise ``refusal`` if another row of the model has the value of a field.
+
+    The database decides, so that of two concurrent requests one is refused.
+    """
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as error:
+        if not is_taken(error, model, field):
+            raise
+        raise refusal from error
 
 
 def is_taken(error: IntegrityError, model: type[Model], field: str) -> bool:

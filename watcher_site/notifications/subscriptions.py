@@ -5,10 +5,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
+from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
-from watcher_site.database.uniqueness import is_taken
+from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.history import differences, record
 from watcher_site.models import Subscription
 from watcher_site.models.notifications import NAME_LENGTH
@@ -16,7 +17,7 @@ from watcher_site.notifications.webhooks.addresses import checked_url
 from watcher_site.notifications.webhooks.receiver import checked_secret, make_secret, seal_secret
 from watcher_site.outbox.event_types import checked_event_types
 from watcher_site.outbox.listeners import listeners
-from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.refusals import Conflict, Invalid
 from watcher_site.validation.names import require_address, require_seen
 
 CHANGE = "watcher_site.change_subscription"
@@ -52,7 +53,7 @@ def subscribe(
         number, most = Subscription.objects.present().count(), settings.MOST_SUBSCRIPTIONS
         if number >= most:
             raise Conflict(f"There are {number} subscriptions already, and WATCHER_MOST_SUBSCRIPTIONS allows {most}.")
-        save(subscription)
+        save_subscription(subscription)
         record("subscription.create", subscription, details=shown(subscription))
         listeners.forget_on_commit()
     return subscription, chosen
@@ -62,23 +63,21 @@ def subscribe(
 def change_subscription(subscription: Subscription, changes: Mapping[str, Any]) -> Subscription:
     """Change fields of `CHANGEABLE` and ``secret``, and return the changed subscription.
 
-    Pending deliveries are tried at once.
-
-    One that is changed is tried at once, however long the pause was that its failures led to.
+    Pending deliveries are tried at once, however long the pause was that failures led to.
 
     Raises:
         Invalid: the message names the field and the rule.
         Conflict: another subscription has the name.
         NotFound: it was deleted meanwhile.
     """
-    standing = lock(subscription)
+    standing = lock_present(subscription)
     before, url = shown(standing), standing.url
     for name, value in changes.items():
         # A value that stays is not checked again: its rules, or the host's address, may have changed since.
         if value != getattr(standing, name):
             setattr(standing, name, CHECKS[name](value))
     standing.failures, standing.due_time = 0, None
-    save(standing, [*changes, "failures", "due_time"])
+    save_subscription(standing, [*changes, "failures", "due_time"])
     details = differences(before, shown(standing))
     if standing.url != url:
         details.setdefault("url", "changed")
@@ -108,7 +107,7 @@ def unsubscribe(subscription: Subscription) -> None:
     Raises:
         NotFound: someone else deleted it.
     """
-    standing = lock(subscription)
+    standing = lock_present(subscription)
     Subscription.objects.filter(pk=standing.pk).soft_delete()
     standing.deliveries.all().delete()
     record("subscription.delete", standing)
@@ -123,22 +122,10 @@ def subscription_named(name: str) -> Subscription:
     return found
 
 
-def lock(subscription: Subscription) -> Subscription:
-    rows = Subscription.objects.present().select_for_update(no_key=True)
-    standing: Subscription | None = rows.filter(pk=subscription.pk).first()
-    if standing is None:
-        raise NotFound(f"Subscription {subscription.uuid} could not be found")
-    return standing
-
-
-def save(subscription: Subscription, fields: list[str] | None = None) -> None:
-    try:
-        with transaction.atomic():
-            subscription.save() if fields is None else subscription.save_changes(fields)
-    except IntegrityError as error:
-        if not is_taken(error, Subscription, "name"):
-            raise
-        raise Conflict(f"name: another subscription is called {subscription.name}.") from error
+def save_subscription(subscription: Subscription, fields: list[str] | None = None) -> None:
+    taken = Conflict(f"name: another subscription is called {subscription.name}.")
+    with refuse_taken(Subscription, "name", taken):
+        subscription.save() if fields is None else subscription.save_changes(fields)
 
 
 def changeable(subscription: Subscription) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from watcher_site.database.locks import lock_present
 from watcher_site.history import record
 from watcher_site.models import Delivery, Notification, Subscription
-from watcher_site.notifications.subscriptions import lock
 from watcher_site.outbox.kinds import INFO, Kind
 from watcher_site.outbox.payloads import identifier, versioned
 from watcher_site.refusals import Conflict
@@ -41,7 +41,7 @@ def send_test(subscription: Subscription) -> Notification:
         Conflict: the subscription is disabled.
         NotFound: it was deleted meanwhile.
     """
-    standing = lock(subscription)
+    standing = lock_present(subscription)
     if not standing.enabled:
         raise Conflict(f"Subscription {standing.name} is disabled: enable it first.")
     notification = Notification.objects.create(

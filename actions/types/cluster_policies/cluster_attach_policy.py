@@ -7,8 +7,8 @@ from actions.types.cluster_policies.bindings import BOUND, PolicyAction, type_of
 from actions.types.clusters.clusters import BEGUN
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster, Policy, PolicyBinding
-from cluster.operations.named_records import lock
 from cluster.policies.base import PolicyRefused, PolicyType
+from watcher_site.database.locks import lock_present
 
 ATTACHED = "Policy already attached."
 REACHED_OUT = "reached_out"
@@ -41,7 +41,7 @@ class ClusterAttachPolicy(PolicyAction):
 
     def hold(self) -> None:
         """Lock the policy, so that it is not deleted meanwhile."""
-        lock(self.policy())
+        lock_present(self.policy())
 
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
         # Of two who attach at once, the second sees what the first did.

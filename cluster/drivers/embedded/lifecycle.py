@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -31,7 +31,7 @@ from cluster.drivers.rules import describe, make_row
 from cluster.drivers.scheduler import choose
 from cluster.models import Flavor, Server, Volume, VolumeAttachment
 from cluster.notifications import tell_wait_ended
-from watcher_site.database.uniqueness import is_taken
+from watcher_site.database.uniqueness import refuse_taken
 
 SPAWNING, DELETING = "spawning", "deleting"
 # The longest time between two looks for free capacity; a deferred action usually looks more often.
@@ -135,13 +135,9 @@ class EmbeddedLifecycle(Cloud, ABC):
             if not (wanted.may_wait and settings.USE_PENDING_STATE):
                 raise
             nowhere = problem
-        try:
-            with transaction.atomic():
-                row.save()
-        except IntegrityError as error:
-            if not is_taken(error, Server, "token"):
-                raise
-            raise CloudBusy(f"An instance for {wanted.token} is just being created") from error
+        taken = CloudBusy(f"An instance for {wanted.token} is just being created")
+        with refuse_taken(Server, "token", taken):
+            row.save()
         if nowhere:
             bury(row, nowhere, Server.State.PENDING)
         require_attempt()

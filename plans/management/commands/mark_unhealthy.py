@@ -6,8 +6,9 @@ from django.core.management import CommandParser
 
 from cluster.models import Node, Server, Stack
 from cluster.operations.marks import Markable
-from cluster.stacks.lookup import find_resource, find_stack, read_identifier
+from cluster.stacks.lookup import find_resource, find_stack
 from plans.operations.marks import mark
+from watcher_site.database.records import parse_uuid
 from watcher_site.processes import commands
 from watcher_site.refusals import Invalid, NotFound
 
@@ -51,7 +52,7 @@ def find(kind: str, names: list[str]) -> Markable:
 
 
 def find_by_uuid(kind: str, name: str) -> Markable:
-    uuid = read_identifier(name)
+    uuid = parse_uuid(name)
     if uuid is None:
         raise Invalid(f"name: {name} is no UUID.")
     found: Markable | None = MODELS[kind].objects.present().filter(uuid=uuid).first()

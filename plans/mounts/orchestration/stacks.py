@@ -12,6 +12,7 @@ from plans.mounts.orchestration.shapes import statuses_having
 from plans.mounts.orchestration.views import OrchestrationView
 from plans.operations.stack_progress import having_status, with_progress
 from watcher_site.api.paging import Page, SortKey, read_limit, sort_values
+from watcher_site.database.records import parse_uuid
 from watcher_site.refusals import Invalid, NotFound
 
 SORT_KEYS = {
@@ -59,7 +60,7 @@ class StackList(OrchestrationView):
 
     def filtered(self, stacks: QuerySet[Any]) -> QuerySet[Any]:
         conditions = {
-            "id": lambda values: Q(uuid__in=[uuid for uuid in map(read_uuid, values) if uuid]),
+            "id": lambda values: Q(uuid__in=[uuid for uuid in map(parse_uuid, values) if uuid]),
             "name": lambda values: Q(name__in=values),
             "stack_name": lambda values: Q(name__in=values),
             "action": lambda values: having_status(statuses_having(0, values)),
@@ -67,7 +68,7 @@ class StackList(OrchestrationView):
             "tenant": lambda values: Q(project_id__in=values),
             "username": lambda values: Q(user_id__in=values),
             "owner_id": lambda values: Q(
-                parent_resource__stack__uuid__in=[uuid for uuid in map(read_uuid, values) if uuid]
+                parent_resource__stack__uuid__in=[uuid for uuid in map(parse_uuid, values) if uuid]
             ),
             "tags": lambda values: Q(pk__in=[]),
             "tags_any": lambda values: Q(pk__in=[]),
@@ -126,14 +127,7 @@ def read_flag(name: str, value: str) -> bool:
 
 
 def read_marker(text: str) -> UUID:
-    found = read_uuid(text)
+    found = parse_uuid(text)
     if found is None:
         raise Invalid(f"marker: {text} is no id of a stack.")
     return found
-
-
-def read_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
