@@ -19,10 +19,9 @@ from csp.constants import NONCE, NONE, SELF
 from watcher_site.configuration import policies
 from watcher_site.configuration.environment import (
     env,
-    is_broker_address,
     is_transport_address,
-    is_web_address,
     read,
+    read_address,
     read_choice,
     read_database,
     read_list,
@@ -262,9 +261,12 @@ APPLIER_PLANS = read_whole("WATCHER_APPLIER_PLANS", 4, least=1)
 EXECUTOR = read_choice("WATCHER_EXECUTOR", "threads", ["threads", "celery"])
 if EXECUTOR == "celery" and not find_spec("celery"):
     refuse("WATCHER_EXECUTOR", "celery needs the package celery, which the extra [celery] brings.")
-CELERY_BROKER_URL = read(env.str, "CELERY_BROKER_URL", "amqp://guest:guest@127.0.0.1:5672//")
-if not is_broker_address(CELERY_BROKER_URL):
-    refuse("CELERY_BROKER_URL", "must be amqp://user:password@host:port/virtual-host, or amqps://….")
+CELERY_BROKER_URL = read_address(
+    "CELERY_BROKER_URL",
+    "amqp://guest:guest@127.0.0.1:5672//",
+    ["amqp", "amqps", "pyamqp"],
+    "must be amqp://user:password@host:port/virtual-host, or amqps://….",
+)
 # The queue of actions that the table names none for; it does so by action type (migrate) or by zone (zone:az1).
 CELERY_QUEUE = read_queue("WATCHER_CELERY_QUEUE", "watcher")
 CELERY_QUEUES = read_queues("WATCHER_CELERY_QUEUES")
@@ -344,9 +346,12 @@ DATASOURCE = read(env.str, "WATCHER_DATASOURCE", "cluster.datasources.stored.Sto
 DATASOURCE_ATTEMPTS = read_whole("WATCHER_DATASOURCE_ATTEMPTS", 10, least=1, most=100)
 DATASOURCE_WAIT = read_number("WATCHER_DATASOURCE_WAIT", 1, least=0, most=60)
 DATASOURCE_TIMEOUT = read_number("WATCHER_DATASOURCE_TIMEOUT", 10, least=0.1, most=600)
-PROMETHEUS_URL = read(env.str, "WATCHER_PROMETHEUS_URL", "http://127.0.0.1:9090")
-if not is_web_address(PROMETHEUS_URL):
-    refuse("WATCHER_PROMETHEUS_URL", "must begin with https:// or http:// and a host, with a port if need be.")
+PROMETHEUS_URL = read_address(
+    "WATCHER_PROMETHEUS_URL",
+    "http://127.0.0.1:9090",
+    ["http", "https"],
+    "must begin with https:// or http:// and a host, with a port if need be.",
+)
 PROMETHEUS_USERNAME = read(env.str, "WATCHER_PROMETHEUS_USERNAME", "")
 PROMETHEUS_PASSWORD = read(env.str, "WATCHER_PROMETHEUS_PASSWORD", "")
 # The certificates to trust it by, and those that we show it.
@@ -355,7 +360,12 @@ PROMETHEUS_CERTFILE = read_path("WATCHER_PROMETHEUS_CERTFILE")
 PROMETHEUS_KEYFILE = read_path("WATCHER_PROMETHEUS_KEYFILE")
 PROMETHEUS_SERVER_LABEL = read(env.str, "WATCHER_PROMETHEUS_SERVER_LABEL", "resource")
 PROMETHEUS_NODE_LABEL = read(env.str, "WATCHER_PROMETHEUS_NODE_LABEL", "fqdn")
-PROMETHEUS_METRICS = read(env.dict, "WATCHER_PROMETHEUS_METRICS", {})
+PROMETHEUS_METRICS = read(
+    env.dict,
+    "WATCHER_PROMETHEUS_METRICS",
+    {},
+    rule="must name a series for each metric, like host_power=ipmi_power_watts.",
+)
 for name in (PROMETHEUS_SERVER_LABEL, PROMETHEUS_NODE_LABEL, *PROMETHEUS_METRICS.values()):
     if not re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]*", name):
         refuse("WATCHER_PROMETHEUS_…", f"{name} is no name of a label or a series.")

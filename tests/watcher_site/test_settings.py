@@ -54,6 +54,8 @@ def start(**variables: str) -> CompletedProcess[str]:
         ("WATCHER_PROMETHEUS_URL", "prometheus.example.org:9090"),
         ("WATCHER_PROMETHEUS_URL", "http://prometheus.example.org:metrics"),
         ("WATCHER_PROMETHEUS_CAFILE", "/no/such/file.pem"),
+        ("WATCHER_PROMETHEUS_METRICS", "host_power"),
+        ("WATCHER_POLICIES", "servers:show"),
         ("WATCHER_EXECUTOR", "processes"),
         ("CELERY_BROKER_URL", "redis://localhost/1"),
         ("CELERY_BROKER_URL", "amqp://"),
@@ -80,6 +82,18 @@ NUMBERS = sorted(
     for reader, name in re.findall(r"read_(number|whole)\(\s*\"(\w+)\"", SETTINGS.read_text())
     if name not in {"WATCHER_HSTS_SECONDS", "WATCHER_CONNECTION_AGE"}
 )
+
+
+@pytest.mark.parametrize("name", ["WATCHER_CELERY_QUEUES", "WATCHER_PROMETHEUS_METRICS", "WATCHER_POLICIES"])
+def test_a_table_without_an_equals_sign_is_refused_with_the_rule(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "migrate")
+    with pytest.raises(ImproperlyConfigured, match=f"^{name}: must name "):
+        run_path(str(SETTINGS))
+
+
+def test_a_host_name_may_have_an_underscore(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CELERY_BROKER_URL", "amqp://watcher:secret@message_broker:5672//")
+    assert run_path(str(SETTINGS))["CELERY_BROKER_URL"] == "amqp://watcher:secret@message_broker:5672//"
 
 
 @pytest.mark.parametrize("name", NUMBERS)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
-from environs import EnvError, FileAwareEnv
+from environs import EnvError, EnvValidationError, FileAwareEnv, ValidationError, validate
 
 from watcher_site.configuration import policies
 
@@ -22,14 +22,21 @@ def refuse(name: str, rule: str) -> NoReturn:
     raise ImproperlyConfigured(" ".join(f"{name}: {rule}".split()))
 
 
-def read(reader: Callable[..., Any], name: str, default: Any, *, rule: str | None = None, **options: Any) -> Any:
-    """Return a variable, or refuse to start, naming it and the rule it broke: ``rule``, or the reader's own words."""
+def read(reader: Callable[..., Any], name: str, default: Any, *, rule: str = "", **options: Any) -> Any:
+    """Return a variable, or refuse to start, naming it and the rule that it breaks.
+
+    Args:
+        reader: a method of ``env``.
+        rule: the message of the refusal, instead of the reader's or the validator's own.
+        options: those of the reader, such as ``validate``, which checks a variable that is set.
+    """
     try:
         return reader(name, default, **options)
-    except EnvError as problem:
-        refuse(name, rule or re.sub(r'^Environment variable "\w+" invalid: ', "", str(problem)))
-    except ValueError as problem:  # The file that it should be read from cannot be.
-        refuse(name, str(problem))
+    except EnvValidationError as problem:
+        refuse(name, rule or " ".join(map(str, problem.error_messages)))
+    except (EnvError, ValueError) as problem:
+        is_missing_file = isinstance(problem.__cause__, OSError)
+        refuse(name, str(problem) if is_missing_file else rule or str(problem))
 
 
 def read_switch(name: str, default: bool) -> bool:
@@ -37,19 +44,16 @@ def read_switch(name: str, default: bool) -> bool:
     return switch
 
 
-def read_number(name: str, default: float, *, least: float, most: float = 1e9, kind: str = "number") -> float:
-    rule = f"must be a {kind} from {least:.10g} to {most:.10g}"
-    number: float = read(env.float, name, default, rule=f"{rule}.")
-    if not least <= number <= most:
-        refuse(name, f"{rule}, and is {number:g}.")
+def read_number(name: str, default: float, *, least: float, most: float = 1e9) -> float:
+    rule = f"must be a number from {least:.10g} to {most:.10g}."
+    number: float = read(env.float, name, default, rule=rule, validate=validate.Range(least, most))
     return number
 
 
 def read_whole(name: str, default: int, *, least: int, most: int = 10**9) -> int:
-    number = read_number(name, default, least=least, most=most, kind="whole number")
-    if number != int(number):
-        refuse(name, f"must be a whole number, and is {number:g}.")
-    return int(number)
+    rule = f"must be a whole number from {least} to {most}."
+    number: int = read(env.int, name, default, rule=rule, validate=validate.Range(least, most))
+    return number
 
 
 def read_list(name: str, default: Sequence[str] = ()) -> list[str]:
@@ -75,20 +79,17 @@ def read_path(name: str) -> str:
     return path
 
 
-def is_web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
+def read_address(name: str, default: str, schemes: Collection[str], rule: str) -> str:
+    """Read a URL with one of these schemes and a host."""
 
-
-def is_broker_address(text: str) -> bool:
-    try:
+    def require_address(text: str) -> None:
+        # The URL validator of marshmallow refuses host names with an underscore, as containers often have.
         parts = urlsplit(text)
-        return parts.scheme in {"amqp", "amqps", "pyamqp"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
+        if parts.scheme not in schemes or not parts.hostname or parts.port == 0:
+            raise ValidationError(rule)
+
+    address: str = read(env.str, name, default, rule=rule, validate=require_address)
+    return address
 
 
 def is_transport_address(text: str) -> bool:
@@ -96,34 +97,36 @@ def is_transport_address(text: str) -> bool:
     return bool(re.fullmatch(r"(rabbit|kafka)://[^\s/]+(/[^\s]*)?", text))
 
 
+# The broker keeps names that begin with amq. to itself.
+QUEUE = validate.Regexp(
+    r"(?!amq\.)[A-Za-z0-9_.-]{1,200}\Z", error="a queue's name has letters, digits, and _.- only, and is '{input}'."
+)
+
+
 def read_queue(name: str, default: str) -> str:
-    queue: str = read(env.str, name, default)
-    require_queue(name, queue)
+    queue: str = read(env.str, name, default, validate=QUEUE)
     return queue
 
 
 def read_queues(name: str) -> dict[str, str]:
     """Read a table of queues by action type or by zone, written like migrate=migrations,zone:az1=az1."""
-    rule = "must name a queue for each action type or zone, like migrate=migrations,zone:az1=az1."
-    queues: dict[str, str] = read(env.dict, name, {}, rule=rule)
-    for subject, queue in queues.items():
-        if not subject.removeprefix("zone:"):
-            refuse(name, rule)
-        require_queue(name, queue)
+    rule = "must name a queue of letters, digits, and _.- for each action type or zone: migrate=migrations,zone:az1=b."
+
+    def require_queues(queues: Mapping[str, str]) -> None:
+        for subject, queue in queues.items():
+            if not subject.removeprefix("zone:"):
+                raise ValidationError(rule)
+            QUEUE(queue)
+
+    queues: dict[str, str] = read(env.dict, name, {}, rule=rule, validate=require_queues)
     return queues
-
-
-def require_queue(name: str, queue: str) -> None:
-    # The broker keeps names that begin with amq. to itself.
-    if not re.fullmatch(r"(?!amq\.)[A-Za-z0-9_.-]{1,200}", queue):
-        refuse(name, f"a queue's name has letters, digits, and _.- only, and is {queue!r}.")
 
 
 def read_policies(name: str, defaults: Mapping[str, str]) -> dict[str, str]:
     """Read a table of rules by policy, written like os-instance-actions:events:details=rule:project_reader."""
     known = f"{', '.join(defaults)}, with one of {', '.join(policies.SPELLINGS)}"
     chosen = dict(defaults)
-    for policy, rule in read(env.dict, name, {}).items():
+    for policy, rule in read(env.dict, name, {}, rule=f"must name {known}.").items():
         policy, rule = policy.strip().removeprefix(policies.NOVA), rule.strip()
         if policy not in defaults or rule not in policies.SPELLINGS:
             refuse(name, f"must name {known}, and names {policy}={rule}.")
@@ -132,10 +135,9 @@ def read_policies(name: str, defaults: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_choice(name: str, default: str, choices: Collection[str]) -> str:
-    choice = read(env.str, name, default)
-    if choice not in choices:
-        known = ", ".join(word for word in choices if word) + (", or nothing" if "" in choices else "")
-        refuse(name, f"must be one of {known}, and is {choice}.")
+    known = ", ".join(filter(None, choices)) + (", or nothing" if "" in choices else "")
+    is_known = validate.OneOf(choices, error=f"must be one of {known}, and is {{input}}.")
+    choice: str = read(env.str, name, default, validate=is_known)
     return choice
 
 
