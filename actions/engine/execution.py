@@ -1,10 +1,9 @@
-"""All that one worker does with one action: its phases, its states, and the record of both.
+"""The execution of one action by one worker: its phases, its states, and the record of both.
 
-Of an action that nobody disturbs a worker writes twice: when it begins (or is left out), and when it ends. The first
-time it holds the plan, so that no action begins under a cancelled plan or for an applier that lost it; the second time
-the action's state and attempt are guard enough. Between the two it writes that the action is suspended, goes on, or is
-being aborted, and the data that its type saves. A recovery or a revert is written down before it begins as well, so
-that it can be counted.
+See docs/architecture.md, "The life of an action" and docs/architecture.md, "Guards, leases and attempts". An action
+that is not disturbed takes two writes: its beginning, or its skip, and its end. Between them are written its
+suspension, resumption and abortion, and the data that its type saves. A recovery or a revert is written before it
+begins as well, so that it can be counted.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""An applier gives up on an action whose worker does not come back from it."""
+"""The failure of an action that exceeds its timeout and does not stop (docs/architecture.md, "Timeouts")."""
 
 from contextlib import suppress
 

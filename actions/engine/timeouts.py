@@ -1,4 +1,4 @@
-"""The timeout of actions that wait for derived actions."""
+"""The timeout of actions that wait for derived actions (docs/architecture.md, "Timeouts")."""
 
 from django.db import transaction
 

@@ -1,7 +1,8 @@
 """Locks on clusters, nodes, stacks and their resources: what keeps two actions from being done to one of them at once.
 
 Rows that one transaction locks are locked in one order, so that no two wait for each other: profiles and policies,
-then clusters, then nodes, then stacks, the root first, then resources.
+then clusters, then nodes, then stacks, the root first, then resources. Plans and actions come after these
+(docs/architecture.md, "Lock order").
 """
 
 from django.db import models

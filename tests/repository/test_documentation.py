@@ -35,6 +35,8 @@ CITED_HEADING = re.compile(r'((?:docs/)?[\w-]+\.md)`?, "([^"]+)"')
 CITED_PATH = re.compile(rf"(?<![\w./{{}}<>-])((?:{FOLDERS})/[\w./-]*\w\.(?:py|md|html|json|toml|txt|png|js|css))\b")
 # Two names alone may also be a permission, as actions.skip_action.
 CITED_MODULE = re.compile(rf"`((?:{'|'.join(APPS)})(?:\.\w+){{2,}})`")
+# A path with names of its file behind it: `path.py` (`name`, `other`), or (`path.py`, `name`).
+CITED_NAMES = re.compile(r"`([\w./]+\.py)`(?: \(|, )((?:`\w+`(?:, )?)+)")
 # In the names of files that stand for any file.
 EXAMPLE = "example.py"
 # Templates and static files are named relative to their folders.
@@ -208,6 +210,16 @@ def is_defined(dotted: str) -> bool:
     return False
 
 
+def missing_names(text: str) -> list[str]:
+    """Return the names that are cited behind a path, and that its file does not define."""
+    cited = [(path, name) for path, names in CITED_NAMES.findall(text) for name in re.findall(r"\w+", names)]
+    return [f"{name} of {path}" for path, name in cited if exists(path) and not defines(ROOT / path, name)]
+
+
+def defines(file: Path, name: str) -> bool:
+    return re.search(rf"(?:\b(?:def|class) |^\s*){name}\b\s*[(:=]", file.read_text(), re.MULTILINE) is not None
+
+
 def not_found(texts: Iterable[tuple[Path, str]]) -> dict[str, list[str]]:
     """Return what each text cites that does not exist."""
     found = {
@@ -215,6 +227,7 @@ def not_found(texts: Iterable[tuple[Path, str]]) -> dict[str, list[str]]:
             *(f"{page}, {name}" for page, name in missing_headings(text)),
             *missing_paths(text),
             *missing_modules(text),
+            *missing_names(text),
         ]
         for path, text in texts
     }
@@ -255,3 +268,8 @@ def test_a_citation_of_a_heading_or_a_page_that_does_not_exist_is_found(page: st
 @pytest.mark.parametrize("name", ["base.NoSuchClass", "no_such_module.Name", "no_such_module"])
 def test_a_citation_of_a_module_or_a_name_that_does_not_exist_is_found(name: str) -> None:
     assert missing_modules(f"`actions.types.{name}`")
+
+
+@pytest.mark.parametrize("citation", ["`watcher_site/plugins.py` (`load`, `{}`)", "(`watcher_site/plugins.py`, `{}`)"])
+def test_a_citation_of_a_name_that_its_file_does_not_define_is_found(citation: str) -> None:
+    assert missing_names(citation.format("no_such_name")) == ["no_such_name of watcher_site/plugins.py"]

@@ -1,0 +1,137 @@
+"""Draw the state machines of the models in docs/architecture.md, as Mermaid diagrams.
+
+``python -m tests.repository.state_diagrams`` rewrites the page: each block between the comments
+``states of <app>.<Model>`` and ``end of states``.
+"""
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import django
+from django.apps import apps
+from django_fsm import FSMField
+
+PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+BLOCK = re.compile(r"(<!-- states of ([\w.]+) -->\n).*?(<!-- end of states -->)", re.DOTALL)
+# A transition from so many states, or more, has one arrow, from a box that lists them.
+MANY = 4
+# A box names the states that it leaves out, if these are not more.
+MOST_EXCEPTIONS = 3
+# Methods that change a state in a statement of their own, where no transition leads from the one state to the other.
+STATEMENTS = {
+    "audits.Audit": [
+        ("claim", "PENDING", "ONGOING"),
+        ("end_series", "PENDING", "SUCCEEDED"),
+        ("cancel_unfinished", "SUSPENDED", "CANCELLED"),
+    ],
+    "cluster.Stack": [("remove", "DELETE_IN_PROGRESS", "DELETE_COMPLETE")],
+}
+
+
+@dataclass
+class Step:
+    """A transition: the states that it leads from, and the states that it may lead to."""
+
+    name: str
+    sources: set[str]
+    targets: set[str]
+
+
+class Diagram:
+    """The lines of the Mermaid diagram of one state field."""
+
+    def __init__(self, field: Any) -> None:
+        self.states = [str(state) for state, _ in field.choices]
+        self.initial = str(field.default)
+        self.boxes: dict[str, str] = {}
+        self.arrows: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+
+    def add(self, step: Step) -> None:
+        is_vague = len(step.sources) > 1 and len(step.targets) > 1
+        for source in self.ends(step.sources, is_vague):
+            for target in self.ends(step.targets, is_vague):
+                self.arrows[source, target].append(step.name)
+
+    def ends(self, states: set[str], is_one: bool) -> list[str]:
+        """Return the ends of arrows for these states: each state, or one box for many, or if it has to be one."""
+        ordered = [state for state in self.states if state in states]
+        if len(ordered) == 1 or (len(ordered) < MANY and not is_one):
+            return ordered
+        return [self.boxes.setdefault(self.describe(ordered), f"box{len(self.boxes) + 1}")]
+
+    def describe(self, states: Sequence[str]) -> str:
+        others = [state for state in self.states if state not in states]
+        if len(others) > MOST_EXCEPTIONS:
+            return join(states, "or")
+        return f"any state except {join(others, 'and')}" if others else "any state"
+
+    def lines(self) -> Iterator[str]:
+        yield "stateDiagram-v2"
+        yield from (f'    state "{text}" as {name}' for text, name in self.boxes.items())
+        yield f"    [*] --> {self.initial}"
+        yield from (
+            f"    {source} --> {target}: {', '.join(names)}" for (source, target), names in self.arrows.items()
+        )
+
+
+def join(words: Sequence[str], conjunction: str) -> str:
+    return f" {conjunction} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def steps_of(model: Any, field: Any) -> list[Step]:
+    """Return the transitions of a model in the order of their definition."""
+    everywhere = {str(state) for state, _ in field.choices}
+    found: dict[str, Step] = {}
+    for transition in field.get_all_transitions(model):
+        step = found.setdefault(transition.name, Step(transition.name, set(), set()))
+        step.sources |= everywhere if transition.source == "*" else {str(transition.source)}
+        step.targets |= {str(state) for state in getattr(transition.target, "allowed_states", [transition.target])}
+    lines = {name: method(model, name).__code__.co_firstlineno for name in found}
+    return sorted(found.values(), key=lambda step: lines[step.name])
+
+
+def method(model: Any, name: str) -> Any:
+    found = getattr(model, name, None) or getattr(model.objects, name)
+    return getattr(found, "__wrapped__", found)
+
+
+def draw(model: Any, field: Any) -> str:
+    diagram = Diagram(field)
+    statements = STATEMENTS.get(model._meta.label, [])
+    further = [Step(method(model, name).__name__, {source}, {target}) for name, source, target in statements]
+    for step in (*steps_of(model, field), *further):
+        diagram.add(step)
+    return "\n".join(("```mermaid", *diagram.lines(), "```"))
+
+
+def draw_all() -> dict[str, str]:
+    """Return the diagram of each model; models that share one are named after the first."""
+    found: dict[tuple[Any, ...], tuple[str, str]] = {}
+    for model in apps.get_models():
+        for field in model._meta.get_fields():
+            if isinstance(field, FSMField):
+                # Models that inherit a state machine share its functions.
+                machine = tuple(sorted({method(model, step.name).__qualname__ for step in steps_of(model, field)}))
+                found.setdefault(machine, (model._meta.label, draw(model, field)))
+    return dict(found.values())
+
+
+def with_diagrams(page: str) -> str:
+    """Return the text of the page with the present diagrams. Raises: `KeyError`, for a model without states."""
+    diagrams = draw_all()
+    return BLOCK.sub(lambda found: f"{found[1]}{diagrams[found[2]]}\n{found[3]}", page)
+
+
+def drawn_models(page: str) -> list[str]:
+    return [model for _, model, _ in BLOCK.findall(page)]
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    django.setup()
+    PAGE.write_text(with_diagrams(PAGE.read_text()))
