@@ -9,6 +9,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
 from watcher_site.apps import SiteApp
+from watcher_site.configuration.former_variables import find_former_variables
 
 
 @register()
@@ -60,3 +61,12 @@ def check_lease(**_: Any) -> list[CheckMessage]:
         return []
     hint = "Set WATCHER_POLL_INTERVAL to a fraction of WATCHER_SERVICE_DOWN_TIME."
     return [Warning("A service looks at its work less often than its lease lasts.", hint, id="watcher_site.W001")]
+
+
+@register()
+def check_former_variables(**_: Any) -> list[CheckMessage]:
+    """Warn of variables that are set and no longer read."""
+    return [
+        Warning(f"{name} is set, but no longer read: {value}.", f"Remove {name}.", id="watcher_site.W002")
+        for name, value in find_former_variables().items()
+    ]

@@ -206,7 +206,7 @@ CSRF_FAILURE_VIEW = "watcher_site.console.resumable_forms.expired"
 # How long after its last request a session ends, in seconds.
 SESSION_COOKIE_AGE = read_whole("WATCHER_SESSION_IDLE_TIMEOUT", 8 * 3600, least=60, most=365 * 24 * 3600)
 # How long a verified HTTP Basic credential is remembered by a web process, in seconds.
-CREDENTIAL_MEMORY_SECONDS = read_number("WATCHER_CREDENTIAL_MEMORY_SECONDS", 60, least=0)
+CREDENTIAL_MEMORY_SECONDS = 60
 # Failed logins of one address with one account, and with all, after which further ones are refused, and for how long.
 MOST_FAILED_LOGINS = read_whole("WATCHER_MOST_FAILED_LOGINS", 10, least=1)
 MOST_FAILED_LOGINS_OF_ADDRESS = read_whole("WATCHER_MOST_FAILED_LOGINS_OF_ADDRESS", 50, least=1)
@@ -296,11 +296,11 @@ WEBHOOK_PRIVATE_ADDRESSES = read_switch("WATCHER_WEBHOOK_PRIVATE_ADDRESSES", Fal
 # first pause, which doubles each time, and the longest.
 WEBHOOK_TIMEOUT = read_number("WATCHER_WEBHOOK_TIMEOUT", 10, least=0.1, most=300)
 WEBHOOK_ATTEMPTS = read_whole("WATCHER_WEBHOOK_ATTEMPTS", 12, least=1, most=1000)
-WEBHOOK_PAUSE = read_number("WATCHER_WEBHOOK_PAUSE", 5, least=0, most=86_400)
-WEBHOOK_LONGEST_PAUSE = read_number("WATCHER_WEBHOOK_LONGEST_PAUSE", 3600, least=0, most=86_400)
+WEBHOOK_PAUSE = 5
+WEBHOOK_LONGEST_PAUSE = 3600
 MOST_SUBSCRIPTIONS = read_whole("WATCHER_MOST_SUBSCRIPTIONS", 100, least=1, most=10_000)
 # How many requests or messages a relay sends to one receiver at once.
-RELAY_CONNECTIONS = read_whole("WATCHER_RELAY_CONNECTIONS", 4, least=1, most=100)
+RELAY_CONNECTIONS = 4
 # How long what was given up is kept, so that people can have it sent again.
 UNDELIVERED_DAYS = read_number("WATCHER_UNDELIVERED_DAYS", 30, least=0, most=36525)
 # The kinds of objects that notifications tell of.
@@ -344,7 +344,7 @@ HISTORY_AGE = timedelta(days=read_number("WATCHER_HISTORY_DAYS", 365, least=0, m
 DATASOURCE = read(env.str, "WATCHER_DATASOURCE", "cluster.datasources.stored.StoredSamples")
 # Attempts for a data source that does not answer, and the timeout and the pause of each, in seconds.
 DATASOURCE_ATTEMPTS = read_whole("WATCHER_DATASOURCE_ATTEMPTS", 10, least=1, most=100)
-DATASOURCE_WAIT = read_number("WATCHER_DATASOURCE_WAIT", 1, least=0, most=60)
+DATASOURCE_WAIT = 1
 DATASOURCE_TIMEOUT = read_number("WATCHER_DATASOURCE_TIMEOUT", 10, least=0.1, most=600)
 PROMETHEUS_URL = read_address(
     "WATCHER_PROMETHEUS_URL",
@@ -379,7 +379,7 @@ OPENSTACK_CLOUD = read(env.str, "OS_CLOUD", "")
 # The timeout of each request, the number of attempts, and the pause between them, in seconds.
 OPENSTACK_TIMEOUT = read_number("WATCHER_OPENSTACK_TIMEOUT", 60, least=0.1, most=3600)
 OPENSTACK_ATTEMPTS = read_whole("WATCHER_OPENSTACK_ATTEMPTS", 3, least=1, most=100)
-OPENSTACK_WAIT = read_number("WATCHER_OPENSTACK_WAIT", 1, least=0, most=60)
+OPENSTACK_WAIT = 1
 # How often an operation that is under way is looked at, and how long it is waited for, in seconds.
 OPENSTACK_POLL_INTERVAL = read_number("WATCHER_OPENSTACK_POLL_INTERVAL", 5, least=0.01, most=600)
 OPENSTACK_OPERATION_TIMEOUT = read_number("WATCHER_OPENSTACK_OPERATION_TIMEOUT", 1800, least=1)

@@ -6,7 +6,9 @@ from pytest_django import Settings
 
 from actions.types.base import ActionType
 from actions.types.nop import Nop
-from watcher_site.checks import check_lease, check_plugins
+from tests.processes import ROOT
+from watcher_site.checks import check_former_variables, check_lease, check_plugins
+from watcher_site.configuration.former_variables import FORMER_VARIABLES
 
 
 class Nameless(Nop):
@@ -71,3 +73,23 @@ def test_two_plug_ins_of_one_name_are_errors(settings: Settings) -> None:
 def test_a_lease_shorter_than_the_look_at_the_work_is_a_warning(settings: Settings) -> None:
     settings.SERVICE_DOWN_TIME, settings.POLL_INTERVAL = 5, 6
     assert [problem.id for problem in check_lease()] == ["watcher_site.W001"]
+
+
+@pytest.mark.parametrize("suffix", ["", "_FILE"])
+@pytest.mark.parametrize("name", FORMER_VARIABLES)
+def test_a_variable_that_is_no_longer_read_is_named_in_a_warning(
+    monkeypatch: pytest.MonkeyPatch, name: str, suffix: str
+) -> None:
+    monkeypatch.setenv(f"{name}{suffix}", "7")
+    (problem,) = run_checks()
+    assert (problem.id, problem.msg.split()[0]) == ("watcher_site.W002", name)
+
+
+def test_without_former_variables_there_is_no_warning() -> None:
+    assert check_former_variables() == []
+
+
+def test_no_former_variable_is_read() -> None:
+    configuration = (ROOT / "watcher_site").glob("*settings.py")
+    read = {name for file in configuration for name in FORMER_VARIABLES if f'"{name}"' in file.read_text()}
+    assert read == set()
