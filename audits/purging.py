@@ -17,7 +17,7 @@ from actions.models.exclusions import Exclusion
 from actions.models.instance_actions import InstanceAction
 from actions.server_history.retention import expired_operations, keep_operations
 from audits.models import Audit, AuditTemplate, Goal, Strategy
-from cluster.purging import in_order, refers, removable
+from cluster.purging import order_removable, refers, removable
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.models import HistoryEntry, Notification
 from watcher_site.models.history import HistoryQuerySet
@@ -140,7 +140,7 @@ class Purge:
             removed += remove_plans(chosen)
             if len(chosen) < len(keys):
                 return removed
-        clusters = in_order(self.cutoff) if self.goal is None else []
+        clusters = order_removable(self.cutoff) if self.goal is None else []
         others = (
             self.audits(),
             self.audit_templates(),

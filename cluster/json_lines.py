@@ -49,7 +49,7 @@ def label(path: Path) -> str:
     return steps.removeprefix(".")
 
 
-def parse(content: bytes) -> tuple[str, Any]:
+def parse_document(content: bytes) -> tuple[str, Any]:
     """Return a document as text and as values.
 
     Raises:

@@ -59,7 +59,7 @@ class InstanceNotifications(ServerKind):
         }
         data = {
             **dict.fromkeys(UNKNOWN_OF_INSTANCE),
-            **asked_for(server),
+            **describe_request(server),
             "uuid": identifier(server["uuid"]),
             "tenant_id": server["project_id"],
             "display_name": server["name"],
@@ -91,7 +91,7 @@ class SchedulerNotifications(ServerKind):
         server = notification.snapshot
         data = {
             **dict.fromkeys(UNKNOWN_OF_REQUEST),
-            **asked_for(server),
+            **describe_request(server),
             "instance_uuid": identifier(server["uuid"]),
             "project_id": server["project_id"],
             "image": wrap("ImageMetaPayload", "1.0", {"id": server["image"]}),
@@ -112,7 +112,7 @@ def tell_wait_ended(server: Server, before: str) -> None:
         announce(InstanceNotifications.name, [UPDATE], [server.pk], before)
 
 
-def asked_for(server: Mapping[str, Any]) -> dict[str, Any]:
+def describe_request(server: Mapping[str, Any]) -> dict[str, Any]:
     flavor = {
         "name": server["flavor"],
         "vcpus": server["vcpus"],

@@ -28,7 +28,7 @@ def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
     }
 
 
-def in_order(cutoff: datetime) -> list[QuerySet[Any]]:
+def order_removable(cutoff: datetime) -> list[QuerySet[Any]]:
     """Return what `removable` does so that each row, when its turn comes, is one that no other needs.
 
     What is in stacks within stacks goes level by level, the innermost first: each query finds what those before left.

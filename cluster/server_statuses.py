@@ -84,6 +84,6 @@ def former_state() -> Case:
 
 def fault(*, knows_pending: bool) -> Case:
     """Return the expression of what Nova shows as a fault, as JSON: with the statuses ERROR and DELETED only."""
-    told = Q(deleted_at__isnull=False) | having([ERROR_STATUS], knows_pending=knows_pending)
+    has_fault = Q(deleted_at__isnull=False) | having([ERROR_STATUS], knows_pending=knows_pending)
     text = Coalesce(Cast("fault", TextField()), NOTHING)
-    return Case(When(told, then=text), default=NOTHING, output_field=TextField())
+    return Case(When(has_fault, then=text), default=NOTHING, output_field=TextField())

@@ -23,7 +23,7 @@ from actions.types.base import (
     explain,
     make,
 )
-from cluster.drivers.base import Cloud, standing_in
+from cluster.drivers.base import Cloud, using_cloud
 from cluster.drivers.ownership import acting_for
 
 log = structlog.get_logger(__name__)
@@ -119,7 +119,7 @@ class Rehearsal:
         """Bring the action to its end, or to where it waits for what it derives."""
         action = self.action
         try:
-            with standing_in(self.model), acting_for(str(action.uuid), action.attempt):
+            with using_cloud(self.model), acting_for(str(action.uuid), action.attempt):
                 self.settle(part)
         except CannotBeForeseen as reason:
             return Foresight(None, str(reason))

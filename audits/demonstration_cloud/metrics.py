@@ -10,7 +10,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from audits.demonstration_cloud.topology import own
-from cluster.datasources.loading import write
+from cluster.datasources.loading import insert_samples
 from cluster.models import ComputeNode, Sample, Server
 
 # Strategies read the last two hours at most by default, and some of them the last half minute alone.
@@ -37,7 +37,7 @@ def make_current() -> int:
     now = timezone.now()
     resources = [node.uuid for node in nodes]
     newest = Sample.objects.filter(metric="host_cpu_usage", resource__in=resources).aggregate(at=Max("time"))["at"]
-    made = write(
+    made = insert_samples(
         Sample(metric=metric, resource=resource, time=time, value=value)
         for time in times(max(filter(None, [newest, now - REACH])), now)
         for metric, resource, value in values(nodes, servers, time)

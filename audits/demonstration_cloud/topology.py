@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from cluster.json_lines import parse
+from cluster.json_lines import parse_document
 
 TOPOLOGY = Path(__file__).with_name("demonstration.json")
 
 
 def read() -> dict[str, Any]:
-    document: dict[str, Any] = parse(TOPOLOGY.read_bytes())[1]
+    document: dict[str, Any] = parse_document(TOPOLOGY.read_bytes())[1]
     return document
 
 

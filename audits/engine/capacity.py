@@ -17,7 +17,7 @@ from actions.models import Action
 from audits.models import Audit, Goal
 from audits.operations.changes import trigger_audit
 from audits.operations.creation import create_audit
-from cluster.drivers.scheduler import find_host, read_rooms
+from cluster.drivers.scheduler import find_host, read_free_capacities
 from cluster.models import Server, ServerWait
 from plans.models import ActionPlan
 from watcher_site.refusals import Refused
@@ -103,10 +103,10 @@ def find_due(now: datetime) -> list[ServerWait]:
     served = answers()
     waits = list(ServerWait.objects.current().select_related("server"))
     left = [wait for wait in waits if is_left(served.get(str(wait.server.uuid)))]
-    rooms = read_rooms() if left else []
+    candidates = read_free_capacities() if left else []
     due, changed = [], []
     for wait in left:
-        has_host = find_host(wait.server, rooms) is not None
+        has_host = find_host(wait.server, candidates) is not None
         is_new = has_host and not wait.had_host
         if wait.had_host != has_host:
             wait.had_host = has_host

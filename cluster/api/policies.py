@@ -89,7 +89,7 @@ class PolicyTypeView(ResourceView):
     def list_types(self, request: Request) -> Response:
         """List the types that policies can be of, with the schemas of their properties."""
         refuse_unknown(request.query_params, set())
-        return Response({"policy_types": [describe(one) for one in plugins.load("POLICY_TYPES").values()]})
+        return Response({"policy_types": [describe_policy_type(one) for one in plugins.load("POLICY_TYPES").values()]})
 
     def show_type(self, request: Request, identifier: str) -> Response:
         """Show one of the types that policies can be of."""
@@ -97,10 +97,10 @@ class PolicyTypeView(ResourceView):
         if found is None:
             raise NotFound(self.missing(identifier))
         self.check_object_permissions(request, found)
-        return Response(describe(found))
+        return Response(describe_policy_type(found))
 
 
-def describe(policy_type: type[PolicyType]) -> dict[str, Any]:
+def describe_policy_type(policy_type: type[PolicyType]) -> dict[str, Any]:
     return {
         "name": policy_type.name,
         "description": policy_type.description,

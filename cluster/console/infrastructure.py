@@ -6,7 +6,7 @@ from django.db.models import Prefetch, Q, QuerySet
 from django_tables2 import RequestConfig
 
 from cluster.console.filters import ComputeNodeFilters, PoolFilters, VolumeFilters
-from cluster.console.tables import ComputeNodeTable, PoolTable, ServerTable, VolumeTable, gigabytes
+from cluster.console.tables import ComputeNodeTable, PoolTable, ServerTable, VolumeTable, convert_to_gigabytes
 from cluster.models import ComputeNode, HostAggregate, Pool, Server, Volume, VolumeAttachment
 from watcher_site.console.pages import ListPage, RecordPage
 
@@ -49,7 +49,7 @@ class ComputeNodePage(RecordPage):
             table=RequestConfig(self.request, paginate={"per_page": 50}).configure(ServerTable(here)),
             capacities=[
                 ("vCPU", node.used_vcpus, node.capacity_vcpus),
-                ("Memory, GB", gigabytes(node.used_memory), gigabytes(node.capacity_memory)),
+                ("Memory, GB", convert_to_gigabytes(node.used_memory), convert_to_gigabytes(node.capacity_memory)),
                 ("Disk, GB", node.used_disk, node.capacity_disk),
             ],
             **context,

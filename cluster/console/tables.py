@@ -37,7 +37,7 @@ class UseColumn(tables.Column):
         return format_html("{}{}", label, render_to_string("_bar.html", use_bar(value, capacity, label)))
 
 
-def gigabytes(megabytes: float) -> float:
+def convert_to_gigabytes(megabytes: float) -> float:
     return megabytes / 1024
 
 
@@ -48,7 +48,7 @@ class ComputeNodeTable(tables.Table):
     zone = tables.Column(attrs=ONE_LINE)
     aggregates = tables.Column(empty_values=(), orderable=False, verbose_name="aggregates")
     vcpus = UseColumn("used_vcpus", "capacity_vcpus", "vCPU", verbose_name="vCPU")
-    memory = UseColumn("used_memory", "capacity_memory", "GB", gigabytes, verbose_name="Memory")
+    memory = UseColumn("used_memory", "capacity_memory", "GB", convert_to_gigabytes, verbose_name="Memory")
     disk = UseColumn("used_disk", "capacity_disk", "GB", verbose_name="Disk")
     disabled_reason = tables.Column(
         verbose_name="reason", default="", orderable=False, attrs={"td": {"class": "name"}}

@@ -79,9 +79,9 @@ def datasource() -> Datasource:
     return source
 
 
-def forget(*, setting: str, **_: object) -> None:
+def clear_datasource_cache(*, setting: str, **_: object) -> None:
     if setting.startswith(("DATASOURCE", "PROMETHEUS")):
         datasource.cache_clear()
 
 
-setting_changed.connect(forget)
+setting_changed.connect(clear_datasource_cache)

@@ -25,7 +25,7 @@ def load_metrics(path: Path) -> int:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file, transaction.atomic():
             lines = iter(lambda: file.readline(LONGEST), "")
-            return write(sample for _, sample in read_samples(lines, nodes))
+            return insert_samples(sample for _, sample in read_samples(lines, nodes))
     except Invalid as problem:
         raise Invalid(f"{path}:{problem}") from problem
     except UnicodeDecodeError as problem:
@@ -36,7 +36,7 @@ def load_metrics(path: Path) -> int:
 
 
 @transaction.atomic
-def write(samples: Iterable[Sample]) -> int:
+def insert_samples(samples: Iterable[Sample]) -> int:
     """Insert samples in few statements, whatever their number, and return how many they were."""
     samples, total = iter(samples), 0
     while batch := list(islice(samples, BATCH)):

@@ -40,11 +40,11 @@ def query(expression: str) -> list[dict[str, Any]]:
     try:
         return vector_of(*retrying(ask, expression))
     except Unavailable as problem:
-        log.warning("the data source is not available", place=place(), problem=str(problem))
+        log.warning("the data source is not available", place=server_address(), problem=str(problem))
         raise DatasourceError(f"The data source prometheus is not available: {problem}") from problem
 
 
-def place() -> str:
+def server_address() -> str:
     """Return the host and the port of the server, for the log, without the secrets that its URL may have."""
     parts = urlsplit(settings.PROMETHEUS_URL)
     return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
@@ -73,7 +73,7 @@ def ask(expression: str) -> tuple[int, bytes]:
                 raise Unavailable(f"status {answer.status_code}")
             return answer.status_code, body_of(answer, deadline)
     except requests.exceptions.SSLError as problem:
-        reason = without_places(str(reason_of(problem)))
+        reason = without_places(str(find_root_cause(problem)))
         raise DatasourceError(cut(f"The data source prometheus is not trusted: {reason}")) from problem
     except (requests.RequestException, HTTPError) as problem:
         raise Unavailable(type(problem).__name__) from problem
@@ -103,11 +103,11 @@ def body_of(answer: requests.Response, deadline: float) -> bytes:
     return bytes(body)
 
 
-def reason_of(problem: BaseException) -> BaseException:
+def find_root_cause(problem: BaseException) -> BaseException:
     """Return the innermost of the exceptions that urllib3 packs into each other."""
     inner = next((part for part in problem.args if isinstance(part, BaseException)), None)
     inner = inner or getattr(problem, "reason", None)
-    return reason_of(inner) if isinstance(inner, BaseException) else problem
+    return find_root_cause(inner) if isinstance(inner, BaseException) else problem
 
 
 def vector_of(status: int, body: bytes) -> list[dict[str, Any]]:

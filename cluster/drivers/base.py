@@ -93,7 +93,7 @@ class CloudBusy(OperationRefused):
     until: datetime | None = None
 
 
-class WaitingForRoom(CloudBusy):
+class WaitingForCapacity(CloudBusy):
     """A requested server found no host, and is PENDING until there is enough capacity."""
 
     def __init__(self, server: str, until: datetime) -> None:
@@ -239,7 +239,7 @@ class Cloud(ABC):
         Raises:
             FlavorNotFound, NoValidHost: there is no such flavor, or not enough capacity.
             CloudBusy: another process is creating it.
-            WaitingForRoom: it is PENDING, and stays so; a later call returns the outcome.
+            WaitingForCapacity: it is PENDING, and stays so; a later call returns the outcome.
         """
 
     @abstractmethod
@@ -414,7 +414,7 @@ def load_driver() -> Cloud:
 
 
 @contextmanager
-def standing_in(model: Cloud) -> Iterator[None]:
+def using_cloud(model: Cloud) -> Iterator[None]:
     """Redirect all calls of this thread to the cloud to a model of it."""
     token = STAND_IN.set(model)
     try:
@@ -423,9 +423,9 @@ def standing_in(model: Cloud) -> Iterator[None]:
         STAND_IN.reset(token)
 
 
-def forget(*, setting: str, **_: Any) -> None:
+def clear_driver_cache(*, setting: str, **_: Any) -> None:
     if setting == "CLOUD":
         load_driver.cache_clear()
 
 
-setting_changed.connect(forget)
+setting_changed.connect(clear_driver_cache)

@@ -34,7 +34,7 @@ REBUILT = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERR
 REBOOTED = REBUILT | {Server.State.PAUSED, Server.State.SUSPENDED}
 
 
-def describe(row: Server) -> CloudServer:
+def describe_server(row: Server) -> CloudServer:
     host = row.node.hostname if row.node else None
     status = STATUSES[Server.State(row.state)]
     return CloudServer(str(row.uuid), row.name, status, row.task_state, host, row.flavor or None, row.has_run)
@@ -85,14 +85,14 @@ def require_status(row: Server, expected: str | None) -> None:
 
 
 def require_movable(row: Server, states: frozenset[Server.State]) -> None:
-    require_place(row)
+    require_node(row)
     if row.state not in states:
         raise OperationRefused(f"Instance {row.uuid} can not be migrated so while it is {row.state}")
 
 
 def require_resizable(row: Server, wanted: Flavor) -> ComputeNode:
     """Return the node of a server that may be resized to a flavor."""
-    node = require_place(row)
+    node = require_node(row)
     if row.state not in RESIZED:
         raise OperationRefused(f"Instance {row.uuid} can not be resized while it is {row.state}")
     if row.flavor == wanted.name:
@@ -106,14 +106,14 @@ def require_reboot(row: Server) -> ComputeNode:
     """Return the node that a server may be rebooted on."""
     if row.state not in REBOOTED:
         raise OperationRefused(f"Instance {row.uuid} can not be rebooted while it is {row.state}")
-    return require_place(row)
+    return require_node(row)
 
 
 def require_rebuild(row: Server) -> ComputeNode:
     """Return the node that a server may be built anew on."""
     if row.state not in REBUILT:
         raise OperationRefused(f"Instance {row.uuid} can not be rebuilt while it is {row.state}")
-    return require_place(row)
+    return require_node(row)
 
 
 def state_after_rebuild(row: Server) -> Server.State:
@@ -121,7 +121,7 @@ def state_after_rebuild(row: Server) -> Server.State:
     return Server.State.STOPPED if row.state == Server.State.STOPPED else Server.State.ACTIVE
 
 
-def require_place(row: Server) -> ComputeNode:
+def require_node(row: Server) -> ComputeNode:
     if row.node is None:
         raise OperationRefused(f"Instance {row.uuid} is on no node")
     return row.node

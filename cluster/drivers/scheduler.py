@@ -9,7 +9,7 @@ from cluster.models import ComputeNode, Flavor, Server
 
 
 @dataclass(frozen=True)
-class Room:
+class NodeCapacity:
     """A node and what is free on it, which is less than nothing where its capacity was reduced."""
 
     node: ComputeNode
@@ -33,30 +33,30 @@ class Room:
         return (
             self.node.state == ComputeNode.State.UP
             and self.node.pk != server.node_id
-            and not self.refuse(size(server))
+            and not self.refuse(read_size(server))
         )
 
 
-def size(thing: Server | Flavor) -> dict[str, int]:
-    return {resource: getattr(thing, resource) for resource in UNITS}
+def read_size(source: Server | Flavor) -> dict[str, int]:
+    return {resource: getattr(source, resource) for resource in UNITS}
 
 
 def require_growth(server: Server, flavor: Flavor, hostname: str) -> None:
     """Lock the node of a server, and raise `NoValidHost` if its capacity is too small for the server to grow."""
-    [room] = lock_nodes(hostname)
-    check_growth(server, flavor, room)
+    [candidate] = lock_nodes(hostname)
+    check_growth(server, flavor, candidate)
 
 
-def check_growth(server: Server, flavor: Flavor, room: Room) -> None:
-    own = size(server)
-    growth = {resource: max(wanted - own[resource], 0) for resource, wanted in size(flavor).items()}
-    if misfit := find_misfit(room.node.allocation_units, size(flavor)):
-        raise NoValidHost(f"{room.node.hostname} takes {misfit}.")
-    if reason := room.lack(growth):
+def check_growth(server: Server, flavor: Flavor, candidate: NodeCapacity) -> None:
+    own = read_size(server)
+    growth = {resource: max(wanted - own[resource], 0) for resource, wanted in read_size(flavor).items()}
+    if misfit := find_misfit(candidate.node.allocation_units, read_size(flavor)):
+        raise NoValidHost(f"{candidate.node.hostname} takes {misfit}.")
+    if reason := candidate.lack(growth):
         raise NoValidHost(reason)
 
 
-def lock_nodes(hostname: str | None, zone: str | None = None) -> list[Room]:
+def lock_nodes(hostname: str | None, zone: str | None = None) -> list[NodeCapacity]:
     """Lock the nodes that may be chosen, always in the same order, and read what is free on them.
 
     The use is read by a statement of its own after the lock: what others reserved meanwhile is then seen.
@@ -67,14 +67,14 @@ def lock_nodes(hostname: str | None, zone: str | None = None) -> list[Room]:
         wanted = wanted.filter(zone=zone)
     locked = list(wanted.select_for_update(no_key=True).order_by("pk"))
     use = Server.objects.use_by_node(wanted)
-    return [Room(node, free_of(node, use.get(node.pk, {}))) for node in locked]
+    return [NodeCapacity(node, free_of(node, use.get(node.pk, {}))) for node in locked]
 
 
-def find_host(server: Server, rooms: list[Room]) -> str | None:
+def find_host(server: Server, candidates: list[NodeCapacity]) -> str | None:
     """Return the host that the scheduler would choose for a server that has never run, or None."""
     zone = server.pinned_az
     try:
-        return find_best(server, [room for room in rooms if zone in {"", room.node.zone}]).hostname
+        return find_best(server, [candidate for candidate in candidates if zone in {"", candidate.node.zone}]).hostname
     except NoValidHost:
         return None
 
@@ -84,21 +84,21 @@ def find_host_of(uuid: str) -> str | None:
     server = Server.objects.present().filter(uuid=uuid).first()
     if server is None:
         raise ServerNotFound(uuid)
-    return find_host(server, read_rooms())
+    return find_host(server, read_free_capacities())
 
 
-def read_rooms() -> list[Room]:
+def read_free_capacities() -> list[NodeCapacity]:
     """Return the free capacity of the enabled nodes in two queries, without a lock."""
     nodes = ComputeNode.objects.present().filter(status=ComputeNode.Status.ENABLED)
     use = Server.objects.use_by_node(nodes)
-    return [Room(node, free_of(node, use.get(node.pk, {}))) for node in nodes.order_by("pk")]
+    return [NodeCapacity(node, free_of(node, use.get(node.pk, {}))) for node in nodes.order_by("pk")]
 
 
 def free_of(node: ComputeNode, used: Mapping[str, int]) -> dict[str, float]:
     return {resource: getattr(node, f"capacity_{resource}") - used.get(resource, 0) for resource in UNITS}
 
 
-def choose(server: Server, hostname: str | None, zone: str | None = None) -> ComputeNode:
+def choose_destination(server: Server, hostname: str | None, zone: str | None = None) -> ComputeNode:
     """Return the destination of a server, of a zone or of any, locked until the transaction ends.
 
     Raises:
@@ -108,28 +108,28 @@ def choose(server: Server, hostname: str | None, zone: str | None = None) -> Com
     return choose_among(lock_nodes(hostname, zone), server, hostname)
 
 
-def choose_among(rooms: list[Room], server: Server, hostname: str | None) -> ComputeNode:
-    return check_wanted(server, hostname, rooms) if hostname else find_best(server, rooms)
+def choose_among(candidates: list[NodeCapacity], server: Server, hostname: str | None) -> ComputeNode:
+    return check_wanted(server, hostname, candidates) if hostname else find_best(server, candidates)
 
 
-def check_wanted(server: Server, hostname: str, rooms: list[Room]) -> ComputeNode:
-    if not rooms:
+def check_wanted(server: Server, hostname: str, candidates: list[NodeCapacity]) -> ComputeNode:
+    if not candidates:
         raise OperationRefused(f"Destination node {hostname} not found")
-    node = rooms[0].node
+    node = candidates[0].node
     if node.status != ComputeNode.Status.ENABLED:
         raise OperationRefused(f"Destination node {hostname} is not in enabled state")
     if node.state != ComputeNode.State.UP:
         raise OperationRefused(f"Destination node {hostname} is down")
     if node.pk == server.node_id:
         raise OperationRefused(f"Instance {server.uuid} is already on {hostname}")
-    if reason := rooms[0].refuse(size(server)):
+    if reason := candidates[0].refuse(read_size(server)):
         raise NoValidHost(reason)
     return node
 
 
-def find_best(server: Server, rooms: list[Room]) -> ComputeNode:
+def find_best(server: Server, candidates: list[NodeCapacity]) -> ComputeNode:
     """Return the node with the most free memory among those that are up and have enough capacity."""
-    fitting = [room for room in rooms if room.suits(server)]
+    fitting = [candidate for candidate in candidates if candidate.suits(server)]
     if not fitting:
         raise NoValidHost()
-    return max(fitting, key=lambda room: room.free["memory"]).node
+    return max(fitting, key=lambda candidate: candidate.free["memory"]).node

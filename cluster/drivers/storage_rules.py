@@ -25,7 +25,7 @@ def require_free_volume(row: Volume) -> None:
         raise OperationRefused(f"Volume {row.uuid} can not be moved or retyped while it is {row.status}")
 
 
-def require_place(row: Volume) -> Pool:
+def require_pool(row: Volume) -> Pool:
     if row.pool is None:
         raise OperationRefused(f"Volume {row.uuid} is in no pool")
     return row.pool
@@ -33,7 +33,7 @@ def require_place(row: Volume) -> Pool:
 
 def require_unpinned(row: Volume) -> None:
     """Raise `OperationRefused` where a volume can not leave the pool that it is in."""
-    require_place(row)
+    require_pool(row)
     if row.has_snapshots:
         raise OperationRefused(f"Volume {row.uuid} has snapshots, and can not leave its pool")
 

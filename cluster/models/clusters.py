@@ -117,8 +117,8 @@ class Cluster(StatefulModel):
             ConcurrentTransition: it is not being deleted, or is deleted already.
         """
         now = timezone.now()
-        standing = type(self).objects.present().filter(pk=self.pk, status=self.Status.DELETING)
-        if not standing.update(deleted_at=now, updated_at=now):
+        deleting = type(self).objects.present().filter(pk=self.pk, status=self.Status.DELETING)
+        if not deleting.update(deleted_at=now, updated_at=now):
             raise ConcurrentTransition(f"Cluster {self.uuid} is no longer as it was read.")
 
     def members(self) -> Any:

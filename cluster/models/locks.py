@@ -12,12 +12,14 @@ from cluster.models.clusters import Cluster
 from cluster.models.nodes import Node
 from cluster.models.stacks import Stack, StackResource
 
-THINGS = ("cluster", "node", "stack", "resource")
+LOCKED_OBJECTS = ("cluster", "node", "stack", "resource")
 
 
-def of_one_thing() -> Q:
+def is_on_one_object() -> Q:
     """Return the condition that a lock is on exactly one object."""
-    return Q.create([Q(**{f"{name}__isnull": name != one for name in THINGS}) for one in THINGS], connector=Q.OR)
+    return Q.create(
+        [Q(**{f"{name}__isnull": name != one for name in LOCKED_OBJECTS}) for one in LOCKED_OBJECTS], connector=Q.OR
+    )
 
 
 class Lock(models.Model):
@@ -36,7 +38,7 @@ class Lock(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=of_one_thing(), name="lock_of_one_thing"),
+            models.CheckConstraint(condition=is_on_one_object(), name="lock_of_one_thing"),
             models.UniqueConstraint("cluster", "action", name="lock_of_cluster"),
             models.UniqueConstraint("node", "action", name="lock_of_node"),
             models.UniqueConstraint("stack", "action", name="lock_of_stack"),

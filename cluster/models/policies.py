@@ -46,7 +46,7 @@ class Policy(Record):
 
 
 class PolicyBindingQuerySet(RecordQuerySet):
-    def asked(self, cluster: Cluster) -> Any:
+    def enabled_for(self, cluster: Cluster) -> Any:
         """Return the enabled policies of a cluster, in the order in which they are applied."""
         return self.present().filter(cluster=cluster, enabled=True).select_related("policy").order_by("priority", "pk")
 

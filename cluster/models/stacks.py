@@ -142,11 +142,11 @@ class StackPart(StatefulModel):
             ConcurrentTransition: it is not being deleted, or is deleted already.
         """
         now = timezone.now()
-        standing = type(self)._default_manager.filter(
+        deleting = type(self)._default_manager.filter(
             pk=self.pk, deleted_at=None, status=StackStatus.DELETE_IN_PROGRESS
         )
         status, reason = StackStatus.DELETE_COMPLETE, "DELETE completed successfully"
-        if not standing.update(status=status, status_reason=reason, deleted_at=now, updated_at=now):
+        if not deleting.update(status=status, status_reason=reason, deleted_at=now, updated_at=now):
             raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
 
 

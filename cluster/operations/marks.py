@@ -24,10 +24,10 @@ class Mark:
     """That of the resource, where it is one."""
 
 
-def find_mark(thing: Markable) -> Mark:
+def find_mark(target: Markable) -> Mark:
     """Return the current mark of an object. Raises: `Invalid` if the object cannot be identified."""
-    holder: Any = find_holder(thing)
-    reason = holder.unhealthy_reason if isinstance(holder, Server | Node) else reason_of(holder)
+    holder: Any = find_holder(target)
+    reason = holder.unhealthy_reason if isinstance(holder, Server | Node) else read_mark_reason(holder)
     name = "resource" if isinstance(holder, StackResource) else type(holder).__name__.lower()
     stack = holder.stack if isinstance(holder, StackResource) else None
     return Mark(name, holder.uuid, holder.name, reason is not None, reason, stack)
@@ -42,26 +42,29 @@ def reasons_of(servers: Mapping[str, str | None]) -> dict[str, str | None]:
         servers: by UUID what is said of each itself.
     """
     nodes = Node.objects.present().filter(physical_id__in=[UUID(server) for server in servers])
-    told = {**servers, **{str(node): reason for node, reason in nodes.values_list("physical_id", "unhealthy_reason")}}
+    reasons = dict(servers)
+    reasons.update((str(node), reason) for node, reason in nodes.values_list("physical_id", "unhealthy_reason"))
     resources = StackResource.objects.present().filter(physical_id__in=list(servers))
     found = list(resources.values_list("physical_id", "status", "status_reason"))
-    told.update((str(server), None) for server, _, _ in found)
-    told.update((str(server), reason) for server, status, reason in found if status == StackStatus.CHECK_FAILED)
-    return told
+    reasons.update((str(server), None) for server, _, _ in found)
+    reasons.update((str(server), reason) for server, status, reason in found if status == StackStatus.CHECK_FAILED)
+    return reasons
 
 
-def reason_of(part: Stack | StackResource) -> str | None:
+def read_mark_reason(part: Stack | StackResource) -> str | None:
     return part.status_reason if part.is_marked else None
 
 
-def find_holder(thing: Markable) -> Markable:
+def find_holder(target: Markable) -> Markable:
     """Return what holds the mark of something: for what is in a stack, or in a cluster, the resource or the node."""
-    if isinstance(thing, Stack):
-        return thing.parent_resource or thing
-    return (find_resource(thing) or find_node(thing) or thing) if isinstance(thing, Server) else thing
+    if isinstance(target, Stack):
+        return target.parent_resource or target
+    if isinstance(target, Server):
+        return find_resource_of_server(target) or find_node_of_server(target) or target
+    return target
 
 
-def find_resource(server: Server) -> StackResource | None:
+def find_resource_of_server(server: Server) -> StackResource | None:
     resources = StackResource.objects.present().filter(physical_id=str(server.uuid)).select_related("stack__root")
     few: list[StackResource] = list(resources[:2])
     if len(few) > 1:
@@ -69,6 +72,6 @@ def find_resource(server: Server) -> StackResource | None:
     return few[0] if few else None
 
 
-def find_node(server: Server) -> Node | None:
+def find_node_of_server(server: Server) -> Node | None:
     found: Node | None = Node.objects.present().filter(physical_id=server.uuid).first()
     return found

@@ -51,7 +51,7 @@ def request_server(attributes: Mapping[str, Any], project_id: str, user_id: str)
     """
     if cloud().is_mirrored:
         raise Conflict("Servers of this cloud are created through its own API.")
-    flavor = find_flavor(attributes["flavorRef"])
+    flavor = require_flavor(attributes["flavorRef"])
     require_metadata_quota(attributes.get("metadata"))
     require_quota(project_id, demand_of(flavor.vcpus, flavor.memory))
     server = Server(
@@ -87,7 +87,7 @@ def checked_request(attributes: Any) -> Mapping[str, Any]:
     return checked
 
 
-def find_flavor(wanted: str) -> Flavor:
+def require_flavor(wanted: str) -> Flavor:
     found = Flavor.objects.present().filter(Q(flavor_id=wanted) | Q(name=wanted)).first()
     if found is None:
         raise Invalid(f"server: flavorRef: the cloud has no flavor {wanted}.")

@@ -54,9 +54,9 @@ def read_and_write(holder: UUID) -> MirrorReport:
     began = timezone.now()
     try:
         contents = cloud().read_contents(keep(holder))
-        report = write(contents, holder, began)
+        report = write_contents(contents, holder, began)
     except UNFIT as problem:
-        reason = describe(problem)
+        reason = describe_conflict(problem)
         Synchronization.fail(holder, reason)
         raise CloudError(reason) from problem
     except BaseException as problem:
@@ -66,7 +66,7 @@ def read_and_write(holder: UUID) -> MirrorReport:
     return report
 
 
-def describe(problem: Exception) -> str:
+def describe_conflict(problem: Exception) -> str:
     """Return one line about a conflict with our tables.
 
     A database error also contains the row, which may hold secrets.
@@ -90,7 +90,7 @@ def keep(holder: UUID) -> Callable[[], None]:
 
 
 @transaction.atomic
-def write(contents: CloudContents, holder: UUID, began: datetime) -> MirrorReport:
+def write_contents(contents: CloudContents, holder: UUID, began: datetime) -> MirrorReport:
     """Write what was read and that it was: both or neither, and only if nobody else reads by now."""
     if not Synchronization.succeed(holder, began, contents.project):
         raise Overtaken

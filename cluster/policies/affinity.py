@@ -28,12 +28,12 @@ class Host:
     name: str
     zone: str
     nodes: int
-    room: int
+    capacity: int
 
     @property
     def rank(self) -> tuple[int, int, str]:
         """Return the sort key: the host with the smallest is chosen next."""
-        return self.nodes, -self.room, self.name
+        return self.nodes, -self.capacity, self.name
 
 
 class Affinity(PolicyType):
@@ -83,11 +83,11 @@ class Affinity(PolicyType):
         if not fitting:
             raise PolicyRefused(f"{INFEASIBLE}: {self.lack(decided.get('zone'))}.")
         best = min(fitting, key=lambda host: host.rank)
-        best.nodes, best.room = best.nodes + 1, best.room - 1
+        best.nodes, best.capacity = best.nodes + 1, best.capacity - 1
         return {**decided, "zone": best.zone, "host": best.name}
 
     def takes(self, host: Host) -> bool:
-        return host.room > 0 and (host.nodes == 0 or self.spec["servergroup"]["policies"] == SOFTLY_APART)
+        return host.capacity > 0 and (host.nodes == 0 or self.spec["servergroup"]["policies"] == SOFTLY_APART)
 
     def lack(self, zone: str | None) -> str:
         without = " without a node of the cluster" if self.spec["servergroup"]["policies"] == APART else ""
@@ -102,7 +102,7 @@ class Affinity(PolicyType):
         use, have = Server.objects.use_by_node(nodes), find_spread(check)
         needed = find_needed(check.cluster)
         return [
-            Host(node.hostname, node.zone, have[node.hostname], find_room(node, use.get(node.pk, {}), needed))
+            Host(node.hostname, node.zone, have[node.hostname], find_capacity(node, use.get(node.pk, {}), needed))
             for node in nodes
         ]
 
@@ -126,13 +126,13 @@ def find_needed(cluster: Cluster) -> Mapping[str, int]:
     return flavors.values(*RESOURCES).first() or dict.fromkeys(RESOURCES, 0)
 
 
-def find_room(node: ComputeNode, used: Mapping[str, int], needed: Mapping[str, int]) -> int:
+def find_capacity(node: ComputeNode, used: Mapping[str, int], needed: Mapping[str, int]) -> int:
     """Return how many such nodes fit on a host."""
     if find_misfit(node.allocation_units, needed):
         return 0
-    rooms = [
+    counts = [
         (getattr(node, f"capacity_{resource}") - used.get(resource, 0)) // needed[resource]
         for resource in RESOURCES
         if needed[resource]
     ]
-    return int(min([*rooms, MOST_NODES]))
+    return int(min([*counts, MOST_NODES]))

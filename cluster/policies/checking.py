@@ -14,7 +14,7 @@ Data = dict[str, Any]
 COMPLETED = "Completed policy checking."
 DECIDED = "decided"
 """The key in an action's data that says that nothing is left to be decided before it is executed."""
-ASKED = "asked"
+APPLIED = "asked"
 """The key in an action's data of the policies that were applied, by the time of applying them."""
 
 
@@ -53,27 +53,27 @@ def check_policies(
     how = (left_out, excluded, checkpoint)
     is_decided = when is When.BEFORE and decided.get(DECIDED)
     policies = [
-        (load(binding), PolicyCheck(cluster, binding, action_type, inputs, decided, node, *how))
-        for binding in PolicyBinding.objects.asked(cluster)
+        (load_policy(binding), PolicyCheck(cluster, binding, action_type, inputs, decided, node, *how))
+        for binding in PolicyBinding.objects.enabled_for(cluster)
     ]
     due = [(policy, check) for policy, check in policies if action_type in policy.targets.get(when, ())]
     for policy, check in due if is_decided else ():
-        with refusing(check, save):
+        with recording_refusals(check, save):
             policy.require_still(check)
     for policy, check in due:
-        asked, uuid = decided.setdefault(ASKED, {}).setdefault(when.value, []), str(check.binding.uuid)
+        applied, uuid = decided.setdefault(APPLIED, {}).setdefault(when.value, []), str(check.binding.uuid)
         left_out_now = is_decided or acting_only if policy.decides else deciding_only
-        if uuid in asked or left_out_now:
+        if uuid in applied or left_out_now:
             continue
-        with refusing(check, save):
+        with recording_refusals(check, save):
             policy.pre_op(check) if when is When.BEFORE else policy.post_op(check)
-        asked.append(uuid)
+        applied.append(uuid)
         save({**decided, "status": "OK", "reason": f"Policy '{check.binding.policy.name}' has been asked."})
     return {**decided, "status": "OK", "reason": COMPLETED}
 
 
 @contextmanager
-def refusing(check: PolicyCheck, save: Callable[[Data], None]) -> Iterator[None]:
+def recording_refusals(check: PolicyCheck, save: Callable[[Data], None]) -> Iterator[None]:
     """Add the name of the policy to a refusal, and store it in the action's data."""
     try:
         yield
@@ -83,7 +83,7 @@ def refusing(check: PolicyCheck, save: Callable[[Data], None]) -> Iterator[None]
         raise PolicyRefused(reason) from refusal
 
 
-def load(binding: PolicyBinding) -> PolicyType:
+def load_policy(binding: PolicyBinding) -> PolicyType:
     """Return what decides for a binding.
 
     Raises:

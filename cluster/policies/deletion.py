@@ -3,7 +3,7 @@
 from cluster.policies.base import PolicyCheck, PolicyType, When
 from cluster.policies.changes import find_change, find_named
 from cluster.policies.properties import seconds
-from cluster.policies.scale_in import Criteria, choose
+from cluster.policies.scale_in import Criteria, choose_nodes_to_remove
 
 
 class Deletion(PolicyType):
@@ -44,7 +44,7 @@ class Deletion(PolicyType):
         decided = check.data.get("deletion", {})
         kind = "NODE_DELETE" if self.spec["destroy_after_deletion"] else "NODE_LEAVE"
         members = check.cluster.members()
-        candidates = find_named(check) or choose(
+        candidates = find_named(check) or choose_nodes_to_remove(
             members.exclude(uuid__in=check.excluded(kind)), count, self.spec["criteria"], decided.get("zones")
         )
         # Who asks for the deletion of a node means it, with its server.

@@ -93,14 +93,14 @@ class LoadBalancing(PolicyType):
     def put_in(self, nodes: Iterable[Node], checkpoint: Checkpoint = proceed) -> None:
         """Add the servers of the ACTIVE nodes to the pool, and remove servers that the nodes had before."""
         pool, load = self.spec["pool"], balancer()
-        with refusing():
+        with translating_refusals():
             serving = {member.server for member in load.members(pool["id"]) if member.weight}
-            standing = list(nodes)
-            for node in standing:
-                if (former := pooled(node)) and former != server_of(node):
+            present = list(nodes)
+            for node in present:
+                if (former := pooled(node)) and former != read_node_server(node):
                     load.remove_member(pool["id"], former, checkpoint=checkpoint)
-            entering = [node for node in standing if is_serving(node) and server_of(node) not in serving]
-            note(entering, {node.pk: {"server": server_of(node)} for node in entering})
+            entering = [node for node in present if is_serving(node) and read_node_server(node) not in serving]
+            note(entering, {node.pk: {"server": read_node_server(node)} for node in entering})
             gone = [node for node in entering if not self.add(load, node, checkpoint)]
         note(gone, {})
 
@@ -128,11 +128,11 @@ class LoadBalancing(PolicyType):
             CloudBusy: servers still have connections, and time to end them.
         """
         leaving, waiting = list(nodes), []
-        with refusing():
+        with translating_refusals():
             load = balancer()
             for node in leaving:
                 grace = self.time_for(node) if seconds_to_end is None else seconds_to_end
-                for server in {server_of(node), pooled(node)} - {None}:
+                for server in {read_node_server(node), pooled(node)} - {None}:
                     try:
                         load.remove_member(self.spec["pool"]["id"], str(server), grace, checkpoint)
                     except BalancingPoolNotFound:
@@ -149,7 +149,7 @@ class LoadBalancing(PolicyType):
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
+def translating_refusals() -> Iterator[None]:
     """Refuse what the load balancer refuses, and let through that it is tried again later."""
     try:
         yield
@@ -163,7 +163,7 @@ def is_serving(node: Node) -> bool:
     return node.status == Node.Status.ACTIVE and node.physical_id is not None
 
 
-def server_of(node: Node) -> str | None:
+def read_node_server(node: Node) -> str | None:
     return str(node.physical_id) if node.physical_id else None
 
 

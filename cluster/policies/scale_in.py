@@ -32,7 +32,7 @@ ORDERS = {
 }
 
 
-def choose(
+def choose_nodes_to_remove(
     members: Any, count: int, criteria: str = Criteria.RANDOM, zones: Mapping[str, int] | None = None
 ) -> list[str]:
     """Return the UUIDs of those that go, the first to go first: one query, however many they are.
@@ -49,11 +49,11 @@ def choose(
     )
     if not zones:
         return [str(uuid) for uuid in in_order.values_list("uuid", flat=True)[:count]]
-    rows = list(in_order.values_list("uuid", find_zone()))
+    rows = list(in_order.values_list("uuid", zone_expression()))
     return choose_by_zone([(str(uuid), zone) for uuid, zone in rows], count, zones)
 
 
-def find_zone() -> Coalesce:
+def zone_expression() -> Coalesce:
     """Return, for a query of nodes, the zone of each: where its server is, else where it was to be."""
     servers = Server.objects.present().filter(uuid=OuterRef("physical_id")).order_by()
     return Coalesce(Subquery(servers.values("node__zone")[:1]), KT("data__placement__zone"), output_field=TextField())

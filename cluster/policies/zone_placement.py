@@ -7,7 +7,7 @@ from typing import Any
 from cluster.models import ComputeNode
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
 from cluster.policies.changes import find_change, find_named
-from cluster.policies.scale_in import NEVER_CREATED, UNHEALTHY, Criteria, choose, find_zone
+from cluster.policies.scale_in import NEVER_CREATED, UNHEALTHY, Criteria, choose_nodes_to_remove, zone_expression
 
 MOST_WEIGHT = 10_000
 USUAL_WEIGHT = 100
@@ -80,9 +80,9 @@ class ZonePlacement(PolicyType):
         """Choose the nodes that leave: unhealthy ones first, then nodes of the zones with a surplus."""
         members, have = check.cluster.members(), self.find_spread(check)
         unwell = members.filter(UNHEALTHY | NEVER_CREATED)
-        first = choose(unwell, count, Criteria.OLDEST_FIRST)
+        first = choose_nodes_to_remove(unwell, count, Criteria.OLDEST_FIRST)
         leaving = Counter(
-            zone or "" for zone in members.filter(uuid__in=first).order_by().values_list(find_zone(), flat=True)
+            zone or "" for zone in members.filter(uuid__in=first).order_by().values_list(zone_expression(), flat=True)
         )
         have.subtract(leaving)
         while leaving.total() < count and have.total() > 0:
@@ -100,13 +100,13 @@ class ZonePlacement(PolicyType):
         members = check.cluster.members()
         if check.node:
             members = members.exclude(pk=check.node.pk)
-        return Counter(zone or "" for zone in members.order_by().values_list(find_zone(), flat=True))
+        return Counter(zone or "" for zone in members.order_by().values_list(zone_expression(), flat=True))
 
     def find_usable(self) -> dict[str, int]:
         """Return the weights of the zones that can take servers now. Raises: `PolicyRefused`, if none can."""
         taking = ComputeNode.objects.present().taking_servers()
-        standing = set(taking.filter(zone__in=self.weights).order_by().values_list("zone", flat=True).distinct())
-        usable = {name: weight for name, weight in self.weights.items() if name in standing}
+        open_zones = set(taking.filter(zone__in=self.weights).order_by().values_list("zone", flat=True).distinct())
+        usable = {name: weight for name, weight in self.weights.items() if name in open_zones}
         if not usable:
             raise PolicyRefused(f"{INFEASIBLE}: no host of {', '.join(self.weights)} is enabled and up.")
         return usable

@@ -4,11 +4,11 @@ from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from cluster.drivers.scheduler import UNITS, Room, free_of
+from cluster.drivers.scheduler import UNITS, NodeCapacity, free_of
 from cluster.models import ComputeNode, Server
 
 
-class Rooms:
+class CapacityIndex:
     """The servers by node, each also where it is on its way to, and what they leave free.
 
     The nodes stand in the order in which the scheduler likes them: the one with the most memory free first, and else
@@ -16,26 +16,26 @@ class Rooms:
     """
 
     def __init__(self, nodes: Iterable[ComputeNode], servers: Iterable[Server]) -> None:
-        self.by_node = {node.pk: Room(node, free_of(node, {})) for node in nodes}
-        self.by_host = {room.node.hostname: room for room in self.by_node.values()}
+        self.by_node = {node.pk: NodeCapacity(node, free_of(node, {})) for node in nodes}
+        self.by_host = {candidate.node.hostname: candidate for candidate in self.by_node.values()}
         self.servers: dict[int, set[Server]] = defaultdict(set)
         self.use: dict[int, Counter[str]] = defaultdict(Counter)
         for server in servers:
             self.put(server)
         self.order = sorted(map(rank, self.by_node.values()))
 
-    def named(self, hostname: str) -> list[Room]:
+    def named(self, hostname: str) -> list[NodeCapacity]:
         return [self.by_host[hostname]] if hostname in self.by_host else []
 
-    def find_best(self, server: Server, zone: str | None = None) -> list[Room]:
+    def find_best(self, server: Server, zone: str | None = None) -> list[NodeCapacity]:
         """Return the one, of a zone or of any, that the scheduler would choose for a server, if there is any."""
         for memory, key in self.order:
-            room = self.by_node[key]
+            candidate = self.by_node[key]
             if -memory < server.memory and server.memory:
                 break
-            is_open = room.node.status == ComputeNode.Status.ENABLED and zone in {None, room.node.zone}
-            if is_open and room.suits(server):
-                return [room]
+            is_open = candidate.node.status == ComputeNode.Status.ENABLED and zone in {None, candidate.node.zone}
+            if is_open and candidate.suits(server):
+                return [candidate]
         return []
 
     def put(self, server: Server) -> None:
@@ -52,25 +52,25 @@ class Rooms:
         """Count whole numbers, from which what is free follows: sums of fractions would drift."""
         for resource in UNITS:
             self.use[key][resource] += sign * server.taken(resource)
-        if room := self.by_node.get(key):
-            room.free.update(free_of(room.node, self.use[key]))
+        if candidate := self.by_node.get(key):
+            candidate.free.update(free_of(candidate.node, self.use[key]))
 
     def move(self, server: Server, **changes: object) -> None:
         """Change a server's place or its size, and what is free with it."""
         touched = [*places(server), *(node.pk for node in changes.values() if isinstance(node, ComputeNode))]
-        rooms = [self.by_node[key] for key in set(touched) if key in self.by_node]
-        for room in rooms:
-            del self.order[bisect_left(self.order, rank(room))]
+        affected = [self.by_node[key] for key in set(touched) if key in self.by_node]
+        for candidate in affected:
+            del self.order[bisect_left(self.order, rank(candidate))]
         self.take(server)
         for name, value in changes.items():
             setattr(server, name, value)
         self.put(server)
-        for room in rooms:
-            insort(self.order, rank(room))
+        for candidate in affected:
+            insort(self.order, rank(candidate))
 
 
-def rank(room: Room) -> tuple[float, int]:
-    return -room.free["memory"], room.node.pk
+def rank(candidate: NodeCapacity) -> tuple[float, int]:
+    return -candidate.free["memory"], candidate.node.pk
 
 
 def places(server: Server) -> list[int]:

@@ -31,8 +31,8 @@ from cluster.drivers.rules import (
     COLD_MIGRATED,
     LIVE_MIGRATED,
     RESTING,
-    describe,
     describe_node,
+    describe_server,
     describe_service,
     make_row,
     merged,
@@ -40,7 +40,7 @@ from cluster.drivers.rules import (
     require_idle,
     require_movable,
     require_never_run,
-    require_place,
+    require_node,
     require_power,
     require_reboot,
     require_rebuild,
@@ -48,11 +48,11 @@ from cluster.drivers.rules import (
     require_status,
     state_after_rebuild,
 )
-from cluster.drivers.scheduler import check_growth, choose_among, size
+from cluster.drivers.scheduler import check_growth, choose_among, read_size
 from cluster.drivers.tenancy import explain_refusal
 from cluster.models import ComputeNode, Flavor, Server
 from cluster.simulated.balancing import ForeseenBalancer
-from cluster.simulated.capacity import Rooms
+from cluster.simulated.capacity import CapacityIndex
 from cluster.simulated.members import Members
 from cluster.simulated.quotas import ForeseenQuotas
 from cluster.simulated.stacks import ForeseenStacks
@@ -79,7 +79,7 @@ class ForeseenCloud(ForeseenStorage):
         self.nodes = {node.uuid: node for node in present}
         self.servers = {server.uuid: server for server in servers}
         self.flavors = {flavor.name: flavor for flavor in flavors} | {flavor.flavor_id: flavor for flavor in flavors}
-        self.rooms = Rooms(present, servers)
+        self.capacities = CapacityIndex(present, servers)
         self.members = Members()
         self.stacks = ForeseenStacks(self.servers)
         self.quotas = ForeseenQuotas()
@@ -105,7 +105,7 @@ class ForeseenCloud(ForeseenStorage):
     # Servers
 
     def find_server(self, server: str) -> CloudServer:
-        return describe(self.server(server))
+        return describe_server(self.server(server))
 
     def create_server(self, wanted: NewServer, checkpoint: Checkpoint = proceed) -> CloudServer:
         if found := self.find_created(wanted.name, wanted.token):
@@ -115,44 +115,45 @@ class ForeseenCloud(ForeseenStorage):
         refuse_foreign(wanted.project)
         row = make_row(wanted, self.flavor(wanted.flavor))
         self.quotas.require(wanted.project, row, self.servers.values())
-        rooms = self.rooms.named(wanted.host) if wanted.host else self.rooms.find_best(row, wanted.zone)
+        candidates = self.capacities.named(wanted.host) if wanted.host else self.capacities.find_best(row, wanted.zone)
         try:
-            node = choose_among(rooms, row, wanted.host)
+            node = choose_among(candidates, row, wanted.host)
         except NoValidHost as problem:
             if wanted.may_wait and settings.USE_PENDING_STATE and not load_driver().is_mirrored:
                 raise CloudBusy(WOULD_WAIT.format(wanted.name)) from problem
             raise
         row.pk, row.state = next(self.new_keys), Server.State.ACTIVE
         self.servers[row.uuid] = row
-        self.rooms.move(row, node=node)
-        return describe(row)
+        self.capacities.move(row, node=node)
+        return describe_server(row)
 
     def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
         row = self.free_server(server)
         require_never_run(row)
         refuse_foreign(row.project_id)
         if row.node_id is None:
-            rooms = self.rooms.named(host) if host else self.rooms.find_best(row, row.pinned_az or None)
-            self.rooms.move(row, node=choose_among(rooms, row, host))
+            candidates = self.capacities.named(host) if host else self.capacities.find_best(row, row.pinned_az or None)
+            self.capacities.move(row, node=choose_among(candidates, row, host))
         row.state = Server.State.ACTIVE
 
     def find_host(self, server: str) -> str | None:
         row = self.server(server)
-        return next((room.node.hostname for room in self.rooms.find_best(row, row.pinned_az or None)), None)
+        best = self.capacities.find_best(row, row.pinned_az or None)
+        return best[0].node.hostname if best else None
 
     def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
         row = self.server(server)
         require_status(row, expected)
         if state == Server.State.ACTIVE:
-            require_place(row)
+            require_node(row)
         row.state, row.task_state = Server.State(state), None
 
     def find_created(self, name: str, token: str) -> CloudServer | None:
-        return next((describe(row) for row in self.servers.values() if row.token == token), None)
+        return next((describe_server(row) for row in self.servers.values() if row.token == token), None)
 
     def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         row = self.server(server)
-        self.rooms.move(row, node=None, destination=None)
+        self.capacities.move(row, node=None, destination=None)
         del self.servers[row.uuid]
 
     def live_migrate(self, server: str, destination: str | None = None, checkpoint: Checkpoint = proceed) -> None:
@@ -164,8 +165,8 @@ class ForeseenCloud(ForeseenStorage):
     def migrate(self, server: str, destination: str | None, states: frozenset[Server.State]) -> None:
         row = self.free_server(server)
         require_movable(row, states)
-        rooms = self.rooms.named(destination) if destination else self.rooms.find_best(row)
-        self.rooms.move(row, node=choose_among(rooms, row, destination))
+        candidates = self.capacities.named(destination) if destination else self.capacities.find_best(row)
+        self.capacities.move(row, node=choose_among(candidates, row, destination))
 
     def abort_migration(self, server: str, checkpoint: Checkpoint = proceed) -> CloudServer:
         return self.reconcile(server)
@@ -175,8 +176,8 @@ class ForeseenCloud(ForeseenStorage):
         row = self.server(server)
         if may_undo(row):
             row.task_state, row.operation_owner = None, ""
-            self.rooms.move(row, destination=None, new_flavor=None)
-        return describe(row)
+            self.capacities.move(row, destination=None, new_flavor=None)
+        return describe_server(row)
 
     def stop(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         self.free_server(server).state = Server.State.STOPPED
@@ -208,9 +209,9 @@ class ForeseenCloud(ForeseenStorage):
     def resize(self, server: str, flavor: str, checkpoint: Checkpoint = proceed) -> None:
         row, wanted = self.free_server(server), self.flavor(flavor)
         node = require_resizable(row, wanted)
-        [room] = self.rooms.named(node.hostname)
-        check_growth(row, wanted, room)
-        self.rooms.move(row, **size(wanted), flavor=wanted.name)
+        [candidate] = self.capacities.named(node.hostname)
+        check_growth(row, wanted, candidate)
+        self.capacities.move(row, **read_size(wanted), flavor=wanted.name)
 
     # Nodes
 
@@ -244,7 +245,7 @@ class ForeseenCloud(ForeseenStorage):
         """Count the servers that run on a node, are just being changed there, or are on their way to it."""
         return sum(
             server.node_id != node.pk or server.state not in RESTING or server.task_state is not None
-            for server in self.rooms.servers[node.pk]
+            for server in self.capacities.servers[node.pk]
         )
 
     # Rows
@@ -273,16 +274,16 @@ class ForeseenCloud(ForeseenStorage):
             raise NodeNotFound(node) from missing
 
     def host(self, host: str) -> ComputeNode:
-        rooms = self.rooms.named(host)
-        if not rooms:
+        candidates = self.capacities.named(host)
+        if not candidates:
             raise ComputeServiceNotFound(host)
-        return rooms[0].node
+        return candidates[0].node
 
 
 def foreseen_cloud() -> ForeseenCloud | None:
     """Return the model that replaces the cloud in this context; None, if there is none."""
-    standing_in = cloud()
-    return standing_in if isinstance(standing_in, ForeseenCloud) else None
+    current = cloud()
+    return current if isinstance(current, ForeseenCloud) else None
 
 
 def refuse_foreign(project: str) -> None:

@@ -102,7 +102,7 @@ class ForeseenStacks(Reader):
                 yield from self.tree(nested)
 
     def write(self, root: Stack, decision: Decision) -> None:
-        """Write the rows in memory as `cluster.stacks.rows.write` writes those of the tables."""
+        """Write the rows in memory as `cluster.stacks.rows.write_decision` writes those of the tables."""
         self.write_templates(root, decision)
         for uuid in decision.marked:
             if resource := self.resources.get(UUID(uuid)):

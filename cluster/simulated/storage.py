@@ -20,7 +20,7 @@ from cluster.drivers.ownership import may_undo
 from cluster.drivers.storage_rules import (
     describe_volume,
     require_free_volume,
-    require_place,
+    require_pool,
     require_unpinned,
     require_way,
     roomiest,
@@ -78,7 +78,7 @@ class ForeseenStorage(Cloud, ABC):
     def retype_volume(self, volume: str, volume_type: str, checkpoint: Checkpoint = proceed) -> None:
         row = self.free_volume(volume)
         kind = self.volume_type(volume_type)
-        if not self.serves(require_place(row), kind):
+        if not self.serves(require_pool(row), kind):
             require_unpinned(row)
             pools = [pool for pool in self.pools.values() if is_open(pool) and self.serves(pool, kind)]
             self.move(row, roomiest(row, pools))
@@ -94,7 +94,7 @@ class ForeseenStorage(Cloud, ABC):
         return self.find_volume(volume)
 
     def move(self, row: Volume, pool: Pool) -> None:
-        require_place(row).virtual_free += row.size
+        require_pool(row).virtual_free += row.size
         pool.virtual_free -= row.size
         row.pool = pool
 

@@ -12,7 +12,7 @@ from cluster.models import ComputeNode, HostAggregate, Server
 from cluster.models.compute import DEFAULT_ZONE
 from cluster.snapshot.health import HealthSnapshot
 from cluster.snapshot.members import NodeClusterSnapshot
-from cluster.snapshot.storage import StorageSnapshot, columns, load_storage
+from cluster.snapshot.storage import StorageSnapshot, columns, load_storage_snapshot
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -151,7 +151,7 @@ class ClusterSnapshot:
     @classmethod
     def load(cls) -> Self:
         """Read the tables: ten queries, however many rows. Servers without a node do not appear, unless they wait."""
-        return cls(load_nodes(), load_storage(), waiting=load_waiting())
+        return cls(load_nodes(), load_storage_snapshot(), waiting=load_waiting())
 
 
 def load_waiting() -> list[ServerSnapshot]:
@@ -163,7 +163,7 @@ def load_nodes() -> dict[str, NodeSnapshot]:
     """Read the compute part: three queries."""
     rows = ComputeNode.objects.present().order_by("hostname").values("pk", *NODE_COLUMNS)
     nodes = {row.pop("pk"): NodeSnapshot(**row, **capacities(row)) for row in rows}
-    fill(nodes)
+    fill_nodes(nodes)
     memberships = HostAggregate.objects.present().order_by("name", "nodes")
     for node, *aggregate in memberships.values_list("nodes", "id", "name", "metadata", "uuid"):
         if node in nodes:
@@ -182,7 +182,7 @@ def capacities(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: getattr(node, name) for name in CAPACITIES}
 
 
-def fill(nodes: Mapping[int, NodeSnapshot]) -> None:
+def fill_nodes(nodes: Mapping[int, NodeSnapshot]) -> None:
     """Put the servers on their nodes, and on those that they are on their way to."""
     rows = Server.objects.present().exclude(node=None).order_by("name", "pk")
     for row in rows.values("node_id", "destination_id", *SERVER_COLUMNS):

@@ -62,7 +62,7 @@ def load_health(busy: frozenset[str] = frozenset()) -> HealthSnapshot:
         type__in=StackResource.NESTING
     )
     trees = Trees(stacks, list(parts.defer("properties").order_by("pk")), busy)
-    return HealthSnapshot(trees.read(), load_servers(busy), load_nodes(busy))
+    return HealthSnapshot(trees.read(), load_servers(busy), load_unhealthy_nodes(busy))
 
 
 def load_servers(busy: frozenset[str]) -> list[UnhealthyPart]:
@@ -70,7 +70,7 @@ def load_servers(busy: frozenset[str]) -> list[UnhealthyPart]:
     return [lone(*row, busy=busy) for row in marked.values_list("uuid", "name", "state")]
 
 
-def load_nodes(busy: frozenset[str]) -> list[UnhealthyPart]:
+def load_unhealthy_nodes(busy: frozenset[str]) -> list[UnhealthyPart]:
     """Read the nodes that were marked; one of a cluster is as busy as that is."""
     marked = Node.objects.present().exclude(unhealthy_reason=None).order_by("name", "pk")
     rows = marked.values_list("uuid", "name", "status", "cluster__uuid")

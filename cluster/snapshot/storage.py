@@ -84,7 +84,7 @@ def columns(model: Any, *without: str) -> list[str]:
     return [name for name in model.__dataclass_fields__ if name not in without]
 
 
-def load_storage() -> StorageSnapshot:
+def load_storage_snapshot() -> StorageSnapshot:
     """Read the tables: six queries, however many rows. Volumes without a pool do not appear."""
     rows = StorageNode.objects.present().order_by("host").values("pk", *columns(StorageNodeSnapshot, *LISTS))
     nodes = {row.pop("pk"): StorageNodeSnapshot(**row) for row in rows}
@@ -95,7 +95,7 @@ def load_storage() -> StorageSnapshot:
             nodes[node].volume_type.append(types[kind][0])
     for found in nodes.values():
         found.volume_type.sort()
-    fill(load_pools(nodes), {key: name for key, (name, _) in types.items()})
+    fill_pools(load_pools(nodes), {key: name for key, (name, _) in types.items()})
     return StorageSnapshot({node.host: node for node in nodes.values()}, dict(types.values()))
 
 
@@ -113,7 +113,7 @@ def load_pools(nodes: dict[int, StorageNodeSnapshot]) -> dict[int, PoolSnapshot]
     return pools
 
 
-def fill(pools: dict[int, PoolSnapshot], types: dict[int, str]) -> None:
+def fill_pools(pools: dict[int, PoolSnapshot], types: dict[int, str]) -> None:
     """Put the volumes into their pools."""
     attachments = load_attachments()
     wanted = columns(VolumeSnapshot, "host", "volume_type", "attachments")

@@ -13,9 +13,9 @@ from uuid import uuid4
 
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import NAME_LENGTH
-from cluster.stacks.current import StandingResource, StandingStack
+from cluster.stacks.current import CurrentResource, CurrentStack
 from cluster.stacks.decisions import Change, Decision, Kind, NewResource, NewStack, Template
-from cluster.stacks.graph import in_order
+from cluster.stacks.graph import order_changes
 from cluster.stacks.groups import batched, template_within
 from cluster.stacks.names import random_name
 from cluster.stacks.removals import deletions, removals
@@ -27,19 +27,19 @@ Wanted = Mapping[str, Any]
 NEW = (StackStatus.INIT_COMPLETE, StackStatus.CREATE_FAILED)
 
 
-def decide(standing: StandingStack, template: Template) -> Decision:
+def decide(current: CurrentStack, template: Template) -> Decision:
     """Return how a root stack comes to be as a normalised template says."""
     decider = Decider()
-    decider.decision.changes = decider.settle(standing, template)
+    decider.decision.changes = decider.settle(current, template)
     return decider.decision
 
 
-def decide_deletion(standing: StandingStack) -> Decision:
+def decide_deletion(current: CurrentStack) -> Decision:
     """Return how all goes that is in a root stack."""
-    return Decision(changes=deletions([standing]))
+    return Decision(changes=deletions([current]))
 
 
-def decide_replacement(resource: StandingResource, stack: str, wanted: Wanted) -> Decision:
+def decide_replacement(resource: CurrentResource, stack: str, wanted: Wanted) -> Decision:
     """Return how one resource is replaced, whatever becomes of the rest.
 
     Args:
@@ -56,19 +56,19 @@ class Decider:
     def __init__(self) -> None:
         self.decision = Decision()
 
-    def settle(self, standing: StandingStack, template: Template) -> list[Change]:
+    def settle(self, current: CurrentStack, template: Template) -> list[Change]:
         """Return the changes by which a stack that stands comes to be as its template says."""
-        self.decision.templates[standing.uuid] = template
+        self.decision.templates[current.uuid] = template
         changed: dict[str, Change] = {}
         for name, wanted in template["resources"].items():
-            found = standing.by_name.get(name)
+            found = current.by_name.get(name)
             if found is None:
-                uuid = self.add(standing.uuid, name, wanted)
-                changed[name] = self.create(uuid, name, wanted, standing.name)
-            elif change := self.change(found, wanted, standing):
+                uuid = self.add(current.uuid, name, wanted)
+                changed[name] = self.create(uuid, name, wanted, current.name)
+            elif change := self.change(found, wanted, current):
                 changed[name] = change
-        going = [resource for resource in standing.resources if resource.name not in template["resources"]]
-        return [*in_order(changed, template), *removals(standing, going, changed)]
+        going = [resource for resource in current.resources if resource.name not in template["resources"]]
+        return [*order_changes(changed, template), *removals(current, going, changed)]
 
     def add(self, stack: str, name: str, wanted: Wanted) -> str:
         resource = NewResource(str(uuid4()), stack, name, wanted["type"])
@@ -91,19 +91,19 @@ class Decider:
             one: self.create(self.add(within.uuid, one, its), one, its, within.name)
             for one, its in template["resources"].items()
         }
-        return within.uuid, [in_order(made, template)] if made else []
+        return within.uuid, [order_changes(made, template)] if made else []
 
-    def change(self, found: StandingResource, wanted: Wanted, standing: StandingStack) -> Change | None:
+    def change(self, found: CurrentResource, wanted: Wanted, current: CurrentStack) -> Change | None:
         """Return how a resource that stands comes to be as is wanted; none, if it is so."""
-        if found.is_made and standing.is_marked and not found.is_marked:
+        if found.is_made and current.is_marked and not found.is_marked:
             self.decision.marked.append(found.uuid)
-        if found.is_made and (standing.is_marked or found.is_marked or found.type != wanted["type"]):
-            return self.replace(found, wanted, standing.name)
+        if found.is_made and (current.is_marked or found.is_marked or found.type != wanted["type"]):
+            return self.replace(found, wanted, current.name)
         if wanted["type"] == Type.SERVER:
-            return self.change_server(found, wanted, standing.name)
-        return self.change_nesting(found, wanted, standing.name)
+            return self.change_server(found, wanted, current.name)
+        return self.change_nesting(found, wanted, current.name)
 
-    def change_server(self, found: StandingResource, wanted: Wanted, stack: str) -> Change | None:
+    def change_server(self, found: CurrentResource, wanted: Wanted, stack: str) -> Change | None:
         if not found.is_made:
             return self.create(found.uuid, found.name, wanted, stack, clearing=deletions(found.within))
         if not found.has_server or (found.is_failed and not found.is_well):
@@ -116,7 +116,7 @@ class Decider:
         clearing = deletions(found.strays)
         return Change(Kind.UPDATE, found.uuid, found.name, generation=found.generation, clearing=clearing)
 
-    def change_nesting(self, found: StandingResource, wanted: Wanted, stack: str) -> Change | None:
+    def change_nesting(self, found: CurrentResource, wanted: Wanted, stack: str) -> Change | None:
         if found.nested is None and not found.is_made:
             return self.create(found.uuid, found.name, wanted, stack)
         if found.nested is None or found.nested.is_marked:
@@ -130,7 +130,7 @@ class Decider:
         inner: dict[str, Any] = {"steps": steps, "pause": pause, "clearing": clearing, "nested": found.nested.uuid}
         return Change(kind, found.uuid, found.name, generation=found.generation, **inner)
 
-    def steps_within(self, nested: StandingStack, wanted: Wanted) -> tuple[list[list[Change]], float]:
+    def steps_within(self, nested: CurrentStack, wanted: Wanted) -> tuple[list[list[Change]], float]:
         """Return in which steps what is within a resource comes to be as is wanted, and the pause between them."""
         order = sorted(nested.resources, key=lambda member: member.precedence)
         template = template_within(wanted, [one.name for one in order])
@@ -141,7 +141,7 @@ class Decider:
         in_turn = [changes.pop(member.uuid) for member in order if member.uuid in changes]
         return batched(list(changes.values()), in_turn, rolling["max_batch_size"]), rolling["pause_time"]
 
-    def replace(self, found: StandingResource, wanted: Wanted, stack: str) -> Change:
+    def replace(self, found: CurrentResource, wanted: Wanted, stack: str) -> Change:
         """Return how something new takes the place of what there is."""
         options = {"generation": found.generation + 1, "clearing": deletions(found.within)}
         return self.create(found.uuid, found.name, wanted, stack, kind=Kind.REPLACE, **options)

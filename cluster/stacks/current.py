@@ -21,7 +21,7 @@ NOT_WELL = (*FAILED, *IN_PROGRESS)
 
 
 @dataclass(frozen=True)
-class StandingResource:
+class CurrentResource:
     """A resource as its row, its server and the stacks within tell.
 
     ``has_server``: what it names in the cloud is there; ``is_well``: that is not broken either; ``has_former``: what
@@ -40,8 +40,8 @@ class StandingResource:
     has_server: bool = False
     is_well: bool = False
     has_former: bool = False
-    nested: "StandingStack | None" = None
-    strays: Sequence["StandingStack"] = ()
+    nested: "CurrentStack | None" = None
+    strays: Sequence["CurrentStack"] = ()
 
     @property
     def is_failed(self) -> bool:
@@ -58,12 +58,12 @@ class StandingResource:
 
     @property
     def all_marked(self) -> list[str]:
-        """As `StandingStack.all_marked`."""
+        """As `CurrentStack.all_marked`."""
         of_parts = [uuid for stack in self.within for uuid in stack.all_marked]
         return [self.uuid, *of_parts] if self.is_marked else of_parts
 
     @property
-    def within(self) -> Sequence["StandingStack"]:
+    def within(self) -> Sequence["CurrentStack"]:
         """All stacks that are within it, the strays as well."""
         return [self.nested, *self.strays] if self.nested else self.strays
 
@@ -74,16 +74,16 @@ class StandingResource:
 
 
 @dataclass(frozen=True)
-class StandingStack:
+class CurrentStack:
     """A stack with its resources."""
 
     uuid: str
     name: str
     status: str = StackStatus.CREATE_COMPLETE
-    resources: Sequence[StandingResource] = ()
+    resources: Sequence[CurrentResource] = ()
 
     @cached_property
-    def by_name(self) -> dict[str, StandingResource]:
+    def by_name(self) -> dict[str, CurrentResource]:
         return {resource.name: resource for resource in self.resources}
 
     @property
@@ -101,7 +101,7 @@ class StandingStack:
         return [self.uuid, *of_parts] if self.is_marked else of_parts
 
 
-def read_tree(root: Stack) -> StandingStack:
+def read_tree(root: Stack) -> CurrentStack:
     """Return a root stack as it stands: three queries."""
     stacks = list(Stack.objects.present().tree(root).order_by("pk"))
     resources = list(StackResource.objects.present().tree(root).order_by("pk"))
@@ -124,17 +124,17 @@ class Reader:
             self.parts[resource.stack_id].append(resource)
         self.servers = servers
 
-    def stack(self, stack: Stack) -> StandingStack:
+    def stack(self, stack: Stack) -> CurrentStack:
         resources = [self.resource(resource) for resource in self.parts[stack.pk]]
-        return StandingStack(str(stack.uuid), stack.name, stack.status, resources)
+        return CurrentStack(str(stack.uuid), stack.name, stack.status, resources)
 
-    def resource(self, row: StackResource) -> StandingResource:
+    def resource(self, row: StackResource) -> CurrentResource:
         state = self.servers.get(row.physical_id or "")
         stacks = self.within[row.pk]
         named = next((stack for stack in stacks if str(stack.uuid) == row.physical_id), None)
         # One whose creation was skipped has not named its stack yet.
         nested = named or (stacks[-1] if stacks and row.physical_id is None else None)
-        return StandingResource(
+        return CurrentResource(
             uuid=str(row.uuid),
             name=row.name,
             type=row.type,

@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from cluster.stacks.decisions import Change, Template
 
 
-def in_order(changed: Mapping[str, Change], template: Template) -> list[Change]:
+def order_changes(changed: Mapping[str, Change], template: Template) -> list[Change]:
     """Return changes of the resources of a template, each after those that it depends on, also by way of others."""
     before = {name: wanted["depends_on"] for name, wanted in template["resources"].items()}
     return ordered(changed, nearest(before, changed))

@@ -6,12 +6,12 @@ from cluster.models import StackResource
 from cluster.models.stacks import NAME_LENGTH
 
 LENGTH = 12
-LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def random_name() -> str:
     """Return a short name that no other member, or nested stack, has: of the kind that Heat makes."""
-    return get_random_string(LENGTH, LETTERS)
+    return get_random_string(LENGTH, NAME_CHARACTERS)
 
 
 def server_name(resource: StackResource) -> str:

@@ -10,7 +10,7 @@ from cluster.stacks.decisions import Decision, NewResource, NewStack, Template
 BATCH = 1000
 
 
-def write(root: Stack, decision: Decision) -> None:
+def write_decision(root: Stack, decision: Decision) -> None:
     """Write what is new, and what the parts of a tree are to be from now on; what is written already stays.
 
     The number of statements grows with the depth of what is new, not with the number of resources. The caller holds

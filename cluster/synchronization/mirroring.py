@@ -21,7 +21,7 @@ from cluster.models import (
     VolumeType,
 )
 from cluster.synchronization.cloud_contents import CloudContents, Item, StorageContents
-from cluster.synchronization.rows import Collection, Entry, count, match, present, write, write_members
+from cluster.synchronization.rows import Collection, Entry, count, match, present, write_entries, write_pairs
 
 # The identifiers of a cloud's objects; those of the embedded cloud are identified by name.
 COMPUTE_NODES = Collection("compute_nodes", ComputeNode, "compute node", "uuid")
@@ -83,7 +83,7 @@ class Mirror:
 
     def write(self, table: Mirrored) -> None:
         release_names(table)
-        write(table.entries)
+        write_entries(table.entries)
 
     def report(self, remarks: list[str]) -> MirrorReport:
         found = count(entry for table in self.tables for entry in table.entries)
@@ -142,7 +142,7 @@ def mirror_compute(work: Mirror, contents: CloudContents) -> Mapping[str, Server
     members = [
         (entry, [hosts[name] for name in entry.item["compute_nodes"] if name in hosts]) for entry in aggregates.entries
     ]
-    write_members(members, HostAggregate.nodes.through, "hostaggregate", "computenode")
+    write_pairs(members, HostAggregate.nodes.through, "hostaggregate", "computenode")
     return servers.by("uuid")
 
 
@@ -155,7 +155,7 @@ def mirror_storage(work: Mirror, storage: StorageContents, servers: Mapping[str,
     served = [
         (entry, [kinds[name] for name in entry.item["volume_types"] if name in kinds]) for entry in nodes.entries
     ]
-    write_members(served, StorageNode.volume_types.through, "storagenode", "volumetype")
+    write_pairs(served, StorageNode.volume_types.through, "storagenode", "volumetype")
     pools = work.open(POOLS, [pool for pool in storage.pools if pool["storage_node"] in hosts])
     for entry in pools.entries:
         entry.link("storage_node", hosts[entry.item["storage_node"]])

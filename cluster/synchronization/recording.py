@@ -8,7 +8,7 @@ from django.utils import timezone
 from cluster.models import ComputeNode, Pool, Server, Volume, VolumeType
 from cluster.synchronization.cloud_contents import Item
 from cluster.synchronization.mirroring import SERVERS, VOLUMES
-from cluster.synchronization.rows import Collection, Entry, match, write
+from cluster.synchronization.rows import Collection, Entry, match, write_entries
 
 
 @transaction.atomic
@@ -60,4 +60,4 @@ def write_row(entry: Entry) -> None:
     """Write what changed, with the time, by which a slower reading of everything sees that it knows less."""
     if entry.is_new:
         entry.row.updated_at = timezone.now()
-    write([entry])
+    write_entries([entry])

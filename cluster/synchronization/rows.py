@@ -143,7 +143,7 @@ def find(names: Mapping[Any, Any], name: Any, kind: str, path: Iterable[str | in
     return names[name]
 
 
-def write(entries: Iterable[Entry]) -> None:
+def write_entries(entries: Iterable[Entry]) -> None:
     """Insert the new rows and update the changed ones, each in few statements."""
     entries = list(entries)
     for entry in entries:
@@ -161,13 +161,13 @@ def write(entries: Iterable[Entry]) -> None:
         type(rows[0]).objects.bulk_update(rows, [*sorted(columns), "updated_at"], batch_size=BATCH)
 
 
-def write_members(wanted: list[tuple[Entry, list[Any]]], through: Any, owner: str, member: str) -> None:
+def write_pairs(wanted: list[tuple[Entry, list[Any]]], through: Any, owner: str, member: str) -> None:
     """Bring a table of pairs in line: each entry's row has just these members."""
     if not wanted:
         return
     owner, member = f"{owner}_id", f"{member}_id"
-    standing = through.objects.filter(**{f"{owner}__in": [entry.row.pk for entry, _ in wanted]})
-    keys = {pair: key for key, *pair in standing.values_list("pk", owner, member) for pair in [tuple(pair)]}
+    existing = through.objects.filter(**{f"{owner}__in": [entry.row.pk for entry, _ in wanted]})
+    keys = {pair: key for key, *pair in existing.values_list("pk", owner, member) for pair in [tuple(pair)]}
     pairs = {(entry.row.pk, row.pk): entry for entry, rows in wanted for row in rows}
     owners = {entry.row.pk: entry for entry, _ in wanted}
     for key, _ in pairs.keys() ^ keys.keys():

@@ -151,13 +151,13 @@ def check_topology(document: Any) -> None:
     check_values(document)
     problem = next(iter(Draft202012Validator(SCHEMA).iter_errors(document)), None)
     if problem:
-        raise describe(problem)
+        raise make_misfit(problem)
     for collection, attributes in UNIQUE.items():
         for field in attributes:
             check_unique(document.get(collection, []), collection, field)
 
 
-def describe(problem: ValidationError) -> Misfit:
+def make_misfit(problem: ValidationError) -> Misfit:
     path = list(problem.absolute_path)
     if problem.validator == "additionalProperties":
         kind = next((KINDS[part] for part in reversed(path) if isinstance(part, str)), "topology")

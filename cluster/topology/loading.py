@@ -17,12 +17,12 @@ from cluster.synchronization.rows import (
     find,
     match,
     require_unique,
-    write,
-    write_members,
+    write_entries,
+    write_pairs,
 )
 from cluster.topology.balancing import load_balancing
 from cluster.topology.format import check_topology
-from cluster.topology.storage import load_storage
+from cluster.topology.storage import load_storage_topology
 from watcher_site.database.locks import lock_table
 from watcher_site.refusals import Conflict
 
@@ -56,17 +56,17 @@ def load_topology(document: Any) -> Report:
     nodes = COMPUTE_NODES.rows()
     node_entries = match(document.get("compute_nodes", []), COMPUTE_NODES, nodes)
     server_entries = match(document.get("servers", []), SERVERS, servers)
-    standing = {row.pk: row for row in nodes}
+    existing = {row.pk: row for row in nodes}
     hosts = {row.hostname: row for row in [*nodes, *(entry.row for entry in node_entries)] if not row.deleted_at}
-    places = place(server_entries, hosts, standing)
-    check_room(node_entries, server_entries, places, [row for row in servers if not row.deleted_at], standing)
-    write(node_entries)
+    places = assign_nodes(server_entries, hosts, existing)
+    check_node_capacity(node_entries, server_entries, places, [row for row in servers if not row.deleted_at], existing)
+    write_entries(node_entries)
     for entry in server_entries:
         entry.row.node = places[entry.path]
-    write(server_entries)
+    write_entries(server_entries)
     others = [*load_aggregates(document, hosts), *load_flavors(document)]
     named = by_name_and_uuid([*servers, *(entry.row for entry in server_entries)])
-    storage, pools = load_storage(document, named), load_balancing(document, named)
+    storage, pools = load_storage_topology(document, named), load_balancing(document, named)
     return count([*node_entries, *server_entries, *others, *storage, *pools])
 
 
@@ -87,8 +87,8 @@ def load_aggregates(document: Mapping[str, Any], hosts: Mapping[str, ComputeNode
         wanted = enumerate(entry.item["compute_nodes"])
         path = [*entry.path, "compute_nodes"]
         members.append((entry, [find(hosts, name, "compute node", [*path, position]) for position, name in wanted]))
-    write(entries)
-    write_members(members, HostAggregate.nodes.through, "hostaggregate", "computenode")
+    write_entries(entries)
+    write_pairs(members, HostAggregate.nodes.through, "hostaggregate", "computenode")
     return entries
 
 
@@ -98,17 +98,17 @@ def load_flavors(document: Mapping[str, Any]) -> list[Entry]:
     rows = FLAVORS.rows()
     entries = match(document["flavors"], FLAVORS, rows)
     require_unique(entries, FLAVORS, "id", rows)
-    write(entries)
+    write_entries(entries)
     return entries
 
 
-def place(
-    entries: Iterable[Entry], hosts: Mapping[str, ComputeNode], standing: Mapping[int, ComputeNode]
+def assign_nodes(
+    entries: Iterable[Entry], hosts: Mapping[str, ComputeNode], existing: Mapping[int, ComputeNode]
 ) -> dict[tuple[str | int, ...], ComputeNode | None]:
     """Return the node of each server: the one that the topology names, else the one that it is on."""
     places: dict[tuple[str | int, ...], ComputeNode | None] = {}
     for entry in entries:
-        before = standing.get(entry.row.node_id)
+        before = existing.get(entry.row.node_id)
         hostname: str | None = before.hostname if before else None
         hostname = entry.item.get("node", hostname)
         if hostname is not None and hostname not in hosts:
@@ -133,12 +133,12 @@ def require_sense(entry: Entry, node: ComputeNode | None) -> None:
         raise Misfit(path, f"a server that is pending has never run, and {entry.row.name} has.")
 
 
-def check_room(
+def check_node_capacity(
     node_entries: Iterable[Entry],
     server_entries: Iterable[Entry],
     places: Mapping[tuple[str | int, ...], ComputeNode | None],
     servers: Iterable[Server],
-    standing: Mapping[int, ComputeNode],
+    existing: Mapping[int, ComputeNode],
 ) -> None:
     """Raise `Misfit` where the topology puts more on a node than it holds. What it leaves alone is not judged."""
     used: defaultdict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(RESOURCES, 0))
@@ -151,18 +151,18 @@ def check_room(
     moving = {id(entry.row) for entry in server_entries if entry.changed}
     for server in servers:
         if id(server) not in moving:
-            take(server, standing.get(server.node_id or 0))
-        take(server, standing.get(server.destination_id or 0))
+            take(server, existing.get(server.node_id or 0))
+        take(server, existing.get(server.destination_id or 0))
     for entry in node_entries:
-        require_room(entry, entry.row, used[entry.row.hostname])
+        require_node_capacity(entry, entry.row, used[entry.row.hostname])
     for entry in server_entries:
         node = places[entry.path]
         if entry.changed and node:
             take(entry.row, node)
-            require_room(entry, node, used[node.hostname])
+            require_node_capacity(entry, node, used[node.hostname])
 
 
-def require_room(entry: Entry, node: ComputeNode, used: Mapping[str, int]) -> None:
+def require_node_capacity(entry: Entry, node: ComputeNode, used: Mapping[str, int]) -> None:
     for resource in RESOURCES:
         capacity = getattr(node, f"capacity_{resource}")
         if entry.changed and used[resource] > capacity:

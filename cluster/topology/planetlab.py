@@ -80,14 +80,14 @@ def read_traces(path: Path) -> list[Trace]:
     """
     try:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            return list(parse(path, csv.reader(file)))
+            return list(parse_traces(path, csv.reader(file)))
     except (gzip.BadGzipFile, EOFError, ValueError, zlib.error, csv.Error) as problem:
         raise Invalid(f"{path}: is no gzipped CSV file: {problem}.") from problem
     except OSError as problem:
         raise Invalid(f"{path}: cannot be read: {problem.strerror}.") from problem
 
 
-def parse(path: Path, rows: Iterator[list[str]]) -> Iterator[Trace]:
+def parse_traces(path: Path, rows: Iterator[list[str]]) -> Iterator[Trace]:
     if next(rows, []) != ["vm", *(f"t{step:03}" for step in range(STEPS))]:
         raise Invalid(f"{path}:1: the head must be vm,t000,...,t{STEPS - 1}.")
     names: set[str] = set()
@@ -114,11 +114,11 @@ def topology(traces: Sequence[Trace]) -> dict[str, Any]:
     turn, servers = cycle(hosts), []
     for position, trace in enumerate(traces):
         flavor = FLAVORS[position % len(FLAVORS)]
-        host = next((name for name, _ in zip(turn, hosts, strict=False) if has_room(free[name], flavor)), None)
+        host = next((name for name, _ in zip(turn, hosts, strict=False) if has_capacity(free[name], flavor)), None)
         if host is None:
             raise Invalid(f"{HOSTS} hosts have no room for {len(traces)} servers.")
         free[host] = [free[host][0] - flavor.mips, free[host][1] - flavor.memory]
-        servers.append({"name": trace.name, "node": host, "flavor": flavor.name, **size(flavor)})
+        servers.append({"name": trace.name, "node": host, "flavor": flavor.name, **size_of_flavor(flavor)})
     return {
         "compute_nodes": [
             {
@@ -139,7 +139,7 @@ def topology(traces: Sequence[Trace]) -> dict[str, Any]:
             }
             for number, kind in enumerate(HOST_TYPES)
         ],
-        "flavors": [{"name": flavor.name, "id": flavor.name, **size(flavor)} for flavor in FLAVORS],
+        "flavors": [{"name": flavor.name, "id": flavor.name, **size_of_flavor(flavor)} for flavor in FLAVORS],
         "servers": servers,
     }
 
@@ -155,11 +155,11 @@ def staying(cloud: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {**cloud, "servers": servers}
 
 
-def has_room(free: Sequence[int], flavor: Flavor) -> bool:
+def has_capacity(free: Sequence[int], flavor: Flavor) -> bool:
     return free[0] >= flavor.mips and free[1] >= flavor.memory
 
 
-def size(flavor: Flavor) -> dict[str, int]:
+def size_of_flavor(flavor: Flavor) -> dict[str, int]:
     return {"vcpus": flavor.mips // MIPS, "memory": flavor.memory, "disk": DISK_OF_A_SERVER}
 
 
@@ -187,4 +187,4 @@ def load_planetlab(path: Path, step: int, now: datetime | None = None) -> tuple[
         for trace in traces
         for past in range(max(step - HISTORY + 1, 0), step + 1)
     )
-    return len(traces), loading.write(samples)
+    return len(traces), loading.insert_samples(samples)

@@ -7,7 +7,7 @@ from typing import Any
 from cluster.drivers.pool_usage import account
 from cluster.json_lines import Misfit
 from cluster.models import Pool, Server, StorageNode, Volume, VolumeAttachment, VolumeType
-from cluster.synchronization.rows import Collection, Entry, find, match, present, write, write_members
+from cluster.synchronization.rows import Collection, Entry, find, match, present, write_entries, write_pairs
 
 VOLUME_TYPES = Collection("volume_types", VolumeType, "volume type", "name")
 STORAGE_NODES = Collection("storage_nodes", StorageNode, "storage node", "host", frozenset({"volume_types"}))
@@ -18,7 +18,7 @@ COLLECTIONS = (VOLUME_TYPES, STORAGE_NODES, POOLS, VOLUMES)
 Members = list[tuple[Entry, list[Any]]]
 
 
-def load_storage(document: Mapping[str, Any], servers: Mapping[Any, Server]) -> list[Entry]:
+def load_storage_topology(document: Mapping[str, Any], servers: Mapping[Any, Server]) -> list[Entry]:
     """Bring the storage tables in line, with the servers by name and by UUID that volumes may be attached to.
 
     Raises:
@@ -34,11 +34,11 @@ def load_storage(document: Mapping[str, Any], servers: Mapping[Any, Server]) -> 
     place_pools(pools, present(nodes, rows["storage_nodes"], "host"))
     place_volumes(volumes, present(pools, rows["pools"], "name"), type_names)
     attached = attach(volumes, servers)
-    check_room(pools, volumes, rows["volumes"], rows["pools"])
+    check_pool_capacity(pools, volumes, rows["volumes"], rows["pools"])
     for entries in (types, nodes, pools, volumes):
-        write(entries)
-    write_members(served, StorageNode.volume_types.through, "storagenode", "volumetype")
-    write_members(attached, VolumeAttachment, "volume", "server")
+        write_entries(entries)
+    write_pairs(served, StorageNode.volume_types.through, "storagenode", "volumetype")
+    write_pairs(attached, VolumeAttachment, "volume", "server")
     account([*rows["pools"], *(entry.row for entry in pools if entry.is_new)])
     return [*types, *nodes, *pools, *volumes]
 
@@ -89,14 +89,14 @@ def attach(volumes: Iterable[Entry], servers: Mapping[Any, Server]) -> Members:
     return found
 
 
-def check_room(
-    pools: Iterable[Entry], volumes: Iterable[Entry], standing: Iterable[Volume], rows: Iterable[Pool]
+def check_pool_capacity(
+    pools: Iterable[Entry], volumes: Iterable[Entry], existing: Iterable[Volume], rows: Iterable[Pool]
 ) -> None:
     """Raise `Misfit` where the topology puts more into a pool than it may promise. The rest is not judged."""
     by_key: dict[int | None, Pool] = {row.pk: row for row in rows}
     used: defaultdict[int, int] = defaultdict(int)
     moving = {id(entry.row) for entry in volumes if entry.changed}
-    for volume in standing:
+    for volume in existing:
         if volume.deleted_at:
             continue
         if id(volume) not in moving:
@@ -104,15 +104,15 @@ def check_room(
         used[id(by_key.get(volume.destination_id))] += volume.size
     for entry in pools:
         if entry.changed:
-            require_room([*entry.path, "total_capacity_gb"], entry.row, used[id(entry.row)])
+            require_pool_capacity([*entry.path, "total_capacity_gb"], entry.row, used[id(entry.row)])
     for entry in volumes:
         pool = entry.links.get("pool") if "pool" in entry.links else by_key.get(entry.row.pool_id)
         if entry.changed and pool:
             used[id(pool)] += entry.row.size
-            require_room([*entry.path, "size"], pool, used[id(pool)])
+            require_pool_capacity([*entry.path, "size"], pool, used[id(pool)])
 
 
-def require_room(path: list[str | int], pool: Pool, used: int) -> None:
+def require_pool_capacity(path: list[str | int], pool: Pool, used: int) -> None:
     if used > pool.promisable_capacity_gb:
         raise Misfit(
             path, f"{pool.name} has room for {pool.promisable_capacity_gb} in all, and its volumes take {used}."

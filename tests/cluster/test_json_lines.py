@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.json_lines import line_of, members, parse, skip_blanks
+from cluster.json_lines import line_of, members, parse_document, skip_blanks
 
 documents = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -37,7 +37,7 @@ def test_at_the_place_of_every_path_its_value_begins(document: Any, indent: int 
 
 @given(documents)
 def test_a_document_is_read_like_any_json(document: Any) -> None:
-    assert parse(json.dumps(document).encode())[1] == document
+    assert parse_document(json.dumps(document).encode())[1] == document
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from actions.types.clusters.health import settle
 from actions.types.clusters.shrinkage import find_members
 from cluster.models import Cluster
 from cluster.policies.base import PolicyRefused
-from cluster.policies.checking import load
+from cluster.policies.checking import load_policy
 from watcher_site.plugins import load as installed
 
 SHOWN = 10
@@ -77,7 +77,7 @@ class ClusterDelete(ClusterAction):
         for binding in cluster.policy_bindings.present().select_related("policy").order_by("-priority", "-pk"):
             try:
                 if binding.policy.type in installed("POLICY_TYPES"):
-                    load(binding).detach(cluster)
+                    load_policy(binding).detach(cluster)
             except PolicyRefused as refusal:
                 raise ActionFailed(f"Policy '{binding.policy.name}' can not be detached: {refusal}") from refusal
             cluster.policy_bindings.filter(pk=binding.pk).soft_delete()

@@ -10,7 +10,7 @@ from actions.types.clusters.clusters import ClusterAction, Data, kind_of, node_a
 from actions.types.clusters.growth import bounds_of
 from actions.types.nodes.leaving import require_left
 from cluster.models import Cluster, Node
-from cluster.policies.scale_in import choose
+from cluster.policies.scale_in import choose_nodes_to_remove
 from cluster.policies.sizes import Bounds
 
 # Where no policy says otherwise.
@@ -36,7 +36,7 @@ def decide_shrinkage(
     kind = kind_of({**USUAL, **usual, **deletion})
     if "candidates" not in deletion:
         members = cluster.members().exclude(uuid__in=action.find_excluded(cluster, kind))
-        deletion["candidates"] = choose(members, deletion["count"], zones=deletion.get("zones"))
+        deletion["candidates"] = choose_nodes_to_remove(members, deletion["count"], zones=deletion.get("zones"))
     data["deletion"] = {**USUAL, **usual, **deletion}
     if deletion["count"] and not deletion["candidates"] and action.find_excluded(cluster, kind):
         raise ActionFailed(f"No node can go: exclusions keep {kind} from all members of cluster {cluster.uuid}.")

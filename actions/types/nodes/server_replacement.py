@@ -33,7 +33,7 @@ def freed(server: NewServer) -> NewServer:
 
 def takes_servers(host: str) -> bool:
     if model := foreseen_cloud():
-        return any(is_taking(room.node) for room in model.rooms.named(host))
+        return any(is_taking(candidate.node) for candidate in model.capacities.named(host))
     return bool(ComputeNode.objects.present().taking_servers().filter(hostname=host).exists())
 
 

@@ -5,7 +5,7 @@ from actions.types.stacks.nested import begin_stack, end_stack, former_stacks, r
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.servers import delete_made, delete_server
 from actions.types.stacks.status import begin, fail_under_way, save, write
-from cluster.drivers.base import WaitingForRoom
+from cluster.drivers.base import WaitingForCapacity
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
 
@@ -52,7 +52,7 @@ class CreateResource(ResourceAction):
         """Create the server, and store its UUID also while it is PENDING, as the resource has no other server."""
         try:
             return super().make_server(resource, may_wait=may_wait)
-        except WaitingForRoom as waiting:
+        except WaitingForCapacity as waiting:
             if resource.physical_id != waiting.server:
                 resource.receive(waiting.server, self.change.generation)
                 save(resource)

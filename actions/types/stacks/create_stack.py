@@ -4,7 +4,7 @@ from actions.types.stacks.stacks import StackAction
 from cluster.models import Stack
 from cluster.models.stacks import Verb
 from cluster.stacks.changes import decide
-from cluster.stacks.current import StandingStack
+from cluster.stacks.current import CurrentStack
 from cluster.stacks.decisions import Decision
 
 
@@ -18,5 +18,5 @@ class CreateStack(StackAction):
     description = "Creating the resources of a stack"
     verb = Verb.CREATE
 
-    def decide(self, stack: Stack, standing: StandingStack) -> Decision:
-        return decide(standing, stack.template)
+    def decide(self, stack: Stack, current: CurrentStack) -> Decision:
+        return decide(current, stack.template)

@@ -7,7 +7,7 @@ from actions.types.stacks.status import fail_under_way
 from cluster.models import Stack
 from cluster.models.stacks import Verb
 from cluster.stacks.changes import decide_deletion
-from cluster.stacks.current import StandingStack
+from cluster.stacks.current import CurrentStack
 from cluster.stacks.decisions import Decision
 
 
@@ -21,8 +21,8 @@ class DeleteStack(StackAction):
     description = "Deleting a stack and its resources"
     verb = Verb.DELETE
 
-    def decide(self, stack: Stack, standing: StandingStack) -> Decision:
-        return decide_deletion(standing)
+    def decide(self, stack: Stack, current: CurrentStack) -> Decision:
+        return decide_deletion(current)
 
     def complete(self, stack: Stack) -> Outcome:
         if reason := remove_empty([stack], self.left_out):

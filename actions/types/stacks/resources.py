@@ -12,7 +12,7 @@ from actions.types.stacks.nested import stacks_within
 from actions.types.stacks.servers import forget_waiting, is_present, make_server
 from actions.types.stacks.status import begin, end_well, fail_under_way
 from actions.types.stacks.steps import CHANGE, Stepping
-from cluster.drivers.base import CloudBusy, CloudError, WaitingForRoom
+from cluster.drivers.base import CloudBusy, CloudError, WaitingForCapacity
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.simulated import foreseen_cloud
@@ -143,7 +143,7 @@ class ResourceAction(Stepping, ABC):
             may_wait: as in `servers.make_server`.
 
         Raises:
-            CloudError: the cloud did not do it; or, as WaitingForRoom, not yet.
+            CloudError: the cloud did not do it; or, as WaitingForCapacity, not yet.
             ActionFailed: it was PENDING, and was deleted meanwhile.
         """
         waits_for = self.context.data.get(WAITS_FOR)
@@ -152,7 +152,7 @@ class ResourceAction(Stepping, ABC):
         try:
             wanted, generation = self.wanted(resource), self.change.generation
             return make_server(resource, wanted, generation, self.context.checkpoint, may_wait=may_wait)
-        except WaitingForRoom as waiting:
+        except WaitingForCapacity as waiting:
             self.context.save_data({**self.context.data, WAITS_FOR: waiting.server})
             raise
 

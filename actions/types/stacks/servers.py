@@ -27,7 +27,7 @@ def make_server(
 
     Raises:
         CloudError: the cloud did not do it.
-        WaitingForRoom: it found no host, and is PENDING.
+        WaitingForCapacity: it found no host, and is PENDING.
     """
     properties = wanted["properties"]
     server = NewServer(

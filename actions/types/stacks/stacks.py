@@ -25,7 +25,7 @@ from cluster.models import Stack
 from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.simulated import foreseen_cloud
 from cluster.stacks import rows
-from cluster.stacks.current import StandingStack, read_tree
+from cluster.stacks.current import CurrentStack, read_tree
 from cluster.stacks.decisions import Decision, Template
 from watcher_site.refusals import Conflict
 
@@ -44,7 +44,7 @@ class StackAction(Stepping, ABC):
     verb: ClassVar[Verb]
 
     @abstractmethod
-    def decide(self, stack: Stack, standing: StandingStack) -> Decision:
+    def decide(self, stack: Stack, current: CurrentStack) -> Decision:
         """Return what is to be done to a stack that stands so."""
 
     def template(self, stack: Stack) -> Template:
@@ -138,10 +138,10 @@ class StackAction(Stepping, ABC):
         if DECISION in data:
             return Decision.read(data[DECISION])
         model = foreseen_cloud()
-        standing = model.stacks.stack(stack) if model else read_tree(stack)
-        decision = self.decide(stack, standing)
+        current = model.stacks.stack(stack) if model else read_tree(stack)
+        decision = self.decide(stack, current)
         self.context.save_data(
-            {**data, DECISION: decision.as_data(), REVISION: stack.revision, MARKS: standing.all_marked}
+            {**data, DECISION: decision.as_data(), REVISION: stack.revision, MARKS: current.all_marked}
         )
         return decision
 
@@ -177,7 +177,7 @@ class StackAction(Stepping, ABC):
         if model := foreseen_cloud():
             model.stacks.write(stack, decision)
         else:
-            rows.write(stack, decision)
+            rows.write_decision(stack, decision)
         write(stack)
         self.context.save_data({**data, BEGUN: True, REVISION: stack.revision})
 

@@ -19,7 +19,7 @@ from cluster.models.stacks import FAILED, Verb
 from cluster.simulated import foreseen_cloud
 from cluster.stacks import rows
 from cluster.stacks.changes import decide_replacement
-from cluster.stacks.current import StandingResource, StandingStack, read_tree
+from cluster.stacks.current import CurrentResource, CurrentStack, read_tree
 
 if TYPE_CHECKING:
     from actions.types.stacks.replace_resource import ReplaceResource
@@ -87,7 +87,7 @@ def write_decision(action: "ReplaceResource", resource: StackResource, root: Sta
     if model:
         model.stacks.write(root, decision)
     else:
-        rows.write(root, decision)
+        rows.write_decision(root, decision)
     if decision.changes[0].nested:
         # A plan that was made before knows the stack within that goes.
         root.revision += 1
@@ -95,7 +95,7 @@ def write_decision(action: "ReplaceResource", resource: StackResource, root: Sta
     action.context.save_data({**action.context.data, CHANGE: decision.changes[0].as_data()})
 
 
-def everything(stack: StandingStack) -> list[StandingResource]:
+def everything(stack: CurrentStack) -> list[CurrentResource]:
     """Return all that is in a stack, at any depth."""
     inner = [one for part in stack.resources for nested in part.within for one in everything(nested)]
     return [*stack.resources, *inner]

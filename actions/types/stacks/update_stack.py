@@ -5,7 +5,7 @@ from actions.types.stacks.stacks import StackAction
 from cluster.models import Stack
 from cluster.models.stacks import LONGEST_TIMEOUT, Verb
 from cluster.stacks.changes import decide
-from cluster.stacks.current import StandingStack
+from cluster.stacks.current import CurrentStack
 from cluster.stacks.decisions import Decision, Template
 from cluster.stacks.templates.templates import normalise
 
@@ -20,8 +20,8 @@ class UpdateStack(StackAction):
     schema = schema_of(template={"type": "object"}, timeout_mins=TIMEOUT)
     verb = Verb.UPDATE
 
-    def decide(self, stack: Stack, standing: StandingStack) -> Decision:
-        return decide(standing, self.template(stack))
+    def decide(self, stack: Stack, current: CurrentStack) -> Decision:
+        return decide(current, self.template(stack))
 
     def template(self, stack: Stack) -> Template:
         """Return the new template, if one was given, else that which the stack has. Raises: `Invalid`."""

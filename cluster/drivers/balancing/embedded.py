@@ -23,41 +23,41 @@ class EmbeddedBalancer(DrainingBalancer):
         return BalancerPool(str(row.uuid), row.name)
 
     def members(self, pool: str) -> list[PoolMember]:
-        uuid = self.find_pool(pool).uuid
-        return [describe(row) for row in BalancingMember.objects.filter(pool__uuid=uuid).select_related("server")]
+        rows = BalancingMember.objects.filter(pool__uuid=self.find_pool(pool).uuid).select_related("server")
+        return [make_pool_member(row) for row in rows]
 
     @transaction.atomic
     def put(
         self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
     ) -> PoolMember:
         """The embedded cloud has no networks, and so no subnets."""
-        locked = lock(pool)
+        locked = lock_pool(pool)
         row = find_member(locked, server)
         if row is None:
-            standing = Server.objects.present().filter(uuid=server).first()
-            if standing is None:
+            found = Server.objects.present().filter(uuid=server).first()
+            if found is None:
                 raise ServerNotFound(server)
-            row = BalancingMember.objects.create(pool=locked, server=standing, port=port, weight=weight)
+            row = BalancingMember.objects.create(pool=locked, server=found, port=port, weight=weight)
         elif row.port != port:
             raise OperationRefused(f"Instance {server} is in pool {pool.name} with port {row.port} already")
         elif row.weight != weight:
             row.weight = weight
             row.save(update_fields=["weight"])
-        return describe(row)
+        return make_pool_member(row)
 
     @transaction.atomic
     def drain(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> PoolMember | None:
-        row = find_member(lock(pool), server)
+        row = find_member(lock_pool(pool), server)
         if row is None:
             return None
         if row.weight:
             row.weight = 0
             row.save(update_fields=["weight"])
-        return describe(row)
+        return make_pool_member(row)
 
     @transaction.atomic
     def take_out(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> None:
-        BalancingMember.objects.filter(pool=lock(pool), server__uuid=server).delete()
+        BalancingMember.objects.filter(pool=lock_pool(pool), server__uuid=server).delete()
 
     @transaction.atomic
     def open_connections(self, pool: str, number: int) -> None:
@@ -67,7 +67,7 @@ class EmbeddedBalancer(DrainingBalancer):
             OperationRefused: no member gets any.
         """
         found = self.find_pool(pool)
-        rows = list(BalancingMember.objects.filter(pool=lock(found), weight__gt=0))
+        rows = list(BalancingMember.objects.filter(pool=lock_pool(found), weight__gt=0))
         if not rows:
             raise OperationRefused(f"Pool {found.name} has no member that gets connections")
         heap = [(row.connections / row.weight, row.pk, row) for row in rows]
@@ -82,7 +82,7 @@ class EmbeddedBalancer(DrainingBalancer):
     def close_connections(self, pool: str, number: int) -> None:
         """End as many connections, or all that there are: those of members that get no new ones first."""
         found = self.find_pool(pool)
-        rows = list(BalancingMember.objects.filter(pool=lock(found), connections__gt=0).order_by("weight", "pk"))
+        rows = list(BalancingMember.objects.filter(pool=lock_pool(found), connections__gt=0).order_by("weight", "pk"))
         for row in rows:
             ended = min(number, row.connections)
             row.connections -= ended
@@ -90,7 +90,7 @@ class EmbeddedBalancer(DrainingBalancer):
         BalancingMember.objects.bulk_update(rows, ["connections"])
 
 
-def lock(pool: BalancerPool) -> BalancingPool:
+def lock_pool(pool: BalancerPool) -> BalancingPool:
     found = BalancingPool.objects.present().select_for_update(no_key=True).filter(uuid=pool.uuid).first()
     if found is None:
         raise BalancingPoolNotFound(pool.name)
@@ -102,5 +102,5 @@ def find_member(pool: BalancingPool, server: str) -> BalancingMember | None:
     return BalancingMember.objects.filter(pool=pool, server__uuid=server).select_related("server").first()
 
 
-def describe(row: BalancingMember) -> PoolMember:
+def make_pool_member(row: BalancingMember) -> PoolMember:
     return PoolMember(str(row.server.uuid), row.port, row.weight, row.connections)

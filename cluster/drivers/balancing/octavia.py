@@ -5,7 +5,7 @@ from typing import Any
 from cluster.drivers.balancing.addresses import find_addresses, find_subnet, require_address
 from cluster.drivers.balancing.base import BalancerPool, BalancingPoolNotFound, PoolMember
 from cluster.drivers.balancing.draining import DrainingBalancer
-from cluster.drivers.balancing.octavia_members import BROKEN, LEAVING, OctaviaMembers, is_pending, server_of
+from cluster.drivers.balancing.octavia_members import BROKEN, LEAVING, OctaviaMembers, is_pending, read_member_server
 from cluster.drivers.base import Checkpoint, OperationFailed, OperationRefused
 
 
@@ -26,7 +26,7 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
         return BalancerPool(found.id, found.name, found.loadbalancers[0]["id"])
 
     def members(self, pool: str) -> list[PoolMember]:
-        return [describe(member) for member in self.list_members(self.find_pool(pool))]
+        return [read_pool_member(member) for member in self.list_members(self.find_pool(pool))]
 
     def put(
         self, pool: BalancerPool, server: str, port: int, weight: int, subnet: str | None, checkpoint: Checkpoint
@@ -59,13 +59,13 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
         found = self.find_settled(pool, server, what, checkpoint)
         if found is None:
             raise OperationFailed(f"{what} failed: Octavia could not provision it")
-        return describe(found)
+        return read_pool_member(found)
 
     def update(self, pool: BalancerPool, member: Any, what: str, checkpoint: Checkpoint, **wanted: Any) -> PoolMember:
         """Change of a member what is different."""
         changes = {name: value for name, value in wanted.items() if getattr(member, name) != value}
         if not changes:
-            return describe(member)
+            return read_pool_member(member)
         self.change(
             pool,
             lambda cloud: cloud.load_balancer.update_member(member.id, pool.uuid, **changes),
@@ -74,7 +74,7 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
         found = self.settle(pool, member.id, what, checkpoint)
         if found is None or found.provisioning_status == BROKEN:
             raise OperationFailed(f"{what} failed: Octavia could not change the member")
-        return describe(found)
+        return read_pool_member(found)
 
     def drain(self, pool: BalancerPool, server: str, checkpoint: Checkpoint) -> PoolMember | None:
         what = f"Draining instance {server} in pool {pool.name}"
@@ -110,12 +110,12 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
         """Return the member of a server, also one that somebody else made of its address under a name of their own."""
         members = self.list_members(pool)
         named = next((member for member in members if member.name == server), None)
-        if named is not None or all(server_of(member) for member in members):
+        if named is not None or all(read_member_server(member) for member in members):
             return named
         addresses = find_addresses(self.access, server)
-        others = (member for member in members if server_of(member) is None)
+        others = (member for member in members if read_member_server(member) is None)
         return next((member for member in others if member.address in addresses), None)
 
 
-def describe(member: Any) -> PoolMember:
-    return PoolMember(server_of(member), member.protocol_port, member.weight, address=member.address)
+def read_pool_member(member: Any) -> PoolMember:
+    return PoolMember(read_member_server(member), member.protocol_port, member.weight, address=member.address)

@@ -76,7 +76,7 @@ def is_pending(found: Any) -> bool:
     return str(found.provisioning_status).startswith(PENDING)
 
 
-def server_of(member: Any) -> str | None:
+def read_member_server(member: Any) -> str | None:
     try:
         return str(UUID(member.name))
     except (ValueError, TypeError, AttributeError):

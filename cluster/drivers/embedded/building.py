@@ -18,8 +18,8 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.embedded.delay import pass_time
 from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
-from cluster.drivers.rules import require_free, require_never_run, require_place, require_status
-from cluster.drivers.scheduler import choose, find_host_of
+from cluster.drivers.rules import require_free, require_never_run, require_node, require_status
+from cluster.drivers.scheduler import choose_destination, find_host_of
 from cluster.models import Server
 from cluster.notifications import SELECTION, InstanceNotifications, SchedulerNotifications, tell_wait_ended
 from cluster.signals import server_pending
@@ -67,7 +67,7 @@ class EmbeddedBuilding(Cloud, ABC):
         require_never_run(row)
         if row.node_id is None:
             try:
-                row.node = choose(row, host, row.pinned_az or None)
+                row.node = choose_destination(row, host, row.pinned_az or None)
             except NoValidHost as nowhere:
                 bury(row, nowhere, State.PENDING if settings.USE_PENDING_STATE else State.ERROR)
                 require_attempt()
@@ -100,7 +100,7 @@ class EmbeddedBuilding(Cloud, ABC):
         require_status(row, expected)
         before = row.state
         if state == State.ACTIVE:
-            require_place(row)
+            require_node(row)
         row.state, row.task_state, row.operation_owner = State(state), None, ""
         row.destination, row.new_flavor = None, None
         if state == State.ACTIVE:

@@ -29,8 +29,8 @@ from cluster.drivers.rules import (
     COLD_MIGRATED,
     LIVE_MIGRATED,
     RESTING,
-    describe,
     describe_node,
+    describe_server,
     describe_service,
     require_free,
     require_idle,
@@ -38,7 +38,7 @@ from cluster.drivers.rules import (
     require_power,
     require_resizable,
 )
-from cluster.drivers.scheduler import choose, require_growth, size
+from cluster.drivers.scheduler import choose_destination, read_size, require_growth
 from cluster.models import ComputeNode, Flavor, Server
 
 MIGRATING, POWERING_OFF, POWERING_ON, RESIZING = "migrating", "powering-off", "powering-on", "resizing"
@@ -55,7 +55,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         return EmbeddedBalancer()
 
     def find_server(self, server: str) -> CloudServer:
-        return describe(self.read(server))
+        return describe_server(self.read(server))
 
     def find_compute_service(self, host: str) -> ComputeService:
         node = ComputeNode.objects.present().filter(hostname=host).first()
@@ -86,7 +86,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         if may_undo(row):
             row.task_state, row.operation_owner, row.destination, row.new_flavor = None, "", None, None
             row.save_changes(["task_state", "operation_owner", "destination", "new_flavor"])
-        return describe(row)
+        return describe_server(row)
 
     def stop(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         self.switch(server, POWERING_OFF, Server.State.STOPPED, checkpoint)
@@ -108,7 +108,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         wanted = self.reserve_size(server, flavor)
         self.work(server, checkpoint)
         specs = {"flavor": wanted.name, "flavor_extra_specs": wanted.extra_specs}
-        self.finish(server, RESIZING, **size(wanted), **specs, new_flavor=None)
+        self.finish(server, RESIZING, **read_size(wanted), **specs, new_flavor=None)
 
     @transaction.atomic
     def reserve_size(self, server: str, flavor: str) -> Flavor:
@@ -122,16 +122,16 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         return wanted
 
     def find_node(self, node: str) -> CloudNode:
-        row = find_node(node)
+        row = find_compute_node(node)
         return describe_node(row, count_running(row))
 
     def power_on(self, node: str, checkpoint: Checkpoint = proceed) -> None:
-        find_node(node)
+        find_compute_node(node)
         pass_time(checkpoint)
         self.set_power(node, ComputeNode.PowerState.ON, ComputeNode.State.UP)
 
     def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
-        row = find_node(node)
+        row = find_compute_node(node)
         require_idle(row, count_running(row))
         pass_time(checkpoint)
         self.set_power(node, ComputeNode.PowerState.OFF, ComputeNode.State.DOWN)
@@ -139,7 +139,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
     @transaction.atomic
     def set_power(self, node: str, power_state: ComputeNode.PowerState, state: ComputeNode.State) -> None:
         """Switch a node on or off, and its compute service with it, under the lock that servers arrive under."""
-        row = find_node(node, lock=True)
+        row = find_compute_node(node, lock=True)
         if power_state == ComputeNode.PowerState.OFF:
             require_idle(row, count_running(row))
         row.power_state, row.state = power_state, state
@@ -166,7 +166,8 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         """Reserve capacity for a server on its destination, and return that."""
         row = self.lock_free(server)
         require_movable(row, states)
-        row.task_state, row.operation_owner, row.destination = MIGRATING, OWNER.get(), choose(row, destination)
+        row.task_state, row.operation_owner = MIGRATING, OWNER.get()
+        row.destination = choose_destination(row, destination)
         row.save_changes(["task_state", "operation_owner", "destination"])
         require_attempt()
         return row.destination
@@ -175,7 +176,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
     def occupy(self, server: str, task_state: str) -> None:
         row = self.lock_free(server)
         if task_state == POWERING_ON and row.node:
-            require_power(find_node(str(row.node.uuid), lock=True))
+            require_power(find_compute_node(str(row.node.uuid), lock=True))
         row.task_state, row.operation_owner = task_state, OWNER.get()
         row.save_changes(["task_state", "operation_owner"])
         require_attempt()
@@ -227,7 +228,7 @@ class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, Embedd
         return row
 
 
-def find_node(node: str, lock: bool = False) -> ComputeNode:
+def find_compute_node(node: str, lock: bool = False) -> ComputeNode:
     try:
         nodes = ComputeNode.objects.present().filter(uuid=UUID(node))
     except ValueError as malformed:

@@ -20,15 +20,15 @@ from cluster.drivers.base import (
     OperationFailed,
     OperationRefused,
     ServerNotFound,
-    WaitingForRoom,
+    WaitingForCapacity,
     proceed,
 )
 from cluster.drivers.embedded.building import bury
 from cluster.drivers.embedded.delay import pass_time
 from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
 from cluster.drivers.quotas import QuotaExceeded, demand_of, require_quota
-from cluster.drivers.rules import describe, make_row
-from cluster.drivers.scheduler import choose
+from cluster.drivers.rules import describe_server, make_row
+from cluster.drivers.scheduler import choose_destination
 from cluster.models import Flavor, Server, Volume, VolumeAttachment
 from cluster.notifications import tell_wait_ended
 from watcher_site.database.uniqueness import refuse_taken
@@ -70,21 +70,21 @@ class EmbeddedLifecycle(Cloud, ABC):
         Raises:
             ServerNotFound: there is no such server.
             OperationFailed: its waiting was ended; it was deleted.
-            WaitingForRoom: it is still PENDING.
+            WaitingForCapacity: it is still PENDING.
         """
         row = Server.objects.present().select_related("node").filter(uuid=server).first()
         if row is None:
             raise ServerNotFound(server)
         if row.state == Server.State.PENDING:
-            raise WaitingForRoom(server, timezone.now() + NEXT_LOOK)
+            raise WaitingForCapacity(server, timezone.now() + NEXT_LOOK)
         if row.state == Server.State.ERROR and not row.has_run:
             self.delete_server(server)
             raise OperationFailed((row.fault or {}).get("message") or f"No room was made for instance {server}")
-        return describe(row)
+        return describe_server(row)
 
     def find_created(self, name: str, token: str) -> CloudServer | None:
         row = Server.objects.present().filter(token=token).select_related("node").first()
-        return describe(row) if row else None
+        return describe_server(row) if row else None
 
     def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         self.begin_deletion(server)
@@ -129,7 +129,7 @@ class EmbeddedLifecycle(Cloud, ABC):
         except QuotaExceeded as problem:
             raise OperationRefused(str(problem)) from problem
         try:
-            row.node = choose(row, wanted.host, wanted.zone)
+            row.node = choose_destination(row, wanted.host, wanted.zone)
             row.task_state, row.operation_owner = SPAWNING, OWNER.get()
         except NoValidHost as problem:
             if not (wanted.may_wait and settings.USE_PENDING_STATE):

@@ -23,7 +23,7 @@ from cluster.drivers.pool_usage import account
 from cluster.drivers.storage_rules import (
     describe_volume,
     require_free_volume,
-    require_place,
+    require_pool,
     require_unpinned,
     require_way,
     roomiest,
@@ -43,7 +43,7 @@ class EmbeddedStorage(Cloud, ABC):
     """The part of `EmbeddedCloud` for volumes: ``migration_status`` and ``destination`` describe an operation."""
 
     def find_volume(self, volume: str) -> CloudVolume:
-        return describe(only(Volume.objects.present().filter(uuid=volume), VolumeNotFound(volume)))
+        return describe_stored_volume(only(Volume.objects.present().filter(uuid=volume), VolumeNotFound(volume)))
 
     def find_pool(self, pool: str) -> CloudPool:
         row = find_pool(pool)
@@ -54,7 +54,7 @@ class EmbeddedStorage(Cloud, ABC):
         find_volume_type(volume_type)
 
     def migrate_volume(self, volume: str, pool: str, checkpoint: Checkpoint = proceed) -> None:
-        destination = self.reserve_room(volume, pool)
+        destination = self.reserve_capacity(volume, pool)
         self.work_on(volume, checkpoint)
         self.finish_volume(volume, MIGRATING, destination)
 
@@ -68,15 +68,15 @@ class EmbeddedStorage(Cloud, ABC):
         """An embedded operation ends with its process: where it had not come to its end, nothing has happened."""
         row = lock_volume(volume)
         if not may_undo(row):
-            return describe(row)
+            return describe_stored_volume(row)
         held = row.destination_id
         row.migration_status, row.operation_owner, row.destination = None, "", None
         row.save_changes(["migration_status", "operation_owner", "destination"])
         account(lock_pools(Q(pk=held)))
-        return describe(row)
+        return describe_stored_volume(row)
 
     @transaction.atomic
-    def reserve_room(self, volume: str, pool: str) -> Pool:
+    def reserve_capacity(self, volume: str, pool: str) -> Pool:
         """Reserve capacity for the volume in its destination pool."""
         row = lock_free_volume(volume)
         wanted = find_pool(pool)
@@ -89,7 +89,7 @@ class EmbeddedStorage(Cloud, ABC):
     def reserve_type(self, volume: str, volume_type: str) -> tuple[VolumeType, Pool | None]:
         """Return the type, and the pool to go to where the volume's own does not take that type."""
         row, kind = lock_free_volume(volume), find_volume_type(volume_type)
-        if serves(require_place(row), kind):
+        if serves(require_pool(row), kind):
             row.migration_status, row.operation_owner = RETYPING, OWNER.get()
             row.save_changes(["migration_status", "operation_owner"])
             destination = None
@@ -181,6 +181,6 @@ def reserve(row: Volume, pools: list[Pool], status: str) -> Pool:
     return best
 
 
-def describe(row: Volume) -> CloudVolume:
+def describe_stored_volume(row: Volume) -> CloudVolume:
     servers = row.attachments.filter(deleted_at=None, server__deleted_at=None).values_list("server__uuid", flat=True)
     return describe_volume(row, servers)

@@ -33,8 +33,8 @@ def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], pow
     item: Item = {
         "uuid": hypervisor.id,
         "hostname": host_of(hypervisor),
-        "status": choose(ComputeNode.Status, hypervisor.status, ComputeNode.Status.DISABLED),
-        "state": choose(ComputeNode.State, hypervisor.state, ComputeNode.State.DOWN),
+        "status": match_choice(ComputeNode.Status, hypervisor.status, ComputeNode.Status.DISABLED),
+        "state": match_choice(ComputeNode.State, hypervisor.state, ComputeNode.State.DOWN),
         "disabled_reason": (hypervisor.service_details or {}).get("disabled_reason"),
         "zone": (service and service.availability_zone) or DEFAULT_ZONE,
         "vcpus": hypervisor.vcpus or 0,
@@ -66,7 +66,7 @@ def server_item(server: Any, is_pending: bool) -> Item:
         "flavor": flavor.original_name or flavor.name or "",
         "vcpus": flavor.vcpus,
         "memory": flavor.ram,
-        "disk": (0 if is_from_volume else flavor.disk) + (flavor.ephemeral or 0) + gigabytes(flavor.swap),
+        "disk": (0 if is_from_volume else flavor.disk) + (flavor.ephemeral or 0) + round_up_to_gigabytes(flavor.swap),
         "flavor_extra_specs": flavor.extra_specs or {},
         "metadata": server.metadata or {},
         "project_id": server.project_id or "",
@@ -82,13 +82,13 @@ def server_item(server: Any, is_pending: bool) -> Item:
 
 def fault_of(server: Any) -> dict[str, Any] | None:
     """Return the fault of a server without its details, a traceback that Nova shows to administrators only."""
-    told = server.fault
-    return {**{name: told.get(name) for name in ("code", "message", "created")}, "details": None} if told else None
+    fault = server.fault
+    return {**{name: fault.get(name) for name in ("code", "message", "created")}, "details": None} if fault else None
 
 
 def state_of(server: Any) -> str:
     """Return the vm_state of a server; ERROR for one that our table does not have."""
-    return choose(Server.State, STATES.get(server.vm_state, server.vm_state), Server.State.ERROR)
+    return match_choice(Server.State, STATES.get(server.vm_state, server.vm_state), Server.State.ERROR)
 
 
 def has_no_host(server: Any, project: str) -> bool:
@@ -114,7 +114,7 @@ def flavor_item(flavor: Any) -> Item:
         "name": flavor.name,
         "vcpus": flavor.vcpus,
         "memory": flavor.ram,
-        "disk": flavor.disk + (flavor.ephemeral or 0) + gigabytes(flavor.swap),
+        "disk": flavor.disk + (flavor.ephemeral or 0) + round_up_to_gigabytes(flavor.swap),
         "extra_specs": flavor.extra_specs or {},
     }
 
@@ -129,11 +129,11 @@ def aggregate_item(aggregate: Any) -> Item:
     }
 
 
-def gigabytes(megabytes: Any) -> int:
+def round_up_to_gigabytes(megabytes: Any) -> int:
     return ceil(int(megabytes or 0) / 1024)
 
 
-def choose(choices: Any, word: Any, otherwise: Any) -> str:
+def match_choice(choices: Any, word: Any, otherwise: Any) -> str:
     """Return a word that the table's column takes, ``otherwise`` for one that it does not know."""
     return str(word if word in choices.values else otherwise)
 

@@ -9,7 +9,7 @@ from openstack.connection import Connection
 from cluster.drivers.base import Checkpoint, CloudServer, OperationRefused, proceed
 from cluster.drivers.openstack.failures import find_reason, judge_failure
 from cluster.drivers.openstack.marks import is_marked
-from cluster.drivers.openstack.servers import OpenStackServers, require_free
+from cluster.drivers.openstack.servers import OpenStackServers, require_no_task
 from cluster.models import Server
 from cluster.synchronization.recording import record_server_well
 
@@ -52,7 +52,7 @@ class OpenStackRepairs(OpenStackServers, ABC):
         before = self.describe(found)
         if (before.task_state or "").startswith(verb) and is_marked(Server, before.uuid):
             return self.reconcile(before.uuid, checkpoint)
-        require_free(before)
+        require_no_task(before)
         return self.carry_out(before, begin, what, checkpoint)
 
     def require_success(self, server: CloudServer, what: str, *statuses: str) -> None:

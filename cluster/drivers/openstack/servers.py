@@ -159,7 +159,7 @@ class OpenStackServers(Cloud, ABC):
     def find_free(self, server: str) -> CloudServer:
         """Raises: `OperationRefused` where an operation is under way."""
         found = self.find_server(server)
-        require_free(found)
+        require_no_task(found)
         return found
 
     def carry_out(
@@ -256,7 +256,7 @@ def flavor_of(server: Any) -> str | None:
     return server.flavor.original_name or server.flavor.name or None
 
 
-def require_free(server: CloudServer) -> None:
+def require_no_task(server: CloudServer) -> None:
     if server.task_state:
         raise CloudBusy(f"Instance {server.uuid} is busy: {server.task_state}")
 

@@ -32,26 +32,27 @@ def takes(pool: Any, kind: Any) -> bool:
 
 def pool_item(pool: Any, volumes: Iterable[Any]) -> Item:
     """Return a pool. A capacity that the backend calls infinite or unknown reads 0: nothing is planned into it."""
-    told = pool.capabilities or {}
-    total, provisioned = number(told.get("total_capacity_gb")), number(told.get("provisioned_capacity_gb"))
-    ratio = number(told.get("max_over_subscription_ratio")) or 1.0
+    reported = pool.capabilities or {}
+    total = read_capacity(reported.get("total_capacity_gb"))
+    provisioned = read_capacity(reported.get("provisioned_capacity_gb"))
+    ratio = read_capacity(reported.get("max_over_subscription_ratio")) or 1.0
     return {
         "name": pool.name,
         "storage_node": pool.name.partition("#")[0],
         "total_volumes": sum(volume.host == pool.name for volume in volumes),
         "total_capacity_gb": int(total),
-        "free_capacity_gb": int(number(told.get("free_capacity_gb"))),
+        "free_capacity_gb": int(read_capacity(reported.get("free_capacity_gb"))),
         "provisioned_capacity_gb": int(provisioned),
-        "allocated_capacity_gb": int(number(told.get("allocated_capacity_gb"))),
+        "allocated_capacity_gb": int(read_capacity(reported.get("allocated_capacity_gb"))),
         "max_over_subscription_ratio": ratio,
         "virtual_free": int(total * ratio - provisioned),
     }
 
 
-def number(told: Any) -> float:
+def read_capacity(reported: Any) -> float:
     """Return a capacity in GB; 0 for one that is no number."""
     try:
-        value = float(told)
+        value = float(reported)
     except (TypeError, ValueError):
         return 0
     return value if 0 <= value < float("inf") else 0

@@ -77,7 +77,9 @@ class OpenStackVolumes(Cloud, ABC):
             checkpoint,
         )
         if after.host != pool:
-            raise OperationFailed(f"Volume {volume} is still in {after.host} after its migration{told(after)}")
+            raise OperationFailed(
+                f"Volume {volume} is still in {after.host} after its migration{describe_failure(after)}"
+            )
 
     def retype_volume(self, volume: str, volume_type: str, checkpoint: Checkpoint = proceed) -> None:
         after = self.carry_out_on(
@@ -87,7 +89,9 @@ class OpenStackVolumes(Cloud, ABC):
             checkpoint,
         )
         if after.volume_type != volume_type:
-            raise OperationFailed(f"Volume {volume} has type {after.volume_type} after its retype{told(after)}")
+            raise OperationFailed(
+                f"Volume {volume} has type {after.volume_type} after its retype{describe_failure(after)}"
+            )
 
     def reconcile_volume(self, volume: str, checkpoint: Checkpoint = proceed) -> CloudVolume:
         """Cinder goes on by itself: its end is waited for."""
@@ -127,6 +131,6 @@ def is_at_rest(volume: Any) -> bool:
     return volume.migration_status not in MOVING and volume.status not in {"retyping", "maintenance"}
 
 
-def told(volume: Any) -> str:
+def describe_failure(volume: Any) -> str:
     """Return what Cinder says of a migration that failed."""
     return ": Cinder calls it an error" if volume.migration_status == "error" else ""

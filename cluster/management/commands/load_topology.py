@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from cluster.json_lines import Misfit, NotJSON, line_of, parse
+from cluster.json_lines import Misfit, NotJSON, line_of, parse_document
 from cluster.topology.loading import Report, load_topology
 from watcher_site.history import record
 from watcher_site.processes import commands
@@ -24,7 +24,7 @@ def load_file(path: Path) -> Report:
     """
     text = ""
     try:
-        text, document = parse(read(path))
+        text, document = parse_document(read(path))
         return load(path, document)
     except NotJSON as problem:
         raise Invalid(f"{path}:{problem.line}: {problem}") from problem

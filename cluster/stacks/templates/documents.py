@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from cluster.json_lines import NotJSON, parse, read_integer
+from cluster.json_lines import NotJSON, parse_document, read_integer
 from watcher_site.database.text import DEEPEST, require_storable
 from watcher_site.refusals import Invalid
 
@@ -82,7 +82,7 @@ def read_document(text: str) -> Any:
     require_storable("template", text)
     refuse_large(text)
     try:
-        return parse(text.encode())[1]
+        return parse_document(text.encode())[1]
     except NotJSON:
         return read_yaml(text)
 

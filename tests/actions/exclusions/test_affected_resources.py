@@ -9,7 +9,7 @@ from actions.exclusions.affected import touched_by
 from actions.exclusions.targets import KINDS
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from cluster.drivers.base import load_driver, standing_in
+from cluster.drivers.base import load_driver, using_cloud
 from cluster.drivers.ownership import OWNER
 from cluster.models import ComputeNode, Node, Server
 from plans.planning.proposals import propose
@@ -164,7 +164,7 @@ def recorder() -> Iterator[Recorder]:
     make_flavor("small", disk=20)
     make_flavor("larger", disk=40)
     recorder = Recorder()
-    with standing_in(recorder):  # type: ignore[arg-type]
+    with using_cloud(recorder):  # type: ignore[arg-type]
         yield recorder
 
 

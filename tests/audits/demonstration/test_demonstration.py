@@ -222,7 +222,7 @@ def test_there_is_a_cluster_of_servers_that_are_there_with_a_policy() -> None:
     cluster = Cluster.objects.get()
     servers = Server.objects.present().filter(uuid__in=cluster.members().values("physical_id"))
     assert sorted(servers.values_list("name", flat=True)) == ["web-1", "web-2", "web-3", "web-4"]
-    assert [binding.policy.name for binding in PolicyBinding.objects.asked(cluster)] == ["oldest first"]
+    assert [binding.policy.name for binding in PolicyBinding.objects.enabled_for(cluster)] == ["oldest first"]
 
 
 def test_its_cluster_can_grow_and_is_as_it_was_when_loaded_again() -> None:

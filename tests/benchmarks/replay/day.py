@@ -38,7 +38,7 @@ class Day:
         load_topology(self.cloud)
         uuids = dict(Server.objects.values_list("name", "uuid"))
         self.traces = {uuids[trace.name]: trace for trace in traces}
-        loading.write(self.samples())
+        loading.insert_samples(self.samples())
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
 

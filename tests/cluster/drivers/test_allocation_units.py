@@ -5,7 +5,7 @@ import pytest
 from audits.strategies.placement import Place
 from cluster.drivers.allocation_units import find_misfit
 from cluster.drivers.base import NoValidHost, cloud
-from cluster.policies.affinity import find_room
+from cluster.policies.affinity import find_capacity
 from cluster.simulated.cloud import ForeseenCloud
 from tests.audits.clusters import node, server
 from tests.builders import make_flavor, make_node, make_server
@@ -40,7 +40,7 @@ def test_a_strategy_places_no_server_that_breaks_a_rule() -> None:
 @pytest.mark.django_db
 def test_a_cluster_places_no_node_that_breaks_a_rule() -> None:
     needed = {"vcpus": 18, "memory": 0, "disk": 0}
-    assert find_room(make_node(**LIMITED), {}, needed) == 0
+    assert find_capacity(make_node(**LIMITED), {}, needed) == 0
 
 
 @pytest.mark.django_db

@@ -7,7 +7,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from cluster.models import Cluster, Node, Profile
-from cluster.policies.scale_in import Criteria, choose
+from cluster.policies.scale_in import Criteria, choose_nodes_to_remove
 from tests.builders import make_cluster, make_node, make_profile, make_server
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 def names(cluster: Cluster, count: int, criteria: str = Criteria.OLDEST_FIRST, **zones: int) -> list[int]:
     """Return the indexes of those that go."""
     by_uuid = {str(node.uuid): node.index for node in cluster.members()}
-    return [by_uuid[uuid] for uuid in choose(cluster.members(), count, criteria, zones)]
+    return [by_uuid[uuid] for uuid in choose_nodes_to_remove(cluster.members(), count, criteria, zones)]
 
 
 def change(cluster: Cluster, index: int, /, **columns: object) -> None:
@@ -83,4 +83,4 @@ def test_a_choice_is_one_query(
     cluster: Cluster, zones: dict[str, int], django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     with django_assert_num_queries(1):
-        choose(cluster.members(), 3, Criteria.OLDEST_FIRST, zones)
+        choose_nodes_to_remove(cluster.members(), 3, Criteria.OLDEST_FIRST, zones)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from cluster.drivers.base import CloudBusy, cloud
 from cluster.models import BalancingMember, BalancingPool, Cluster, ComputeNode, Draining, Node, Server
 from cluster.policies.base import PolicyRefused, When
-from cluster.policies.checking import load
+from cluster.policies.checking import load_policy
 from cluster.policies.load_balancing import POOLED
 from tests.builders import make_balancing_pool, make_binding, make_node, make_server
 from tests.cluster.policies.asking import ask
@@ -62,7 +62,7 @@ def names(cluster: Cluster, *indexes: int) -> list[str]:
 @pytest.mark.parametrize("times", [1, 2])
 def test_when_it_is_attached_all_active_nodes_are_put_in(cluster: Cluster, times: int) -> None:
     Node.objects.filter(index=2).update(status="ERROR")
-    policy = load(bind(cluster))
+    policy = load_policy(bind(cluster))
     for _ in range(times):
         policy.attach(cluster)
     assert in_pool() == names(cluster, 1, 3)
@@ -73,7 +73,7 @@ def test_when_it_is_attached_all_active_nodes_are_put_in(cluster: Cluster, times
 def test_when_it_is_detached_all_are_taken_out_and_others_stay(
     cluster: Cluster, host: ComputeNode, times: int
 ) -> None:
-    policy = load(bind(cluster, make_server("another", host)))
+    policy = load_policy(bind(cluster, make_server("another", host)))
     policy.attach(cluster)
     for _ in range(times):
         policy.detach(cluster)
@@ -96,7 +96,7 @@ def test_after_growing_those_that_are_active_are_put_in(cluster: Cluster, action
 
 
 def test_when_it_is_detached_servers_of_nodes_that_were_deleted_are_taken_out_at_once(cluster: Cluster) -> None:
-    policy = load(bind(cluster, draining_timeout=600))
+    policy = load_policy(bind(cluster, draining_timeout=600))
     policy.attach(cluster)
     BalancingMember.objects.update(connections=1)
     Node.objects.update(deleted_at=timezone.now())
@@ -112,7 +112,7 @@ def test_a_member_that_somebody_gave_another_weight_keeps_it(cluster: Cluster) -
 
 
 def test_one_that_was_about_to_leave_gets_connections_again(cluster: Cluster) -> None:
-    policy = load(bind(cluster))
+    policy = load_policy(bind(cluster))
     policy.attach(cluster)
     BalancingMember.objects.update(weight=0)
     ask(cluster, "CLUSTER_RECOVER", when=AFTER)
@@ -120,13 +120,13 @@ def test_one_that_was_about_to_leave_gets_connections_again(cluster: Cluster) ->
 
 
 def test_before_shrinking_the_candidates_are_taken_out(cluster: Cluster) -> None:
-    load(bind(cluster)).attach(cluster)
+    load_policy(bind(cluster)).attach(cluster)
     ask(cluster, "CLUSTER_SCALE_IN", deletion(cluster, 1, 3))
     assert in_pool() == names(cluster, 2)
 
 
 def test_what_people_left_out_stays_in(cluster: Cluster) -> None:
-    load(bind(cluster)).attach(cluster)
+    load_policy(bind(cluster)).attach(cluster)
     ask(cluster, "CLUSTER_SCALE_IN", deletion(cluster, 1, 3), left_out=uuids(cluster, 3))
     assert in_pool() == names(cluster, 2, 3)
 
@@ -140,7 +140,7 @@ def test_candidates_that_are_no_members_stay_in(cluster: Cluster, host: ComputeN
 
 
 def test_while_they_have_connections_it_is_waited_for_all_of_them_at_once(cluster: Cluster) -> None:
-    load(bind(cluster, draining_timeout=600)).attach(cluster)
+    load_policy(bind(cluster, draining_timeout=600)).attach(cluster)
     BalancingMember.objects.update(connections=1)
     with pytest.raises(CloudBusy) as busy:
         ask(cluster, "CLUSTER_SCALE_IN", deletion(cluster, 1, 3))
@@ -152,7 +152,7 @@ def test_while_they_have_connections_it_is_waited_for_all_of_them_at_once(cluste
 
 
 def test_when_their_time_is_over_connections_are_cut(cluster: Cluster) -> None:
-    load(bind(cluster, draining_timeout=600)).attach(cluster)
+    load_policy(bind(cluster, draining_timeout=600)).attach(cluster)
     BalancingMember.objects.update(connections=1)
     with pytest.raises(CloudBusy):
         ask(cluster, "CLUSTER_SCALE_IN", deletion(cluster, 1))
@@ -162,13 +162,13 @@ def test_when_their_time_is_over_connections_are_cut(cluster: Cluster) -> None:
 
 
 def test_a_single_node_is_taken_out_before_it_is_deleted(cluster: Cluster) -> None:
-    load(bind(cluster)).attach(cluster)
+    load_policy(bind(cluster)).attach(cluster)
     ask(cluster, "NODE_DELETE", node=cluster.members().get(index=2))
     assert in_pool() == names(cluster, 1, 3)
 
 
 def test_a_node_that_the_cluster_cannot_do_without_stays_in(cluster: Cluster) -> None:
-    load(bind(cluster)).attach(cluster)
+    load_policy(bind(cluster)).attach(cluster)
     cluster.min_size = 3
     ask(cluster, "NODE_DELETE", node=cluster.members().get(index=2))
     assert len(in_pool()) == 3
@@ -181,7 +181,7 @@ def test_a_single_node_is_put_in_once_it_is_there(cluster: Cluster) -> None:
 
 
 def test_a_node_that_got_another_server_has_that_one_in_the_pool(cluster: Cluster, host: ComputeNode) -> None:
-    load(bind(cluster)).attach(cluster)
+    load_policy(bind(cluster)).attach(cluster)
     [former] = servers(cluster, 1)
     cloud().delete_server(str(former.uuid))
     another = make_server("another", host)
@@ -191,13 +191,13 @@ def test_a_node_that_got_another_server_has_that_one_in_the_pool(cluster: Cluste
 
 
 def test_what_the_load_balancer_refuses_is_refused(cluster: Cluster) -> None:
-    policy = load(bind(cluster, pool={"id": "nowhere"}))
+    policy = load_policy(bind(cluster, pool={"id": "nowhere"}))
     with pytest.raises(PolicyRefused, match="Load-balancer pool nowhere not found"):
         policy.attach(cluster)
 
 
 def test_a_pool_that_is_gone_holds_none_of_the_servers(cluster: Cluster) -> None:
-    policy = load(bind(cluster))
+    policy = load_policy(bind(cluster))
     policy.attach(cluster)
     BalancingPool.objects.all().delete()
     policy.detach(cluster)
@@ -205,6 +205,6 @@ def test_a_pool_that_is_gone_holds_none_of_the_servers(cluster: Cluster) -> None
 
 
 def test_when_plans_are_made_it_is_not_asked(cluster: Cluster) -> None:
-    load(bind(cluster)).attach(cluster)
+    load_policy(bind(cluster)).attach(cluster)
     ask(cluster, "CLUSTER_SCALE_IN", deletion(cluster, 1), deciding_only=True)
     assert len(in_pool()) == 3

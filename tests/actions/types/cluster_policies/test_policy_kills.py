@@ -11,7 +11,7 @@ import pytest
 from actions.models import Action
 from cluster.drivers.balancing.embedded import EmbeddedBalancer
 from cluster.models import BalancingMember, Cluster, Node, PolicyBinding
-from cluster.policies.checking import ASKED, load
+from cluster.policies.checking import APPLIED, load_policy
 from plans.operations.cluster_sizes import scale_in
 from tests.builders import make_balancing_pool, make_binding, make_cluster, make_node, make_server
 from tests.plans.inline import run_waiting
@@ -56,7 +56,7 @@ def make() -> Callable[[], Cluster]:
         make_balancing_pool(name)
         make_binding(cluster, SCALING, {"event": "CLUSTER_SCALE_IN", "adjustment": {"number": LEAVING}})
         make_binding(cluster, DELETION, {"criteria": "RANDOM"})
-        load(make_binding(cluster, BALANCING, {"pool": {"id": name}})).attach(cluster)
+        load_policy(make_binding(cluster, BALANCING, {"pool": {"id": name}})).attach(cluster)
         return cluster
 
     return make_one
@@ -78,7 +78,7 @@ def taken_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def stage_of(cluster: Cluster, data: dict[str, Any]) -> int:
-    asked = data.get(ASKED, {}).get("BEFORE", [])
+    asked = data.get(APPLIED, {}).get("BEFORE", [])
     types = set(PolicyBinding.objects.filter(uuid__in=asked).values_list("policy__type", flat=True))
     if data.get("begun"):
         return BEGUN

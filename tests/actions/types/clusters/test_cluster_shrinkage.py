@@ -9,7 +9,7 @@ from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.clusters.cluster_delete import ClusterDelete
 from cluster.models import BalancingPool, Cluster, Node, Server
-from cluster.policies.checking import load
+from cluster.policies.checking import load_policy
 from plans.applier.applier import Applier
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
@@ -385,7 +385,7 @@ def test_a_cluster_whose_pool_is_gone_is_deleted() -> None:
     cluster = make_cluster(status="INIT", desired_capacity=1)
     run("CLUSTER_CREATE", cluster)
     make_balancing_pool("web")
-    load(make_binding(cluster, "senlin.policy.loadbalance-1.3", {"pool": {"id": "web"}})).attach(cluster)
+    load_policy(make_binding(cluster, "senlin.policy.loadbalance-1.3", {"pool": {"id": "web"}})).attach(cluster)
     BalancingPool.objects.all().soft_delete()
     assert run("CLUSTER_DELETE", cluster).state == "SUCCEEDED"
     assert again(cluster).deleted_at

@@ -7,7 +7,7 @@ import pytest
 from actions.models import Action
 from cluster.drivers.balancing.embedded import EmbeddedBalancer
 from cluster.models import BalancingMember, BalancingPool, Cluster, ComputeNode, Node
-from cluster.policies.checking import load
+from cluster.policies.checking import load_policy
 from plans.applier.applier import Applier
 from plans.models import ActionPlan
 from plans.operations.nodes import delete_node
@@ -27,7 +27,7 @@ def cluster() -> Cluster:
     made = cluster_on(host, host)
     make_balancing_pool("web")
     binding = make_binding(made, "senlin.policy.loadbalance-1.3", {"pool": {"id": "web"}, "draining_timeout": 600})
-    load(binding).attach(made)
+    load_policy(binding).attach(made)
     return made
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from cluster.drivers.balancing.base import BalancerPool, BalancingPoolNotFound, MemberDraining, PoolMember, balancer
 from cluster.drivers.balancing.embedded import EmbeddedBalancer
-from cluster.drivers.base import Cloud, CloudMisconfigured, OperationRefused, ServerNotFound, cloud, standing_in
+from cluster.drivers.base import Cloud, CloudMisconfigured, OperationRefused, ServerNotFound, cloud, using_cloud
 from cluster.models import BalancingMember, BalancingPool, Draining, Server
 from cluster.simulated import ForeseenCloud
 from tests.builders import make_balancing_pool, make_server
@@ -259,7 +259,7 @@ def test_connections_of_those_who_leave_end_first(pool: BalancingPool) -> None:
 
 def test_what_is_foreseen_changes_no_pool(server: str) -> None:
     add(server)
-    with standing_in(ForeseenCloud.load()):
+    with using_cloud(ForeseenCloud.load()):
         assert balancer().add_member("web", server, 80, weight=9).weight == 9
         balancer().remove_member("web", server, grace_period=60)
         balancer().remove_member("none", server)

@@ -8,7 +8,7 @@ from pytest_django import Settings
 from cluster.drivers.base import CloudBusy, NoValidHost, OperationFailed, OperationRefused, cloud
 from cluster.drivers.embedded import building
 from cluster.drivers.ownership import acting_for
-from cluster.drivers.scheduler import choose
+from cluster.drivers.scheduler import choose_destination
 from cluster.models import Server
 from cluster.signals import server_pending
 from tests.builders import make_node, make_server
@@ -113,7 +113,7 @@ def test_who_builds_a_server_just_when_another_finds_no_host_for_it_keeps_it_bui
 
     def find_none(*arguments: Any) -> Any:
         try:
-            return choose(*arguments)
+            return choose_destination(*arguments)
         finally:
             rival.let_in()
 

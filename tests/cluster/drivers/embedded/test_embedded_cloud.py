@@ -8,7 +8,7 @@ import pytest
 from cluster.drivers.base import CloudError, NoValidHost, OperationFailed, ServerNotFound, cloud
 from cluster.drivers.embedded import EmbeddedCloud
 from cluster.drivers.ownership import acting_for
-from cluster.drivers.scheduler import choose
+from cluster.drivers.scheduler import choose_destination
 from cluster.models import ComputeNode, Server
 from tests.builders import make_flavor, make_node, make_server
 
@@ -99,7 +99,7 @@ def test_the_scheduler_asks_as_much_of_many_nodes_as_of_one(
     for number in range(5):
         make_node(f"compute{number}")
     with django_assert_num_queries(2):
-        choose(server, hostname)
+        choose_destination(server, hostname)
 
 
 @pytest.mark.parametrize("columns", [{"status": "disabled"}, {"state": "down"}, {"vcpus": 1}])

@@ -112,7 +112,7 @@ def test_nothing_is_written_of_a_reading_that_was_overtaken(emulator: Emulator) 
     contents = cloud().read_contents()
     Synchronization.objects.update(holder="00000000-0000-0000-0000-000000000001")
     with pytest.raises(Overtaken):
-        synchronization.write(contents, holder, timezone.now())
+        synchronization.write_contents(contents, holder, timezone.now())
     assert not ComputeNode.objects.exists()
 
 
