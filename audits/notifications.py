@@ -85,7 +85,7 @@ def telling(audit: Audit, phase: str, ends: bool = True) -> Iterator[None]:
     except LOST_DATABASE:
         raise
     except Exception as problem:
-        tell(audit, Event(f"{phase}.error", ERROR, exceptions.describe(problem, explain(problem))))
+        tell(audit, Event(f"{phase}.error", ERROR, exceptions.describe_fault(problem, explain(problem))))
         raise
     if ends:
         tell(audit, Event(f"{phase}.end"))

@@ -23,13 +23,13 @@ def check_setting(setting: str, contract: str) -> list[CheckMessage]:
     """Report what is wrong with the plug-in that a setting names, or with those of a table."""
     named, variable = getattr(settings, setting), f"WATCHER_{setting}"
     if isinstance(named, str):
-        return check_path(variable, named, contract)
-    return [problem for path in named for problem in check_path(variable, path, contract)] or check_names(
+        return check_plugin_path(variable, named, contract)
+    return [problem for path in named for problem in check_plugin_path(variable, path, contract)] or check_names(
         variable, named
     )
 
 
-def check_path(variable: str, path: str, contract: str) -> list[CheckMessage]:
+def check_plugin_path(variable: str, path: str, contract: str) -> list[CheckMessage]:
     """Report a plug-in that cannot be loaded, whatever its module raises, or that does not keep its contract."""
     try:
         plugin = import_string(path)

@@ -18,8 +18,8 @@ def load(setting: str) -> dict[str, type[Any]]:
     return {plugin.name: plugin for plugin in map(import_string, getattr(settings, setting))}
 
 
-def forget(**_: Any) -> None:
+def clear_plugin_cache(**_: Any) -> None:
     load.cache_clear()
 
 
-setting_changed.connect(forget)
+setting_changed.connect(clear_plugin_cache)

@@ -60,8 +60,8 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         """
         self.updated_at = timezone.now()
         change = Change(self, [*self.touched_fields, "updated_at"], {**self.values_read, **(guards or {})}, condition)
-        told = writing.of_change(self, self.values_read[self.guard_fields[0]])
-        if not (write_together(change, records, told) if records or told else change.write()):
+        announcement = writing.of_change(self, self.values_read[self.guard_fields[0]])
+        if not (write_together(change, records, announcement) if records or announcement else change.write()):
             raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
         self._update_initial_state()
 
@@ -78,7 +78,7 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
 
     def undeletable(self) -> Refused:
         """Return why a guarded deletion found no row: in the words that clients know, of the state as it is now."""
-        standing: Any = type(self)._default_manager.filter(pk=self.pk, deleted_at=None).first()
-        if standing is None:
+        current: Any = type(self)._default_manager.filter(pk=self.pk, deleted_at=None).first()
+        if current is None:
             return NotFound(f"{self._meta.object_name} {self.uuid} could not be found")
-        return WrongState(f"Couldn't delete when state is '{standing.state}'.")
+        return WrongState(f"Couldn't delete when state is '{current.state}'.")

@@ -64,7 +64,7 @@ class ActionView(ActionLookup, ResourceView):
     answers = {"signal": (202, ActionSerializer), "events": (200, ActionEventsSerializer)}
     actions_since = {"partial_update": (1, 5), "signal": EXTENDED, "events": (1, 8)}
     arguments = {"events": PARAMETERS}
-    deeds_by_state = {"SKIPPED": "action.skip", "PENDING": "action.restore"}
+    history_events_by_state = {"SKIPPED": "action.skip", "PENDING": "action.restore"}
     example_step = {"op": "replace", "path": "/state", "value": "SKIPPED"}
 
     def conceal(self, rows: list[Row]) -> None:

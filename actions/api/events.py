@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from actions.event_details import DETAILS, sees_details, sees_host
 from actions.models import ActionEvent
 from actions.server_history.events import COLUMNS, plain
-from watcher_site.api.paging import read_limit, refuse_unknown
+from watcher_site.api.paging import read_limit, refuse_unknown_arguments
 from watcher_site.api.serializers import Row
 from watcher_site.api.versions import Version, used_by
 from watcher_site.refusals import Invalid
@@ -57,7 +57,7 @@ def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> R
     Raises:
         Invalid: a limit or a marker that is none, or another argument.
     """
-    refuse_unknown(request.query_params, ("limit", "marker"))
+    refuse_unknown_arguments(request.query_params, ("limit", "marker"))
     limit = read_limit(request.query_params.get("limit"))
     found = list(after(events, request.query_params).order_by("-pk").values("pk", "attempt", *COLUMNS)[:limit])
     host, details = sees_host(request.user), used_by(request) >= DETAILS and sees_details(request.user)

@@ -24,7 +24,7 @@ class SignalVerb(Verb):
     """A button on the action's own page, or beside it on its plan's."""
 
     model = Action
-    deed = "action.signal"
+    history_event = "action.signal"
     permission_required = "actions.signal_action"
     signal: ClassVar[Action.Signal]
     told: ClassVar[str]

@@ -131,7 +131,7 @@ class SkipAction(ReasonVerb):
 
 class ChangeReason(ReasonVerb):
     verb = "change the reason"
-    deed = "action.update"
+    history_event = "action.update"
     form_class = NewReasonForm
 
     def perform(self, record: Action) -> str:

@@ -79,7 +79,7 @@ class PhaseRecord:
             self.tell(phase, problem)
             self.finish(phase, Result.ERROR, explain(problem))
             # What comes after it, such as a look at what is left, may fail as well.
-            self.action.fault = self.action.fault or exceptions.describe(problem, explain(problem))
+            self.action.fault = self.action.fault or exceptions.describe_fault(problem, explain(problem))
             return problem
         self.finish(phase, Result.SUCCESS)
         return None

@@ -8,7 +8,7 @@ from django.utils import timezone
 from actions.exclusions.rules import Rule
 from actions.exclusions.targets import KINDS
 from actions.models.exclusions import Exclusion
-from watcher_site.windows.wall_clock import known
+from watcher_site.windows.wall_clock import require_zone
 
 
 def force_in_words(exclusion: Exclusion) -> str:
@@ -24,7 +24,7 @@ def expiry_in_words(exclusion: Exclusion) -> str:
     """Return until when a rule is in force, by the same clock as its hours; nothing, where that is for ever."""
     if not exclusion.expires_at:
         return ""
-    zone = known(exclusion.zone)
+    zone = require_zone(exclusion.zone)
     return f"until {exclusion.expires_at.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} ({zone})"
 
 

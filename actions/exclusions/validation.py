@@ -10,7 +10,7 @@ from actions.models.exclusions import NAME_LENGTH, TEXT_LENGTH, Exclusion
 from watcher_site import plugins
 from watcher_site.database.text import require_storable
 from watcher_site.refusals import Invalid
-from watcher_site.validation.names import require_address
+from watcher_site.validation.names import require_addressable_name
 from watcher_site.windows.wall_clock import read_moment, read_window, read_zone, written
 
 MOST_NAMED = 1000
@@ -28,7 +28,7 @@ def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: da
         if name in attributes:
             setattr(exclusion, name, read_line(name, attributes[name], length, least=int(name != "reason")))
     if "name" in attributes:
-        require_address(exclusion.name, NO_NAMES)
+        require_addressable_name(exclusion.name, NO_NAMES)
     if "enabled" in attributes:
         exclusion.enabled = read_switch(attributes["enabled"])
     if "action_types" in attributes:

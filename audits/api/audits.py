@@ -134,7 +134,7 @@ class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     sort_keys = {"uuid": "uuid", "name": "name", "audit_type": "audit_type", "state": "state"}
     sort_keys |= {**TIMES, **GOAL, **STRATEGY}
     bodies = {"create": NewAuditSerializer}
-    deeds_by_state = {"CANCELLED": "audit.cancel", "SUSPENDED": "audit.suspend", "ONGOING": "audit.resume"}
+    history_events_by_state = {"CANCELLED": "audit.cancel", "SUSPENDED": "audit.suspend", "ONGOING": "audit.resume"}
     example_step = {"op": "replace", "path": "/state", "value": "CANCELLED"}
 
     def create(self, request: Request) -> Response:

@@ -15,7 +15,7 @@ from cluster.models import ComputeNode
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from cluster.snapshot.storage import PoolSnapshot, StorageNodeSnapshot, VolumeSnapshot
 from watcher_site.api.bodies import UUID_SCHEMA
-from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.paging import refuse_unknown_arguments
 from watcher_site.api.versions import Version, used_by
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid, NotFound
@@ -153,7 +153,7 @@ class DataModelView(ResourceView):
 
         A node without servers, a pool without volumes and a storage node without pools give one object each, too.
         """
-        refuse_unknown(request.query_params, {"data_model_type", "audit_uuid"})
+        refuse_unknown_arguments(request.query_params, {"data_model_type", "audit_uuid"})
         kind = request.query_params.get("data_model_type", "compute")
         version = used_by(request)
         if kind not in models_at(version):

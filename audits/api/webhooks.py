@@ -18,7 +18,7 @@ class WebhookView(NamedLookup, ResourceView):
     policy = "webhook"
     permissions_required = {"trigger": "audits.trigger_audit"}
     bodies = {"trigger": OpenApiTypes.ANY}
-    deeds = {"trigger": "audit.trigger"}
+    history_events = {"trigger": "audit.trigger"}
     answers = {"trigger": (202, None)}
 
     def trigger(self, request: Request, identifier: str) -> Response:

@@ -3,11 +3,11 @@
 import django_filters
 
 from audits.models import Audit
-from watcher_site.console.filters import words
+from watcher_site.console.filters import make_choices
 
 
 class AuditFilters(django_filters.FilterSet):
-    state = django_filters.ChoiceFilter(choices=words(Audit.State.values), empty_label="any")
+    state = django_filters.ChoiceFilter(choices=make_choices(Audit.State.values), empty_label="any")
     name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
     goal = django_filters.CharFilter(label="Goal", field_name="goal__display_name", lookup_expr="icontains")
     strategy = django_filters.CharFilter(

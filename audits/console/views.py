@@ -71,7 +71,7 @@ class NewAudit(KeepsForm, View):
     """The form of a new audit; to htmx, what follows from the goal and strategy that were just chosen."""
 
     permission_required = "audits.add_audit"
-    deed = "audit.create"
+    history_event = "audit.create"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:

@@ -14,7 +14,7 @@ from jsonschema.validators import extend, validator_for
 from watcher_site.database.text import require_storable
 from watcher_site.plugins import load
 from watcher_site.refusals import Invalid
-from watcher_site.validation.json_schema import describe
+from watcher_site.validation.json_schema import describe_violation
 
 
 def complete_for(strategy: Any, parameters: Mapping[str, Any], field: str = "parameters") -> dict[str, Any]:
@@ -47,7 +47,7 @@ def complete(schema: Mapping[str, Any], parameters: Mapping[str, Any], field: st
     completed = deepcopy(dict(parameters))
     problem = fill_defaults(schema, completed)
     if problem:
-        raise Invalid(f"Invalid {field} for strategy: {describe(problem)}")
+        raise Invalid(f"Invalid {field} for strategy: {describe_violation(problem)}")
     if strays := [name for name in parameters if name not in schema.get("properties", {})]:
         raise Invalid(f"Audit parameter {', '.join(strays)} are not allowed")
     return completed

@@ -20,7 +20,7 @@ from cluster.operations.policies import change_policy, check_spec, create_policy
 from cluster.policies.base import PolicyType, When
 from watcher_site import plugins
 from watcher_site.api.bodies import read_body
-from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.paging import refuse_unknown_arguments
 from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.views import NamedLookup, ResourceView
 from watcher_site.refusals import NotFound
@@ -88,7 +88,7 @@ class PolicyTypeView(ResourceView):
 
     def list_types(self, request: Request) -> Response:
         """List the types that policies can be of, with the schemas of their properties."""
-        refuse_unknown(request.query_params, set())
+        refuse_unknown_arguments(request.query_params, set())
         return Response({"policy_types": [describe_policy_type(one) for one in plugins.load("POLICY_TYPES").values()]})
 
     def show_type(self, request: Request, identifier: str) -> Response:

@@ -17,15 +17,15 @@ from cluster.models import (
     StorageNode,
     Volume,
 )
-from watcher_site.console.filters import words
+from watcher_site.console.filters import make_choices
 
 
 class ComputeNodeFilters(django_filters.FilterSet):
     hostname = django_filters.CharFilter(label="Hostname", lookup_expr="icontains")
-    status = django_filters.ChoiceFilter(choices=words(ComputeNode.Status.values), empty_label="any")
-    state = django_filters.ChoiceFilter(choices=words(ComputeNode.State.values), empty_label="any")
+    status = django_filters.ChoiceFilter(choices=make_choices(ComputeNode.Status.values), empty_label="any")
+    state = django_filters.ChoiceFilter(choices=make_choices(ComputeNode.State.values), empty_label="any")
     power_state = django_filters.ChoiceFilter(
-        label="Power", choices=words(ComputeNode.PowerState.values), empty_label="any"
+        label="Power", choices=make_choices(ComputeNode.PowerState.values), empty_label="any"
     )
     zone = django_filters.CharFilter(label="Zone", lookup_expr="icontains")
     aggregate = django_filters.CharFilter(label="Aggregate", method="in_aggregate")
@@ -40,7 +40,7 @@ class ComputeNodeFilters(django_filters.FilterSet):
 
 class ServerFilters(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    state = django_filters.ChoiceFilter(choices=words(Server.State.values), empty_label="any")
+    state = django_filters.ChoiceFilter(choices=make_choices(Server.State.values), empty_label="any")
     node = django_filters.CharFilter(label="Node", field_name="node__hostname", lookup_expr="icontains")
 
     class Meta:
@@ -52,7 +52,10 @@ class PoolFilters(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
     zone = django_filters.CharFilter(label="Zone", field_name="storage_node__zone", lookup_expr="icontains")
     state = django_filters.ChoiceFilter(
-        label="State", field_name="storage_node__state", choices=words(StorageNode.State.values), empty_label="any"
+        label="State",
+        field_name="storage_node__state",
+        choices=make_choices(StorageNode.State.values),
+        empty_label="any",
     )
 
     class Meta:
@@ -62,7 +65,7 @@ class PoolFilters(django_filters.FilterSet):
 
 class VolumeFilters(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    status = django_filters.ChoiceFilter(choices=words(Volume.Status.values), empty_label="any")
+    status = django_filters.ChoiceFilter(choices=make_choices(Volume.Status.values), empty_label="any")
     pool = django_filters.CharFilter(label="Pool", field_name="pool__name", lookup_expr="icontains")
     volume_type = django_filters.CharFilter(label="Type", field_name="volume_type__name", lookup_expr="icontains")
 
@@ -73,7 +76,7 @@ class VolumeFilters(django_filters.FilterSet):
 
 class NodeFilters(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    status = django_filters.ChoiceFilter(choices=words(Node.Status.values), empty_label="any")
+    status = django_filters.ChoiceFilter(choices=make_choices(Node.Status.values), empty_label="any")
     profile = django_filters.CharFilter(label="Profile", field_name="profile__name", lookup_expr="icontains")
     cluster = django_filters.CharFilter(label="Cluster", field_name="cluster__name", lookup_expr="icontains")
 
@@ -84,7 +87,7 @@ class NodeFilters(django_filters.FilterSet):
 
 class ClusterFilters(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    status = django_filters.ChoiceFilter(choices=words(Cluster.Status.values), empty_label="any")
+    status = django_filters.ChoiceFilter(choices=make_choices(Cluster.Status.values), empty_label="any")
     profile = django_filters.CharFilter(label="Profile", field_name="profile__name", lookup_expr="icontains")
 
     class Meta:
@@ -98,7 +101,7 @@ STACK_STATUSES = [status for status in StackStatus.values if status != StackStat
 
 class StackFilters(django_filters.FilterSet):
     name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
-    status = django_filters.ChoiceFilter(choices=words(STACK_STATUSES), empty_label="any")
+    status = django_filters.ChoiceFilter(choices=make_choices(STACK_STATUSES), empty_label="any")
     project_id = django_filters.CharFilter(label="Project")
 
     class Meta:

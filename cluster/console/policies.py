@@ -77,7 +77,7 @@ class PolicyForm(forms.Form):
 
 class NewPolicy(KeepsForm, View):
     permission_required = "cluster.add_policy"
-    deed = "policy.create"
+    history_event = "policy.create"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest) -> HttpResponse:

@@ -86,9 +86,9 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
     arguments = {"preflight": PREFLIGHT_PARAMETERS}
     judging = frozenset({"preflight"})
     policy_actions = ResourceView.policy_actions | {"continue_plan": "continue"}
-    deeds = {"skip": "action.skip", "restore": "action.restore"}
-    deeds_within = frozenset(deeds)
-    deeds_by_state = {
+    history_events = {"skip": "action.skip", "restore": "action.restore"}
+    history_events_within = frozenset(history_events)
+    history_events_by_state = {
         "PENDING": "action_plan.start",
         "CANCELLED": "action_plan.cancel",
         "CANCELLING": "action_plan.cancel",

@@ -100,9 +100,9 @@ def describe(found: Mark) -> dict[str, Any]:
 class MarkDeeds:
     """A view whose patches history tells apart: marks, and that one is taken back."""
 
-    def deed(self: Any) -> str:
+    def history_event(self: Any) -> str:
         is_mark = self.action == "mark"
-        return deed_of_mark(self.policy, self.document()) if is_mark else super().deed()  # type: ignore[misc]
+        return deed_of_mark(self.policy, self.document()) if is_mark else super().history_event()  # type: ignore[misc]
 
 
 class Marking(MarkDeeds):

@@ -12,7 +12,7 @@ from actions.api.serializers import ActionSerializer
 from actions.event_details import sees_details
 from actions.models import Action
 from plans.preflight.walk import OUTCOMES, Preflight, Prospect, preflight
-from watcher_site.api.paging import read_limit, read_uuid, refuse_unknown
+from watcher_site.api.paging import read_limit, read_uuid, refuse_unknown_arguments
 from watcher_site.api.serializers import Row, links_field
 from watcher_site.refusals import NotFound
 
@@ -61,7 +61,7 @@ class Preflighting:
         self.require_version(request)
         plan = self.get_object(request, identifier)
         self.require(request, "actions.view_action")
-        refuse_unknown(request.query_params, {"limit", "marker"})
+        refuse_unknown_arguments(request.query_params, {"limit", "marker"})
         limit = read_limit(request.query_params.get("limit"))
         found = preflight(plan, details=sees_details(request.user))
         listed = after(found, request.query_params.get("marker"))

@@ -3,11 +3,11 @@
 import django_filters
 
 from plans.models import ActionPlan
-from watcher_site.console.filters import words
+from watcher_site.console.filters import make_choices
 
 
 class ActionPlanFilters(django_filters.FilterSet):
-    state = django_filters.ChoiceFilter(choices=words(ActionPlan.State.values), empty_label="any")
+    state = django_filters.ChoiceFilter(choices=make_choices(ActionPlan.State.values), empty_label="any")
     strategy = django_filters.CharFilter(
         label="Strategy", field_name="strategy__display_name", lookup_expr="icontains"
     )

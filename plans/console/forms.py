@@ -9,7 +9,7 @@ from plans.planning.scheduling import apply
 from watcher_site.refusals import Invalid
 from watcher_site.windows import fields
 from watcher_site.windows.fields import WindowFields, text_field
-from watcher_site.windows.wall_clock import known
+from watcher_site.windows.wall_clock import require_zone
 
 
 class ScheduleForm(WindowFields):
@@ -42,6 +42,6 @@ class ScheduleForm(WindowFields):
 
 def held(plan: ActionPlan) -> dict[str, Any]:
     """Return what the fields show of a plan's schedule."""
-    begins = plan.start_at and plan.start_at.astimezone(ZoneInfo(known(plan.zone)))
+    begins = plan.start_at and plan.start_at.astimezone(ZoneInfo(require_zone(plan.zone)))
     start_at = f"{begins:%Y-%m-%dT%H:%M}" if begins else None
     return {**fields.held(plan.window, plan.zone), "start_at": start_at}

@@ -20,7 +20,7 @@ from watcher_site.templatetags.console import short
 class Restore(Verb):
     model = ActionPlan
     permission_required = "actions.skip_action"
-    verb, deed, is_within = "restore", "action.restore", True
+    verb, history_event, is_within = "restore", "action.restore", True
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
         row = f"#action-{short(self.uuids[0])}" if done and self.uuids else ""

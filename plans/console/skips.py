@@ -30,7 +30,7 @@ class Skip(KeepsForm, Verb):
 
     model = ActionPlan
     permission_required = "actions.skip_action"
-    verb, deed, is_within = "skip", "action.skip", True
+    verb, history_event, is_within = "skip", "action.skip", True
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
         """Return to the page of the table that it was, and where it was done, to the first of the rows."""

@@ -9,7 +9,7 @@ from plans.operations.signals import signal_plan
 
 
 class PlanSignalVerb(ActionPlanVerb):
-    deed = "action_plan.signal"
+    history_event = "action_plan.signal"
     permission_required = "actions.signal_action"
     signal: ClassVar[Action.Signal]
     told: ClassVar[str]

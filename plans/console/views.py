@@ -176,7 +176,7 @@ class Cancel(ActionPlanVerb):
 
 
 class OnFailure(ActionPlanVerb):
-    deed = "action_plan.update"
+    history_event = "action_plan.update"
     permission_required = "plans.change_actionplan"
     verb = "choose what a failure stops"
 

@@ -5,12 +5,12 @@ from django.utils.safestring import SafeString
 
 from plans.models import ActionPlan
 from watcher_site.templatetags.console import at_place, until
-from watcher_site.windows.wall_clock import in_words
+from watcher_site.windows.wall_clock import describe_window
 
 
 def window_in_words(plan: ActionPlan) -> str:
     """Return a maintenance window by its hours, its days and its zone; nothing, where there is none."""
-    return in_words(plan.window, plan.zone)
+    return describe_window(plan.window, plan.zone)
 
 
 def waiting_in_words(plan: ActionPlan) -> SafeString | str:

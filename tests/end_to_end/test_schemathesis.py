@@ -86,7 +86,7 @@ BEYOND_SCHEMAS = re.compile(
         )
     )
 )
-OLDEST, NEWEST = (versions.text(version) for version in (versions.MINIMUM, versions.MAXIMUM))
+OLDEST, NEWEST = (versions.format_version(version) for version in (versions.MINIMUM, versions.MAXIMUM))
 OPERATIONS = [
     (version, path, method)
     for version in (OLDEST, "1.7", NEWEST)

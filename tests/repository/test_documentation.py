@@ -137,7 +137,9 @@ def test_the_keys_that_actions_are_sorted_by_are_documented() -> None:
 
 def test_the_history_of_the_versions_is_the_one_that_the_code_follows() -> None:
     rows = [line for line in API_VERSIONS.splitlines() if re.match(r"\| [0-9]", line)]
-    assert rows == [f"| {versions.text(version)} | {brings} |" for version, brings in versions.HISTORY.items()]
+    assert rows == [
+        f"| {versions.format_version(version)} | {brings} |" for version, brings in versions.HISTORY.items()
+    ]
 
 
 def test_the_statuses_of_errors_are_those_of_the_openapi_document() -> None:

@@ -42,7 +42,9 @@ class LoginsLimited(Refused):
 
     def __init__(self, until: datetime) -> None:
         self.retry_after = max(1, ceil((until - timezone.now()).total_seconds()))
-        super().__init__(f"Too many failed logins from your address. Try again in {duration(self.retry_after)}.")
+        super().__init__(
+            f"Too many failed logins from your address. Try again in {format_duration(self.retry_after)}."
+        )
 
 
 class LoginsBusy(Refused):
@@ -55,7 +57,7 @@ class LoginsBusy(Refused):
         super().__init__("Too many passwords are being verified at the moment. Try again in a second.")
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     number, unit = (ceil(seconds / 60), "minute") if seconds >= 60 else (ceil(seconds), "second")
     return f"{number} {unit}{'' if number == 1 else 's'}"
 
@@ -144,7 +146,7 @@ def record_summaries() -> None:
 def record_count(count: FailedLogins, *more: str) -> None:
     for_whom = f" for {count.name}" if count.name else ""
     passed = min(timezone.now() - count.began_at, settings.FAILED_LOGIN_WINDOW) / timedelta(seconds=1)
-    said = f"{count.number:,} failed logins{for_whom} from {count.address} in {duration(max(1, passed))}."
+    said = f"{count.number:,} failed logins{for_whom} from {count.address} in {format_duration(max(1, passed))}."
     details = {"address": count.address, "failed_logins": count.number}
     message = " ".join([said, *more])
     record("user.login", count.name, caller=CallingContext(), outcome=REFUSED, message=message, details=details)

@@ -22,7 +22,7 @@ from watcher_site.refusals import Invalid, NotFound
 LEAST_KEY_LENGTH = 6
 
 
-def connect() -> None:
+def connect_token_signals() -> None:
     pre_save.connect(end_with_account, sender=get_user_model(), dispatch_uid="watcher_site.accounts.tokens")
 
 

@@ -121,10 +121,10 @@ def read_attributes(
     """Return the attributes of an object that is a body, or a part of one, of whatever version. Raises: `Invalid`."""
     if not isinstance(document, dict):
         raise Invalid(f"Invalid input for field/attribute {serializer_class.argument}. An object is expected.")
-    refuse_unknown(document, serializer_class, read_only)
+    refuse_unknown_fields(document, serializer_class, read_only)
     serializer = serializer_class(data=dict(document), context={"version": version})
     if not serializer.is_valid():
-        raise Invalid(in_words(serializer.errors, document))
+        raise Invalid(describe_field_errors(serializer.errors, document))
     return dict(serializer.validated_data)
 
 
@@ -140,7 +140,7 @@ def refuse_later(request: Request, serializer_class: Any) -> None:
             raise NotAcceptableHere(since[name], name)
 
 
-def refuse_unknown(document: dict[str, Any], serializer_class: Any, read_only: Collection[str]) -> None:
+def refuse_unknown_fields(document: dict[str, Any], serializer_class: Any, read_only: Collection[str]) -> None:
     for name, value in document.items():
         if name in serializer_class._declared_fields:
             continue
@@ -149,7 +149,7 @@ def refuse_unknown(document: dict[str, Any], serializer_class: Any, read_only: C
         raise Invalid(f"Unknown attribute for argument {serializer_class.argument}: {name}")
 
 
-def in_words(errors: Any, document: dict[str, Any]) -> str:
+def describe_field_errors(errors: Any, document: dict[str, Any]) -> str:
     missing = [name for name in errors if document.get(name) is None]
     if missing:
         return f"Invalid input for field/attribute {missing[0]}. Value: 'None'. Mandatory field missing."

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from watcher_site.api.mounts.faults import find_fault
-from watcher_site.api.versions import Version, text
+from watcher_site.api.versions import Version, format_version
 from watcher_site.messages import cut
 from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.refusals import LONGEST_MESSAGE, Refused
@@ -43,7 +43,9 @@ class NotAcceptableHere(exceptions.NotAcceptable):
     def __init__(self, since: Version, field: str = "") -> None:
         """Name the version that brought it, and the field, where it is one."""
         subject = f"{field}: " if field else ""
-        super().__init__(f"Request not acceptable. {subject}API microversion {text(since)} or higher is required.")
+        super().__init__(
+            f"Request not acceptable. {subject}API microversion {format_version(since)} or higher is required."
+        )
 
 
 def body(code: int, message: str) -> dict[str, str]:
@@ -84,14 +86,14 @@ def answer_problem(problem: Exception, context: dict[str, Any]) -> Response | No
     if isinstance(problem, exceptions.APIException) and problem.status_code == status.HTTP_401_UNAUTHORIZED:
         message = "The request you have made requires authentication."
         return Response(unauthorized(message), problem.status_code, headers=headers_of(problem))
-    found = describe(problem)
+    found = describe_error(problem)
     if found is None:
         return None
     code, message = found
     return Response(body_for(context["request"].path, code, message, problem), code, headers=headers_of(problem))
 
 
-def describe(problem: Exception) -> tuple[int, str] | None:
+def describe_error(problem: Exception) -> tuple[int, str] | None:
     """Return the status and the words that an exception is answered with; None where it is a fault of our own."""
     if isinstance(problem, exceptions.APIException):
         return problem.status_code, flat(problem.detail)

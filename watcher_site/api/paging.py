@@ -133,7 +133,7 @@ def read_page(query: QueryDict, offer: Offer) -> Page:
     """
     combined = offer.several_keys and "sort" in query
     known = {"limit", "marker", "sort_key", "sort_dir", *offer.filters}
-    refuse_unknown(query, known | {"sort"} if offer.several_keys else known, offer.repeatable)
+    refuse_unknown_arguments(query, known | {"sort"} if offer.several_keys else known, offer.repeatable)
     if combined and ("sort_key" in query or "sort_dir" in query):
         raise Invalid("sort and sort_key or sort_dir cannot be given together")
     return Page(
@@ -180,7 +180,7 @@ def read_sort(text: str, offer: Offer) -> tuple[SortKey, ...]:
     return tuple(keys.values())
 
 
-def refuse_unknown(query: QueryDict, known: Collection[str], repeatable: Collection[str] = ()) -> None:
+def refuse_unknown_arguments(query: QueryDict, known: Collection[str], repeatable: Collection[str] = ()) -> None:
     """Refuse arguments that are not known, and those that stand there twice and may not: one would be forgotten."""
     for name, values in query.lists():
         if name not in known:

@@ -37,7 +37,7 @@ def read_patch(
         raise Invalid("Invalid input for field/attribute patch. A list of JSON Patch operations is expected.")
     for step in document:
         check_form(step)
-        check_path(step, internal, mandatory, allowed)
+        check_step_path(step, internal, mandatory, allowed)
     return document
 
 
@@ -60,7 +60,7 @@ def check_form(step: Any) -> None:
         raise Invalid("'add' and 'replace' operations needs value")
 
 
-def check_path(step: Step, internal: Collection[str], mandatory: Collection[str], allowed: Any) -> None:
+def check_step_path(step: Step, internal: Collection[str], mandatory: Collection[str], allowed: Any) -> None:
     path = step["path"]
     if allowed is not None and path not in allowed:
         raise Invalid(f"'{path}' is not an allowed attribute and can not be updated")

@@ -42,21 +42,21 @@ def route(path: str, view: type[ViewSetMixin], name: str, **verbs: str) -> URLPa
     return re_path(rf"^(?:v1/)?{path}/?$", view.as_view(verbs, **options), name=f"api-{name}")  # type: ignore[arg-type]
 
 
-def read(collection: str, view: Any, item: dict[str, str] | None = None, **verbs: str) -> list[URLPattern]:
+def collection_routes(name: str, view: Any, item: dict[str, str] | None = None, **verbs: str) -> list[URLPattern]:
     """Route a collection: its two lists and its objects, and what else can be done with them."""
     return [
-        route(f"{collection}/{IDENTIFIER}", view, f"{collection}-item", get="retrieve", **(item or {})),
-        route(f"{collection}/detail", view, f"{collection}-detail", get="detailed_list"),
-        route(collection, view, collection, get="short_list", **verbs),
+        route(f"{name}/{IDENTIFIER}", view, f"{name}-item", get="retrieve", **(item or {})),
+        route(f"{name}/detail", view, f"{name}-detail", get="detailed_list"),
+        route(name, view, name, get="short_list", **verbs),
     ]
 
 
 # The most frequent requests come first, as the patterns are tried in order.
 urlpatterns = [
-    *read("actions", ActionView, {"patch": "partial_update"}),
+    *collection_routes("actions", ActionView, {"patch": "partial_update"}),
     route(f"actions/{IDENTIFIER}/signal", ActionView, "actions-signal", post="signal"),
     route(f"actions/{IDENTIFIER}/events", ActionView, "actions-events", get="events"),
-    *read("action_plans", ActionPlanView, CHANGEABLE),
+    *collection_routes("action_plans", ActionPlanView, CHANGEABLE),
     route(f"action_plans/{IDENTIFIER}/start", ActionPlanView, "action_plans-start", post="start"),
     route(f"action_plans/{IDENTIFIER}/schedule", ActionPlanView, "action_plans-schedule", post="schedule"),
     route(f"action_plans/{IDENTIFIER}/preflight", ActionPlanView, "action_plans-preflight", get="preflight"),
@@ -64,19 +64,19 @@ urlpatterns = [
     route(f"action_plans/{IDENTIFIER}/restore", ActionPlanView, "action_plans-restore", post="restore"),
     route(f"action_plans/{IDENTIFIER}/continue", ActionPlanView, "action_plans-continue", post="continue_plan"),
     route(f"action_plans/{IDENTIFIER}/signal", ActionPlanView, "action_plans-signal", post="signal"),
-    *read("goals", GoalView),
-    *read("strategies", StrategyView),
+    *collection_routes("goals", GoalView),
+    *collection_routes("strategies", StrategyView),
     route(f"strategies/{IDENTIFIER}/state", StrategyView, "strategies-state", get="state"),
-    *read("audit_templates", AuditTemplateView, CHANGEABLE, post="create"),
-    *read("audits", AuditView, CHANGEABLE, post="create"),
-    *read("scoring_engines", ScoringEngineView),
-    *read("services", ServiceView),
-    *read("profiles", ProfileView, CHANGEABLE, post="create"),
+    *collection_routes("audit_templates", AuditTemplateView, CHANGEABLE, post="create"),
+    *collection_routes("audits", AuditView, CHANGEABLE, post="create"),
+    *collection_routes("scoring_engines", ScoringEngineView),
+    *collection_routes("services", ServiceView),
+    *collection_routes("profiles", ProfileView, CHANGEABLE, post="create"),
     route("policies/validate", PolicyView, "policies-validate", post="validate"),
-    *read("policies", PolicyView, CHANGEABLE, post="create"),
+    *collection_routes("policies", PolicyView, CHANGEABLE, post="create"),
     route("policy_types", PolicyTypeView, "policy_types", get="list_types"),
     route(f"policy_types/{IDENTIFIER}", PolicyTypeView, "policy_types-item", get="show_type"),
-    *read("clusters", ClusterView, CHANGEABLE, post="create"),
+    *collection_routes("clusters", ClusterView, CHANGEABLE, post="create"),
     *(
         route(f"clusters/{IDENTIFIER}/{operation}", ClusterView, f"clusters-{operation}", post=operation)
         for operation in OPERATIONS
@@ -84,14 +84,14 @@ urlpatterns = [
     route(f"clusters/{IDENTIFIER}/actions", ClusterView, "clusters-actions", post="act"),
     route(f"clusters/{IDENTIFIER}/policies", BindingView, "clusters-policies", get="of_cluster", post="create"),
     route(f"clusters/{IDENTIFIER}/policies/{POLICY}", BindingView, "clusters-policy", get="retrieve", **CHANGEABLE),
-    *read("nodes", NodeView, CHANGEABLE, post="create"),
+    *collection_routes("nodes", NodeView, CHANGEABLE, post="create"),
     route(f"nodes/{IDENTIFIER}/check", NodeView, "nodes-check", post="check"),
     route(f"nodes/{IDENTIFIER}/recover", NodeView, "nodes-recover", post="recover"),
     route(f"nodes/{IDENTIFIER}/health", NodeView, "nodes-health", get="show_health", patch="mark"),
     route("exclusions/try", ExclusionView, "exclusions-try", post="try_draft"),
     route(f"exclusions/{IDENTIFIER}/try", ExclusionView, "exclusions-item-try", post="try_saved"),
-    *read("exclusions", ExclusionView, CHANGEABLE, post="create"),
-    *read("servers", ServerView, {"delete": "destroy"}, post="create"),
+    *collection_routes("exclusions", ExclusionView, CHANGEABLE, post="create"),
+    *collection_routes("servers", ServerView, {"delete": "destroy"}, post="create"),
     route(f"servers/{IDENTIFIER}/action", ServerView, "servers-action", post="act"),
     route(f"servers/{IDENTIFIER}/health", ServerView, "servers-health", get="show_health", patch="mark"),
     route(f"stacks/{NAME}", StackView, "stacks-item", get="look_up"),
@@ -102,9 +102,9 @@ urlpatterns = [
     route(
         rf"{STACK}/resources/(?P<resource>[^/]+?)", StackResourceView, "stacks-resource", get="retrieve", patch="mark"
     ),
-    *read("stacks", StackView, post="create")[1:],
+    *collection_routes("stacks", StackView, post="create")[1:],
     route("history/export", HistoryView, "history-export", get="export"),
-    *read("history", HistoryView),
+    *collection_routes("history", HistoryView),
     *(
         route(f"servers/{IDENTIFIER}/os-instance-actions{path}", InstanceActionView, f"servers-{name}", get=verb)
         for path, name, verb in (
@@ -112,12 +112,12 @@ urlpatterns = [
             (REQUEST, "instance-action", "retrieve"),
         )
     ),
-    *read("subscriptions", SubscriptionView, CHANGEABLE, post="create"),
+    *collection_routes("subscriptions", SubscriptionView, CHANGEABLE, post="create"),
     route(f"subscriptions/{IDENTIFIER}/test", SubscriptionView, "subscriptions-test", post="send_test"),
     route(f"subscriptions/{IDENTIFIER}/secret", SubscriptionView, "subscriptions-secret", post="renew_secret"),
     route("broker", BrokerView, "broker", get="look"),
     route("undelivered/resend", UndeliveredView, "undelivered-resend-all", post="resend_all"),
-    *read("undelivered", UndeliveredView, {"delete": "destroy"}),
+    *collection_routes("undelivered", UndeliveredView, {"delete": "destroy"}),
     route(f"undelivered/{IDENTIFIER}/resend", UndeliveredView, "undelivered-resend", post="resend"),
     route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),

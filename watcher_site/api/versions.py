@@ -80,57 +80,57 @@ MINIMUM_HEADER = "OpenStack-API-Minimum-Version"
 MAXIMUM_HEADER = "OpenStack-API-Maximum-Version"
 
 
-def text(version: Version) -> str:
+def format_version(version: Version) -> str:
     return ".".join(map(str, version))
 
 
-RANGE = f"[{text(MINIMUM)}, {text(MAXIMUM)}]"
+RANGE = f"[{format_version(MINIMUM)}, {format_version(MAXIMUM)}]"
 
 
 @lru_cache(100)
-def parse(asked: str) -> Version:
+def parse(requested: str) -> Version:
     """Return the version that a text names; 1.0 for a text that names none, as existing servers answer.
 
     Raises:
         NotAcceptable: it names a version that is not served.
     """
-    if asked.lower() == "latest":
+    if requested.lower() == "latest":
         return MAXIMUM
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", asked):
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})*", requested):
         return MINIMUM
-    numbers = tuple(map(int, asked.split(".")))
+    numbers = tuple(map(int, requested.split(".")))
     if numbers == MINIMUM[:1]:
         return MINIMUM
     if numbers not in HISTORY:
-        raise NotAcceptable(refusal(asked, numbers))
+        raise NotAcceptable(refusal(requested, numbers))
     return numbers
 
 
-def refusal(asked: str, numbers: tuple[int, ...]) -> str:
+def refusal(requested: str, numbers: tuple[int, ...]) -> str:
     supported = f"The supported version range is: {RANGE}."
     if len(numbers) != len(MINIMUM):
         return f"Invalid value for {HEADER} header. {supported}"
     if numbers[0] == MINIMUM[0]:
-        return f"Version {asked} was requested but the minor version is not supported by this service. {supported}"
+        return f"Version {requested} was requested but the minor version is not supported by this service. {supported}"
     return (
         "Mutually exclusive versions requested. "
-        f"Version {asked} requested but not supported by this service. {supported}"
+        f"Version {requested} requested but not supported by this service. {supported}"
     )
 
 
 @lru_cache(100)
-def asked_in_header(header: str | None) -> str | None:
+def version_in_header(header: str | None) -> str | None:
     """Return what ``compute 2.1, infra-optim 1.3`` asks of us; the last word wins."""
-    asked = None
+    requested = None
     for item in (header or "").split(","):
         service, _, version = item.strip().partition(" ")
         if service == SERVICE:
-            asked = version.strip()
-    return asked
+            requested = version.strip()
+    return requested
 
 
 @lru_cache(100)
-def asked_in_accept(accept: str | None) -> str | None:
+def version_in_accept(accept: str | None) -> str | None:
     """Return what ``application/json; version=1.3`` asks for."""
     found = re.findall(r";\s*version\s*=\s*\"?([^\s;,\"]+)", accept or "")
     return found[-1] if found else None
@@ -139,22 +139,22 @@ def asked_in_accept(accept: str | None) -> str | None:
 class HeaderVersioning(BaseVersioning):
     """The microversion of a request, from either header (docs/compatibility.md, "Microversions")."""
 
-    default_version = text(MINIMUM)
+    default_version = format_version(MINIMUM)
 
     def determine_version(  # type: ignore[override]
         self, request: Request, *args: Any, **kwargs: Any
     ) -> Version:
-        asked = {
+        requested = {
             parse(version)
             for version in (
-                asked_in_header(header(request, HEADER)),
-                asked_in_accept(header(request, "Accept")),
+                version_in_header(header(request, HEADER)),
+                version_in_accept(header(request, "Accept")),
             )
             if version is not None
         }
-        if len(asked) > 1:
+        if len(requested) > 1:
             raise ParseError(f"{HEADER} and Accept ask for different versions.")
-        return asked.pop() if asked else MINIMUM
+        return requested.pop() if requested else MINIMUM
 
 
 def used_by(request: Request) -> Version:
@@ -165,7 +165,7 @@ def used_by(request: Request) -> Version:
 @cache
 def response_headers(version: Version | None) -> dict[str, str]:
     """Return the headers that each answer of the API carries, errors too."""
-    headers = {MINIMUM_HEADER: text(MINIMUM), MAXIMUM_HEADER: text(MAXIMUM)}
+    headers = {MINIMUM_HEADER: format_version(MINIMUM), MAXIMUM_HEADER: format_version(MAXIMUM)}
     if version is not None:
-        headers[HEADER] = f"{SERVICE} {text(version)}"
+        headers[HEADER] = f"{SERVICE} {format_version(version)}"
     return headers

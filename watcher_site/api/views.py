@@ -23,7 +23,7 @@ from watcher_site.api.permissions import denied
 from watcher_site.api.serializers import ResourceSerializer, Row
 from watcher_site.database.records import Record
 from watcher_site.database.statements import Placeholder, Query
-from watcher_site.history.refusals import is_told, record_refusal, words
+from watcher_site.history.refusals import describe_refusal, is_recorded, record_refusal
 from watcher_site.refusals import Invalid, NotFound, Refused
 
 FORBIDDEN = 403
@@ -110,22 +110,23 @@ class ResourceView(ViewSetMixin, VersionedView):
     }
     # The events of actions that are not named after their policy; for patches, by the state that they request. Events
     # of the parts of an object are recorded as within it.
-    deeds: dict[str, str] = {}
-    deeds_within: frozenset[str] = frozenset()
-    deeds_by_state: dict[str, str] = {}
+    history_events: dict[str, str] = {}
+    history_events_within: frozenset[str] = frozenset()
+    history_events_by_state: dict[str, str] = {}
     detail = False
     action = ""
 
     def policy_name(self) -> str:
         return f"{self.policy}:{self.policy_actions.get(self.action or '', self.action)}"
 
-    def deed(self) -> str:
+    def history_event(self) -> str:
         """Return the event by which history records this request."""
         if self.request.method in SAFE_METHODS:
             return f"{self.policy}.view"
-        told = self.deeds.get(self.action or "", self.policy_name().replace(":", "."))
-        asked = asked_state(self.document()) if self.deeds_by_state and told.endswith(".update") else ""
-        return self.deeds_by_state.get(asked, told)
+        event = self.history_events.get(self.action or "", self.policy_name().replace(":", "."))
+        if not self.history_events_by_state or not event.endswith(".update"):
+            return event
+        return self.history_events_by_state.get(requested_state(self.document()), event)
 
     def document(self) -> Any:
         """Return the body of the request; of one that makes no sense nothing."""
@@ -146,13 +147,13 @@ class ResourceView(ViewSetMixin, VersionedView):
         """Record in history that this request was refused."""
         identifier = self.kwargs.get("identifier", "")
         try:
-            thing = (identifier and self.find_present(identifier)) or identifier
+            target = (identifier and self.find_present(identifier)) or identifier
         except Refused:
-            thing = identifier
-        if self.action in self.deeds_within:
-            record_refusal(self.deed(), None, why(problem), within=thing)
+            target = identifier
+        if self.action in self.history_events_within:
+            record_refusal(self.history_event(), None, why(problem), within=target)
         else:
-            record_refusal(self.deed(), thing, why(problem))
+            record_refusal(self.history_event(), target, why(problem))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.detail = "identifier" in kwargs
@@ -366,26 +367,26 @@ class NamedLookup:
         return self.get_queryset().named(marker)
 
 
-def asked_state(document: Any) -> str:
+def requested_state(document: Any) -> str:
     """Return the state that a patch asks for, or nothing."""
     steps = document if isinstance(document, list) else []
-    asked = [step.get("value") for step in steps if isinstance(step, dict) and step.get("path") == "/state"]
-    return str(asked[-1]).upper() if asked else ""
+    requested = [step.get("value") for step in steps if isinstance(step, dict) and step.get("path") == "/state"]
+    return str(requested[-1]).upper() if requested else ""
 
 
 def is_refusal(problem: Exception, response: Response) -> bool:
     """Return whether history records this answer: a right is missing, or a state forbids the request."""
-    return response.status_code == FORBIDDEN or is_told(problem)
+    return response.status_code == FORBIDDEN or is_recorded(problem)
 
 
 def note_refused_reading(view: Any, problem: Exception, response: Response) -> None:
     """Record in history that reading an object was refused. It takes one statement, as the object is not looked up."""
     if response.status_code == FORBIDDEN:
-        record_refusal(view.deed(), view.kwargs.get("identifier", ""), why(problem))
+        record_refusal(view.history_event(), view.kwargs.get("identifier", ""), why(problem))
 
 
 def why(problem: Exception) -> str:
-    return str(problem.detail) if isinstance(problem, PermissionDenied) else words(problem)
+    return str(problem.detail) if isinstance(problem, PermissionDenied) else describe_refusal(problem)
 
 
 def refuse_nul(request: Request) -> None:

@@ -3,6 +3,6 @@
 from collections.abc import Iterable
 
 
-def words(values: Iterable[str]) -> list[tuple[str, str]]:
+def make_choices(values: Iterable[str]) -> list[tuple[str, str]]:
     """Return choices that read as they are stored and as the API has them, ``SUCCEEDED`` and not "Succeeded"."""
     return [(value, value) for value in values]

@@ -16,7 +16,7 @@ from django_filters.views import FilterView
 from django_htmx.http import HttpResponseClientRefresh
 from django_tables2 import SingleTableMixin
 
-from watcher_site.history.refusals import is_told, record_refusal, words
+from watcher_site.history.refusals import describe_refusal, is_recorded, record_refusal
 from watcher_site.refusals import Conflict, Invalid, Refused
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 from watcher_site.templatetags.console import ago
@@ -27,7 +27,7 @@ class Page(PermissionRequiredMixin):
 
     request: HttpRequest
 
-    deed: ClassVar[str] = ""
+    history_event: ClassVar[str] = ""
     """What history calls that which is done here; left out, it follows from the name of the class."""
     is_within: ClassVar[bool] = False
     """Whether that is done to parts of the record: history tells of it as within that."""
@@ -42,18 +42,18 @@ class Page(PermissionRequiredMixin):
         if getattr(self.request, "htmx", False) and not self.request.user.is_authenticated:
             return HttpResponseClientRefresh()
         if self.request.user.is_authenticated:
-            thing = getattr(self, "kwargs", {}).get("uuid")
-            self.tell("The right to do this is missing.", thing and str(thing))
+            uuid = getattr(self, "kwargs", {}).get("uuid")
+            self.tell("The right to do this is missing.", uuid and str(uuid))
         return super().handle_no_permission()
 
     def note(self, problem: Exception, record: Any = None) -> None:
         """Record a refusal in history, if it is one because of an object's state."""
-        if is_told(problem):
-            self.tell(words(problem), record)
+        if is_recorded(problem):
+            self.tell(describe_refusal(problem), record)
 
     def tell(self, why: str, record: Any) -> None:
-        thing, within = (None, record) if self.is_within else (record, None)
-        record_refusal(deed_of(self), thing, why, within=within)
+        target, within = (None, record) if self.is_within else (record, None)
+        record_refusal(event_of(self), target, why, within=within)
 
 
 class ListPage(Page, SingleTableMixin, FilterView):
@@ -112,7 +112,7 @@ class Verb(Page, ByUUID, View, ABC):
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
         if self.possible_in is not None and record.state not in self.possible_in:
-            messages.error(request, f"Not done ({self.verb}): {standing(record)}")
+            messages.error(request, f"Not done ({self.verb}): {describe_state(record)}")
         elif self.question:
             return self.ask(record)
         return redirect(self.where_to(record, False))
@@ -134,17 +134,17 @@ class Deletion(Verb):
         try:
             record.remove()
         except Invalid as refusal:
-            standing = self.get_object()
+            current = self.get_object()
             raise Conflict(
-                f"Not deleted: the {record._meta.verbose_name} is {standing.state}. Cancel it first."
+                f"Not deleted: the {record._meta.verbose_name} is {current.state}. Cancel it first."
             ) from refusal
         return f"Deleted {record._meta.verbose_name} {record}."
 
 
-def deed_of(page: Any) -> str:
+def event_of(page: Any) -> str:
     """Return what history calls that which a page does: ``ScaleOut`` of clusters is ``cluster.scale_out``."""
-    if page.deed:
-        return str(page.deed)
+    if page.history_event:
+        return str(page.history_event)
     kind = page.model._meta.verbose_name.replace(" ", "_")
     if isinstance(page, ListPage | RecordPage):
         return f"{kind}.view"
@@ -168,10 +168,10 @@ def why_not(verb: Verb, problem: Exception, record: Model) -> str:
         return str(problem)
     if isinstance(problem, ConcurrentTransition):
         return f"Not done ({verb.verb}): someone else changed its state at the same moment."
-    return f"Not done ({verb.verb}): {standing(record)}"
+    return f"Not done ({verb.verb}): {describe_state(record)}"
 
 
-def standing(record: Any) -> str:
+def describe_state(record: Any) -> str:
     """Return a sentence with the state of a record and the time of its last change."""
     changed = f" (last changed {ago(record.updated_at)})" if record.updated_at else ""
     return f"the {record._meta.verbose_name} is already {record.state}{changed}."

@@ -19,20 +19,20 @@ LEFT_OPEN = {
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
-def deed_in_words(deed: str) -> str:
+def describe_event(event: str) -> str:
     """Return an event as a text: ``action_plan.start`` is "start action plan"."""
-    thing, _, verb = deed.partition(".")
-    return f"{verb} {thing}".replace("_", " ").strip()
+    kind, _, verb = event.partition(".")
+    return f"{verb} {kind}".replace("_", " ").strip()
 
 
 def details_in_words(details: Mapping[str, Any]) -> str:
     """Return the details of an event in one line: ``count: 2; name: web → shop``. Empty details are left out."""
-    told = [
+    parts = [
         f"{name.replace('_', ' ')}: {value_in_words(value, LEFT_OPEN.get(name, 'none'))}"
         for name, value in details.items()
         if value not in (None, "", {})
     ]
-    return cut("; ".join(told))
+    return cut("; ".join(parts))
 
 
 def value_in_words(value: Any, nothing: str = "none") -> str:

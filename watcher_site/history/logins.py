@@ -19,7 +19,7 @@ REASON = "Wrong name or password."
 TOKEN_REASON = "The token is unknown or has expired."  # noqa: S105 (words, and no token)
 
 
-def connect() -> None:
+def connect_login_signals() -> None:
     user_logged_in.connect(note_login, dispatch_uid="watcher_site.history.login")
     user_logged_out.connect(note_logout, dispatch_uid="watcher_site.history.logout")
     user_login_failed.connect(note_failure, dispatch_uid="watcher_site.history.failure")
@@ -38,15 +38,15 @@ def note_logout(sender: Any, request: HttpRequest | None, user: Any, **_: Any) -
 
 def note_failure(sender: Any, credentials: dict[str, Any], request: Any = None, **_: Any) -> None:
     name = str(credentials.get("username") or "").replace("\0", "")
-    refuse(known_name, name, request, REASON)
+    record_refused_login(known_name, name, request, REASON)
 
 
 def note_bad_token(request: Any) -> None:
     """Tell of a token that let nobody in."""
-    refuse(str, "", request, TOKEN_REASON)
+    record_refused_login(str, "", request, TOKEN_REASON)
 
 
-def refuse(find_name: Any, name: str, request: Any, reason: str) -> None:
+def record_refused_login(find_name: Any, name: str, request: Any, reason: str) -> None:
     place = place_of(request)
     if not restraint.lets_pass((name[:150], place.get("address"), reason)):
         return

@@ -27,8 +27,8 @@ Details = Mapping[str, Any]
 
 
 def record(
-    deed: str,
-    thing: Any = None,
+    event: str,
+    target: Any = None,
     *,
     caller: CallingContext | None = None,
     outcome: str = SUCCESS,
@@ -41,38 +41,40 @@ def record(
     Without a person, that is outside of requests and commands, nothing is written and None is returned.
 
     Args:
-        deed: the event as ``<object>.<verb>``, such as ``action_plan.start``.
-        thing: the object: a row, whose UUID and name are kept, or one of these as a text.
+        event: what was done as ``<object>.<verb>``, such as ``action_plan.start``.
+        target: the object: a row, whose UUID and name are kept, or one of these as a text.
         caller: the person, if it is not the one of the request or command.
         message: a text, such as a reason that was given, or the reason of a refusal.
         within: the row that holds the object, such as the plan of an action: its page shows the event, too.
         details: names and values for everybody who may read history: never a secret.
     """
-    entry = describe(deed, thing, caller=caller, outcome=outcome, message=message, within=within, details=details)
+    entry = make_entry(event, target, caller=caller, outcome=outcome, message=message, within=within, details=details)
     insert([entry] if entry else [])
     return entry
 
 
-def record_many(deed: str, things: Iterable[Any], **options: Any) -> list[HistoryEntry]:
+def record_many(event: str, targets: Iterable[Any], **options: Any) -> list[HistoryEntry]:
     """Record what a person did to several objects, in one statement. ``options`` are those of `record`."""
     who = options.pop("caller", None) or current_caller()
-    entries = [entry for thing in things if (entry := describe(deed, thing, caller=who, **options))] if who else []
+    if who is None:
+        return []
+    entries = [entry for target in targets if (entry := make_entry(event, target, caller=who, **options))]
     HistoryEntry.objects.bulk_create(entries, batch_size=500)
     return entries
 
 
-def entries_of(deed: str, thing: Any, **options: Any) -> list[HistoryEntry]:
+def entries_of(event: str, target: Any, **options: Any) -> list[HistoryEntry]:
     """Return what `record` would write, none or one: for `StatefulModel.save_state`, which writes it with the change.
 
     ``options`` are those of `record`.
     """
-    entry = describe(deed, thing, **options)
+    entry = make_entry(event, target, **options)
     return [entry] if entry else []
 
 
-def describe(
-    deed: str,
-    thing: Any = None,
+def make_entry(
+    event: str,
+    target: Any = None,
     *,
     caller: CallingContext | None = None,
     outcome: str = SUCCESS,
@@ -84,46 +86,46 @@ def describe(
     if who is None:
         return None
     return HistoryEntry(
-        user=text(who.get("user")),
-        project_id=text(who.get("project") or project_of(thing, within)),
-        request_id=text(who.get("request_id")),
-        deed=deed,
+        user=make_storable_text(who.get("user")),
+        project_id=make_storable_text(who.get("project") or project_of(target, within)),
+        request_id=make_storable_text(who.get("request_id")),
+        deed=event,
         outcome=outcome,
-        object_type=deed.partition(".")[0],
-        object_uuid=uuid_of(thing),
-        object_name=text(name_of(thing)),
+        object_type=event.partition(".")[0],
+        object_uuid=uuid_of(target),
+        object_name=make_storable_text(name_of(target)),
         within=uuid_of(within),
         message=cut(make_storable(message or ""), TEXT_LENGTH),
-        details={name: brief(value) for name, value in (details or {}).items()},
+        details={name: shorten_value(value) for name, value in (details or {}).items()},
     )
 
 
-def uuid_of(thing: Any) -> UUID | None:
-    if not isinstance(thing, str):
-        return getattr(thing, "uuid", None)
+def uuid_of(target: Any) -> UUID | None:
+    if not isinstance(target, str):
+        return getattr(target, "uuid", None)
     try:
-        return UUID(thing)
+        return UUID(target)
     except ValueError:
         return None
 
 
-def project_of(*things: Any) -> str:
+def project_of(*targets: Any) -> str:
     """Return the project of the first of these that belongs to one: a server or a stack, or what is within that."""
-    return next((found for one in things if (found := getattr(one, "project_id", None))), "")
+    return next((found for one in targets if (found := getattr(one, "project_id", None))), "")
 
 
-def name_of(thing: Any) -> str:
+def name_of(target: Any) -> str:
     """Return the name of an object: empty if it has none; a text that is no UUID is a name itself."""
-    if isinstance(thing, str):
-        return "" if uuid_of(thing) else thing
-    return getattr(thing, "name", None) or getattr(thing, "username", None) or ""
+    if isinstance(target, str):
+        return "" if uuid_of(target) else target
+    return getattr(target, "name", None) or getattr(target, "username", None) or ""
 
 
-def text(value: Any) -> str:
+def make_storable_text(value: Any) -> str:
     return make_storable(str(value or ""))[:TEXT_LENGTH]
 
 
-def brief(value: Any, depth: int = 4) -> Any:
+def shorten_value(value: Any, depth: int = 4) -> Any:
     """Return a value as JSON has it, with what is long cut short and what is nested deep left out."""
     if (
         value is None
@@ -135,9 +137,9 @@ def brief(value: Any, depth: int = 4) -> Any:
         return "…"
     if isinstance(value, Mapping):
         pairs = list(value.items())[:MOST_VALUES]
-        return {text(name): brief(one, depth - 1) for name, one in pairs}
+        return {make_storable_text(name): shorten_value(one, depth - 1) for name, one in pairs}
     if isinstance(value, list | tuple | set | frozenset):
-        return [brief(one, depth - 1) for one in list(value)[:MOST_VALUES]]
+        return [shorten_value(one, depth - 1) for one in list(value)[:MOST_VALUES]]
     return cut(make_storable(str(value)), LONGEST_VALUE)
 
 

@@ -49,22 +49,22 @@ reading_restraint = Restraint()
 READING = ".view"
 
 
-def is_told(problem: BaseException) -> bool:
+def is_recorded(problem: BaseException) -> bool:
     """Return whether history records a refusal: one because of an object's state, not one of bad input."""
     return isinstance(problem, Conflict | WrongState | ConcurrentTransition | TransitionNotAllowed)
 
 
-def record_refusal(deed: str, thing: Any, message: str, within: Any = None) -> None:
+def record_refusal(event: str, target: Any, message: str, within: Any = None) -> None:
     """Write down that a person was refused something. Outside of the transaction of what was refused."""
     who = current_caller()
-    about = tuple(str(getattr(one, "uuid", one)) for one in (thing, within))
-    limit = reading_restraint if deed.endswith(READING) else restraint
-    if who is None or not limit.lets_pass((who.get("user"), deed, about, message)):
+    about = tuple(str(getattr(one, "uuid", one)) for one in (target, within))
+    limit = reading_restraint if event.endswith(READING) else restraint
+    if who is None or not limit.lets_pass((who.get("user"), event, about, message)):
         return
-    record(deed, thing, caller=who, outcome=REFUSED, message=message, within=within)
+    record(event, target, caller=who, outcome=REFUSED, message=message, within=within)
 
 
-def words(problem: BaseException) -> str:
+def describe_refusal(problem: BaseException) -> str:
     """Return why something was not done, without what only clients make sense of."""
     if isinstance(problem, Refused):
         return str(problem)

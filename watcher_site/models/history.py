@@ -9,11 +9,11 @@ from django.db.models import Q
 from django.utils import timezone
 
 TEXT_LENGTH = 255
-DEED_LENGTH = 63
+EVENT_LENGTH = 63
 
 
 # Operations on a plan that affect each of its actions.
-DEEDS_ON_ALL_ACTIONS = ("action_plan.signal", "action_plan.cancel")
+EVENTS_ON_ALL_ACTIONS = ("action_plan.signal", "action_plan.cancel")
 
 
 class HistoryQuerySet(models.QuerySet[Any]):
@@ -27,14 +27,14 @@ class HistoryQuerySet(models.QuerySet[Any]):
             return self.none()
         return self.filter(created_at__lt=timezone.now() - settings.HISTORY_AGE)
 
-    def about(self, thing: UUID) -> Self:
+    def about(self, target: UUID) -> Self:
         """Select the entries about an object and about the objects within it, such as the actions of a plan."""
-        return self.filter(Q(object_uuid=thing) | Q(within=thing))
+        return self.filter(Q(object_uuid=target) | Q(within=target))
 
     def about_action(self, action: UUID, plan: UUID) -> Self:
         """Return the entries about an action, with those about signals to its plan and the plan's cancellation."""
         return self.filter(
-            Q(object_uuid=action) | Q(within=action) | Q(object_uuid=plan, deed__in=DEEDS_ON_ALL_ACTIONS)
+            Q(object_uuid=action) | Q(within=action) | Q(object_uuid=plan, deed__in=EVENTS_ON_ALL_ACTIONS)
         )
 
 
@@ -54,9 +54,9 @@ class HistoryEntry(models.Model):
     user = models.CharField(max_length=TEXT_LENGTH, default="")
     project_id = models.CharField(max_length=TEXT_LENGTH, default="")
     request_id = models.CharField(max_length=TEXT_LENGTH, default="")
-    deed = models.CharField(max_length=DEED_LENGTH)
+    deed = models.CharField(max_length=EVENT_LENGTH)
     outcome = models.CharField(max_length=15, choices=Outcome, default=Outcome.SUCCESS)
-    object_type = models.CharField(max_length=DEED_LENGTH)
+    object_type = models.CharField(max_length=EVENT_LENGTH)
     object_uuid = models.UUIDField(null=True)
     object_name = models.CharField(max_length=TEXT_LENGTH, default="")
     within = models.UUIDField(null=True)

@@ -18,7 +18,7 @@ from watcher_site.notifications.webhooks.receiver import checked_secret, make_se
 from watcher_site.outbox.event_types import checked_event_types
 from watcher_site.outbox.listeners import listeners
 from watcher_site.refusals import Conflict, Invalid
-from watcher_site.validation.names import require_address, require_seen
+from watcher_site.validation.names import require_addressable_name, require_seen
 
 CHANGE = "watcher_site.change_subscription"
 # The name of the broker among the receivers.
@@ -153,7 +153,7 @@ def checked_name(name: Any) -> str:
         raise Invalid(f"name: must be a text of 1 to {NAME_LENGTH} characters.")
     require_storable("name", name)
     require_seen("name", name.strip())
-    require_address(name.strip(), NO_NAMES)
+    require_addressable_name(name.strip(), NO_NAMES)
     return name.strip()
 
 

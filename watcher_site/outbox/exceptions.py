@@ -6,7 +6,7 @@ from watcher_site.database.text import make_storable
 from watcher_site.messages import cut
 
 
-def describe(problem: BaseException, message: str) -> dict[str, Any]:
+def describe_fault(problem: BaseException, message: str) -> dict[str, Any]:
     """Return the fault of an event.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, OperationalError
 
-from watcher_site.history.refusals import is_told, record_refusal, words
+from watcher_site.history.refusals import describe_refusal, is_recorded, record_refusal
 from watcher_site.processes.command_line import BAD_INPUT, OUT_OF_ORDER, one_line
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext, on_behalf_of
@@ -55,7 +55,7 @@ class Command(BaseCommand):
     def note(self, refusal: Refused, person: str) -> None:
         """Record in history that the command was refused, if the database can be written."""
         with suppress(DatabaseError), on_behalf_of(partial(caller, person)):
-            record_refusal(f"command.{type(self).__module__.rpartition('.')[2]}", None, words(refusal))
+            record_refusal(f"command.{type(self).__module__.rpartition('.')[2]}", None, describe_refusal(refusal))
 
     def run_from_argv(self, argv: list[str]) -> None:
         try:
@@ -72,7 +72,7 @@ class Command(BaseCommand):
             with on_behalf_of(partial(caller, person) if self.acts_for_person else None):
                 return super().execute(*args, **options)
         except Refused as refusal:
-            if is_told(refusal) and self.acts_for_person:
+            if is_recorded(refusal) and self.acts_for_person:
                 self.note(refusal, person)
             if self._called_from_command_line and not options["traceback"]:
                 self.stderr.write(f"{self.refusal_prefix}{one_line(refusal)}")

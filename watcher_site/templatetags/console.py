@@ -42,7 +42,7 @@ def head(label: str) -> str:
 
 
 @register.filter
-def words(name: str) -> str:
+def humanize_name(name: str) -> str:
     """Return a name of the API as people write: ``released_nodes_ratio`` reads "Released nodes ratio"."""
     return capfirst(name.replace("_", " "))
 
@@ -57,7 +57,7 @@ def when(moment: datetime | None) -> SafeString | str:
     """Return how long ago a moment was, with the moment itself in UTC for those who point at it."""
     if moment is None:
         return "—"
-    return in_words(moment, ago(moment))
+    return render_time(moment, ago(moment))
 
 
 def ago(moment: datetime) -> str:
@@ -76,8 +76,8 @@ def until(moment: datetime | None) -> SafeString | str:
     left = timeuntil(moment, timezone.now(), depth=1)
     if left.startswith("0"):
         seconds = (moment - timezone.now()).total_seconds()
-        return in_words(moment, "in less than a minute" if seconds > 0 else "now")
-    return in_words(moment, f"in {left}")
+        return render_time(moment, "in less than a minute" if seconds > 0 else "now")
+    return render_time(moment, f"in {left}")
 
 
 @register.filter
@@ -87,10 +87,10 @@ def at_place(moment: datetime, zone: str) -> SafeString:
         clock = ZoneInfo(zone)
     except ZoneInfoNotFoundError:
         clock = ZoneInfo("UTC")  # This machine does not know the zone; the one that it was given on did.
-    return in_words(moment, f"{moment.astimezone(clock):%a %Y-%m-%d %H:%M} {clock}")
+    return render_time(moment, f"{moment.astimezone(clock):%a %Y-%m-%d %H:%M} {clock}")
 
 
-def in_words(moment: datetime, text: str) -> SafeString:
+def render_time(moment: datetime, text: str) -> SafeString:
     return format_html(
         '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), f"{moment:%Y-%m-%d %H:%M:%S} UTC", text
     )

@@ -8,16 +8,16 @@ from jsonschema.exceptions import best_match
 
 from watcher_site.messages import cut
 
-__all__ = ["Draft202012Validator", "describe", "find_violation", "with_defaults"]
+__all__ = ["Draft202012Validator", "describe_violation", "find_violation", "with_defaults"]
 
 
 def find_violation(validator: Draft202012Validator, value: Any) -> str | None:
     """Return the field and the rule that it breaks, as in ``duration: -1 is less than the minimum of 0``."""
     error = best_match(validator.iter_errors(value))
-    return describe(error) if error else None
+    return describe_violation(error) if error else None
 
 
-def describe(error: ValidationError) -> str:
+def describe_violation(error: ValidationError) -> str:
     """Name the field and the rule; a large value is not repeated in full."""
     path = ".".join(str(step) for step in error.absolute_path)
     return cut(f"{path}: {error.message}" if path else error.message)

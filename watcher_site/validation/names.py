@@ -33,7 +33,7 @@ def require_seen(field: str, text: str) -> None:
             raise Invalid(f"{field}: must hold no control or format characters, and holds U+{ord(character):04X}.")
 
 
-def require_address(name: str, reserved: Collection[str]) -> None:
+def require_addressable_name(name: str, reserved: Collection[str]) -> None:
     """Raise `Invalid` for a name that nothing could be got by: a path would take it for something else."""
     if "/" in name or name.endswith(".json") or name.lower() in reserved:
         raise Invalid(f"name: must not hold a slash, end in .json, or be one of {', '.join(reserved)}.")

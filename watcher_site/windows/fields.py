@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from watcher_site.windows.maintenance import WEEKDAYS
-from watcher_site.windows.wall_clock import WINDOW, known, zones
+from watcher_site.windows.wall_clock import WINDOW, require_zone, zones
 
 
 def picker(kind: str) -> forms.TextInput:
@@ -61,5 +61,5 @@ def held(window: Mapping[str, Any] | None, zone: str) -> dict[str, Any]:
     return {
         **{name: window.get(name) for name in WINDOW},
         "weekdays": [] if len(weekdays) == len(WEEKDAYS) else weekdays,
-        "zone": known(zone),
+        "zone": require_zone(zone),
     }

@@ -20,7 +20,7 @@ def zones() -> tuple[str, ...]:
     return tuple(sorted(available_timezones()))
 
 
-def known(zone: str) -> str:
+def require_zone(zone: str) -> str:
     """Return a zone that there is on this machine."""
     return zone if zone in zones() else "UTC"
 
@@ -47,7 +47,7 @@ def read_moment(name: str, text: Any, zone: ZoneInfo, now: datetime) -> datetime
     """
     if text is None:
         return None
-    said = read(name, text, datetime.fromisoformat, "a time in ISO 8601, such as 2030-01-31T22:00:00")
+    said = parse_field(name, text, datetime.fromisoformat, "a time in ISO 8601, such as 2030-01-31T22:00:00")
     require_year(name, said)
     moment = (said if said.tzinfo else said.replace(tzinfo=zone)).astimezone(UTC)
     if said.tzinfo is None and moment.astimezone(zone).replace(tzinfo=None) != said:
@@ -81,14 +81,14 @@ def read_window(document: Any, zone: ZoneInfo) -> Window | None:
 def read_clock(name: str, text: Any) -> time:
     if text is None:
         raise Invalid(f"{name}: missing. A window needs both opens and closes, each a time such as 22:00.")
-    said = read(name, text, lambda value: datetime.strptime(value, "%H:%M"), "a time such as 22:00")  # noqa: DTZ007
+    said = parse_field(name, text, lambda value: datetime.strptime(value, "%H:%M"), "a time such as 22:00")  # noqa: DTZ007
     return said.time()
 
 
 def read_day(name: str, text: Any) -> date | None:
     if text is None:
         return None
-    return require_year(name, read(name, text, date.fromisoformat, "a day such as 2030-01-31"))
+    return require_year(name, parse_field(name, text, date.fromisoformat, "a day such as 2030-01-31"))
 
 
 def read_weekdays(names: Any) -> frozenset[int]:
@@ -104,7 +104,7 @@ def read_names(text: str) -> list[str]:
     return [name.strip().lower() for name in text.split(",")]
 
 
-def read(name: str, text: Any, reader: Callable[[str], T], form: str) -> T:
+def parse_field(name: str, text: Any, reader: Callable[[str], T], form: str) -> T:
     try:
         return reader(text)
     except (ValueError, TypeError):
@@ -130,7 +130,7 @@ def written(window: Window | None) -> dict[str, Any] | None:
     }
 
 
-def in_words(document: Mapping[str, Any] | None, zone: str) -> str:
+def describe_window(document: Mapping[str, Any] | None, zone: str) -> str:
     """Return a window, as it is stored, by its hours, its days and its zone; nothing, where there is none."""
     return f"{hours_in_words(document)} ({zone})" if document else ""
 

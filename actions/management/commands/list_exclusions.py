@@ -5,7 +5,7 @@ from typing import Any
 from actions.exclusions.descriptions import expiry_in_words, force_in_words, what_in_words
 from actions.models.exclusions import Exclusion
 from watcher_site.processes import commands
-from watcher_site.windows.wall_clock import in_words
+from watcher_site.windows.wall_clock import describe_window
 
 
 class Command(commands.Command):
@@ -17,7 +17,7 @@ class Command(commands.Command):
 
 
 def line(exclusion: Exclusion) -> str:
-    hours = in_words(exclusion.window, exclusion.zone) or "at every hour"
+    hours = describe_window(exclusion.window, exclusion.zone) or "at every hour"
     what, until = what_in_words(exclusion), expiry_in_words(exclusion)
     parts = [exclusion.name, force_in_words(exclusion), what, hours, until, exclusion.owner]
     return "  ".join([*filter(None, parts), exclusion.reason]).rstrip()

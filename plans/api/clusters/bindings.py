@@ -13,7 +13,7 @@ from plans.api.clusters.reading import BindingSerializer, only_one
 from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, changes_of, columns_of
 from plans.operations.cluster_policies import attach_policy, detach_policy, update_policy
 from watcher_site.api.bodies import read_body
-from watcher_site.api.paging import read_flag, refuse_unknown
+from watcher_site.api.paging import read_flag, refuse_unknown_arguments
 from watcher_site.api.patches import read_patch
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import NotFound
@@ -42,7 +42,7 @@ class BindingView(Operating, ResourceView):
         "of_cluster": (200, BindingsSerializer),
         **dict.fromkeys(("create", "partial_update", "destroy"), (202, ClusterOperationSerializer)),
     }
-    deeds = {
+    history_events = {
         "create": "cluster.attach_policy",
         "partial_update": "cluster.update_policy",
         "destroy": "cluster.detach_policy",
@@ -52,7 +52,7 @@ class BindingView(Operating, ResourceView):
     def of_cluster(self, request: Request, identifier: str) -> Response:
         """List the policies of a cluster, in the order in which they are asked"""
         cluster = self.find_cluster(request, identifier)
-        refuse_unknown(request.query_params, ())
+        refuse_unknown_arguments(request.query_params, ())
         bindings = PolicyBinding.objects.present().filter(cluster=cluster).order_by("priority", "pk")
         return Response({BindingSerializer.Meta.collection: self.read(bindings, detailed=True)})
 
@@ -72,7 +72,7 @@ class BindingView(Operating, ResourceView):
         paths = [f"/{name}" for name in CHANGEABLE]
         patch = read_patch(request.data, allowed=paths, mandatory=paths)
         binding = self.find_binding(request, identifier, policy)
-        refuse_unknown(request.query_params, {"plan_only"})
+        refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of(columns_of(binding, CHANGEABLE), patch)
         asked = self.asked(request, read_flag(request, "plan_only"))
         return self.accepted(update_policy(binding.cluster, binding.policy, **changes, asked=asked))
@@ -80,7 +80,7 @@ class BindingView(Operating, ResourceView):
     def destroy(self, request: Request, identifier: str, policy: str) -> Response:
         """Have a cluster lose a policy by an action."""
         binding = self.find_binding(request, identifier, policy)
-        refuse_unknown(request.query_params, {"plan_only"})
+        refuse_unknown_arguments(request.query_params, {"plan_only"})
         asked = self.asked(request, read_flag(request, "plan_only"))
         return self.accepted(detach_policy(binding.cluster, binding.policy, asked=asked))
 

@@ -31,7 +31,7 @@ from plans.operations.clusters import (
     update_cluster,
 )
 from watcher_site.api.bodies import read_attributes, read_body
-from watcher_site.api.paging import read_flag, refuse_unknown
+from watcher_site.api.paging import read_flag, refuse_unknown_arguments
 from watcher_site.api.patches import read_patch
 from watcher_site.refusals import Invalid
 
@@ -68,10 +68,10 @@ class ClusterView(Operating, ClusterReading):
     permissions_required = dict.fromkeys((*OPERATIONS, "act"), "cluster.operate_cluster")
     example_step = {"op": "replace", "path": "/name", "value": "web servers"}
 
-    def deed(self) -> str:
+    def history_event(self) -> str:
         body = self.document()
         asked = next(iter(body), None) if self.action == "act" and isinstance(body, dict) else None
-        return f"cluster.{asked}" if asked in OPERATIONS else super().deed()
+        return f"cluster.{asked}" if asked in OPERATIONS else super().history_event()
 
     def create(self, request: Request) -> Response:
         """Make a cluster, and have its nodes created by an action."""
@@ -88,7 +88,7 @@ class ClusterView(Operating, ClusterReading):
             mandatory=("/name", "/profile", "/timeout"),
         )
         cluster = self.get_object(request, identifier)
-        refuse_unknown(request.query_params, {"plan_only"})
+        refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of({**columns_of(cluster, CHANGEABLE), "profile": str(cluster.profile.uuid)}, patch)
         asked = self.asked(request, read_flag(request, "plan_only"))
         return self.accepted(update_cluster(cluster, changes, asked=asked))
@@ -96,7 +96,7 @@ class ClusterView(Operating, ClusterReading):
     def destroy(self, request: Request, identifier: str) -> Response:
         """Delete a cluster by an action; if forced, cancel other operations on it and delete its nodes, too."""
         cluster = self.get_object(request, identifier)
-        refuse_unknown(request.query_params, {"force", "plan_only"})
+        refuse_unknown_arguments(request.query_params, {"force", "plan_only"})
         force, asked = read_flag(request, "force"), self.asked(request, read_flag(request, "plan_only"))
         return self.accepted(delete_cluster(cluster, force=force, asked=asked))
 

@@ -26,7 +26,7 @@ from plans.operations.nodes import (
     update_node,
 )
 from watcher_site.api.bodies import FlagField, read_body
-from watcher_site.api.paging import read_flag, refuse_unknown
+from watcher_site.api.paging import read_flag, refuse_unknown_arguments
 from watcher_site.api.patches import read_patch
 
 
@@ -83,7 +83,7 @@ class NodeView(Marking, Operating, NodeReading):
     def destroy(self, request: Request, identifier: str) -> Response:
         """Have a node and its server deleted by an action."""
         node = self.get_object(request, identifier)
-        refuse_unknown(request.query_params, {"plan_only"})
+        refuse_unknown_arguments(request.query_params, {"plan_only"})
         return self.accepted(delete_node(node, self.asked(request, read_flag(request, "plan_only"))))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
@@ -91,7 +91,7 @@ class NodeView(Marking, Operating, NodeReading):
         own = [f"/{name}" for name in NodeSerializer._declared_fields if name not in CHANGEABLE]
         patch = read_patch(request.data, internal=own, mandatory=("/name", "/profile", "/tainted", "/role"))
         node = self.get_object(request, identifier)
-        refuse_unknown(request.query_params, {"plan_only"})
+        refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of({**columns_of(node, CHANGEABLE), "profile": str(node.profile.uuid)}, patch)
         return self.accepted(update_node(node, changes, self.asked(request, read_flag(request, "plan_only"))))
 

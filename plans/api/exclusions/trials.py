@@ -18,7 +18,7 @@ from plans.api.exclusions.serializers import NewExclusionSerializer
 from plans.models import ActionPlan
 from plans.operations.exclusion_trials import Trial, try_rule
 from watcher_site.api.bodies import TimeTextField, read_attributes, read_body
-from watcher_site.api.paging import read_limit, read_uuid, refuse_unknown
+from watcher_site.api.paging import read_limit, read_uuid, refuse_unknown_arguments
 from watcher_site.api.serializers import Row, links_field
 from watcher_site.api.versions import Version
 from watcher_site.refusals import NotFound
@@ -97,7 +97,7 @@ class ExclusionView(rules.ExclusionView):
     def answer_trial(self, request: Request, exclusion: Exclusion, body: dict[str, Any]) -> Response:
         for permission in ("plans.view_actionplan", "actions.view_action"):
             self.require(request, permission)
-        refuse_unknown(request.query_params, {"limit", "marker"})
+        refuse_unknown_arguments(request.query_params, {"limit", "marker"})
         limit = read_limit(request.query_params.get("limit"))
         trial = try_rule(exclusion, ActionPlan.objects.find(body["action_plan"]), body.get("at"))
         listed = after(trial, request.query_params.get("marker"))

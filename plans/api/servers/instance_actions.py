@@ -18,7 +18,7 @@ from actions.server_history.events import read_events, shown
 from actions.server_history.lists import ARGUMENTS, find_one, next_query, read_asked, read_list, show
 from cluster.models import Server
 from plans.api.servers.reading import ServerReading
-from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.paging import refuse_unknown_arguments
 from watcher_site.api.serializers import LinkSerializer
 from watcher_site.api.versions import Version, used_by
 
@@ -95,7 +95,7 @@ class InstanceActionView(ServerReading):
     def of_server(self, request: Request, identifier: str) -> Response:
         """List what was done to a server, by people and by plans, the newest first."""
         server = self.find_server(request, identifier)
-        refuse_unknown(request.query_params, ARGUMENTS)
+        refuse_unknown_arguments(request.query_params, ARGUMENTS)
         asked = read_asked(request.query_params)
         page = read_list(server.uuid, asked)
         answer: dict[str, Any] = {"instanceActions": [show(one) for one in page]}
@@ -107,7 +107,7 @@ class InstanceActionView(ServerReading):
     def retrieve(self, request: Request, identifier: str, request_id: str = "") -> Response:
         """Show one thing that was done to a server, with its events, the newest first."""
         server = self.find_server(request, identifier)
-        refuse_unknown(request.query_params, ())
+        refuse_unknown_arguments(request.query_params, ())
         found = find_one(server.uuid, request_id)
         events = shown(
             read_events(found),

@@ -13,7 +13,7 @@ from plans.api.marks import Marking
 from plans.api.servers.reading import ServerReading, ServerSerializer
 from plans.operations.servers import RESETTABLE, create_server, delete_server, rebuild_server, reset_server
 from watcher_site.api.bodies import DescribedField, read_body
-from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.paging import refuse_unknown_arguments
 from watcher_site.api.permissions import denied
 from watcher_site.api.versions import Version
 from watcher_site.database.text import require_storable
@@ -75,10 +75,10 @@ class ServerView(Marking, ServerReading):
     actions_since = Marking.mark_versions
     permissions_required = {"act": "cluster.change_server", "mark": "cluster.mark_server"}
 
-    def deed(self) -> str:
+    def history_event(self) -> str:
         body = self.document()
         asked = next(iter(body), "") if isinstance(body, dict) else ""
-        return DEEDS.get(asked, super().deed()) if self.action == "act" else super().deed()
+        return DEEDS.get(asked, super().history_event()) if self.action == "act" else super().history_event()
 
     def create(self, request: Request) -> Response:
         """Ask for a server: a host is found for it by an action."""
@@ -95,7 +95,7 @@ class ServerView(Marking, ServerReading):
     def destroy(self, request: Request, identifier: str) -> Response:
         """Have a server deleted: one that waits for room is gone at once, others when an action has deleted them."""
         server = self.get_object(request, identifier)
-        refuse_unknown(request.query_params, set())
+        refuse_unknown_arguments(request.query_params, set())
         delete_server(server, self.caller(request, server.project_id))
         return Response(status=204)
 

@@ -20,7 +20,7 @@ from cluster.stacks.lookup import missing_resource, resources_called, stacks_at,
 from plans.api.servers.reading import refuse_strays
 from watcher_site.api.bodies import FLAG
 from watcher_site.api.ownership import OwnedByProjects
-from watcher_site.api.paging import read_flag, refuse_unknown
+from watcher_site.api.paging import read_flag, refuse_unknown_arguments
 from watcher_site.api.serializers import LinkSerializer, ResourceSerializer, Row, links_field
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid, NotFound
@@ -123,7 +123,7 @@ class StackReading(OwnedByProjects, ResourceView):
 
     def template(self, request: Request, stack_name: str, identifier: str) -> Response:
         """Show the template of a stack, with all that may be left out"""
-        refuse_unknown(request.query_params, ())
+        refuse_unknown_arguments(request.query_params, ())
         return Response(self.get_object(request, identifier).template)
 
     def lookup(self, identifier: str) -> QuerySet[Any]:
@@ -258,7 +258,7 @@ class StackResourceReading(OwnedByProjects, ResourceView):
 
     def retrieve(self, request: Request, identifier: str, stack_name: str = "", resource: str = "") -> Response:
         """Show a resource of a stack, by its name, its physical id or its reference id"""
-        refuse_unknown(request.query_params, ())
+        refuse_unknown_arguments(request.query_params, ())
         stack = self.find_stack(request, stack_name, identifier)
         rows = self.read(resources_called(stack, resource), detailed=True)
         if not rows:

@@ -20,7 +20,7 @@ from plans.operations.base import Asked
 from plans.operations.stack_progress import having_status, shown, starting_operations
 from plans.operations.stacks import create_stack, delete_stack, update_stack
 from watcher_site.api.bodies import DescribedField, WholeField, read_body
-from watcher_site.api.paging import read_flag, refuse_unknown
+from watcher_site.api.paging import read_flag, refuse_unknown_arguments
 from watcher_site.api.serializers import Row
 from watcher_site.request_context import caller_of
 
@@ -111,7 +111,7 @@ class StackView(Marking, Operating, StackReading):
     def destroy(self, request: Request, stack_name: str, identifier: str) -> Response:
         """Have a stack deleted by an action, with all that is in it."""
         stack: Stack = self.get_object(request, identifier)
-        refuse_unknown(request.query_params, {"plan_only"})
+        refuse_unknown_arguments(request.query_params, {"plan_only"})
         asked = self.asked_for(request, read_flag(request, "plan_only"), stack.project_id)
         return self.accepted(delete_stack(stack, asked=asked))
 

@@ -123,7 +123,7 @@ class Recover(ClusterVerb):
 
 
 class Change(ClusterVerb):
-    deed = "cluster.update"
+    history_event = "cluster.update"
     permission_required = "cluster.change_cluster"
     verb, question = "change", "Change the cluster?"
     form_class, operate = ChangeForm, update_cluster
@@ -137,7 +137,7 @@ class Delete(ClusterVerb):
 
 
 class Attach(ClusterVerb):
-    deed = "cluster.attach_policy"
+    history_event = "cluster.attach_policy"
     permission_required = ("cluster.add_policybinding", "cluster.view_policy")
     verb, question = "attach", "Which policy is the cluster to have?"
     form_class, operate = AttachForm, attach_policy
@@ -162,7 +162,7 @@ class BindingVerb(OperationVerb):
 
 
 class Detach(BindingVerb):
-    deed = "cluster.detach_policy"
+    history_event = "cluster.detach_policy"
     permission_required = "cluster.delete_policybinding"
     verb, question = "detach", "Detach the policy?"
     consequence = "The policy no longer applies to the cluster."
@@ -170,7 +170,7 @@ class Detach(BindingVerb):
 
 
 class Enable(BindingVerb):
-    deed = "cluster.update_policy"
+    history_event = "cluster.update_policy"
     permission_required = "cluster.change_policybinding"
     verb, question = "enable", "Enable the policy?"
     operate = update_policy

@@ -84,7 +84,7 @@ def unfinished_holders(cluster: Cluster) -> QuerySet[Action]:
 
 
 class NewCluster(CreationPage):
-    deed = "cluster.create"
+    history_event = "cluster.create"
     permission_required = "cluster.add_cluster"
     form_class = NewClusterForm
     template_name = "clusters/cluster_form.html"

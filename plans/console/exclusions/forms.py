@@ -17,7 +17,7 @@ from plans.operations.exclusion_trials import Trial, try_rule
 from watcher_site import plugins
 from watcher_site.windows import fields
 from watcher_site.windows.fields import WindowFields, text_field
-from watcher_site.windows.wall_clock import known
+from watcher_site.windows.wall_clock import require_zone
 
 MOST_OFFERED = 50
 
@@ -136,7 +136,7 @@ def lines(text: str) -> list[str]:
 def held(exclusion: Exclusion) -> Mapping[str, Any]:
     """Return what the fields show of a rule."""
     said = described(exclusion)
-    expires = exclusion.expires_at and exclusion.expires_at.astimezone(ZoneInfo(known(exclusion.zone)))
+    expires = exclusion.expires_at and exclusion.expires_at.astimezone(ZoneInfo(require_zone(exclusion.zone)))
     return {
         **{name: said[name] for name in ("name", "reason", "owner", "action_types")},
         **{kind: "\n".join(exclusion.targets.get(kind, [])) for kind in KINDS},

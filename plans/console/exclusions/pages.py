@@ -22,7 +22,7 @@ from plans.operations.exclusion_trials import Trial, try_rule
 from watcher_site.console.pages import ByUUID, ListPage, RecordPage, Verb
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.refusals import Refused
-from watcher_site.windows.wall_clock import in_words
+from watcher_site.windows.wall_clock import describe_window
 
 SHOWN = 50
 TO_TRY = ("plans.view_actionplan", "actions.view_action")
@@ -57,7 +57,7 @@ class ExclusionPage(RecordPage):
             force=force_in_words(exclusion),
             next_in_force=next_in_force(exclusion),
             targets=[(KINDS[kind][0], found) for kind, found in names_of(exclusion.targets).items()],
-            window=in_words(exclusion.window, exclusion.zone),
+            window=describe_window(exclusion.window, exclusion.zone),
             skipped=skipped[:SHOWN] if self.request.user.has_perm("actions.view_action") else [],
             **(self.try_out(exclusion) if may_try else {}),
             **context,
@@ -127,14 +127,14 @@ class ExclusionEditing(KeepsForm, View):
 
 class NewExclusion(ExclusionEditing):
     permission_required = "actions.add_exclusion"
-    deed = "exclusion.create"
+    history_event = "exclusion.create"
     saved = "Created. What it excludes is skipped from now on."
 
 
 class ChangeExclusion(ByUUID, ExclusionEditing):
     model = Exclusion
     permission_required = "actions.change_exclusion"
-    deed = "exclusion.update"
+    history_event = "exclusion.update"
     saved = "Saved. It holds for all that has not begun yet."
 
     def standing(self) -> Exclusion | None:
@@ -150,7 +150,7 @@ class ChangeExclusion(ByUUID, ExclusionEditing):
 
 class EnableExclusion(Verb):
     model = Exclusion
-    deed = "exclusion.update"
+    history_event = "exclusion.update"
     permission_required = "actions.change_exclusion"
     verb = "enable the exclusion"
     question = "Enable this exclusion?"

@@ -6,7 +6,7 @@ import django_tables2 as tables
 from actions.exclusions.descriptions import force_in_words, what_in_words
 from actions.models.exclusions import Exclusion
 from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, MessageColumn, TimeColumn
-from watcher_site.windows.wall_clock import in_words
+from watcher_site.windows.wall_clock import describe_window
 
 SWITCH = [("True", "enabled"), ("False", "disabled")]
 
@@ -43,4 +43,4 @@ class ExclusionTable(tables.Table):
         return what_in_words(record)
 
     def render_window(self, record: Exclusion) -> str:
-        return in_words(record.window, record.zone) or "at every hour"
+        return describe_window(record.window, record.zone) or "at every hour"

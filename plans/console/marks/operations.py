@@ -124,10 +124,10 @@ class ClearStack(OfStack, ClearVerb):
 
 
 class MarkResource(OfResource, MarkVerb):
-    deed = "resource.mark"
+    history_event = "resource.mark"
     consequence = "It is replaced when its stack is next updated, with all that is in it. It keeps its name."
 
 
 class ClearResource(OfResource, ClearVerb):
-    deed = "resource.clear"
+    history_event = "resource.clear"
     consequence = "Nobody says any more that it is unhealthy."

@@ -19,7 +19,7 @@ from watcher_site.links import linked
 
 
 class NewStack(CreationPage):
-    deed = "stack.create"
+    history_event = "stack.create"
     permission_required = "cluster.add_stack"
     form_class = NewStackForm
     template_name = "stacks/stack_form.html"

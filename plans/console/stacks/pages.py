@@ -90,7 +90,7 @@ class ResourcePlace(Page, ByUUID, View):
     """Redirects to a resource's place in the tree of its stack, as it has no page of its own."""
 
     model = StackResource
-    deed = "resource.view"
+    history_event = "resource.view"
     permission_required = "cluster.view_stackresource"
     http_method_names = ["get"]
 

@@ -9,15 +9,15 @@ from rest_framework.response import Response
 from plans.mounts.compute.versions import MAXIMUM, MINIMUM
 from watcher_site.api.mounts.views import MountedView
 from watcher_site.api.resources.discovery import host
-from watcher_site.api.versions import text
+from watcher_site.api.versions import format_version
 
 
 def version(request: Request) -> dict[str, Any]:
     return {
         "id": "v2.1",
         "status": "CURRENT",
-        "version": text(MAXIMUM),
-        "min_version": text(MINIMUM),
+        "version": format_version(MAXIMUM),
+        "min_version": format_version(MINIMUM),
         "updated": "2013-07-23T11:33:21Z",
         "links": [{"rel": "self", "href": f"{host(request)}/compute/v2.1/"}],
     }

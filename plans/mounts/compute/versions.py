@@ -11,7 +11,7 @@ from rest_framework.versioning import BaseVersioning
 
 from watcher_site.api.headers import header
 from watcher_site.api.mounts.views import MountedView
-from watcher_site.api.versions import HEADER, Version, text
+from watcher_site.api.versions import HEADER, Version, format_version
 
 SERVICE = "compute"
 MINIMUM: Version = (2, 1)
@@ -33,7 +33,7 @@ DETAILS: Version = (2, 84)
 class ComputeVersioning(BaseVersioning):
     """Reads the version from `OpenStack-API-Version: compute 2.84`, else from the older header, else the lowest."""
 
-    default_version = text(MINIMUM)
+    default_version = format_version(MINIMUM)
 
     def determine_version(  # type: ignore[override]
         self, request: Request, *args: Any, **kwargs: Any
@@ -66,14 +66,15 @@ def parse(asked: str) -> Version:
     version = int(found[1]), int(found[2])
     if not MINIMUM <= version <= MAXIMUM:
         raise NotAcceptable(
-            f"Version {asked} is not supported by the API. Minimum is {text(MINIMUM)} and maximum is {text(MAXIMUM)}."
+            f"Version {asked} is not supported by the API. "
+            f"Minimum is {format_version(MINIMUM)} and maximum is {format_version(MAXIMUM)}."
         )
     return version
 
 
 @cache
 def response_headers(version: Version) -> dict[str, str]:
-    return {HEADER: f"{SERVICE} {text(version)}", LEGACY_HEADER: text(version)}
+    return {HEADER: f"{SERVICE} {format_version(version)}", LEGACY_HEADER: format_version(version)}
 
 
 class ComputeView(MountedView):

@@ -53,7 +53,7 @@ class OrchestrationView(MountedView):
             note_refused_reading(self, problem, response)
         return response
 
-    def deed(self) -> str:
+    def history_event(self) -> str:
         """Return what history calls reading here."""
         return "stack.view"
 

@@ -285,7 +285,8 @@ def test_a_plan_is_shown_as_a_table_with_its_efficacy(openstack: OpenStack) -> N
 
 def test_a_version_that_is_not_served_is_refused_in_words(openstack: OpenStack) -> None:
     told = openstack.refused("goal", "list", "--os-infra-optim-api-version=1.999")
-    assert f"Supported version range is {versions.text(versions.MINIMUM)} to {versions.text(versions.MAXIMUM)}" in told
+    oldest, newest = versions.format_version(versions.MINIMUM), versions.format_version(versions.MAXIMUM)
+    assert f"Supported version range is {oldest} to {newest}" in told
 
 
 def test_engines_and_services_and_the_data_model_are_listed(openstack: OpenStack) -> None:

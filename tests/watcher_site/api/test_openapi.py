@@ -12,7 +12,7 @@ from watcher_site.api import versions
 
 pytestmark = pytest.mark.django_db
 
-EVERY_VERSION = [versions.text(version) for version in versions.HISTORY]
+EVERY_VERSION = [versions.format_version(version) for version in versions.HISTORY]
 
 
 def document(api: Caller, version: str) -> Any:
@@ -26,8 +26,8 @@ def test_the_document_of_every_version_is_valid_and_raises_no_warning(version: s
 
 def test_without_a_version_the_newest_is_described(api: Caller) -> None:
     answer = api.get("/openapi.json").json()
-    assert answer["info"]["version"] == versions.text(versions.MAXIMUM)
-    assert answer == document(api, versions.text(versions.MAXIMUM))
+    assert answer["info"]["version"] == versions.format_version(versions.MAXIMUM)
+    assert answer == document(api, versions.format_version(versions.MAXIMUM))
 
 
 def test_a_version_that_is_not_served_has_no_document(api: Caller) -> None:

@@ -71,7 +71,7 @@ def test_every_answer_names_the_versions(api: Caller, path: str) -> None:
 
 def test_the_tenth_version_comes_after_the_ninth() -> None:
     assert max({(1, 9): "", (1, 10): ""}) == (1, 10)
-    assert versions.text((1, 10)) == "1.10"
+    assert versions.format_version((1, 10)) == "1.10"
 
 
 def test_an_answer_that_a_browser_takes_for_a_page_loads_nothing(api: Caller) -> None:

@@ -15,8 +15,8 @@ from rest_framework.views import APIView
 from watcher_site.api import versions
 from watcher_site.refusals import Invalid
 
-NAMES = {versions.text(version): version for version in versions.HISTORY}
-NEWEST = versions.text(versions.MAXIMUM)
+NAMES = {versions.format_version(version): version for version in versions.HISTORY}
+NEWEST = versions.format_version(versions.MAXIMUM)
 
 
 class Paths(EndpointEnumerator):
@@ -27,7 +27,7 @@ class Paths(EndpointEnumerator):
         return "/v1/" + re.sub(r"\(\?P<(\w+)>.*?\)(?:\(\?:\\\.json\)\?)?(?=/|$)", r"{\1}", path)
 
 
-def known(version: str) -> str:
+def require_version(version: str) -> str:
     """Raises `Invalid` for a version that is not served."""
     if version not in NAMES:
         raise Invalid(f"Invalid input for field/attribute version. It must be one of {', '.join(NAMES)}.")
@@ -41,7 +41,7 @@ class DocumentGenerator(SchemaGenerator):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["urlconf"] = kwargs.get("urlconf") or "watcher_site.api.urls"
-        kwargs["api_version"] = known(kwargs.get("api_version") or NEWEST)
+        kwargs["api_version"] = require_version(kwargs.get("api_version") or NEWEST)
         super().__init__(*args, **kwargs)
 
     def create_view(self, callback: Any, method: str, request: Any = None) -> Any:
@@ -64,7 +64,7 @@ class DocumentView(APIView):
     versioning_class = None
 
     def get(self, request: Request) -> Response:
-        return Response(document(known(request.query_params.get("version", NEWEST))))
+        return Response(document(require_version(request.query_params.get("version", NEWEST))))
 
 
 class DocumentationPage(LoginRequiredMixin, TemplateView):
@@ -73,6 +73,6 @@ class DocumentationPage(LoginRequiredMixin, TemplateView):
     template_name = "api_documentation.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        asked = self.request.GET.get("version")
-        chosen = asked if asked in NAMES else NEWEST
+        requested = self.request.GET.get("version")
+        chosen = requested if requested in NAMES else NEWEST
         return super().get_context_data(versions=list(NAMES), chosen=chosen, **kwargs)

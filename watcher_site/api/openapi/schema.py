@@ -131,8 +131,8 @@ class ResourceSchema(AutoSchema):
         return self.path.split("/")[2]
 
     def get_summary(self) -> str:
-        told = self.own_words().partition("\n")[0]
-        return told or SUMMARIES[self.view.action].format(self.collection.replace("_", " "))
+        summary = self.own_words().partition("\n")[0]
+        return summary or SUMMARIES[self.view.action].format(self.collection.replace("_", " "))
 
     def get_description(self) -> str:  # type: ignore[override]
         return self.own_words().partition("\n")[2].strip()
@@ -146,7 +146,12 @@ class ResourceSchema(AutoSchema):
         return ["application/json"]
 
     def get_override_parameters(self) -> list[Any]:
-        return [*self.path_parameters(), *self.header_parameters(), *self.query_parameters(), *response_headers()]
+        return [
+            *self.path_parameters(),
+            *self.header_parameters(),
+            *self.query_parameters(),
+            *document_response_headers(),
+        ]
 
     def path_parameters(self) -> list[OpenApiParameter]:
         since = self.view.identifiers_since
@@ -161,9 +166,9 @@ class ResourceSchema(AutoSchema):
         ]
 
     def header_parameters(self) -> list[OpenApiParameter]:
-        asked = f"{versions.SERVICE} {versions.text(self.version)}"
+        requested = f"{versions.SERVICE} {versions.format_version(self.version)}"
         needed = self.version > versions.MINIMUM
-        version: Description = {"enum": [asked], "default": asked, "required": needed}
+        version: Description = {"enum": [requested], "default": requested, "required": needed}
         return [
             OpenApiParameter(versions.HEADER, str, HEADER, description="the microversion of this document", **version),
             OpenApiParameter(
@@ -307,7 +312,7 @@ def describe_limits(described: Description, field: serializers.Field) -> None:
             describe_limits(described["items"], field.child)
 
 
-def response_headers() -> list[OpenApiParameter]:
+def document_response_headers() -> list[OpenApiParameter]:
     everywhere = [
         OpenApiParameter(name, str, HEADER, response=True, description=words) for name, words in HEADERS.items()
     ]

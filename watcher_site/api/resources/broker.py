@@ -6,7 +6,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.paging import refuse_unknown_arguments
 from watcher_site.api.resources.subscriptions import NOTIFICATIONS
 from watcher_site.api.views import ResourceView
 from watcher_site.models import Delivery
@@ -31,5 +31,5 @@ class BrokerView(ResourceView):
 
     def look(self, request: Request) -> Response:
         """Tell what waits for the message broker, since when, and why."""
-        refuse_unknown(request.query_params, ())
+        refuse_unknown_arguments(request.query_params, ())
         return Response(BrokerSerializer(broker_state()).data)

@@ -52,8 +52,8 @@ class Root(APIView):
         version = {
             "id": "v1",
             "status": "CURRENT",
-            "min_version": versions.text(versions.MINIMUM),
-            "max_version": versions.text(versions.MAXIMUM),
+            "min_version": versions.format_version(versions.MINIMUM),
+            "max_version": versions.format_version(versions.MAXIMUM),
             "links": [{"href": f"{host(request)}/v1/", "rel": "self"}],
         }
         return Response(

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from watcher_site.api.bodies import TIME
-from watcher_site.api.paging import refuse_unknown
+from watcher_site.api.paging import refuse_unknown_arguments
 from watcher_site.api.serializers import ResourceSerializer, links_field
 from watcher_site.api.versions import Version
 from watcher_site.api.views import ResourceView
@@ -92,7 +92,7 @@ class HistoryView(ResourceView):
     def export(self, request: Request) -> HttpResponseBase:
         """Take away what the filters leave, the oldest first, as CSV or as JSON lines."""
         query = request.query_params
-        refuse_unknown(query, {"format", *FILTERS})
+        refuse_unknown_arguments(query, {"format", *FILTERS})
         wishes = {name: query[name] for name in FILTERS if name in query}
         return download(narrow(HistoryEntry.objects.all(), wishes), query.get("format", "csv"), wishes)
 

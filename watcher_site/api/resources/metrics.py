@@ -29,7 +29,7 @@ class MetricsView(VersionedView):
         note_refused_reading(self, problem, response)
         return response
 
-    def deed(self) -> str:
+    def history_event(self) -> str:
         return "metrics.view"
 
     def get(self, request: Request) -> HttpResponse:

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from watcher_site.api.bodies import FlagField, IdentifierField, read_body
-from watcher_site.api.paging import read_uuid, refuse_unknown
+from watcher_site.api.paging import read_uuid, refuse_unknown_arguments
 from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import Version
@@ -123,7 +123,7 @@ class SubscriptionView(NamedLookup, ResourceView):
         "send_test": (202, TestSerializer),
         "renew_secret": (200, MadeSubscriptionSerializer),
     }
-    deeds = {"send_test": "subscription.test", "renew_secret": "subscription.update"}
+    history_events = {"send_test": "subscription.test", "renew_secret": "subscription.update"}
     example_step = {"op": "replace", "path": "/enabled", "value": False}
 
     def filter_name(self, queryset: QuerySet[Subscription], value: str) -> QuerySet[Subscription]:
@@ -243,7 +243,7 @@ class UndeliveredView(ResourceView):
 
     def resend_all(self, request: Request) -> Response:
         """Send all of them again, or those that were to go to one receiver."""
-        refuse_unknown(request.query_params, ())
+        refuse_unknown_arguments(request.query_params, ())
         wanted = read_body(request, ResendSerializer, UndeliveredSerializer._declared_fields)
         filters = {name: str(uuid or BROKER) for name, uuid in wanted.items()}
         chosen = self.get_queryset().filter(**{COLUMNS[name]: uuid for name, uuid in wanted.items()})

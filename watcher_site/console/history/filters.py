@@ -7,7 +7,7 @@ import django_filters
 from django import forms
 from django.core.validators import ProhibitNullCharactersValidator
 
-from watcher_site.console.filters import words
+from watcher_site.console.filters import make_choices
 from watcher_site.history.searching import narrow
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
@@ -32,7 +32,7 @@ class HistoryFilters(django_filters.FilterSet):
     user = TextFilter(label="Who")
     deed = TextFilter(label="Event or kind of object", method="of_kind")
     object = TextFilter(label="Object", method="of_object")
-    outcome = django_filters.ChoiceFilter(choices=words(HistoryEntry.Outcome.values), empty_label="any")
+    outcome = django_filters.ChoiceFilter(choices=make_choices(HistoryEntry.Outcome.values), empty_label="any")
     since = MomentFilter(label="Since (UTC)")
     before = MomentFilter(label="Before (UTC)")
     text = TextFilter(label="Text")

@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, TimeColumn
-from watcher_site.history.descriptions import deed_in_words, details_in_words
+from watcher_site.history.descriptions import describe_event, details_in_words
 from watcher_site.links import find_links, shortened
 from watcher_site.models import HistoryEntry
 from watcher_site.templatetags.console import head, short
@@ -37,14 +37,14 @@ class HistoryTable(tables.Table):
         return value or "nobody"
 
     def render_deed(self, value: str) -> SafeString:
-        return format_html('<span title="{}">{}</span>', value, head(deed_in_words(value)))
+        return format_html('<span title="{}">{}</span>', value, head(describe_event(value)))
 
     def render_object_name(self, value: str, record: HistoryEntry) -> Any:
         return object_of(record, self.links)
 
     def render_message(self, value: str, record: HistoryEntry) -> SafeString:
-        told = shortened(details_in_words(record.details))
-        return format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', value, told)
+        details = shortened(details_in_words(record.details))
+        return format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', value, details)
 
     def render_outcome(self, record: HistoryEntry) -> SafeString:
         return format_html('<span class="outcome-{}">{}</span>', record.outcome, record.outcome)

@@ -22,7 +22,7 @@ class HistoryList(ListPage):
     """The page of history: who did what, the newest first."""
 
     model = HistoryEntry
-    deed = "history.view"
+    history_event = "history.view"
     permission_required = PERMISSION
     table_class = HistoryTable
     filterset_class = HistoryFilters
@@ -44,7 +44,7 @@ class Export(Page, View):
     """The filtered list of history as a file."""
 
     permission_required = PERMISSION
-    deed = "history.view"
+    history_event = "history.view"
     http_method_names = ["get"]
 
     def get(self, request: HttpRequest, kind: str) -> HttpResponseBase:

@@ -78,9 +78,9 @@ class SubscriptionForm(forms.Form):
     )
     enabled = forms.BooleanField(required=False, initial=True)
 
-    def __init__(self, *arguments: Any, standing: Subscription | None = None, **options: Any) -> None:
+    def __init__(self, *arguments: Any, current: Subscription | None = None, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.standing = standing
+        self.current = current
 
     def clean_name(self) -> Any:
         return self.checked("name", self.cleaned_data["name"])
@@ -92,7 +92,7 @@ class SubscriptionForm(forms.Form):
         return self.checked("event_types", self.cleaned_data["event_types"].replace(",", " ").split())
 
     def checked(self, name: str, value: Any) -> Any:
-        if self.standing and value == getattr(self.standing, name):
+        if self.current and value == getattr(self.current, name):
             return value
         try:
             return CHECKS[name](value)
@@ -106,7 +106,7 @@ class SubscriptionForm(forms.Form):
 
 
 class NewSubscription(KeepsForm, View):
-    deed = "subscription.create"
+    history_event = "subscription.create"
     permission_required = "watcher_site.add_subscription"
     http_method_names = ["get", "post"]
 
@@ -131,28 +131,28 @@ class NewSubscription(KeepsForm, View):
 
 
 class ChangeSubscription(KeepsForm, View):
-    deed = "subscription.update"
+    history_event = "subscription.update"
     permission_required = "watcher_site.change_subscription"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, uuid: str) -> HttpResponse:
-        standing = self.find(uuid)
-        initial = {**changeable(standing), "event_types": " ".join(standing.event_types)}
-        return self.show(standing, SubscriptionForm(self.kept(), initial=initial, standing=standing))
+        current = self.find(uuid)
+        initial = {**changeable(current), "event_types": " ".join(current.event_types)}
+        return self.show(current, SubscriptionForm(self.kept(), initial=initial, current=current))
 
     def post(self, request: HttpRequest, uuid: str) -> HttpResponse:
-        standing = self.find(uuid)
-        form = SubscriptionForm(request.POST, standing=standing)
+        current = self.find(uuid)
+        form = SubscriptionForm(request.POST, current=current)
         if form.is_valid():
             try:
-                change_subscription(standing, form.cleaned_data)
+                change_subscription(current, form.cleaned_data)
             except Refused as refusal:
-                self.note(refusal, standing)
+                self.note(refusal, current)
                 form.refuse(refusal)
             else:
                 messages.success(request, "Changed. What waits for it is sent now.")
-                return redirect("notifications:detail", uuid=standing.uuid)
-        return self.show(standing, form)
+                return redirect("notifications:detail", uuid=current.uuid)
+        return self.show(current, form)
 
     def find(self, uuid: str) -> Subscription:
         found: Subscription = get_object_or_404(Subscription.objects.present(), uuid=uuid)
@@ -173,7 +173,7 @@ class SubscriptionVerb(Verb):
 
 
 class SendTest(SubscriptionVerb):
-    deed = "subscription.test"
+    history_event = "subscription.test"
     verb = "send a test"
 
     def perform(self, record: Subscription) -> str:
@@ -182,7 +182,7 @@ class SendTest(SubscriptionVerb):
 
 
 class RenewSecret(SubscriptionVerb):
-    deed = "subscription.update"
+    history_event = "subscription.update"
     verb = "make a new one"
     question = "Make a new secret?"
     consequence = "Notifications are signed with it from then on: the receiver refuses them until it knows it."
@@ -200,7 +200,7 @@ class RenewSecret(SubscriptionVerb):
 
 class DeleteSubscription(Verb):
     model = Subscription
-    deed = "subscription.delete"
+    history_event = "subscription.delete"
     permission_required = "watcher_site.delete_subscription"
     verb = "delete the subscription"
     question = "Delete this subscription?"

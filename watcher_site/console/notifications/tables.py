@@ -87,10 +87,10 @@ class UndeliveredTable(tables.Table):
         return "waits until it is enabled" if record.subscription else "waits until a broker is set"
 
     def before_render(self, request: HttpRequest) -> None:
-        self.things = find_links({row.record.notification.object_uuid for row in self.paginated_rows})
+        self.links = find_links({row.record.notification.object_uuid for row in self.paginated_rows})
 
     def render_object_uuid(self, value: UUID) -> SafeString:
-        known = self.things.get(value)
+        known = self.links.get(value)
         if known:
             return format_html('<span class="one-line">{}</span>', known)
         return format_html('<span class="uuid" title="{}">{}</span>', value, short(value))

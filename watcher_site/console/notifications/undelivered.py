@@ -21,7 +21,7 @@ RESEND, DELETE = "watcher_site.resend_delivery", "watcher_site.delete_delivery"
 
 class UndeliveredList(ListPage):
     model = Delivery
-    deed = "undelivered.view"
+    history_event = "undelivered.view"
     permission_required = "watcher_site.view_delivery"
     table_class = UndeliveredTable
     filterset_class = UndeliveredFilters
@@ -43,7 +43,7 @@ class UndeliveredList(ListPage):
         return {**shown, "given_up": str(number) if number else "", "filters": query_of(self.request)}
 
 
-class LetterVerb(Verb):
+class DeadLetterVerb(Verb):
     """A button beside a dead letter; it leads back to the list as that was filtered."""
 
     model = Delivery
@@ -55,32 +55,32 @@ class LetterVerb(Verb):
         return list_as_filtered(self.request)
 
 
-class Resend(LetterVerb):
-    deed = "undelivered.resend"
+class Resend(DeadLetterVerb):
+    history_event = "undelivered.resend"
     permission_required = RESEND
     verb = "send again"
 
-    def perform(self, letter: Delivery) -> str:
-        dead_letters.resend(letter)
-        return f"{letter.notification.event_type} is sent again."
+    def perform(self, delivery: Delivery) -> str:
+        dead_letters.resend(delivery)
+        return f"{delivery.notification.event_type} is sent again."
 
 
-class DeleteUndelivered(LetterVerb):
-    deed = "undelivered.delete"
+class DeleteUndelivered(DeadLetterVerb):
+    history_event = "undelivered.delete"
     permission_required = DELETE
     verb = "delete it"
     question = "Delete this notification?"
     consequence = "Its receiver never gets it."
 
-    def perform(self, letter: Delivery) -> str:
-        dead_letters.delete(letter)
-        return f"Deleted {letter.notification.event_type}: it is sent no more."
+    def perform(self, delivery: Delivery) -> str:
+        dead_letters.delete(delivery)
+        return f"Deleted {delivery.notification.event_type}: it is sent no more."
 
 
 class ResendAll(Page, View):
     """Asks how many are meant, by the filters of the list, and sends these again."""
 
-    deed = "undelivered.resend"
+    history_event = "undelivered.resend"
     permission_required = RESEND
     http_method_names = ["get", "post"]
     verb = "send again"
@@ -110,8 +110,12 @@ class ResendAll(Page, View):
         return found
 
     def which(self) -> str:
-        told = [f"{name} like “{value}”" for name, value in self.filters().items()]
-        return f"Those with {' and '.join(told)}, and no others." if told else "That is all that was given up."
+        conditions = [f"{name} like “{value}”" for name, value in self.filters().items()]
+        return (
+            f"Those with {' and '.join(conditions)}, and no others."
+            if conditions
+            else "That is all that was given up."
+        )
 
 
 def list_as_filtered(request: HttpRequest) -> str:

@@ -25,6 +25,8 @@ class Command(commands.Command):
     def handle(self, *args: Any, name: str, group: str, project: list[str], **options: Any) -> str:
         password = settings.USER_PASSWORD or choose_password()
         user = create_user(name, password, VARIABLE, group, project)
-        told = f"the password in {VARIABLE}" if settings.USER_PASSWORD else f"password {password} (shown this once)"
+        credentials = (
+            f"the password in {VARIABLE}" if settings.USER_PASSWORD else f"password {password} (shown this once)"
+        )
         where = f"group {group}" + "".join(f", project {one}" for one in project)
-        return f"user {user.get_username()} in {where}, {told}"
+        return f"user {user.get_username()} in {where}, {credentials}"
