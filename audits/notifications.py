@@ -47,7 +47,7 @@ class AuditNotifications(Kind):
 
     def payload(self, notification: Any) -> dict[str, Any]:
         what, _, phase = notification.event_type.removeprefix("audit.").partition(".")
-        data = describe(notification.snapshot)
+        data = describe_audit(notification.snapshot)
         if what == "update":
             data["state_update"] = state_update("AuditStateUpdatePayload", notification)
         if phase:
@@ -55,7 +55,7 @@ class AuditNotifications(Kind):
         return versioned(PAYLOADS[what], "1.2", data)
 
 
-def describe(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+def describe_audit(snapshot: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an audit as all its payloads have them."""
     goal = structure(snapshot["goal"])
     data = {

@@ -95,11 +95,11 @@ def replace_rows(model: Any, wanted: Mapping[str, Columns]) -> tuple[dict[int, i
     Returns:
         The primary keys of the rows that changed, each with that of its new row; and those that have no new row.
     """
-    standing = {row.name: row for row in model.objects.present()}
-    stale = {name: row.pk for name, row in standing.items() if name not in wanted or differs(row, wanted[name])}
+    existing = {row.name: row for row in model.objects.present()}
+    stale = {name: row.pk for name, row in existing.items() if name not in wanted or differs(row, wanted[name])}
     if stale:
         model.objects.filter(pk__in=stale.values()).soft_delete()
-    fresh = [model(**columns) for name, columns in wanted.items() if name not in standing or name in stale]
+    fresh = [model(**columns) for name, columns in wanted.items() if name not in existing or name in stale]
     created = {row.name: row.pk for row in model.objects.bulk_create(fresh)}
     replaced = {old: created[name] for name, old in stale.items() if name in created}
     return replaced, [old for name, old in stale.items() if name not in created]

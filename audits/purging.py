@@ -184,8 +184,8 @@ def affordable(keys: list[int], most: float) -> list[int]:
 @transaction.atomic
 def remove_plans(keys: list[int]) -> int:
     """Remove plans with all that belongs to them, and return how many rows; those that were just started stay."""
-    standing = ActionPlan.objects.filter(pk__in=keys, state__in=ActionPlan.DELETABLE).order_by("pk")
-    locked = list(standing.select_for_update().values_list("pk", flat=True))
+    deletable = ActionPlan.objects.filter(pk__in=keys, state__in=ActionPlan.DELETABLE).order_by("pk")
+    locked = list(deletable.select_for_update().values_list("pk", flat=True))
     actions = Action.objects.filter(action_plan__in=locked)
     keep_operations(actions)
     ActionEvent.objects.filter(action__action_plan__in=locked).delete()

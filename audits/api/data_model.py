@@ -191,8 +191,8 @@ def server_part(server: ServerSnapshot, version: Version) -> dict[str, Any]:
     return {field: getattr(server, name) for field, name in named.items() if version >= since.get(field, (1, 3))}
 
 
-def attributes(prefix: str, names: list[str], thing: StorageNodeSnapshot | PoolSnapshot | VolumeSnapshot) -> Row:
-    return {f"{prefix}_{name}": getattr(thing, name) for name in names}
+def attributes(prefix: str, names: list[str], item: StorageNodeSnapshot | PoolSnapshot | VolumeSnapshot) -> Row:
+    return {f"{prefix}_{name}": getattr(item, name) for name in names}
 
 
 def storage_rows(cluster: ClusterSnapshot) -> list[Row]:

@@ -8,10 +8,10 @@ Choices = list[tuple[str, str]]
 
 
 def compute_nodes() -> Choices:
-    return [(node.hostname, describe(node)) for node in ComputeNode.objects.present()]
+    return [(node.hostname, describe_node(node)) for node in ComputeNode.objects.present()]
 
 
-def describe(node: ComputeNode) -> str:
+def describe_node(node: ComputeNode) -> str:
     """Return a node's name and zone, and what keeps it from taking servers, if anything does."""
     obstacles = [word for word in (node.status, node.state, node.power_state) if word in {"disabled", "down", "off"}]
     return ", ".join([f"{node.hostname} in {node.zone}", *map(str, obstacles)])

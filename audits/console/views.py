@@ -94,7 +94,7 @@ class NewAudit(KeepsForm, View):
     def make(self, form: AuditForm) -> Audit | None:
         """Make the audit that the form describes, or put why not beside the form."""
         try:
-            return make_audit(form)
+            return create_audit_from_form(form)
         except Refused as refusal:
             self.note(refusal, form.cleaned_data["name"])
             form.add_error(blamed_field(form, str(refusal)), str(refusal))
@@ -108,7 +108,7 @@ def draw_anew(request: HttpRequest, trigger: str) -> AuditForm:
     return AuditForm(initial=initial, url=request.path, drawn=drawn)
 
 
-def make_audit(form: AuditForm) -> Audit:
+def create_audit_from_form(form: AuditForm) -> Audit:
     """Make the audit that the form describes. Raises: as `create_audit`."""
     wanted = form.cleaned_data
     return create_audit(

@@ -60,7 +60,7 @@ def load_demonstration() -> ActionPlan | None:
     lock_table(ComputeNode)
     if ComputeNode.objects.exists():
         return None
-    return told(fill(read()), again=False)
+    return record_loading(fill(read()), again=False)
 
 
 @transaction.atomic
@@ -83,10 +83,10 @@ def load_demonstration_again() -> ActionPlan:
     delete_stacks()
     for model in KINDS.values():
         model.objects.all().delete()
-    return told(fill(document), again=True)
+    return record_loading(fill(document), again=True)
 
 
-def told(plan: ActionPlan, again: bool) -> ActionPlan:
+def record_loading(plan: ActionPlan, again: bool) -> ActionPlan:
     record("demonstration.load", details={"again": again, "action_plan": plan.uuid})
     return plan
 
@@ -120,18 +120,18 @@ def fill(document: dict[str, Any]) -> ActionPlan:
         strategy="host_maintenance",
         default_parameters={"maintenance_node": MAINTAINED},
     )
-    plan = run(make_audit(template))
+    plan = run(make_maintenance_audit(template))
     Server.objects.filter(name=DELETED).soft_delete()
     return plan
 
 
 def make_template(name: str, **attributes: Any) -> AuditTemplate:
     """Return the template of this name, as it is if people have it already."""
-    standing = AuditTemplate.objects.present().filter(name=name).first()
-    return standing or create_audit_template(name=name, **attributes)
+    existing = AuditTemplate.objects.present().filter(name=name).first()
+    return existing or create_audit_template(name=name, **attributes)
 
 
-def make_audit(template: AuditTemplate) -> Audit:
+def make_maintenance_audit(template: AuditTemplate) -> Audit:
     name = f"Maintenance of {MAINTAINED}"
     earlier = Audit.objects.filter(name__startswith=name).count()
     return create_audit(

@@ -40,7 +40,7 @@ def make_current() -> int:
     made = insert_samples(
         Sample(metric=metric, resource=resource, time=time, value=value)
         for time in times(max(filter(None, [newest, now - REACH])), now)
-        for metric, resource, value in values(nodes, servers, time)
+        for metric, resource, value in metric_values(nodes, servers, time)
     )
     # Deleted servers have samples, too.
     measured = {*resources, *(server.uuid for server in servers), *own("servers")}
@@ -61,7 +61,9 @@ def multiples(step: timedelta, after: datetime, until: datetime) -> Iterator[dat
         yield datetime.fromtimestamp(number * seconds, UTC)
 
 
-def values(nodes: list[ComputeNode], servers: list[Server], time: datetime) -> Iterator[tuple[str, UUID, float]]:
+def metric_values(
+    nodes: list[ComputeNode], servers: list[Server], time: datetime
+) -> Iterator[tuple[str, UUID, float]]:
     """Yield the value of each metric of each resource at a time, in the metric's unit."""
     for server in servers:
         use = wave(server.uuid, time, 5, 70)

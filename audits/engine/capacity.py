@@ -35,13 +35,13 @@ PAUSE = timedelta(minutes=10)
 def on_server_pending(**_: object) -> None:
     """Run the audit, and log an error: the sender of the signal must not fail. A later look finds missed servers."""
     try:
-        ask_for_room()
+        request_capacity_audit()
     except (DatabaseError, Refused):
         log.exception("capacity audit could not run")
 
 
 @transaction.atomic
-def ask_for_room() -> bool:
+def request_capacity_audit() -> bool:
     """Schedule the audit that finds capacity for waiting servers if a search is due, and return whether it will run.
 
     There is one audit and one pending run, whatever the number of waiting servers and of concurrent callers.

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 from structlog.contextvars import bound_contextvars
 
-from audits.engine.capacity import ask_for_room
+from audits.engine.capacity import request_capacity_audit
 from audits.engine.run import answer, fail
 from audits.models import Audit
 from audits.models.querysets import AuditQuerySet
@@ -125,7 +125,7 @@ class DecisionEngine(Worker):
         if time.monotonic() >= self.next_look:
             self.next_look = time.monotonic() + LOOK_PERIOD
             try:
-                ask_for_room()
+                request_capacity_audit()
             except Refused as refusal:
                 log.warning("capacity audit could not run", reason=str(refusal))
 

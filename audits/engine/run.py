@@ -48,9 +48,9 @@ def answer(audit: Audit) -> None:
     """
     ongoing = None if audit.force else ActionPlan.objects.present().moving().first()
     if ongoing:
-        pass_over(audit, f"action plan {ongoing.uuid} is ongoing. Use force to run it anyway.")
+        skip_run(audit, f"action plan {ongoing.uuid} is ongoing. Use force to run it anyway.")
         return
-    strategy = choose(audit)
+    strategy = choose_strategy(audit)
     parameters = complete(strategy.schema, audit.parameters)
     strategy.check(parameters)
     with telling(audit, STRATEGY_PHASE):
@@ -102,7 +102,7 @@ def nodes_of(cluster: ClusterSnapshot, model: str) -> Mapping[str, Any]:
     return cluster.storage.nodes if model == STORAGE else cluster.nodes
 
 
-def choose(audit: Audit) -> Strategy:
+def choose_strategy(audit: Audit) -> Strategy:
     """Return the audit's strategy, or without one the first of its goal."""
     installed: Mapping[str, type[Strategy]] = load("STRATEGIES")
     if audit.strategy:
@@ -129,9 +129,9 @@ def hold(audit: Audit) -> Audit:
 
 
 @transaction.atomic
-def pass_over(audit: Audit, obstacle: str) -> None:
+def skip_run(audit: Audit, obstacle: str) -> None:
     own = hold(audit)
-    own.pass_over_run(timezone.now(), obstacle)
+    own.skip_run(timezone.now(), obstacle)
     own.save_state()
     log.info("audit not run", reason=own.status_message, state=own.state)
 

@@ -27,14 +27,14 @@ def narrow(cluster: ClusterSnapshot, scope: list[Any]) -> ClusterSnapshot:
     )
 
 
-def values(rules: Rules, kind: str, attribute: str) -> set[Any]:
+def rule_values(rules: Rules, kind: str, attribute: str) -> set[Any]:
     return {entry[attribute] for entry in found(rules, kind) if attribute in entry}
 
 
 def narrow_compute(nodes: Mapping[str, NodeSnapshot], rules: Rules) -> dict[str, NodeSnapshot]:
     excluded = exclusions(rules)
     is_included, is_excluded = includes(rules), in_aggregates(excluded)
-    hostnames = values(excluded, "compute_nodes", "name")
+    hostnames = rule_values(excluded, "compute_nodes", "name")
     left = {
         hostname: node
         for hostname, node in nodes.items()
@@ -48,13 +48,13 @@ def includes(rules: Rules) -> Callable[[NodeSnapshot], bool]:
     """Return the question whether a node is in one of the aggregates or zones, where rules name any."""
     if not [*found(rules, "host_aggregates"), *found(rules, "availability_zones")]:
         return lambda node: True
-    zones, is_member = values(rules, "availability_zones", "name"), in_aggregates(rules)
+    zones, is_member = rule_values(rules, "availability_zones", "name"), in_aggregates(rules)
     return lambda node: ANY in zones or node.zone in zones or is_member(node)
 
 
 def in_aggregates(rules: Rules) -> Callable[[NodeSnapshot], bool]:
     """Return a predicate: whether a node is in an aggregate that rules name by id, UUID or name; ``*`` is any."""
-    ids, names = values(rules, "host_aggregates", "id"), values(rules, "host_aggregates", "name")
+    ids, names = rule_values(rules, "host_aggregates", "id"), rule_values(rules, "host_aggregates", "name")
     if ANY in ids | names:
         return lambda node: bool(node.aggregates)
     return lambda node: any(
@@ -64,8 +64,8 @@ def in_aggregates(rules: Rules) -> Callable[[NodeSnapshot], bool]:
 
 def mark(servers: Sequence[ServerSnapshot], excluded: Rules) -> None:
     """Set ``watcher_exclude`` on the servers that the exclusions name."""
-    uuids = {uuid.lower() for uuid in values(excluded, "instances", "uuid")}
-    projects = values(excluded, "projects", "uuid")
+    uuids = {uuid.lower() for uuid in rule_values(excluded, "instances", "uuid")}
+    projects = rule_values(excluded, "projects", "uuid")
     carries = carrier([pair for entry in found(excluded, "instance_metadata") for pair in entry.items()])
     for server in servers:
         if str(server.uuid) in uuids or server.project_id in projects or carries(server):
@@ -79,7 +79,7 @@ def carrier(pairs: Sequence[tuple[str, Any]]) -> Callable[[ServerSnapshot], bool
 
 
 def narrow_storage(storage: StorageSnapshot, rules: Rules) -> StorageSnapshot:
-    zones, types = values(rules, "availability_zones", "name"), values(rules, "volume_types", "name")
+    zones, types = rule_values(rules, "availability_zones", "name"), rule_values(rules, "volume_types", "name")
     all_nodes = ANY in zones | types or not zones | types
     left = {
         host: node
@@ -93,15 +93,15 @@ def narrow_storage(storage: StorageSnapshot, rules: Rules) -> StorageSnapshot:
 
 def exclude(node: StorageNodeSnapshot, excluded: Rules) -> None:
     """Take pools and volumes away. What the volumes take of their pools stays taken."""
-    names = values(excluded, "storage_pools", "name")
+    names = rule_values(excluded, "storage_pools", "name")
     node.pools = [pool for pool in node.pools if pool.name not in names]
     for pool in node.pools:
         keep_others(pool, excluded)
 
 
 def keep_others(pool: PoolSnapshot, excluded: Rules) -> None:
-    uuids = {uuid.lower() for uuid in values(excluded, "volumes", "uuid")}
-    projects = values(excluded, "projects", "uuid")
+    uuids = {uuid.lower() for uuid in rule_values(excluded, "volumes", "uuid")}
+    projects = rule_values(excluded, "projects", "uuid")
     pool.volumes = [
         volume for volume in pool.volumes if str(volume.uuid) not in uuids and volume.project_id not in projects
     ]

@@ -200,7 +200,7 @@ class Audit(StatefulModel, Named):
         else:
             self.fail(reason)
 
-    def pass_over_run(self, now: datetime, obstacle: str) -> None:
+    def skip_run(self, now: datetime, obstacle: str) -> None:
         """One run could not begin: a series leaves it out, an event is kept for later, a single audit is given up."""
         if is_continuous(self):
             self.end_run(now, f"{self.run_in_words()} was left out because {obstacle}")

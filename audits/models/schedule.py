@@ -26,7 +26,7 @@ class Schedule:
 
     @property
     def period(self) -> timedelta | None:
-        return timedelta(seconds=int(self.interval)) if is_number(self.interval) else None
+        return timedelta(seconds=int(self.interval)) if is_integer(self.interval) else None
 
     def first(self, now: datetime) -> datetime | None:
         """Return the first run of a new audit: by seconds at once, or when it starts; by cron at the next match."""
@@ -71,7 +71,7 @@ class Schedule:
         return None if moment is None or (self.end_time and moment >= self.end_time) else moment
 
 
-def is_number(text: str) -> bool:
+def is_integer(text: str) -> bool:
     return bool(re.fullmatch(r"[+-]?[0-9]+", text))
 
 
@@ -89,7 +89,7 @@ def read_interval(text: Any, now: datetime) -> str | None:
     interval = text.strip()
     if len(interval) > INTERVAL_LENGTH:
         raise Invalid(f"interval: must be at most {INTERVAL_LENGTH} characters long.")
-    if is_number(interval):
+    if is_integer(interval):
         return read_seconds(interval)
     if interval and Schedule(interval).match(now) is None:
         raise Invalid(f"interval: the time '{interval}' never comes.")

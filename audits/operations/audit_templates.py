@@ -69,14 +69,14 @@ def change_audit_template(template: AuditTemplate, changes: Mapping[str, Any]) -
             "Updating goal or strategy on a template that has default_parameters requires providing updated "
             "default_parameters in the same request"
         )
-    before = shown(locked, changes)
+    before = readable_attributes(locked, changes)
     apply(locked, changes)
-    details = differences(before, shown(locked, changes))
+    details = differences(before, readable_attributes(locked, changes))
     save_named(locked, "An audit_template", "audit_template.update", details, [*FIELDS])
     return locked
 
 
-def shown(template: AuditTemplate, names: Iterable[str]) -> dict[str, Any]:
+def readable_attributes(template: AuditTemplate, names: Iterable[str]) -> dict[str, Any]:
     """Return these attributes as people read them."""
     values = {name: getattr(template, name, None) for name in names}
     return {name: getattr(value, "name", value) for name, value in values.items()}

@@ -38,7 +38,7 @@ def change_audit(audit: Audit, patch: list[Step], *, is_strict: bool = True) -> 
         NotFound: it was deleted at the same time.
     """
     audit = lock_present(audit)
-    before = {**{name: shown(getattr(audit, name)) for name in CHANGEABLE}, "state": audit.state}
+    before = {**{name: serialize_value(getattr(audit, name)) for name in CHANGEABLE}, "state": audit.state}
     roots = [step["path"].split("/")[1] for step in patch]
     for root in roots:
         if root == "audit_template_uuid" or root == "type" or (root not in before and hasattr(audit, root)):
@@ -51,24 +51,24 @@ def change_audit(audit: Audit, patch: list[Step], *, is_strict: bool = True) -> 
         write(audit, changes, differences(before, changes), is_strict=is_strict)
 
 
-def shown(value: Any) -> Any:
+def serialize_value(value: Any) -> Any:
     """Return a column as clients see it."""
     return value.replace(tzinfo=None).isoformat() if isinstance(value, datetime) else value
 
 
-def change_state(audit: Audit, patch: list[Step], asked: Any) -> None:
+def change_state(audit: Audit, patch: list[Step], requested: Any) -> None:
     before = audit.state
     try:
-        if asked == State.CANCELLED:
+        if requested == State.CANCELLED:
             audit.abandon()
-        elif asked == State.SUSPENDED:
+        elif requested == State.SUSPENDED:
             audit.suspend_series()
-        elif asked == State.ONGOING:
+        elif requested == State.ONGOING:
             audit.resume_series()
         else:
             raise TransitionNotAllowed
     except TransitionNotAllowed:
-        raise cannot_apply(patch, f"State transition not allowed: ({before} -> {asked})", WrongState) from None
+        raise cannot_apply(patch, f"State transition not allowed: ({before} -> {requested})", WrongState) from None
 
 
 def write(audit: Audit, changes: dict[str, Any], details: Mapping[str, Any], *, is_strict: bool) -> None:
@@ -77,9 +77,9 @@ def write(audit: Audit, changes: dict[str, Any], details: Mapping[str, Any], *, 
         setattr(audit, name, checked(audit, name, value, now))
     fields = [*changes]
     if not changes.keys().isdisjoint(SCHEDULE):
-        if is_strict or is_open(audit):
+        if is_strict or may_run_again(audit):
             check_schedule(audit, changes, now)
-        if is_open(audit):
+        if may_run_again(audit):
             reschedule(audit, changes, now)
             fields.append("next_run_time")
     save_named(audit, "An audit", "audit.update", details, fields)
@@ -103,7 +103,7 @@ def checked(audit: Audit, name: str, value: Any, now: datetime) -> Any:
     return value
 
 
-def is_open(audit: Audit) -> bool:
+def may_run_again(audit: Audit) -> bool:
     """Return whether a series may have further runs."""
     return is_continuous(audit) and audit.state in UNFINISHED
 
@@ -119,7 +119,7 @@ def check_schedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> N
     if has_ended(audit):
         field = next(name for name in SCHEDULE if name in changes)
         raise WrongState(f"{field}: the audit is {audit.state} and does not run again.")
-    check_period(audit.start_time, audit.end_time, now if is_open(audit) or "end_time" in changes else None)
+    check_period(audit.start_time, audit.end_time, now if may_run_again(audit) or "end_time" in changes else None)
 
 
 def reschedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:

@@ -156,7 +156,9 @@ def merge_parameters(
     return complete_for(strategy, {**inherited, **(parameters or {})})
 
 
-def save_named(record: Any, kind: str, deed: str, details: Mapping[str, Any], fields: list[str] | None = None) -> None:
+def save_named(
+    record: Any, kind: str, event: str, details: Mapping[str, Any], fields: list[str] | None = None
+) -> None:
     """Save an audit or a template, as a new row or some fields of it, and record the event in history.
 
     Raises:
@@ -165,6 +167,6 @@ def save_named(record: Any, kind: str, deed: str, details: Mapping[str, Any], fi
     taken = Conflict(f"{kind} with UUID or name {record.name} already exists")
     with refuse_taken(type(record), "name", taken):
         record.save() if fields is None else record.save_changes(fields)
-        history.record(deed, record, details=details)
+        history.record(event, record, details=details)
         if isinstance(record, Audit):
             announce(Audit.notified_as, [CREATE if fields is None else UPDATE], [record.pk])

@@ -15,14 +15,14 @@ from watcher_site.messages import cut
 from watcher_site.refusals import Invalid
 
 
-def closed(**properties: Any) -> dict[str, Any]:
+def closed_object(**properties: Any) -> dict[str, Any]:
     """Return the schema of an object with just these properties."""
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def listed(**properties: Any) -> dict[str, Any]:
     """Return the schema of a list of objects, each with one of these properties."""
-    return {"type": "array", "items": {**closed(**properties), "minProperties": 1}}
+    return {"type": "array", "items": {**closed_object(**properties), "minProperties": 1}}
 
 
 TEXT = {"type": "string"}
@@ -50,7 +50,7 @@ STORAGE_RULES = listed(
 SCHEMA = {
     "type": "array",
     "items": {
-        **closed(compute=COMPUTE_RULES, storage=STORAGE_RULES),
+        **closed_object(compute=COMPUTE_RULES, storage=STORAGE_RULES),
         "minProperties": 1,
         "maxProperties": 1,
     },

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from actions.graph.proposals import ProposedAction
 from audits.planner.consolidation import plan_consolidation
-from audits.planner.explicit import plan_as_told
+from audits.planner.explicit import plan_explicitly
 from audits.planner.sequences import plan_sequences
 from audits.planner.stabilization import plan_stabilization
 from audits.planner.weight import plan_by_weight
@@ -17,15 +17,15 @@ PLANNERS: dict[str, Planner] = {
     "workload_stabilization": plan_stabilization,
     "node_resource_consolidation": plan_consolidation,
     "sequences": plan_sequences,
-    "explicit": plan_as_told,
+    "explicit": plan_explicitly,
 }
 
 __all__ = [
     "PLANNERS",
     "Planner",
-    "plan_as_told",
     "plan_by_weight",
     "plan_consolidation",
+    "plan_explicitly",
     "plan_sequences",
     "plan_stabilization",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from actions.graph.proposals import ProposedAction
-from audits.planner.proposing import propose
+from audits.planner.proposing import propose_action
 from audits.strategies.base import SolutionAction
 from watcher_site.refusals import Invalid
 
@@ -20,7 +20,7 @@ def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction
         if action.action_type not in {SERVICE, MIGRATE}:
             raise Invalid(f"Action type {action.action_type} cannot be planned for this strategy.")
     services = [action for action in actions if action.action_type == SERVICE]
-    closings = [propose(action) for action in services if action.input_parameters["state"] == "disabled"]
+    closings = [propose_action(action) for action in services if action.input_parameters["state"] == "disabled"]
     openings = [action for action in services if action.input_parameters["state"] != "disabled"]
     migrations: list[ProposedAction] = []
     last: dict[str, ProposedAction] = {}
@@ -28,6 +28,6 @@ def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction
         if action.action_type == MIGRATE:
             source = action.input_parameters["source_node"]
             before = [last[source]] if source in last else []
-            last[source] = propose(action, [*closings, *before])
+            last[source] = propose_action(action, [*closings, *before])
             migrations.append(last[source])
-    return [*closings, *migrations, *(propose(action, list(last.values())) for action in openings)]
+    return [*closings, *migrations, *(propose_action(action, list(last.values())) for action in openings)]

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from actions.graph.proposals import ProposedAction
-from audits.planner.proposing import propose
+from audits.planner.proposing import propose_action
 from audits.strategies.base import SolutionAction
 
 
-def plan_as_told(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
+def plan_explicitly(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
     """Give each action the parents that the solution names, which come before it."""
     planned: list[ProposedAction] = []
     for action in actions:
-        planned.append(propose(action, [planned[place] for place in action.after]))
+        planned.append(propose_action(action, [planned[place] for place in action.after]))
     return planned

@@ -6,7 +6,7 @@ from actions.graph.proposals import ProposedAction
 from audits.strategies.base import SolutionAction
 
 
-def propose(action: SolutionAction, parents: Iterable[ProposedAction] = ()) -> ProposedAction:
+def propose_action(action: SolutionAction, parents: Iterable[ProposedAction] = ()) -> ProposedAction:
     return ProposedAction(
         action.action_type,
         action.input_parameters,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from actions.graph.proposals import ProposedAction
-from audits.planner.proposing import propose
+from audits.planner.proposing import propose_action
 from audits.strategies.base import SolutionAction
 
 
@@ -14,6 +14,6 @@ def plan_sequences(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
     for action in actions:
         acted_on = str(action.input_parameters.get("resource_id", ""))
         parents = [last[acted_on]] if acted_on in last else []
-        planned.append(propose(action, parents))
+        planned.append(propose_action(action, parents))
         last[acted_on] = planned[-1]
     return planned

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from actions.graph.proposals import ProposedAction
-from audits.planner.proposing import propose
+from audits.planner.proposing import propose_action
 from audits.strategies.base import SolutionAction
 from watcher_site.refusals import Invalid
 
@@ -25,6 +25,6 @@ def plan_stabilization(actions: Sequence[SolutionAction]) -> list[ProposedAction
     for action in sorted(actions, key=lambda action: -WEIGHTS[action.action_type]):
         server = action.input_parameters.get("resource_id", "")
         parents = list(earlier[server]) if action.action_type == "resize" else []
-        planned.append(propose(action, parents))
+        planned.append(propose_action(action, parents))
         earlier[server].append(planned[-1])
     return planned

@@ -6,7 +6,7 @@ from itertools import groupby
 from django.conf import settings
 
 from actions.graph.proposals import ProposedAction
-from audits.planner.proposing import propose
+from audits.planner.proposing import propose_action
 from audits.strategies.base import SolutionAction
 from watcher_site.refusals import Invalid
 
@@ -23,7 +23,7 @@ def plan_by_weight(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
     planned: list[ProposedAction] = []
     before: list[ProposedAction] = []
     for chunk in chunks(actions):
-        before = [propose(action, before) for action in chunk]
+        before = [propose_action(action, before) for action in chunk]
         planned += before
     return planned
 

@@ -53,7 +53,7 @@ class ClusterRecovery(Strategy):
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         solution, restores = Solution(), parameters["restore_capacity"]
-        kept = choose(cluster.clusters, parameters.get("clusters"))
+        kept = choose_clusters(cluster.clusters, parameters.get("clusters"))
         inputs = {"check_capacity": True} if restores else {}
         if "operation" in parameters:
             inputs |= {"operation": parameters["operation"]}
@@ -71,7 +71,9 @@ class ClusterRecovery(Strategy):
         return solution
 
 
-def choose(clusters: Sequence[NodeClusterSnapshot], wanted: Sequence[str] | None) -> Sequence[NodeClusterSnapshot]:
+def choose_clusters(
+    clusters: Sequence[NodeClusterSnapshot], wanted: Sequence[str] | None
+) -> Sequence[NodeClusterSnapshot]:
     """Return those of these UUIDs or names, or all. Raises: `Invalid`, where there is none of one of them."""
     if wanted is None:
         return clusters

@@ -50,7 +50,7 @@ class HostMaintenance(Strategy):
         node = find(cluster, parameters["maintenance_node"])
         backup = find_backup(cluster, parameters["backup_node"]) if "backup_node" in parameters else None
         servers = [server for server in node.servers if not server.watcher_exclude]
-        destination = backup if backup and backup is not node and has_room(backup, servers) else None
+        destination = backup if backup and backup is not node and has_capacity(backup, servers) else None
         solution = Solution()
         if servers and destination and not destination.is_enabled:
             steps.enable(solution, destination)
@@ -78,7 +78,7 @@ def find_backup(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
     return node
 
 
-def has_room(node: NodeSnapshot, servers: list[ServerSnapshot]) -> bool:
+def has_capacity(node: NodeSnapshot, servers: list[ServerSnapshot]) -> bool:
     """Return whether all the servers fit together. Disks are not counted, as in Watcher."""
     return all(takes(node, server) for server in servers) and (
         sum(server.vcpus for server in servers) <= node.free_vcpus

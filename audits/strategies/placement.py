@@ -108,19 +108,19 @@ class FirstFit:
     """
 
     def __init__(
-        self, places: Sequence[Place], room: Callable[[Place], Amounts], least: Amounts | None = None
+        self, places: Sequence[Place], capacity: Callable[[Place], Amounts], least: Amounts | None = None
     ) -> None:
-        self.places, self.room, self.least = places, room, least
+        self.places, self.capacity, self.least = places, capacity, least
         self.positions = {place.hostname: position for position, place in enumerate(places)}
         self.leaves = 1 << max(len(places) - 1, 0).bit_length()
-        amounts = [self.room_of(place) for place in places]
+        amounts = [self.capacity_of(place) for place in places]
         nothing = tuple(-1.0 for _ in amounts[0]) if amounts else ()
         self.tree: list[Amounts] = [nothing] * self.leaves + amounts + [nothing] * (self.leaves - len(amounts))
         for knot in range(self.leaves - 1, 0, -1):
             self.tree[knot] = most(self.tree[2 * knot], self.tree[2 * knot + 1])
 
-    def room_of(self, place: Place) -> Amounts:
-        amounts = self.room(place)
+    def capacity_of(self, place: Place) -> Amounts:
+        amounts = self.capacity(place)
         return (-1.0,) * len(amounts) if self.least and lacks(amounts, self.least) else amounts
 
     def refresh(self, *places: Place) -> None:
@@ -129,7 +129,7 @@ class FirstFit:
             if place.hostname not in self.positions:
                 continue
             knot = self.leaves + self.positions[place.hostname]
-            self.tree[knot] = self.room_of(place)
+            self.tree[knot] = self.capacity_of(place)
             while knot > 1:
                 knot //= 2
                 self.tree[knot] = most(self.tree[2 * knot], self.tree[2 * knot + 1])

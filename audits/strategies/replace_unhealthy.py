@@ -63,7 +63,7 @@ class ReplaceUnhealthy(Strategy):
         solution, health = Solution(), cluster.health
         wanted = parameters.get("stacks")
         unhealthy = 0
-        for stack in choose(health.stacks, wanted):
+        for stack in choose_stacks(health.stacks, wanted):
             unhealthy += put_right(solution, stack, parameters["replace_failed"])
         if wanted is None and parameters["rebuild_servers"]:
             unhealthy += len(health.servers)
@@ -78,7 +78,7 @@ class ReplaceUnhealthy(Strategy):
         return solution
 
 
-def choose(stacks: Sequence[StackHealth], wanted: Sequence[str] | None) -> Sequence[StackHealth]:
+def choose_stacks(stacks: Sequence[StackHealth], wanted: Sequence[str] | None) -> Sequence[StackHealth]:
     """Return those of these UUIDs or names, or all. Raises: `Invalid`, where there is none of one of them."""
     if wanted is None:
         return stacks

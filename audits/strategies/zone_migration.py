@@ -18,7 +18,7 @@ Key = Callable[[Any], Any]
 Attributes = Mapping[str, Key]
 
 
-def closed(properties: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+def migration_schema(properties: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "additionalProperties": False, **more}
 
 
@@ -43,18 +43,18 @@ class ZoneMigration(Strategy):
     display_name = "Zone migration"
     goal = "hardware_maintenance"
     distinguished_by = ("compute_nodes", "storage_pools")
-    schema = closed(
+    schema = migration_schema(
         {
             "compute_nodes": {
                 "description": "the host names to empty, each with the one that takes its servers",
                 "type": "array",
-                "items": closed({"src_node": NODE, "dst_node": NODE}, required=["src_node"]),
+                "items": migration_schema({"src_node": NODE, "dst_node": NODE}, required=["src_node"]),
                 "default": [],
             },
             "storage_pools": {
                 "description": "the pools to empty, each with the pool or the type that its volumes get",
                 "type": "array",
-                "items": closed(
+                "items": migration_schema(
                     {"src_pool": POOL, "dst_pool": POOL, "src_type": TYPE, "dst_type": TYPE},
                     required=["src_pool"],
                     oneOf=[{"required": ["dst_pool"]}, {"required": ["dst_type"]}],
@@ -64,7 +64,7 @@ class ZoneMigration(Strategy):
             "parallel_total": limit(6, "how many actions to plan in all"),
             "parallel_per_node": limit(2, "how many servers to plan for each node"),
             "parallel_per_pool": limit(2, "how many volumes to plan for each pool"),
-            "priority": closed(
+            "priority": migration_schema(
                 {
                     "project": NAMES,
                     "compute_node": NAMES,
@@ -85,8 +85,8 @@ class ZoneMigration(Strategy):
 
     def models(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the models of what is to be emptied. Watcher needs the storage model for servers as well."""
-        asked = {COMPUTE: parameters["compute_nodes"], STORAGE: parameters["storage_pools"]}
-        return tuple(model for model, entries in asked.items() if entries) or (COMPUTE,)
+        requested = {COMPUTE: parameters["compute_nodes"], STORAGE: parameters["storage_pools"]}
+        return tuple(model for model, entries in requested.items() if entries) or (COMPUTE,)
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         return Evacuation(cluster, parameters).solve()

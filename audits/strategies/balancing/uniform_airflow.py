@@ -58,12 +58,13 @@ class UniformAirflow(Strategy):
         still = [place for place in enabled(places) if known[place.hostname] < parameters["threshold_airflow"]]
         if places and known[places[-1].hostname] >= parameters["threshold_airflow"]:
             source = places[-1]
-            for server, target in find_moves(placement, choose(placement, source, cluster, parameters), source, still):
+            leaving = choose_servers(placement, source, cluster, parameters)
+            for server, target in find_moves(placement, leaving, source, still):
                 steps.migrate(solution, server, "live", source.hostname, target.hostname)
         return solution
 
 
-def choose(
+def choose_servers(
     placement: Placement, source: Place, cluster: ClusterSnapshot, parameters: Mapping[str, Any]
 ) -> list[ServerSnapshot]:
     """Return which servers shall leave: all if a fan is broken, else the first."""

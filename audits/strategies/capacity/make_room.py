@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from audits.strategies.base import Solution, Strategy
-from audits.strategies.capacity.search import RoomSearch, Step, cost
+from audits.strategies.capacity.search import CapacitySearch, Step, cost
 from cluster.snapshot import ClusterSnapshot, ServerSnapshot
 
 WAITING = "PENDING"
@@ -30,11 +30,11 @@ class MakeRoom(Strategy):
     planner = "explicit"
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
-        search = RoomSearch(cluster)
+        search = CapacitySearch(cluster)
         waiting = [server for server in cluster.waiting if not server.watcher_exclude]
         hopeless = [server for server in waiting if not search.serve(server)]
         solution = Solution()
-        propose(solution, search.steps)
+        add_steps(solution, search.steps)
         now = timezone.now()
         for server in hopeless:
             if has_waited_enough(server, now):
@@ -50,7 +50,7 @@ class MakeRoom(Strategy):
         return solution
 
 
-def propose(solution: Solution, steps: list[Step]) -> None:
+def add_steps(solution: Solution, steps: list[Step]) -> None:
     """Add the steps to the solution: each has as parents all steps that leave its target before it."""
     after = dependencies(steps)
     needs = needed_for(steps, after)

@@ -53,7 +53,7 @@ def cost(steps: list[Step]) -> tuple[int, int]:
     return deletions, len(steps) - deletions
 
 
-class RoomSearch:
+class CapacitySearch:
     """The nodes that may take servers, the fullest first, and the steps that were decided on so far, in their order.
 
     Each step was possible when those before it had been taken. No server is moved twice.
@@ -136,9 +136,9 @@ class RoomSearch:
     def loose_on(self, place: Place) -> tuple[Loose, Loose]:
         """Return what may be moved away from a node, and what may be deleted there, kept until the node changes."""
         if place.hostname not in self.loose:
-            standing = place.servers.values()
-            moves = Loose([amounts_of(server) for server in standing if self.may_move(server)])
-            deletions = Loose([amounts_of(server) for server in standing if self.may_delete(server)])
+            present = place.servers.values()
+            moves = Loose([amounts_of(server) for server in present if self.may_move(server)])
+            deletions = Loose([amounts_of(server) for server in present if self.may_delete(server)])
             self.loose[place.hostname] = moves, deletions
         return self.loose[place.hostname]
 
@@ -158,9 +158,9 @@ class RoomSearch:
         """Move servers off a node until another one fits there, and return whether the steps were few enough."""
         begin = len(self.steps)
         elsewhere = barred | {place.hostname}
-        standing = list(place.servers.values())
-        deletable = [one for one in standing if means.deleting and self.may_delete(one)]
-        movable = [one for one in standing if self.may_move(one)]
+        present = list(place.servers.values())
+        deletable = [one for one in present if means.deleting and self.may_delete(one)]
+        movable = [one for one in present if self.may_move(one)]
         end = begin + most
 
         def send_away(leaving: ServerSnapshot) -> None:

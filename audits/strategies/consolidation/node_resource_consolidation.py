@@ -49,7 +49,7 @@ class Decision:
         self.moves: dict[str, list[tuple[ServerSnapshot, Place]]] = {}
         self.destinations: set[str] = set()
         fullest = sorted(busy, key=lambda place: (place.free_vcpus, place.hostname))
-        self.targets = FirstFit(fullest, self.room, smallest(cluster.servers))
+        self.targets = FirstFit(fullest, self.capacity, smallest(cluster.servers))
 
     def choose_sources(self) -> None:
         """Go from the idlest node up, and take each whose servers all fit into busier ones as a source."""
@@ -78,7 +78,7 @@ class Decision:
         self.destinations |= {target.hostname for _, target in moves}
         self.targets.refresh(source)
 
-    def room(self, place: Place) -> Amounts:
+    def capacity(self, place: Place) -> Amounts:
         """Return what a node can take; one that is emptied takes nothing."""
         return (-1.0,) * len(place.free) if place.hostname in self.moves else place.free
 

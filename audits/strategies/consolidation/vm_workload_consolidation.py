@@ -116,7 +116,7 @@ class Consolidation:
         totals = [sum(amounts) for amounts in zip((0, 0, 0), *servers, *arriving, strict=True)]
         return tuple(map(max, itself, totals))
 
-    def room(self, place: Place) -> Amounts:
+    def capacity(self, place: Place) -> Amounts:
         """Return the free capacity of a node, by use and by allocation; a full node has none."""
         node = place.node
         capacity = (node.vcpus, node.memory, node.disk)
@@ -127,7 +127,7 @@ class Consolidation:
 
     def by_use(self) -> list[Place]:
         """Return the nodes by the share of the processor that is in use, busiest first; closed ones come last."""
-        return sorted(self.places, key=lambda place: (not is_open(place), -self.load(place), place.hostname))
+        return sorted(self.places, key=lambda place: (not is_enabled(place), -self.load(place), place.hostname))
 
     def load(self, place: Place) -> float:
         return self.used[place.hostname][0] / max(place.node.vcpus, 1)
@@ -139,7 +139,7 @@ class Consolidation:
     def offload(self) -> None:
         """Relieve the nodes whose processors are overloaded, smallest servers first."""
         busiest = self.by_use()
-        targets = FirstFit([place for place in busiest if is_open(place) or is_asleep(place)], self.room)
+        targets = FirstFit([place for place in busiest if is_enabled(place) or is_asleep(place)], self.capacity)
         for source in busiest:
             for server in self.sorted_servers(source, biggest_first=False):
                 if self.loads[source.hostname] <= source.node.vcpus:
@@ -150,8 +150,8 @@ class Consolidation:
 
     def consolidate(self) -> None:
         """Empty the idlest nodes, biggest servers first, onto busier ones; one that cannot be is left alone."""
-        busiest = [place for place in self.by_use() if is_open(place)]
-        targets = FirstFit(busiest, self.room)
+        busiest = [place for place in self.by_use() if is_enabled(place)]
+        targets = FirstFit(busiest, self.capacity)
         for source in reversed(busiest):
             servers = self.sorted_servers(source, biggest_first=True)
             if len(servers) == len(source.servers) and not source.node.arriving:
@@ -209,7 +209,7 @@ class Consolidation:
         return solution
 
 
-def is_open(place: Place) -> bool:
+def is_enabled(place: Place) -> bool:
     return place.node.is_enabled
 
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from audits.engine.capacity import ask_for_room
+from audits.engine.capacity import request_capacity_audit
 from audits.engine.engine import DecisionEngine
 from cluster.models import Server, ServerWait
 from plans.models import ActionPlan
@@ -42,7 +42,7 @@ def test_a_server_leads_to_the_plan_that_makes_room_for_it(browser: Client, sett
     make_node(vcpus=4)
     make_server("fits", state="pending")
     make_server("huge", state="pending", vcpus=64)
-    ask_for_room()
+    request_capacity_audit()
     ServerWait.objects.update(since="2000-01-01T00:00:00Z")
     engine = DecisionEngine()
     while engine.work():

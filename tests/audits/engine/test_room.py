@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from actions.models import Action
-from audits.engine.capacity import ask_for_room, on_server_pending
+from audits.engine.capacity import on_server_pending, request_capacity_audit
 from audits.engine.engine import DecisionEngine
 from audits.models import Audit
 from cluster.drivers.base import NoValidHost, cloud
@@ -77,13 +77,13 @@ def test_a_server_that_becomes_pending_has_the_audit_run(django_capture_on_commi
 def test_without_the_setting_nothing_is_asked_for(settings: Settings) -> None:
     settings.USE_PENDING_STATE = False
     waits()
-    assert not ask_for_room()
+    assert not request_capacity_audit()
     assert not Audit.objects.exists()
 
 
 def test_without_servers_that_wait_nothing_is_asked_for() -> None:
     make_server(state="error")
-    assert not ask_for_room()
+    assert not request_capacity_audit()
     assert not Audit.objects.exists()
 
 
@@ -109,7 +109,7 @@ def test_servers_that_a_plan_serves_are_not_asked_for_again(state: str) -> None:
     waits()
     plan = decide()
     ActionPlan.objects.update(state=state)
-    assert not ask_for_room()
+    assert not request_capacity_audit()
     assert decide() == plan
 
 
@@ -129,7 +129,7 @@ def test_servers_that_come_while_a_plan_runs_have_the_audit_run_when_it_has_ende
     running = decide()
     ActionPlan.objects.update(state="ONGOING")
     waits("second")
-    assert ask_for_room()
+    assert request_capacity_audit()
     assert decide() == running
     assert "is ongoing" in (Audit.objects.get().status_message or "")
     ActionPlan.objects.update(state="SUCCEEDED")
@@ -145,9 +145,9 @@ def test_a_server_whose_building_failed_is_searched_for_again_after_a_pause() ->
     decide()
     ActionPlan.objects.update(state="FAILED")
     ServerWait.objects.update(had_host=True)
-    assert not ask_for_room()
+    assert not request_capacity_audit()
     let_pauses_end()
-    assert ask_for_room()
+    assert request_capacity_audit()
 
 
 def test_the_pauses_between_searches_grow_up_to_a_bound_and_are_kept_in_the_database(
@@ -158,7 +158,7 @@ def test_the_pauses_between_searches_grow_up_to_a_bound_and_are_kept_in_the_data
     monkeypatch.setattr(timezone, "now", lambda: now)
     pauses = []
     for _ in range(8):
-        assert ask_for_room()
+        assert request_capacity_audit()
         Audit.objects.update(state="PENDING", next_run_time=None)
         wait = ServerWait.objects.get()
         pauses.append((wait.next_search - now).total_seconds() / 30)
@@ -171,7 +171,7 @@ def test_each_server_has_pauses_of_its_own() -> None:
     waits("first")
     decide()
     waits("second")
-    assert ask_for_room()
+    assert request_capacity_audit()
     decide()
     assert list(ServerWait.objects.order_by("pk").values_list("searches", flat=True)) == [1, 1]
 
@@ -198,7 +198,7 @@ def test_a_free_place_ends_the_pause() -> None:
     other = make_server("other", node)
     server = waits()
     decide()
-    assert not ask_for_room()
+    assert not request_capacity_audit()
     Server.objects.filter(pk=other.pk).soft_delete()
     plan = decide()
     assert plan
@@ -211,7 +211,7 @@ def test_a_free_place_supersedes_a_plan_to_give_up_that_nobody_started() -> None
     other = make_server("other", node)
     server = waits()
     given_up = plan_to_give_up()
-    assert not ask_for_room()
+    assert not request_capacity_audit()
     Server.objects.filter(pk=other.pk).soft_delete()
     plan = decide()
     assert plan
@@ -230,7 +230,7 @@ def test_a_free_place_that_is_kept_for_another_server_is_searched_for_once() -> 
     decide()
     Server.objects.filter(pk=other.pk).soft_delete()
     assert decide()
-    assert not ask_for_room()
+    assert not request_capacity_audit()
 
 
 def test_a_plan_to_give_up_that_runs_when_there_is_a_free_place_is_skipped_and_the_server_built_then() -> None:
@@ -249,19 +249,19 @@ def test_a_plan_to_give_up_that_runs_when_there_is_a_free_place_is_skipped_and_t
 def test_a_wait_ends_with_its_server(api: Caller) -> None:
     make_node(vcpus=1)
     waits()
-    ask_for_room()
+    request_capacity_audit()
     assert ServerWait.objects.exists()
     Server.objects.all().soft_delete()
-    assert not ask_for_room()
+    assert not request_capacity_audit()
     assert not ServerWait.objects.exists()
 
 
 def test_a_wait_goes_on_while_its_server_is_being_built() -> None:
     server = waits()
-    ask_for_room()
+    request_capacity_audit()
     Server.objects.filter(pk=server.pk).update(state="building")
     waits("second")
-    ask_for_room()
+    request_capacity_audit()
     assert ServerWait.objects.filter(server=server).exists()
 
 
@@ -270,19 +270,19 @@ def test_a_look_takes_as_many_queries_for_any_number_of_servers(django_assert_nu
     waits("w")
     decide()
     with CaptureQueriesContext(connection) as one:
-        ask_for_room()
+        request_capacity_audit()
     for number in range(20):
         waits(f"w{number}")
     decide()
     with django_assert_num_queries(len(one)):
-        ask_for_room()
+        request_capacity_audit()
 
 
 def test_where_a_service_outside_of_the_site_makes_capacity_no_audit_runs(settings: Settings) -> None:
     settings.MAKE_ROOM = False
     waits()
     on_server_pending()
-    assert not ask_for_room()
+    assert not request_capacity_audit()
     assert not Audit.objects.exists()
 
 
@@ -292,7 +292,7 @@ def let_pauses_end() -> None:
 
 def plan_to_give_up() -> ActionPlan:
     """Return an unstarted plan to give up a server that has waited too long."""
-    ask_for_room()
+    request_capacity_audit()
     ServerWait.objects.update(since="2000-01-01T00:00:00Z")
     plan = decide()
     assert plan
@@ -304,17 +304,17 @@ def test_when_the_audit_has_failed_another_one_is_made_but_not_at_once() -> None
     waits()
     assert decide() is None
     assert Audit.objects.get().state == "FAILED"
-    assert not ask_for_room()
+    assert not request_capacity_audit()
     Audit.objects.update(updated_at="2000-01-01T00:00:00Z")
     let_pauses_end()
-    assert ask_for_room()
+    assert request_capacity_audit()
     assert Audit.objects.count() == 2
 
 
 @pytest.mark.django_db(transaction=True)
 def test_those_who_ask_at_once_make_one_audit_with_one_run() -> None:
     waits()
-    assert sorted(at_once(*[ask_for_room] * 4)) == [False, False, False, True]
+    assert sorted(at_once(*[request_capacity_audit] * 4)) == [False, False, False, True]
     assert Audit.objects.count() == 1
 
 

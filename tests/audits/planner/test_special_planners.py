@@ -2,7 +2,7 @@
 
 import pytest
 
-from audits.planner import PLANNERS, plan_as_told, plan_consolidation, plan_stabilization
+from audits.planner import PLANNERS, plan_consolidation, plan_explicitly, plan_stabilization
 from audits.strategies.base import Solution, SolutionAction
 from tests.audits.planner.test_planner import named
 from watcher_site.refusals import Invalid
@@ -49,7 +49,7 @@ def test_nodes_are_closed_then_emptied_one_server_at_a_time_then_opened() -> Non
 
 def test_actions_wait_for_those_that_the_strategy_says() -> None:
     first, second = action("migrate", "m"), action("delete_server", "d")
-    plan = plan_as_told([first, second, SolutionAction("rebuild", {"name": "r"}, after=[0, 1])])
+    plan = plan_explicitly([first, second, SolutionAction("rebuild", {"name": "r"}, after=[0, 1])])
     assert named(plan) == {"m": set(), "d": set(), "r": {"m", "d"}}
 
 
