@@ -1,69 +1,133 @@
 """`prepare` in processes of its own: several at once, and what a person does after it."""
 
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
 import psycopg
 import pytest
+from django.core.files import locks
+from django.db import connection
 from psycopg.sql import SQL, Identifier
 
-from tests.processes import ROOT
+from tests.processes import ROOT, Process
 from tests.settings import POSTGRESQL_URL
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_for
 from tests.watcher_site.site_process import SOUND, free_port_number
+from watcher_site.processes.preparation import ADVISORY_LOCK, WAITING
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
-def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'watcher.sqlite3'}"
-        return
+# All migrations but the last, which is left to `prepare`.
+MIGRATE = """
+import django
+django.setup()
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+executor = MigrationExecutor(connection)
+targets = executor.loader.graph.leaf_nodes()
+executor.migrate(targets, plan=executor.migration_plan(targets)[:-1])
+"""
+# A site that has its files in a folder of the test.
+PREPARE = """
+import sys
+from pathlib import Path
+from watcher_site import settings
+from watcher_site.processes import command_line
+settings.DATA_DIR, settings.PORT = Path(sys.argv[1]), int(sys.argv[2])
+sys.stdout.reconfigure(line_buffering=True)
+sys.exit(command_line.run(['manage.py', 'prepare']))
+"""
+
+
+def environment(database: str) -> dict[str, str]:
+    return {**SOUND, "DATABASE_URL": database, "DJANGO_SETTINGS_MODULE": "watcher_site.settings"}
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database to which all migrations but the last were applied."""
+    path = tmp_path_factory.mktemp("migrated") / "watcher.sqlite3"
+    process = Process("-c", MIGRATE, env=environment(f"sqlite:///{path}"))
+    assert process.wait(PATIENCE) == 0, process.communicate()
+    return path
+
+
+@pytest.fixture
+def sqlite_url(migrated: Path, tmp_path: Path) -> str:
+    return f"sqlite:///{shutil.copy(migrated, tmp_path)}"
+
+
+@pytest.fixture
+def postgresql_url(django_db_setup: None) -> Iterator[str]:
+    """The URL of a copy of the test database."""
     name = f"prepare_{uuid4().hex}"
-    with psycopg.connect(POSTGRESQL_URL, autocommit=True) as connection:
-        connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+    connection.close()  # A database with connections cannot be copied.
+    with psycopg.connect(POSTGRESQL_URL, autocommit=True) as server:
+        names = Identifier(name), Identifier(connection.settings_dict["NAME"])
+        server.execute(SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
         yield POSTGRESQL_URL.rpartition("/")[0] + f"/{name}"
-        connection.execute(SQL("DROP DATABASE {}").format(Identifier(name)))
+        server.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))
 
 
-def prepare(folder: Path, database: str) -> subprocess.Popen[str]:
-    """Begin to prepare a site that has its files in a folder of the test's."""
-    code = (
-        "import sys; from pathlib import Path; from watcher_site import settings\n"
-        "from watcher_site.processes import command_line\n"
-        f"settings.DATA_DIR, settings.PORT = Path({str(folder)!r}), {free_port_number()}\n"
-        f"sys.exit(command_line.run(['manage.py', 'prepare']))"
-    )
-    environment = {**SOUND, "DATABASE_URL": database, "DJANGO_SETTINGS_MODULE": "watcher_site.settings"}
-    command = [sys.executable, "-c", code]
-    return subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+@contextmanager
+def prepare_lock(database: str, folder: Path) -> Iterator[None]:
+    """Hold the lock that a process holds while it prepares a site."""
+    if database.startswith("sqlite"):
+        with (folder / "prepare.lock").open("a") as file:
+            locks.lock(file, locks.LOCK_EX)
+            yield
+    else:
+        with psycopg.connect(database, autocommit=True) as holder:
+            holder.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
+            yield
 
 
-def test_starts_at_the_same_time_wait_for_each_other(tmp_path: Path, empty_database: str) -> None:
-    """Without the lock, one fails in the middle of another's migrations."""
-    started = [prepare(tmp_path, empty_database) for _ in range(3)]
-    printed = [process.communicate(timeout=PATIENCE)[0] for process in started]
-    assert [process.returncode for process in started] == [0, 0, 0], printed
+def start_prepare(folder: Path, database: str, output: Path) -> Process:
+    with output.open("w") as file:
+        arguments = ("-c", PREPARE, str(folder), str(free_port_number()))
+        return Process(*arguments, env=environment(database), stdout=file.fileno(), stderr=file.fileno())
+
+
+def is_over(process: Process) -> bool:
+    return process.poll() is not None
+
+
+def texts(files: list[Path]) -> list[str]:
+    return [file.read_text() for file in files]
+
+
+@pytest.mark.parametrize("database", ["sqlite_url", pytest.param("postgresql_url", marks=pytest.mark.postgresql)])
+def test_starts_at_the_same_time_wait_for_each_other(
+    tmp_path: Path, request: pytest.FixtureRequest, database: str
+) -> None:
+    url = request.getfixturevalue(database)
+    outputs = [tmp_path / f"output-{number}" for number in range(3)]
+    with prepare_lock(url, tmp_path):
+        started = [start_prepare(tmp_path, url, output) for output in outputs]
+        wait_for(lambda: all(WAITING in text for text in texts(outputs)) or any(map(is_over, started)))
+    statuses = [process.wait(PATIENCE) for process in started]
+    printed = texts(outputs)
+    assert statuses == [0, 0, 0], printed
+    assert all(WAITING in text for text in printed)
     assert sum("shown this once" in text for text in printed) == 1
     assert sum("is recommended" in text for text in printed) == 1
-    assert any("waiting for it" in text for text in printed)
 
 
-def test_the_command_that_is_printed_changes_the_password(tmp_path: Path) -> None:
-    database = f"sqlite:///{tmp_path / 'watcher.sqlite3'}"
-    printed = prepare(tmp_path, database).communicate(timeout=PATIENCE)[0]
-    (line,) = [line for line in printed.splitlines() if "changepassword" in line]
+def test_the_command_that_is_printed_changes_the_password(tmp_path: Path, sqlite_url: str) -> None:
+    command = [sys.executable, "-c", PREPARE, str(tmp_path), str(free_port_number())]
+    prepared = subprocess.run(command, cwd=ROOT, env=environment(sqlite_url), stdout=subprocess.PIPE, text=True)
+    (line,) = [line for line in prepared.stdout.splitlines() if "changepassword" in line]
     changed = subprocess.run(
         shlex.split(line.split("new password: ")[1]),
         cwd=ROOT,
-        env={**SOUND, "DATABASE_URL": database},
+        env={**SOUND, "DATABASE_URL": sqlite_url},
         input="a horse, a battery\n" * 2,
         capture_output=True,
         text=True,
