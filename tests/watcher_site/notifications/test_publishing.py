@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
-from kombu import Connection
+from kombu import Connection, Producer
 from kombu.compression import decompress
 from pytest_django import Settings
 
@@ -17,7 +17,7 @@ from tests.watcher_site.notifications.relaying import notify, relay, waiting
 from watcher_site.models import Delivery, Notification
 from watcher_site.notifications.rabbitmq import publisher
 from watcher_site.notifications.rabbitmq.confirms import Confirms
-from watcher_site.notifications.rabbitmq.messages import default_queue, persistent_message
+from watcher_site.notifications.rabbitmq.messages import default_queue
 from watcher_site.notifications.rabbitmq.receiver import BrokerReceiver, DriverReceiver
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.rabbitmq]
@@ -84,14 +84,13 @@ def test_what_the_broker_closes_the_channel_on_is_given_up_alone_and_what_comes_
     first, _ = notify(bad, number=2)
     notify(number=2)
 
-    def forged(body: bytes, compression: str | None) -> Any:
-        message = persistent_message(body, compression)
-        if str(first.uuid).encode() in body:
-            # The broker answers this as it does what is too large for it.
-            message.properties["user_id"] = "nobody"
-        return message
+    def forge(producer: Producer, body: bytes, queue: str, **options: Any) -> Any:
+        # The broker answers this as it does what is too large for it.
+        forged = {"user_id": "nobody"} if str(first.uuid).encode() in body else {}
+        return publish(producer, body, queue, **options, **forged)
 
-    monkeypatch.setattr(publisher, "persistent_message", forged)
+    publish = Producer.publish
+    monkeypatch.setattr(Producer, "publish", forge)
     relay()
     told = [content(message)["payload"]["watcher_object.data"]["status_message"] for message in queue.take()]
     assert told == ["number 0", "number 1", "number 1"]
@@ -176,4 +175,25 @@ def test_a_queue_that_someone_deletes_is_made_again_and_nothing_is_lost(queue: Q
     queue.delete()
     assert receiver.send_batch([notification] * 3) == [None] * 3
     assert len(queue.take()) == 3
+    receiver.close()
+
+
+def test_a_connection_is_kept_for_the_next_notification(queue: Queue) -> None:
+    receiver = BrokerReceiver()
+    (notification,) = notify()
+    receiver.send(notification)
+    kept = receiver.connection.connection
+    receiver.send(notification)
+    assert receiver.connection.connection is kept
+    receiver.close()
+
+
+def test_an_idle_connection_is_replaced_before_the_broker_closes_it(queue: Queue) -> None:
+    receiver = BrokerReceiver()
+    (notification,) = notify()
+    receiver.send(notification)
+    idle = receiver.connection.connection
+    receiver.connection.used -= 31
+    receiver.send(notification)
+    assert receiver.connection.connection is not idle
     receiver.close()

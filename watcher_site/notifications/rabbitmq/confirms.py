@@ -1,15 +1,14 @@
-"""Publisher confirms: what a broker said of each message that was written to one of its channels.
+"""Publisher confirms: the broker's answer to each message that was written to one of its channels.
 
 As RabbitMQ has them (https://www.rabbitmq.com/docs/confirms): messages count from 1, and one answer may
-be for all up to it.
+be for all up to it. kombu's own transport option ``confirm_publish`` awaits each answer before the next message is
+written, a round trip for each; this awaits the answers to many messages at once.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from amqp import Channel, Message, spec
-
-SIGNATURE = "Bssbb"
+from kombu import Connection, Producer
 
 
 @dataclass
@@ -22,55 +21,63 @@ class Answers:
 
 
 class Confirms:
-    """One channel in confirm mode. What is written to it stands in `awaited` until the broker tells of it."""
+    """A channel in confirm mode. A written message stands in `awaited` until the broker answers."""
 
-    def __init__(self, channel: Channel) -> None:
-        self.channel = channel
+    def __init__(self, connection: Connection, exchange: str, compression: str | None) -> None:
+        self.connection, self.channel = connection, connection.channel()
+        self.exchange, self.compression = exchange, compression
+        self.producer = Producer(self.channel, auto_declare=False, on_return=self.on_return)
         self.declared: set[str] = set()
         self.written = 0
         self.awaited: dict[int, Any] = {}
-        self.told = Answers()
-        channel.confirm_select()
-        channel.events["basic_ack"].add(self.on_ack)
-        channel.events["basic_nack"].add(self.on_nack)
-        # In the place of oslo.messaging's, which raises at the first.
-        channel.events["basic_return"] = {self.on_return}
+        self.answers = Answers()
+        self.channel.confirm_select()
+        self.channel.events["basic_ack"].add(self.on_ack)
+        self.channel.events["basic_nack"].add(self.on_nack)
 
-    def write(self, mark: Any, exchange: str, routing_key: str, message: Message) -> None:
-        """Write a message under a mark, which identifies it in the answers.
+    def write(self, mark: Any, queue: str, body: bytes) -> None:
+        """Write a persistent message under a mark, which identifies it in the answers.
 
         The broker returns it if no queue takes it.
         """
         self.written += 1
         self.awaited[self.written] = mark
-        self.channel.send_method(spec.Basic.Publish, SIGNATURE, (0, exchange, routing_key, True, False), message)
+        self.producer.publish(
+            body,
+            queue,
+            exchange=self.exchange,
+            mandatory=True,
+            content_type="application/json",
+            content_encoding="utf-8",
+            compression=self.compression,
+        )
 
     def await_all(self, timeout: float) -> None:
         """Wait until the broker has answered for all messages.
 
         Raises:
-            TimeoutError: it was silent for so many seconds.
+            TimeoutError: it did not answer for so many seconds.
             amqp.AMQPError, OSError: it closed the channel, or the connection broke.
         """
         while self.awaited:
-            self.channel.connection.drain_events(timeout=timeout)
+            self.connection.drain_events(timeout=timeout)
 
     def collect(self) -> Answers:
         """Return the answers since the last call, and stop waiting for the others."""
-        told, self.told = self.told, Answers()
+        answers, self.answers = self.answers, Answers()
         self.awaited.clear()
-        return told
+        return answers
 
     def on_ack(self, tag: int, multiple: bool) -> None:
-        self.settle(tag, multiple, self.told.taken)
+        self.settle(tag, multiple, self.answers.taken)
 
     def on_nack(self, tag: int, multiple: bool) -> None:
-        self.settle(tag, multiple, self.told.refused)
+        self.settle(tag, multiple, self.answers.refused)
 
     def on_return(self, problem: Exception, exchange: str, routing_key: str, message: Any) -> None:
         # It is acknowledged all the same, later.
-        self.told.unrouted.add(routing_key)
+        self.answers.unrouted.add(routing_key)
 
     def settle(self, tag: int, multiple: bool, into: set[Any]) -> None:
-        told = [one for one in self.awaited if one <= tag] if multiple else [tag]
-        into.update(self.awaited.pop(one) for one in told)
+        answered = [one for one in self.awaited if one <= tag] if multiple else [tag]
+        into.update(self.awaited.pop(one) for one in answered)

@@ -1,18 +1,14 @@
 """The messages and queues of RabbitMQ, in the format of oslo.messaging's rabbit driver (18.3).
 
 The sources, in the package oslo_messaging: `_drivers/common.py` (serialize_msg), `_drivers/amqp.py` (_add_unique_id),
-and `_drivers/impl_rabbit.py` (notify_send, _publish_and_creates_default_queue, _publish).
+and `_drivers/impl_rabbit.py` (notify_send, _publish_and_creates_default_queue, _get_queue_arguments).
 """
 
 from typing import Any
 from uuid import uuid4
 
 import orjson
-from amqp import Message
 from kombu import Exchange, Queue
-from kombu.compression import compress
-from oslo_messaging._drivers.amqp import UNIQUE_ID
-from oslo_messaging._drivers.impl_rabbit import Connection, _get_queue_arguments
 
 ENVELOPE_VERSION = "2.0"
 
@@ -25,40 +21,44 @@ def envelope(message: dict[str, Any]) -> bytes:
     Raises:
         TypeError: a part of the message is no JSON.
     """
-    inner = orjson.dumps({**message, UNIQUE_ID: uuid4().hex}).decode()
+    inner = orjson.dumps({**message, "_unique_id": uuid4().hex}).decode()
     return orjson.dumps({"oslo.version": ENVELOPE_VERSION, "oslo.message": inner})
 
 
-def persistent_message(body: bytes, compression: str | None = None) -> Message:
-    """Return a message with the properties that kombu gives it for oslo.messaging."""
-    headers: dict[str, str] = {}
-    content: bytes | str = body
-    if compression:
-        content, headers["compression"] = compress(body, compression)
-    return Message(
-        content,
-        priority=0,
-        content_type="application/json",
-        content_encoding="utf-8",
-        application_headers=headers,
-        delivery_mode=2,
-    )
+def default_queue(options: Any, exchange: str, name: str) -> Queue:
+    """Return the queue that a notifier makes where there is none, bound to its exchange under its own name.
 
-
-def default_queue(connection: Connection, exchange: str, name: str) -> Queue:
-    """Return the queue that a notifier makes where there is none, bound to its exchange under its own name."""
-    options = {"durable": connection.durable, "auto_delete": connection.amqp_auto_delete}
-    arguments = _get_queue_arguments(
-        connection.rabbit_ha_queues,
-        0,
-        connection.rabbit_quorum_queue,
-        connection.rabbit_quorum_queue_config,
-        False,
-    )
+    Args:
+        options: those of oslo.messaging's rabbit driver.
+    """
+    kept = {
+        "durable": options.amqp_durable_queues or options.rabbit_quorum_queue,
+        "auto_delete": options.amqp_auto_delete,
+    }
     return Queue(
         name,
-        exchange=Exchange(exchange, type="topic", **options),
+        exchange=Exchange(exchange, type="topic", **kept),
         routing_key=name,
-        queue_arguments=arguments,
-        **options,
+        queue_arguments=queue_arguments(options),
+        **kept,
     )
+
+
+def queue_arguments(options: Any) -> dict[str, Any]:
+    """Return the arguments that a queue is declared with.
+
+    Raises:
+        ValueError: options contradict each other.
+    """
+    if options.rabbit_quorum_queue and options.rabbit_ha_queues:
+        raise ValueError("rabbit_quorum_queue and rabbit_ha_queues exclude each other.")
+    if options.rabbit_ha_queues:
+        return {"x-ha-policy": "all"}
+    if not options.rabbit_quorum_queue:
+        return {}
+    limits = {
+        "x-delivery-limit": options.rabbit_quorum_delivery_limit,
+        "x-max-in-memory-length": options.rabbit_quorum_max_memory_length,
+        "x-max-in-memory-bytes": options.rabbit_quorum_max_memory_bytes,
+    }
+    return {"x-queue-type": "quorum", **{name: limit for name, limit in limits.items() if limit}}

@@ -1,26 +1,21 @@
-"""Publishes many messages at once to RabbitMQ, on the connections of oslo.messaging's driver.
+"""Publishes many messages at once to RabbitMQ.
 
-Where brokers are, TLS, passwords, heartbeats and reconnection are that driver's, with all options of a transport URL.
-It awaits what the broker says of a message before it writes the next; this awaits it once for all of them.
+The answers of the broker to a whole batch are awaited at once, and a broken connection is replaced once.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import structlog
-from amqp import ChannelError, ContentTooLarge, PreconditionFailed
+from amqp import ChannelError, ContentTooLarge, PreconditionFailed, RecoverableConnectionError
 from django.conf import settings
-from kombu import Exchange
-from oslo_messaging._drivers.common import PURPOSE_SEND
-from oslo_messaging._drivers.impl_rabbit import Connection, RabbitDriver
 
 from watcher_site.notifications.rabbitmq.confirms import Confirms
-from watcher_site.notifications.rabbitmq.messages import default_queue, persistent_message
+from watcher_site.notifications.rabbitmq.connections import KeptConnection
+from watcher_site.notifications.rabbitmq.messages import default_queue
 from watcher_site.notifications.receivers import Undelivered, Unreachable
 
 log = structlog.get_logger(__name__)
-# Once more on a new connection, as the broker may have closed the kept one.
-RETRIES = 1
 # How often queues are declared anew when the broker gives a message back, as someone has deleted its queue.
 REDECLARATIONS = 1
 REFUSED = "The broker refused it."
@@ -43,9 +38,8 @@ class Batch:
 class Publisher:
     """Publishes messages to RabbitMQ in one thread."""
 
-    def __init__(self, driver: RabbitDriver, exchange: str) -> None:
-        self.driver, self.exchange = driver, Exchange(exchange)
-        self.confirms: Confirms | None = None
+    def __init__(self, connection: KeptConnection) -> None:
+        self.connection = connection
 
     def publish(self, messages: Sequence[tuple[str, bytes]]) -> list[Undelivered | Unreachable | None]:
         """Publish messages, and return what became of each: None, if the broker has it.
@@ -59,6 +53,7 @@ class Publisher:
             if batch.objection:
                 self.publish_singly(batch)
         except Exception as problem:
+            self.connection.close()
             # What the transport says names hosts and users: it is for the log.
             log.warning("broker did not take a notification", reason=str(problem).strip())
             silence = Unreachable("The broker does not answer.")
@@ -77,53 +72,50 @@ class Publisher:
             batch.results[place] = single.results[0]
 
     def attempt(self, batch: Batch) -> None:
-        """Write what is open of a batch, on a new connection if the kept one is broken, and note what becomes of it.
+        """Write the open messages of a batch, once more on a new connection if the kept one is broken.
 
         Raises:
             Exception: whatever the transport raises.
         """
-        with self.driver._get_connection(PURPOSE_SEND, RETRIES) as held:
-            connection: Connection = held.connection
-            connection._ensure_publishing(lambda *_: self.write(connection, batch), self.exchange, None, retry=RETRIES)
-            if batch.objection:
-                with connection._connection_lock:
-                    # The broker closed the channel: the next are written to another.
-                    connection.ensure_connection()
+        try:
+            self.write(batch)
+        except (RecoverableConnectionError, OSError):
+            self.connection.close()
+            self.write(batch)
 
-    def write(self, connection: Connection, batch: Batch) -> None:
-        confirms = self.confirms_of(connection)
+    def write(self, batch: Batch) -> None:
+        confirms = self.connection.channel()
         for _ in range(1 + REDECLARATIONS):
-            self.declare(connection, confirms, batch)
+            self.declare(confirms, batch)
             try:
-                self.write_open(confirms, batch, connection.kombu_compression)
+                self.write_open(confirms, batch)
             except ChannelError as objection:
                 batch.objection = objection
             finally:
                 self.note(confirms, batch)
-            if batch.objection or not batch.open:
+            if batch.objection:
+                # The broker closed the channel.
+                self.connection.close()
+                return
+            if not batch.open:
                 return
         raise RuntimeError("No queue takes a message, though it was declared.")
 
-    def confirms_of(self, connection: Connection) -> Confirms:
-        if self.confirms is None or self.confirms.channel is not connection.channel:
-            self.confirms = Confirms(connection.channel)
-        return self.confirms
-
-    def declare(self, connection: Connection, confirms: Confirms, batch: Batch) -> None:
+    def declare(self, confirms: Confirms, batch: Batch) -> None:
         """Make the queues that are not there, lest messages go nowhere while nobody has listened yet."""
         for name in {batch.messages[place][0] for place in batch.open} - confirms.declared:
-            default_queue(connection, self.exchange.name, name)(connection.channel).declare()
+            default_queue(self.connection.options, self.connection.exchange, name)(confirms.channel).declare()
             confirms.declared.add(name)
 
-    def write_open(self, confirms: Confirms, batch: Batch, compression: str | None) -> None:
+    def write_open(self, confirms: Confirms, batch: Batch) -> None:
         for place in batch.open:
-            queue, body = batch.messages[place]
-            confirms.write(place, self.exchange.name, queue, persistent_message(body, compression))
+            confirms.write(place, *batch.messages[place])
         confirms.await_all(settings.WEBHOOK_TIMEOUT)
 
     def note(self, confirms: Confirms, batch: Batch) -> None:
-        """Note what the broker said. What no queue took stays open, to be written again once the queue is declared."""
-        told = confirms.collect()
-        confirms.declared -= told.unrouted
-        batch.results.update((place, Undelivered(REFUSED)) for place in told.refused)
-        batch.results.update((place, None) for place in told.taken if batch.messages[place][0] not in told.unrouted)
+        """Note the answers. A message that no queue took stays open, until its queue is declared again."""
+        answers = confirms.collect()
+        confirms.declared -= answers.unrouted
+        batch.results.update((place, Undelivered(REFUSED)) for place in answers.refused)
+        routed = (place for place in answers.taken if batch.messages[place][0] not in answers.unrouted)
+        batch.results.update(dict.fromkeys(routed))

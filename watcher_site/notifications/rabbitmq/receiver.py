@@ -7,19 +7,21 @@ from typing import Any
 import oslo_messaging
 import structlog
 from django.conf import settings
-from oslo_config.cfg import ConfigOpts
 from oslo_messaging.notify.messaging import MessagingV2Driver
 
 from watcher_site.notifications.batched import WaveReceiver
 from watcher_site.notifications.envelope import broker_message
+from watcher_site.notifications.rabbitmq.connections import KeptConnection, make_configuration
 from watcher_site.notifications.rabbitmq.messages import envelope
-from watcher_site.notifications.rabbitmq.publisher import RETRIES, Publisher
+from watcher_site.notifications.rabbitmq.publisher import Publisher
 from watcher_site.notifications.receivers import Problem, Receiver, Unreachable, unsendable
 from watcher_site.notifications.rows import Told
 from watcher_site.notifications.sequential import WalkingReceiver
 
 log = structlog.get_logger(__name__)
 RABBIT = "rabbit://"
+# Once more on a new connection, as the broker may have closed the kept one.
+RETRIES = 1
 
 
 def make_broker() -> Receiver:
@@ -30,17 +32,15 @@ def open_transport() -> Any:
     """Return what oslo.messaging reaches the broker by. Nothing is connected yet."""
     # It tells each attempt in lines of its own, with the address.
     getLogger("oslo.messaging").setLevel(ERROR + 1)
-    conf = ConfigOpts()
-    conf([], project="watcher", default_config_files=[], default_config_dirs=[])
-    return oslo_messaging.get_notification_transport(conf, settings.NOTIFICATION_URL)
+    return oslo_messaging.get_notification_transport(make_configuration(), settings.NOTIFICATION_URL)
 
 
 class BrokerReceiver(WaveReceiver):
     """RabbitMQ, which receives many notifications at once."""
 
     def __init__(self) -> None:
-        self.transport = open_transport()
-        self.publisher = Publisher(self.transport._driver, self.transport.conf.control_exchange)
+        self.connection = KeptConnection(settings.NOTIFICATION_URL)
+        self.publisher = Publisher(self.connection)
 
     def send(self, notification: Told) -> None:
         """Deliver one notification.
@@ -70,7 +70,7 @@ class BrokerReceiver(WaveReceiver):
         return results
 
     def close(self) -> None:
-        self.transport.cleanup()
+        self.connection.close()
 
 
 class TellingDriver(MessagingV2Driver):
