@@ -17,11 +17,12 @@ from actions.api.events import PARAMETERS, ActionEventsSerializer, read_events
 from actions.api.serializers import ActionSerializer, SignalSerializer
 from actions.event_details import conceal_faults, sees_details
 from actions.models import Action, ActionEvent
-from actions.models.statuses import Status, having, shown, sortable_former_state
+from actions.models.refusals import PERMISSIONS, Operation, WrongActionState
+from actions.models.statuses import Status, having, sortable_former_state, status_expression
 from actions.operations.dependencies import FIELD, change_dependencies
 from actions.operations.lookup import ActionLookup
 from actions.operations.signals import signal_action
-from actions.operations.skipping import WrongActionState, change_reason, restore_action, skip_action
+from actions.operations.skipping import change_reason, restore_action, skip_action
 from watcher_site import plugins
 from watcher_site.api.bodies import read_body
 from watcher_site.api.paging import read_uuid
@@ -54,12 +55,12 @@ class ActionView(ActionLookup, ResourceView):
         "status": "status",
     }
     sort_keys_formerly = {"state": (EXTENDED, "former_state")}
-    sort_expressions = {"status": shown, "former_state": sortable_former_state}
+    sort_expressions = {"status": status_expression, "former_state": sortable_former_state}
     filter_schemas = {"status": {"enum": Status.values}}
     arguments_since = dict.fromkeys(("name", "target", "action", "status", "sort"), EXTENDED)
     identifiers = ("uuid", "name", "short id")
     identifiers_since = {"name": EXTENDED, "short id": EXTENDED}
-    permissions_required = {"partial_update": "", "signal": "actions.signal_action"}
+    permissions_required = {"partial_update": "", "signal": PERMISSIONS[Operation.CANCEL]}
     bodies = {"signal": SignalSerializer}
     answers = {"signal": (202, ActionSerializer), "events": (200, ActionEventsSerializer)}
     actions_since = {"partial_update": (1, 5), "signal": EXTENDED, "events": (1, 8)}
@@ -102,9 +103,9 @@ class ActionView(ActionLookup, ResourceView):
             raise ParseError("API microversion 1.5 or higher is required.")
         action = self.get_object(request, identifier)
         if changes or not edges:
-            self.require(request, "actions.skip_action")
+            self.require(request, PERMISSIONS[Operation.SKIP])
         if edges:
-            self.require(request, "actions.change_action")
+            self.require(request, PERMISSIONS[Operation.CHANGE_DEPENDENCIES])
         with transaction.atomic() if edges else nullcontext():
             if edges:
                 change_dependencies(action.uuid, partial(apply_edges, edges))

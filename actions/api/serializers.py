@@ -6,7 +6,7 @@ from django.db.models import Case, F, OuterRef, Value, When
 from rest_framework import serializers
 
 from actions.models import Action, ActionParent
-from actions.models.statuses import Status, former_state, shown
+from actions.models.statuses import Status, former_state, status_expression
 from watcher_site import plugins
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import EXTENDED, Version
@@ -81,7 +81,7 @@ class ActionSerializer(ResourceSerializer):
             "exclusion_uuid": "exclusion__uuid",
             "parents": uuids("child", "parent"),
             "depended_by": uuids("parent", "child"),
-            "status": shown(),
+            "status": status_expression(),
             "due_time": Case(When(state=Action.State.PENDING, then=F("due_time"))),
             "status_reason": Case(
                 When(state=Action.State.SUCCEEDED, status_message=None, then=Value(SUCCEEDED)),

@@ -1,12 +1,13 @@
 """The console's buttons that tell an action to wait, to go on, or to end; and which of them make sense."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.urls import reverse
 
+from actions.console.explanations import since
 from actions.models import Action
-from actions.operations.refusals import since
-from actions.operations.signals import is_allowed, signal_action
+from actions.models.refusals import PERMISSIONS, Operation, is_allowed
+from actions.operations.signals import signal_action
 from watcher_site.console.pages import Verb
 from watcher_site.refusals import Conflict
 from watcher_site.templatetags.console import short
@@ -14,10 +15,10 @@ from watcher_site.templatetags.console import short
 Signal = Action.Signal
 
 
-def sensible_signals(action: Action) -> list[Action.Signal]:
-    """Return the signals that a person may give to an action as it is, the last resort last."""
+def allowed_signals(action: Action, user: Any = None) -> list[Action.Signal]:
+    """Return the signals that an action allows now, and that this user may give, CANCEL last."""
     order = (Signal.SUSPEND, Signal.RESUME, Signal.CANCEL)
-    return [signal for signal in order if is_allowed(action, signal)]
+    return [signal for signal in order if is_allowed(Operation(signal), action, user)]
 
 
 class SignalVerb(Verb):
@@ -25,7 +26,7 @@ class SignalVerb(Verb):
 
     model = Action
     history_event = "action.signal"
-    permission_required = "actions.signal_action"
+    permission_required = PERMISSIONS[Operation.CANCEL]
     signal: ClassVar[Action.Signal]
     told: ClassVar[str]
 
@@ -38,9 +39,9 @@ class SignalVerb(Verb):
         try:
             action = signal_action(record.uuid, self.signal, self.request.user.get_username())
         except Conflict as refusal:
-            standing: Action = self.get_object()
+            current: Action = self.get_object()
             raise Conflict(
-                f"Not done ({self.verb}): {standing.called} is {standing.state}, {since(standing)}."
+                f"Not done ({self.verb}): {current.called} is {current.state}, {since(current)}."
             ) from refusal
         return "Cancelled." if action.state == Action.State.CANCELLED else self.told
 

@@ -8,10 +8,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from actions.console.descriptions import manner
-from actions.console.signal_buttons import sensible_signals
+from actions.console.signal_buttons import allowed_signals
 from actions.event_details import generic_message, sees_details
 from actions.models import Action
 from actions.models.naming import resource
+from actions.models.refusals import Operation, is_allowed
 from watcher_site.console.columns import TABLE_ATTRIBUTES, StateColumn, TimeColumn, UUIDColumn
 from watcher_site.messages import cut
 from watcher_site.templatetags.console import short
@@ -136,7 +137,7 @@ class PlanActionTable(tables.Table):
         return linked_type(record)
 
     def render_choose(self, record: Action) -> SafeString | str:
-        if record.state != Action.State.PENDING:
+        if not is_allowed(Operation.SKIP, record):
             return ""
         return format_html(
             '<input type="checkbox" class="form-check-input" name="actions" value="{0}" id="choose-{0}"'
@@ -160,9 +161,9 @@ class PlanActionTable(tables.Table):
         return format_html("{} and {} more", links, more) if more > 0 else links
 
     def render_skip(self, record: Action) -> SafeString | str:
-        if record.is_restorable:
+        if is_allowed(Operation.RESTORE, record):
             return restore_button(record)
-        if record.state != Action.State.PENDING:
+        if not is_allowed(Operation.SKIP, record):
             return ""
         return format_html(
             '<button type="submit" class="btn btn-sm btn-outline-secondary" name="only" value="{0}" id="skip-{0}"'
@@ -175,7 +176,7 @@ class PlanActionTable(tables.Table):
     def render_signals(self, record: Action) -> SafeString | str:
         if record.state not in Action.BEGUN:
             return ""
-        return format_html_join(" ", "{}", ((signal_button(record, signal),) for signal in sensible_signals(record)))
+        return format_html_join(" ", "{}", ((signal_button(record, signal),) for signal in allowed_signals(record)))
 
 
 def signal_button(action: Action, signal: Action.Signal) -> SafeString:

@@ -8,14 +8,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from actions.console.explanations import explain_refusal
 from actions.console.filters import ActionFilters
 from actions.console.forms import NewReasonForm, ReasonForm
-from actions.console.signal_buttons import sensible_signals
+from actions.console.signal_buttons import allowed_signals
 from actions.console.tables import ActionTable
 from actions.event_details import sees_details
 from actions.models import Action
-from actions.models.statuses import shown
-from actions.operations.refusals import obstacle, restore_obstacle
+from actions.models.refusals import PERMISSIONS, Operation, is_allowed
+from actions.models.statuses import status_expression
 from actions.operations.skipping import change_reason, restore_action, skip_action
 from watcher_site.console.pages import ListPage, RecordPage, Verb, perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
@@ -58,35 +59,31 @@ class ActionPage(RecordPage):
             sees_details=sees_details(self.request.user),
             moving=action.state not in action.FINAL and not action.action_plan.is_prunable,
             form=context.pop("form", None) or reason_form(self.request, action),
-            signals=sensible_signals(action) if self.request.user.has_perm("actions.signal_action") else [],
-            may_restore=action.is_restorable and self.request.user.has_perm("actions.skip_action"),
+            signals=allowed_signals(action, self.request.user),
+            may_restore=is_allowed(Operation.RESTORE, action, self.request.user),
             **context,
         )
 
 
 def with_status(actions: QuerySet[Action]) -> QuerySet[Action]:
     """Add what an action's page tells of its place in the plan, and in whose hands it is."""
-    return actions.select_related("action_plan", "owner", "derived_from").annotate(status=shown())
+    return actions.select_related("action_plan", "owner", "derived_from").annotate(status=status_expression())
 
 
 def reason_form(request: HttpRequest, action: Action, typed: str = "") -> ReasonForm | None:
     """Return the form that this person may fill in for the action in its state, if any, with what was typed before."""
-    if not request.user.has_perm("actions.skip_action"):
-        return None
-    if action.state == Action.State.SKIPPED:
+    if is_allowed(Operation.CHANGE_REASON, action, request.user):
         return NewReasonForm(initial={"reason": typed or action.reason})
-    return (
-        ReasonForm(initial={"reason": typed})
-        if action.state == Action.State.PENDING and action.action_plan.is_prunable
-        else None
-    )
+    if is_allowed(Operation.SKIP, action, request.user):
+        return ReasonForm(initial={"reason": typed})
+    return None
 
 
 class ReasonVerb(KeepsForm, Verb):
     """A button with a reason beside it, on the action's page. What could not be done keeps the reason there."""
 
     model = Action
-    permission_required = "actions.skip_action"
+    permission_required = PERMISSIONS[Operation.SKIP]
     form_class: type[ReasonForm] = ReasonForm
 
     def get_queryset(self) -> QuerySet[Action]:
@@ -125,7 +122,7 @@ class SkipAction(ReasonVerb):
         try:
             skip_action(record.uuid, self.request.user.get_username(), self.form.cleaned_data["reason"])
         except Conflict as refusal:
-            raise Conflict(obstacle(self.get_object()) or str(refusal)) from refusal
+            raise Conflict(explain_refusal(Operation.SKIP, self.get_object()) or str(refusal)) from refusal
         return "Skipped."
 
 
@@ -141,7 +138,7 @@ class ChangeReason(ReasonVerb):
 
 class RestoreAction(Verb):
     model = Action
-    permission_required = "actions.skip_action"
+    permission_required = PERMISSIONS[Operation.RESTORE]
     verb = "restore the action"
 
     def where_to(self, record: Action, done: bool) -> str:
@@ -151,5 +148,5 @@ class RestoreAction(Verb):
         try:
             restore_action(record.uuid)
         except Conflict as refusal:
-            raise Conflict(restore_obstacle(self.get_object()) or str(refusal)) from refusal
+            raise Conflict(explain_refusal(Operation.RESTORE, self.get_object()) or str(refusal)) from refusal
         return "Restored. It is executed with its plan."

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from actions.graph.propagation import end_with
 from actions.models import Action
-from watcher_site.refusals import Conflict
+from actions.models.refusals import origin_skipped
 
 State = Action.State
 
@@ -30,16 +30,13 @@ def deriving(actions: Sequence[Action]) -> list[int]:
     return [action.pk for action in actions if action.is_to_derive]
 
 
-def check_origins(actions: Sequence[Action]) -> None:
-    """Refuse to restore an action alone while the one that is to derive it is skipped.
+def require_pending_origins(actions: Sequence[Action]) -> None:
+    """Refuse to restore actions while the ones that are to derive them are skipped.
 
     Raises:
         Conflict: the message names both.
     """
     planned = [action.pk for action in actions if action.is_planned]
-    bereft = Action.objects.filter(pk__in=planned, derived_from__state=State.SKIPPED).select_related("derived_from")
-    for action in bereft.order_by("pk")[:1] if planned else ():
-        raise Conflict(
-            f"Action {action.uuid} can not be restored alone: action {action.derived_from.uuid}, which it is derived"
-            " from, is skipped. Restore that one."
-        )
+    orphaned = Action.objects.filter(pk__in=planned, derived_from__state=State.SKIPPED).select_related("derived_from")
+    for action in orphaned.order_by("pk")[:1] if planned else ():
+        raise origin_skipped(action)

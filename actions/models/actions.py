@@ -274,7 +274,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.PENDING, target=State.SKIPPED)
     def skip(self, by: str, reason: str = "") -> None:
-        """Skip the action for a person. The caller holds the plan's row and has checked `ActionPlan.is_prunable`."""
+        """Skip the action for a person. The caller holds the plan's row and has checked `actions.models.refusals`."""
         self.skipped_by = by
         self.comment(reason)
 
@@ -285,12 +285,6 @@ class Action(StatefulModel):
         self.status_message = cut(
             f"{SKIPPED_BY_USER} Skipped by {by} in an earlier plan{f': {reason}' if reason else '.'}"
         )
-
-    @property
-    def is_restorable(self) -> bool:
-        """Return whether a person or a rule skipped the action itself, and its plan has not begun."""
-        is_skipped = self.state == self.State.SKIPPED and may_be_restored(self)
-        return is_skipped and self.action_plan.is_prunable and not self.is_origin_skipped
 
     @property
     def is_origin_skipped(self) -> bool:

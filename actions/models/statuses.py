@@ -45,7 +45,7 @@ def conditions() -> dict[Status, Q]:
 
 
 @cache
-def shown() -> Case:
+def status_expression() -> Case:
     """Return the expression of an action's status."""
     first, last = list(conditions().items())[:-1], list(conditions())[-1]
     # What is left is the last one: nobody need look for open parents twice.

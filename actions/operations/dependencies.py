@@ -8,9 +8,10 @@ from django.utils import timezone
 
 from actions.graph.proposals import check_cycles, check_edge
 from actions.models import Action, ActionParent
-from actions.operations.skipping import locked
+from actions.models.refusals import Operation, require_allowed
+from actions.operations.skipping import lock_action
 from watcher_site.history import record
-from watcher_site.refusals import Conflict, Invalid
+from watcher_site.refusals import Invalid
 
 FIELD = "depends_on"
 
@@ -29,20 +30,19 @@ def change_dependencies(uuid: UUID, edit: Callable[[Sequence[UUID]], Iterable[UU
         Invalid: a parent is no action of the plan, depends on the action, or is derived from another action; or the
             action that is to derive this one is left out.
     """
-    action = locked(uuid)
+    action = lock_action(uuid)
     plan = action.action_plan
-    if not plan.is_prunable:
-        raise Conflict(f"{FIELD} update not allowed for actionplan state: {plan.state}")
-    standing = dict(action.parents.order_by("pk").values_list("uuid", "pk"))
-    wanted = find_keys(action, edit(list(standing)))
+    require_allowed(Operation.CHANGE_DEPENDENCIES, action)
+    current = dict(action.parents.order_by("pk").values_list("uuid", "pk"))
+    wanted = find_keys(action, edit(list(current)))
     check_graph_with(action, wanted)
-    action.parent_links.filter(parent__in=set(standing.values()) - set(wanted.values())).delete()
-    new = [key for key in wanted.values() if key not in standing.values()]
+    action.parent_links.filter(parent__in=set(current.values()) - set(wanted.values())).delete()
+    new = [key for key in wanted.values() if key not in current.values()]
     ActionParent.objects.bulk_create(ActionParent(child=action, parent_id=key) for key in new)
     now = timezone.now()
     Action.objects.filter(pk=action.pk).update(updated_at=now)
     type(plan).objects.filter(pk=plan.pk).update(updated_at=now)
-    record("action.update", action, within=plan, details={FIELD: {"from": list(standing), "to": list(wanted)}})
+    record("action.update", action, within=plan, details={FIELD: {"from": list(current), "to": list(wanted)}})
     return action
 
 

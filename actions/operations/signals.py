@@ -13,26 +13,12 @@ from django.utils import timezone
 
 from actions.graph.propagation import bound_to, end_dependents
 from actions.models import Action, ActionEvent
-from actions.models.statuses import shown
-from actions.operations.skipping import locked
+from actions.models.refusals import Operation, is_allowed, is_repeated_signal, require_allowed, withdraws_signal
+from actions.operations.skipping import lock_action
 from watcher_site.history import record
 from watcher_site.messages import cut
-from watcher_site.refusals import Conflict
 
 State, Signal = Action.State, Action.Signal
-# The statuses in which a signal is allowed, as messages name them.
-EXPECTED = {
-    Signal.CANCEL: ("INIT", "READY", "WAITING", "RUNNING", "SUSPENDED"),
-    Signal.SUSPEND: ("RUNNING",),
-    Signal.RESUME: ("SUSPENDED",),
-}
-SOURCES = {
-    Signal.CANCEL: {State.PENDING, State.ONGOING, State.SUSPENDED},
-    Signal.SUSPEND: {State.ONGOING},
-    Signal.RESUME: {State.SUSPENDED},
-}
-# As long as one of these is not honoured, the other takes it back.
-OPPOSITES = {Signal.SUSPEND: Signal.RESUME, Signal.RESUME: Signal.SUSPEND}
 
 
 @transaction.atomic
@@ -48,11 +34,12 @@ def signal_action(uuid: UUID | str, signal: Action.Signal, by: str) -> Action:
         NotFound: there is no such action.
         Conflict: its state does not allow it.
     """
-    plan = locked(uuid).action_plan
+    plan = lock_action(uuid).action_plan
     action: Action = Action.objects.select_for_update(no_key=True).get(uuid=uuid)
-    if is_known(action, signal):
+    action.action_plan = plan
+    if is_repeated_signal(signal, action):
         return action
-    check(action, signal, plan.state == plan.State.CANCELLING)
+    require_allowed(Operation(signal), action)
     write(action, signal, by)
     if signal == Signal.RESUME and action.derived_from_id:
         plan.actions.wait_anew(timezone.now())
@@ -67,7 +54,9 @@ def signal_actions(actions: QuerySet[Action], signal: Action.Signal, by: str) ->
     The caller holds the plan's row. The number of statements does not depend on the number of actions.
     """
     candidates = actions.filter(Q(state__in=Action.BEGUN) | Q(control__isnull=False))
-    found = [one for one in candidates.select_for_update(no_key=True).order_by("pk") if is_allowed(one, signal)]
+    found = [
+        one for one in candidates.select_for_update(no_key=True).order_by("pk") if is_allowed(Operation(signal), one)
+    ]
     for action in found:
         change(action, signal, by)
     for control in {action.control for action in found}:
@@ -90,7 +79,7 @@ def write(action: Action, signal: Action.Signal, by: str) -> None:
 def cancel_derived(action: Action, by: str) -> None:
     """Cancel what an action derived: what has not begun in a few statements, however much that is."""
     unfinished = action.derived.unfinished().select_for_update(no_key=True).order_by("pk")
-    found = [one for one in unfinished if is_allowed(one, Signal.CANCEL)]
+    found = [one for one in unfinished if is_allowed(Operation.CANCEL, one)]
     untouched = {
         one.pk: one for one in found if one.state == State.PENDING and not (one.has_derived or one.has_planned)
     }
@@ -101,40 +90,13 @@ def cancel_derived(action: Action, by: str) -> None:
             write(one, Signal.CANCEL, by)
 
 
-def is_known(action: Action, signal: Action.Signal) -> bool:
-    """Return whether the action has received the same signal before, so that repeating it changes nothing."""
-    return action.control == signal or (signal == Signal.CANCEL and action.state == State.CANCELLING)
-
-
-def is_allowed(action: Action, signal: Action.Signal) -> bool:
-    if action.control == Signal.CANCEL or is_known(action, signal):
-        return False
-    return action.state in SOURCES[signal] or takes_back(action, signal)
-
-
-def takes_back(action: Action, signal: Action.Signal) -> bool:
-    return action.control is not None and action.control == OPPOSITES.get(signal)
-
-
-def check(action: Action, signal: Action.Signal, is_plan_being_cancelled: bool) -> None:
-    is_ending = action.control == Signal.CANCEL or is_plan_being_cancelled
-    if is_ending and action.state not in Action.FINAL and signal != Signal.CANCEL:
-        raise Conflict(f"Action ({action.uuid}) is being cancelled.")
-    if not is_allowed(action, signal):
-        status = Action.objects.filter(pk=action.pk).values_list(shown(), flat=True).get()
-        raise Conflict(
-            f"Action ({action.uuid}) is in status ({status}) while expected status must be one of"
-            f" ({', '.join(EXPECTED[signal])})."
-        )
-
-
 def change(action: Action, signal: Action.Signal, by: str) -> None:
     if action.state == State.PENDING and signal == Signal.CANCEL and action.has_derived:
         action.abort_waiting()
     elif action.state == State.PENDING and signal == Signal.CANCEL:
         action.cancel(cancelled_by(by))
     else:
-        action.control = None if takes_back(action, signal) else signal
+        action.control = None if withdraws_signal(signal, action) else signal
 
 
 def cancelled_by(by: str) -> str:

@@ -4,7 +4,7 @@ See docs/compatibility.md, "Skipping". Each function locks the plan's row first,
 plan, so that of a skip and a start that race exactly one wins.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from django.db import transaction
@@ -12,12 +12,13 @@ from django.db.models import Model
 from django.utils import timezone
 
 from actions.exclusions.restoring import require_lifted
-from actions.graph.derived import check_origins, restore_planned, skip_planned
+from actions.graph.derived import require_pending_origins, restore_planned, skip_planned
 from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action, may_be_restored
+from actions.models.refusals import Operation, require_allowed
 from watcher_site.database.statements import Placeholder, Query
 from watcher_site.history import entries_of, record_many
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, without_controls
-from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.refusals import Invalid, NotFound
 from watcher_site.state_machine import ConcurrentTransition
 
 WITH_LOCKED_PLAN = Query(
@@ -26,21 +27,8 @@ WITH_LOCKED_PLAN = Query(
     .select_related("action_plan")
     .select_for_update(of=("action_plan",))
 )
-CHANGED_TOGETHER = ("state", "status_message", "skipped_by", "reason", "exclusion_id")
+CHANGED_COLUMNS = ("state", "status_message", "skipped_by", "reason", "exclusion_id")
 ONE_LINE = str.maketrans(dict.fromkeys(map(chr, range(32)), " "))
-
-
-class WrongActionState(Conflict):
-    """The state of an action does not allow the requested transition."""
-
-    def __init__(self, action: Action, wanted: str) -> None:
-        self.action, self.wanted = action, wanted
-        super().__init__(f"State transition not allowed: ({action.state} -> {wanted})")
-
-    def formerly(self) -> Conflict:
-        """Return the same for clients that were written before actions could be SUSPENDED."""
-        state = Action.State.ONGOING if self.action.state == Action.State.SUSPENDED else self.action.state
-        return Conflict(f"State transition not allowed: ({state} -> {self.wanted})")
 
 
 @transaction.atomic
@@ -56,11 +44,8 @@ def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
         Conflict: the action or its plan is in a state that does not allow it.
         Invalid: the reason does not fit.
     """
-    action = locked(uuid)
-    check_skip(action)
-    action.skip(by, words(action, reason))
-    action.save_state(*entries_of("action.skip", action, message=action.reason, within=action.action_plan))
-    skip_planned([action])
+    action = lock_action(uuid)
+    skip_locked([action], by, reason, is_alone=True)
     return action
 
 
@@ -68,43 +53,21 @@ def skip_action(uuid: UUID | str, by: str, reason: str | None = None) -> Action:
 def skip_actions(plan: Model, uuids: Iterable[UUID | str], by: str, reason: str | None = None) -> int:
     """Skip several actions of one plan for one reason, all or none, with what they are to derive.
 
-    Returns how many that are together.
-
-    The number of statements does not depend on how many they are.
+    Returns how many that are together. The number of statements does not depend on it.
 
     Raises:
         Conflict, Invalid, NotFound: as `skip_action`; the message names the action.
     """
-    found = locked_together(plan, uuids)
-    for action in found:
-        naming(action, check_skip)
-        action.skip(by, words(action, reason))
-    change_together(found, Action.State.PENDING)
-    record_many("action.skip", found, message=found[0].reason if found else None, within=plan)
-    return len(found) + skip_planned(found)
+    return skip_locked(lock_actions(plan, uuids), by, reason, is_alone=False)
 
 
-@transaction.atomic
-def restore_actions(plan: Model, uuids: Iterable[UUID | str]) -> int:
-    """Take back that a person skipped these actions of one plan, all or none, and what was skipped with them.
-
-    Returns how many that are together.
-
-    Raises:
-        Conflict, NotFound: as `restore_action`; the message names the action.
-    """
-    found = locked_together(plan, uuids)
-    chosen = [action for action in found if not is_skipped_with_another(action)]
-    for action in chosen:
-        naming(action, check_restore)
-    require_lifted(chosen)
-    for action in chosen:
-        action.restore()
-    change_together(chosen, Action.State.SKIPPED)
-    record_many("action.restore", chosen, within=plan)
-    number = len(chosen) + restore_planned(chosen)
-    check_origins(found)
-    return number
+def skip_locked(actions: Sequence[Action], by: str, reason: str | None, is_alone: bool) -> int:
+    """Skip actions of one plan, whose row is locked, and return their number with that of the planned ones."""
+    for action in actions:
+        require_allowed(Operation.SKIP, action, is_alone)
+        action.skip(by, read_reason(action, reason))
+    save_together("action.skip", actions, Action.State.PENDING, actions[0].reason if actions else None)
+    return len(actions) + skip_planned(actions)
 
 
 @transaction.atomic
@@ -118,15 +81,35 @@ def restore_action(uuid: UUID | str) -> Action:
         Conflict: the action or its plan is in a state that does not allow it, neither a person nor a rule skipped it,
             a rule still excludes it, or the one that is to derive it is skipped.
     """
-    action = locked(uuid)
-    if action.state == Action.State.SKIPPED and action.action_plan.is_prunable:
-        check_origins([action])
-    check_restore(action)
-    require_lifted([action])
-    action.restore()
-    action.save_state(*entries_of("action.restore", action, within=action.action_plan))
-    restore_planned([action])
+    action = lock_action(uuid)
+    restore_locked([action], is_alone=True)
     return action
+
+
+@transaction.atomic
+def restore_actions(plan: Model, uuids: Iterable[UUID | str]) -> int:
+    """Restore several actions of one plan, all or none, with the actions that were skipped with them.
+
+    Returns how many that are together.
+
+    Raises:
+        Conflict, NotFound: as `restore_action`; the message names the action.
+    """
+    found = lock_actions(plan, uuids)
+    number = restore_locked([action for action in found if not is_skipped_with_origin(action)], is_alone=False)
+    require_pending_origins(found)
+    return number
+
+
+def restore_locked(actions: Sequence[Action], is_alone: bool) -> int:
+    """Restore actions of one plan, whose row is locked, and return their number with that of the planned ones."""
+    for action in actions:
+        require_allowed(Operation.RESTORE, action, is_alone)
+    require_lifted(actions)
+    for action in actions:
+        action.restore()
+    save_together("action.restore", actions, Action.State.SKIPPED)
+    return len(actions) + restore_planned(actions)
 
 
 @transaction.atomic
@@ -138,23 +121,22 @@ def change_reason(uuid: UUID | str, reason: str | None) -> Action:
         Conflict: it is not SKIPPED.
         Invalid: the reason does not fit.
     """
-    action = locked(uuid)
-    if action.state != Action.State.SKIPPED:
-        raise Conflict("status_message update only allowed when action state is SKIPPED")
-    action.comment(words(action, reason))
+    action = lock_action(uuid)
+    require_allowed(Operation.CHANGE_REASON, action)
+    action.comment(read_reason(action, reason))
     action.save_state(*entries_of("action.update", action, message=action.reason, within=action.action_plan))
     return action
 
 
-def locked(uuid: UUID | str) -> Action:
-    """Return an action with its plan, whose row is held until the transaction ends."""
+def lock_action(uuid: UUID | str) -> Action:
+    """Return an action with its plan, whose row is locked until the transaction ends."""
     for action in WITH_LOCKED_PLAN.rows(uuid=uuid):
         return action
     raise NotFound(f"Action {uuid} could not be found")
 
 
-def locked_together(plan: Model, uuids: Iterable[UUID | str]) -> list[Action]:
-    """Return these actions of one plan, whose row is held until the transaction ends."""
+def lock_actions(plan: Model, uuids: Iterable[UUID | str]) -> list[Action]:
+    """Return these actions of one plan, whose row is locked until the transaction ends."""
     wanted = {UUID(str(uuid)) for uuid in uuids}
     of_plan = Action.objects.present().filter(action_plan=plan, uuid__in=wanted).select_related("action_plan")
     found = list(of_plan.select_for_update(of=("action_plan",)).order_by("pk"))
@@ -163,54 +145,32 @@ def locked_together(plan: Model, uuids: Iterable[UUID | str]) -> list[Action]:
     return found
 
 
-def check_skip(action: Action) -> None:
-    if action.state != Action.State.PENDING:
-        raise WrongActionState(action, Action.State.SKIPPED)
-    check_plan(action)
-
-
-def check_restore(action: Action) -> None:
-    if action.state != Action.State.SKIPPED:
-        raise WrongActionState(action, Action.State.PENDING)
-    if not may_be_restored(action):
-        raise Conflict("Only what a person skipped can be restored; this action was skipped automatically")
-    check_plan(action)
-
-
-def is_skipped_with_another(action: Action) -> bool:
-    """Return whether the action was skipped together with its origin, before its plan began."""
+def is_skipped_with_origin(action: Action) -> bool:
+    """Return whether the action was skipped with the one that is to derive it, before its plan began."""
     is_skipped = action.state == Action.State.SKIPPED and not may_be_restored(action)
     return is_skipped and action.is_planned and action.action_plan.is_prunable
 
 
-def check_plan(action: Action) -> None:
-    if not action.action_plan.is_prunable:
-        raise Conflict(f"State update not allowed for actionplan state: {action.action_plan.state}")
-
-
-def naming(action: Action, check: Callable[[Action], None]) -> None:
-    """Check one of several actions; what refuses it names it."""
-    try:
-        check(action)
-    except Conflict as refusal:
-        raise Conflict(f"Action {action.uuid}: {refusal}") from refusal
-
-
-def change_together(actions: Sequence[Action], source: str) -> None:
-    """Write what one verb made of these actions, which is the same for all, in one guarded statement.
+def save_together(deed: str, actions: Sequence[Action], source: str, message: str | None = None) -> None:
+    """Write the same transition of actions of one plan, and its history, in a constant number of statements.
 
     Raises:
         ConcurrentTransition: one of them is no longer in the state it was read in.
     """
     if not actions:
         return
-    columns = {name: getattr(actions[0], name) for name in CHANGED_TOGETHER}
-    standing = Action.objects.present().filter(pk__in=[action.pk for action in actions], state=source)
-    if standing.update(**columns, updated_at=timezone.now()) != len(actions):
+    plan = actions[0].action_plan
+    if len(actions) == 1:
+        actions[0].save_state(*entries_of(deed, actions[0], message=message, within=plan))
+        return
+    columns = {name: getattr(actions[0], name) for name in CHANGED_COLUMNS}
+    rows = Action.objects.present().filter(pk__in=[action.pk for action in actions], state=source)
+    if rows.update(**columns, updated_at=timezone.now()) != len(actions):
         raise ConcurrentTransition("One of the actions is no longer as it was read.")
+    record_many(deed, actions, message=message, within=plan)
 
 
-def words(action: Action, reason: str | None) -> str:
+def read_reason(action: Action, reason: str | None) -> str:
     """Return what a person wrote, without our own words before it: people send an edited copy of the whole.
 
     Raises:

@@ -7,8 +7,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRefresh
 
+from actions.console.explanations import explain_refusal
 from actions.models import Action
-from actions.operations.refusals import restore_obstacle
+from actions.models.refusals import PERMISSIONS, Operation
 from actions.operations.skipping import restore_actions
 from plans.console.skips import chosen
 from plans.models import ActionPlan
@@ -19,7 +20,7 @@ from watcher_site.templatetags.console import short
 
 class Restore(Verb):
     model = ActionPlan
-    permission_required = "actions.skip_action"
+    permission_required = PERMISSIONS[Operation.RESTORE]
     verb, history_event, is_within = "restore", "action.restore", True
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
@@ -43,4 +44,5 @@ class Restore(Verb):
     def reason(self) -> str | None:
         """Return why the first of them that cannot be restored cannot."""
         found = Action.objects.present().filter(uuid__in=self.uuids).select_related("action_plan").order_by("pk")
-        return next(filter(None, map(restore_obstacle, found)), None)
+        explanations = (explain_refusal(Operation.RESTORE, action) for action in found)
+        return next(filter(None, explanations), None)

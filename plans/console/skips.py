@@ -8,9 +8,10 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
+from actions.console.explanations import explain_refusal
 from actions.console.forms import ReasonForm
 from actions.models import Action
-from actions.operations.refusals import obstacle
+from actions.models.refusals import PERMISSIONS, Operation
 from actions.operations.skipping import skip_actions
 from plans.models import ActionPlan
 from watcher_site.console.pages import Verb
@@ -29,7 +30,7 @@ class Skip(KeepsForm, Verb):
     """
 
     model = ActionPlan
-    permission_required = "actions.skip_action"
+    permission_required = PERMISSIONS[Operation.SKIP]
     verb, history_event, is_within = "skip", "action.skip", True
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
@@ -73,7 +74,7 @@ class Skip(KeepsForm, Verb):
 
     def ask(self, plan: ActionPlan, refusal: Exception | None = None) -> HttpResponse:
         found = Action.objects.present().filter(action_plan=plan, uuid__in=self.uuids).select_related("action_plan")
-        actions = {action: obstacle(action) for action in found.order_by("pk")}
+        actions = {action: explain_refusal(Operation.SKIP, action) for action in found.order_by("pk")}
         problems = list(dict.fromkeys(filter(None, actions.values())))
         if absent := len(set(self.uuids)) - len(actions):
             problems.append("1 action could not be found." if absent == 1 else f"{absent} actions could not be found.")

@@ -3,7 +3,7 @@
 import pytest
 
 from actions.models import Action
-from actions.models.statuses import Status, conditions, having, shown
+from actions.models.statuses import Status, conditions, having, status_expression
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 
 def status_of(one: Action) -> str:
-    return str(Action.objects.annotate(status=shown()).get(pk=one.pk).status)
+    return str(Action.objects.annotate(status=status_expression()).get(pk=one.pk).status)
 
 
 @pytest.mark.parametrize("state", [state for state in ActionPlan.State if state not in ActionPlan.RUNNING])

@@ -1,0 +1,168 @@
+"""The operations of people on actions: the permission for each, and why an action does not allow one.
+
+The API, the console, the commands and the operations on many actions all ask `find_refusals`. Races are decided by the
+guarded writes of `StatefulModel.save_state`, and by the locks of the plan's row.
+"""
+
+from collections.abc import Iterator
+from enum import Enum, StrEnum
+from typing import Any
+
+from actions.models.actions import Action, may_be_restored
+from actions.models.statuses import status_expression
+from watcher_site.refusals import Conflict
+
+State, Signal = Action.State, Action.Signal
+
+
+class Operation(StrEnum):
+    SKIP = "skip"
+    CHANGE_REASON = "change_reason"
+    RESTORE = "restore"
+    CHANGE_DEPENDENCIES = "change_dependencies"
+    CANCEL = Signal.CANCEL
+    SUSPEND = Signal.SUSPEND
+    RESUME = Signal.RESUME
+
+
+class Refusal(Enum):
+    """Why an action does not allow an operation."""
+
+    ACTION_STATE = "the state of the action"
+    ORIGIN_SKIPPED = "the action that is to derive it is skipped"
+    SKIPPED_AUTOMATICALLY = "neither a person nor a rule skipped it"
+    BEING_CANCELLED = "it is being cancelled"
+    PLAN_STATE = "the state of its plan"
+
+
+SIGNALS = frozenset({Operation.CANCEL, Operation.SUSPEND, Operation.RESUME})
+PERMISSIONS = {
+    Operation.SKIP: "actions.skip_action",
+    Operation.CHANGE_REASON: "actions.skip_action",
+    Operation.RESTORE: "actions.skip_action",
+    Operation.CHANGE_DEPENDENCIES: "actions.change_action",
+    **dict.fromkeys(SIGNALS, "actions.signal_action"),
+}
+STATES = {
+    Operation.SKIP: {State.PENDING},
+    Operation.CHANGE_REASON: {State.SKIPPED},
+    Operation.RESTORE: {State.SKIPPED},
+    Operation.CHANGE_DEPENDENCIES: set(State),
+    Operation.CANCEL: {State.PENDING, State.ONGOING, State.SUSPENDED},
+    Operation.SUSPEND: {State.ONGOING},
+    Operation.RESUME: {State.SUSPENDED},
+}
+# These are allowed until the plan begins.
+BEFORE_THE_PLAN = frozenset({Operation.SKIP, Operation.RESTORE, Operation.CHANGE_DEPENDENCIES})
+# Until one of these signals is honoured, the other withdraws it.
+OPPOSITES = {Operation.SUSPEND: Signal.RESUME, Operation.RESUME: Signal.SUSPEND}
+# The statuses in which a signal is allowed, as messages name them.
+STATUSES = {
+    Operation.CANCEL: ("INIT", "READY", "WAITING", "RUNNING", "SUSPENDED"),
+    Operation.SUSPEND: ("RUNNING",),
+    Operation.RESUME: ("SUSPENDED",),
+}
+
+
+class WrongActionState(Conflict):
+    """The state of an action does not allow the requested transition."""
+
+    def __init__(self, action: Action, wanted: str) -> None:
+        self.action, self.wanted = action, wanted
+        super().__init__(f"State transition not allowed: ({action.state} -> {wanted})")
+
+    def formerly(self) -> Conflict:
+        """Return the same for clients that were written before actions could be SUSPENDED."""
+        state = State.ONGOING if self.action.state == State.SUSPENDED else self.action.state
+        return Conflict(f"State transition not allowed: ({state} -> {self.wanted})")
+
+
+def find_refusals(operation: Operation, action: Action, is_alone: bool = True) -> Iterator[Refusal]:
+    """Yield the reasons why an action, in its current state, does not allow an operation; none if it does.
+
+    The most important one comes first. The action comes with its plan, and for RESTORE with the action that is to
+    derive it, or these are queried.
+
+    Args:
+        is_alone: whether no other action is restored together with it, such as the one that is to derive it.
+    """
+    if operation in SIGNALS:
+        yield from find_signal_refusals(operation, action)
+        return
+    is_before_plan = action.action_plan.is_prunable
+    if action.state not in STATES[operation]:
+        yield Refusal.ACTION_STATE
+    elif operation == Operation.RESTORE:
+        if is_alone and is_before_plan and action.is_origin_skipped:
+            yield Refusal.ORIGIN_SKIPPED
+        if not may_be_restored(action):
+            yield Refusal.SKIPPED_AUTOMATICALLY
+    if operation in BEFORE_THE_PLAN and not is_before_plan:
+        yield Refusal.PLAN_STATE
+
+
+def find_signal_refusals(signal: Operation, action: Action) -> Iterator[Refusal]:
+    if signal != Operation.CANCEL and action.state not in Action.FINAL:
+        plan_states = action.action_plan.State
+        if action.control == Signal.CANCEL or action.action_plan.state == plan_states.CANCELLING:
+            yield Refusal.BEING_CANCELLED
+    is_possible = action.state in STATES[signal] or withdraws_signal(signal, action)
+    if action.control == Signal.CANCEL or is_repeated_signal(signal, action) or not is_possible:
+        yield Refusal.ACTION_STATE
+
+
+def is_allowed(operation: Operation, action: Action, user: Any = None) -> bool:
+    """Return whether an action allows an operation, and whether this user, if one is given, has the permission."""
+    is_permitted = user is None or user.has_perm(PERMISSIONS[operation])
+    return is_permitted and next(find_refusals(operation, action), None) is None
+
+
+def require_allowed(operation: Operation, action: Action, is_alone: bool = True) -> None:
+    """Raise `Conflict`, with the message of the API, if an action does not allow an operation.
+
+    Unless the operation is on this action alone, the message names the action.
+    """
+    refusal = next(find_refusals(operation, action, is_alone), None)
+    if refusal is not None:
+        conflict = conflict_of(refusal, operation, action)
+        raise conflict if is_alone else Conflict(f"Action {action.uuid}: {conflict}")
+
+
+def conflict_of(refusal: Refusal, operation: Operation, action: Action) -> Conflict:
+    """Return the exception for a refusal, with the message of the API."""
+    if refusal is Refusal.BEING_CANCELLED:
+        return Conflict(f"Action ({action.uuid}) is being cancelled.")
+    if refusal is Refusal.ORIGIN_SKIPPED:
+        return origin_skipped(action)
+    if refusal is Refusal.SKIPPED_AUTOMATICALLY:
+        return Conflict("Only what a person skipped can be restored; this action was skipped automatically")
+    if refusal is Refusal.PLAN_STATE:
+        field = "depends_on" if operation == Operation.CHANGE_DEPENDENCIES else "State"
+        return Conflict(f"{field} update not allowed for actionplan state: {action.action_plan.state}")
+    if operation == Operation.CHANGE_REASON:
+        return Conflict("status_message update only allowed when action state is SKIPPED")
+    if operation in SIGNALS:
+        status = Action.objects.filter(pk=action.pk).values_list(status_expression(), flat=True).get()
+        return Conflict(
+            f"Action ({action.uuid}) is in status ({status}) while expected status must be one of"
+            f" ({', '.join(STATUSES[operation])})."
+        )
+    return WrongActionState(action, State.SKIPPED if operation == Operation.SKIP else State.PENDING)
+
+
+def origin_skipped(action: Action) -> Conflict:
+    origin = action.derived_from
+    return Conflict(
+        f"Action {action.uuid} can not be restored alone: action {origin and origin.uuid}, which it is derived"
+        " from, is skipped. Restore that one."
+    )
+
+
+def is_repeated_signal(signal: Operation | Action.Signal, action: Action) -> bool:
+    """Return whether the action has received the same signal before, so that repeating it changes nothing."""
+    return action.control == signal or (signal == Signal.CANCEL and action.state == State.CANCELLING)
+
+
+def withdraws_signal(signal: Operation | Action.Signal, action: Action) -> bool:
+    """Return whether a signal withdraws the one that the action has not honoured yet."""
+    return action.control is not None and action.control == OPPOSITES.get(signal)
