@@ -55,7 +55,7 @@ STATES = {
 # These are allowed until the plan begins.
 BEFORE_THE_PLAN = frozenset({Operation.SKIP, Operation.RESTORE, Operation.CHANGE_DEPENDENCIES})
 # Until one of these signals is honoured, the other withdraws it.
-OPPOSITES = {Operation.SUSPEND: Signal.RESUME, Operation.RESUME: Signal.SUSPEND}
+OPPOSITES: dict[str, Action.Signal] = {Operation.SUSPEND: Signal.RESUME, Operation.RESUME: Signal.SUSPEND}
 # The statuses in which a signal is allowed, as messages name them.
 STATUSES = {
     Operation.CANCEL: ("INIT", "READY", "WAITING", "RUNNING", "SUSPENDED"),

@@ -21,6 +21,7 @@ from plans.api.serializers import (
     SkippedActionsSerializer,
 )
 from plans.models import ActionPlan
+from plans.models.refusals import PLAN_PERMISSIONS, PlanOperation, is_plan_allowing
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from watcher_site.api.bodies import read_body
@@ -33,13 +34,6 @@ from watcher_site.refusals import Invalid, WrongState
 from watcher_site.request_context import caller_of
 
 State = ActionPlan.State
-# What a person may patch a plan's state to.
-PATCHES = {
-    (State.RECOMMENDED, State.PENDING),
-    (State.RECOMMENDED, State.CANCELLED),
-    (State.PENDING, State.CANCELLED),
-    (State.ONGOING, State.CANCELLING),
-}
 
 
 class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
@@ -59,13 +53,13 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
         "strategy_name": "strategy__name",
     }
     permissions_required = {
-        "start": "plans.start_actionplan",
-        "schedule": "plans.start_actionplan",
+        "start": PLAN_PERMISSIONS[PlanOperation.START],
+        "schedule": PLAN_PERMISSIONS[PlanOperation.SCHEDULE],
         "partial_update": "",
-        "skip": "actions.skip_action",
-        "restore": "actions.skip_action",
-        "continue_plan": "plans.continue_actionplan",
-        "signal": "actions.signal_action",
+        "skip": PLAN_PERMISSIONS[PlanOperation.SKIP_ACTIONS],
+        "restore": PLAN_PERMISSIONS[PlanOperation.SKIP_ACTIONS],
+        "continue_plan": PLAN_PERMISSIONS[PlanOperation.CONTINUE],
+        "signal": PLAN_PERMISSIONS[PlanOperation.SUSPEND],
     }
     bodies = {
         "start": ScheduleSerializer,
@@ -136,7 +130,7 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
         plan = self.get_object(request, identifier)
         signal = Action.Signal(read_body(request, SignalSerializer)["signal"])
         if signal == Action.Signal.CANCEL:
-            self.require(request, "plans.cancel_actionplan")
+            self.require(request, PLAN_PERMISSIONS[PlanOperation.CANCEL])
         signal_plan(plan, signal, request.user.get_username())
         return Response(self.show(plan), 202)
 
@@ -153,7 +147,7 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
         choices, others = divide(patch, lambda step: step["path"] in paths)
         with transaction.atomic():
             if choices:
-                self.require(request, "plans.change_actionplan")
+                self.require(request, PLAN_PERMISSIONS[PlanOperation.CHOOSE_ON_FAILURE])
                 # As of the states, the last one counts: the plan's row is written, and held, once.
                 plan.choose_on_failure(choices[-1]["value"])
             if others or not choices:
@@ -162,7 +156,8 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
 
     def change_state(self, request: Request, plan: ActionPlan, patch: list[Step]) -> None:
         wanted = [step["value"] for step in patch if step["path"] == "/state"]
-        self.require(request, "plans.start_actionplan" if State.PENDING in wanted else "plans.cancel_actionplan")
+        operation = PlanOperation.START if State.PENDING in wanted else PlanOperation.CANCEL
+        self.require(request, PLAN_PERMISSIONS[operation])
         if read_state(patch, plan) == State.PENDING:
             plan.launch(caller_of(request))
         else:
@@ -186,6 +181,8 @@ def read_state(patch: list[Step], plan: ActionPlan) -> State:
         asked = step["value"]
     if asked not in State.values:
         raise Invalid(f"Invalid state: {asked}")
-    if (plan.state, asked) not in PATCHES:
+    cancelled = State.CANCELLING if plan.state == State.ONGOING else State.CANCELLED
+    operation = {State.PENDING: PlanOperation.START, cancelled: PlanOperation.CANCEL}.get(State(asked))
+    if operation is None or not is_plan_allowing(operation, plan):
         raise cannot_apply(patch, f"State transition not allowed: ({plan.state} -> {asked})", WrongState)
     return State(asked)

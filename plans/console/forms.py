@@ -5,6 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from plans.models import ActionPlan
+from plans.models.refusals import PlanOperation, is_plan_allowing
 from plans.planning.scheduling import apply
 from watcher_site.refusals import Invalid
 from watcher_site.windows import fields
@@ -22,7 +23,7 @@ class ScheduleForm(WindowFields):
     def __init__(self, plan: ActionPlan, data: Any = None) -> None:
         super().__init__(data, initial=held(plan))
         self.plan = plan
-        if not plan.is_prunable:
+        if not is_plan_allowing(PlanOperation.SET_START_TIME, plan):
             del self.fields["start_at"]
 
     def clean(self) -> dict[str, Any]:

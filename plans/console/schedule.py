@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from plans.console.forms import ScheduleForm
 from plans.console.views import ActionPlanVerb
 from plans.models import ActionPlan
+from plans.models.refusals import PLAN_PERMISSIONS, PLAN_STATES, PlanOperation, is_plan_allowing
 from plans.planning.schedule_text import started_in_words
 from plans.planning.scheduling import schedule
 from watcher_site.console.pages import perform_and_tell
@@ -16,10 +17,10 @@ from watcher_site.request_context import caller_of
 
 
 class Schedule(KeepsForm, ActionPlanVerb):
-    permission_required = "plans.start_actionplan"
+    permission_required = PLAN_PERMISSIONS[PlanOperation.SCHEDULE]
     verb = "schedule the action plan"
     question = "When is it to begin?"
-    possible_in = ActionPlan.SCHEDULABLE
+    possible_in = PLAN_STATES[PlanOperation.SCHEDULE]
 
     def ask(self, record: ActionPlan) -> HttpResponse:
         return self.show(record, ScheduleForm(record, self.kept()))
@@ -32,7 +33,7 @@ class Schedule(KeepsForm, ActionPlanVerb):
         return redirect(self.where_to(plan, perform_and_tell(self, plan)))
 
     def perform(self, record: ActionPlan) -> str:
-        starts = record.state == record.State.RECOMMENDED
+        starts = is_plan_allowing(PlanOperation.START, record)
         scheduled = schedule(record, self.form.cleaned_data["wishes"], start=starts, caller=caller_of(self.request))
         if starts:
             return started_in_words(scheduled)

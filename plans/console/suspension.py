@@ -5,12 +5,13 @@ from typing import ClassVar
 from actions.models import Action
 from plans.console.views import ActionPlanVerb
 from plans.models import ActionPlan
+from plans.models.refusals import PLAN_PERMISSIONS, PlanOperation
 from plans.operations.signals import signal_plan
 
 
 class PlanSignalVerb(ActionPlanVerb):
     history_event = "action_plan.signal"
-    permission_required = "actions.signal_action"
+    permission_required = PLAN_PERMISSIONS[PlanOperation.SUSPEND]
     signal: ClassVar[Action.Signal]
     told: ClassVar[str]
 

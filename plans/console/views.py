@@ -17,6 +17,7 @@ from plans.console.filters import ActionPlanFilters
 from plans.console.pictures import picture_of
 from plans.console.tables import ActionPlanTable
 from plans.models import ActionPlan
+from plans.models.refusals import PLAN_PERMISSIONS, PLAN_STATES, PlanOperation, is_plan_allowing
 from plans.planning.continuation import continue_plan
 from plans.planning.schedule_text import started_in_words, waiting_in_words, window_in_words
 from watcher_site.console.pages import Deletion, ListPage, RecordPage, Verb
@@ -60,7 +61,8 @@ class ActionPlanPage(RecordPage):
         plan: ActionPlan = self.object
         counts = in_order(plan.actions.all().count_states())
         total = sum(counts.values())
-        continuation = plan.continuation() if plan.is_continuable else None
+        allowed = allowed_operations(self.request, plan)
+        continuation = plan.continuation() if is_plan_allowing(PlanOperation.CONTINUE, plan) else None
         return super().get_context_data(
             plan=plan,
             counts=counts,
@@ -69,19 +71,12 @@ class ActionPlanPage(RecordPage):
             left_out={state: counts[state] for state in LEFT_OUT if state in counts},
             moving=plan.state in MOVING,
             idle_without=missing_service(plan),
-            may_skip=may_skip(self.request, plan),
-            may_signal=may_signal(self.request, plan),
-            may_suspend=plan.state in plan.SUSPENDABLE and not plan.is_suspended,
-            may_resume=plan.is_suspended or (plan.state in plan.SUSPENDABLE and Action.State.SUSPENDED in counts),
-            may_delete=plan.state in plan.DELETABLE,
-            may_continue=plan.is_continuable and not continuation,
+            allowed=allowed,
+            offers_resume=plan.is_suspended or Action.State.SUSPENDED in counts,
             continuation=continuation,
-            may_schedule=plan.state in plan.SCHEDULABLE,
-            may_preflight=plan.state in plan.SCHEDULABLE,
             waiting=waiting_in_words(plan),
             window=window_in_words(plan),
-            may_cancel=plan.state in plan.CANCELLABLE,
-            table=actions_table(self.request, plan),
+            table=actions_table(self.request, plan, allowed),
             only=chosen_state(self.request),
             efficacy=efficacy_of(plan),
             sees_details=sees_details(self.request.user),
@@ -100,19 +95,18 @@ def missing_service(plan: ActionPlan) -> str | None:
     return next((name for name in names if name not in alive), None)
 
 
-def may_skip(request: HttpRequest, plan: ActionPlan) -> bool:
-    return plan.is_prunable and request.user.has_perm("actions.skip_action")
+def allowed_operations(request: HttpRequest, plan: ActionPlan) -> set[PlanOperation]:
+    """Return the operations that the plan allows now, and that this person may do."""
+    return {operation for operation in PlanOperation if is_plan_allowing(operation, plan, request.user)}
 
 
-def may_signal(request: HttpRequest, plan: ActionPlan) -> bool:
-    return plan.state in plan.RUNNING and request.user.has_perm("actions.signal_action")
-
-
-def actions_table(request: HttpRequest, plan: ActionPlan) -> PlanActionTable:
+def actions_table(request: HttpRequest, plan: ActionPlan, allowed: set[PlanOperation]) -> PlanActionTable:
     actions = plan.actions.present().select_related("derived_from").with_first_parents().order_by("pk")
     if only := chosen_state(request):
         actions = actions.filter(state=only)
-    table = PlanActionTable(actions, may_skip=may_skip(request, plan), may_signal=may_signal(request, plan))
+    table = PlanActionTable(
+        actions, may_skip=PlanOperation.SKIP_ACTIONS in allowed, may_signal=PlanOperation.SIGNAL_ACTIONS in allowed
+    )
     return RequestConfig(request, paginate={"per_page": ACTIONS_PER_PAGE}).configure(table)
 
 
@@ -138,7 +132,7 @@ class ActionPlanVerb(Verb):
 
 
 class Start(ActionPlanVerb):
-    permission_required = "plans.start_actionplan"
+    permission_required = PLAN_PERMISSIONS[PlanOperation.START]
     verb = "start the action plan"
 
     def perform(self, record: ActionPlan) -> str:
@@ -147,7 +141,7 @@ class Start(ActionPlanVerb):
 
 
 class Continue(ActionPlanVerb):
-    permission_required = "plans.continue_actionplan"
+    permission_required = PLAN_PERMISSIONS[PlanOperation.CONTINUE]
     verb = "continue the action plan"
 
     def perform(self, record: ActionPlan) -> str:
@@ -161,10 +155,10 @@ class Continue(ActionPlanVerb):
 
 
 class Cancel(ActionPlanVerb):
-    permission_required = "plans.cancel_actionplan"
+    permission_required = PLAN_PERMISSIONS[PlanOperation.CANCEL]
     verb = "cancel the action plan"
     question = "Cancel this action plan?"
-    possible_in = ActionPlan.CANCELLABLE
+    possible_in = PLAN_STATES[PlanOperation.CANCEL]
     consequence = (
         "What runs is aborted, and nothing more of it begins. A cancelled plan cannot be started again; what it left"
         " undone can be continued in a new plan."
@@ -177,7 +171,7 @@ class Cancel(ActionPlanVerb):
 
 class OnFailure(ActionPlanVerb):
     history_event = "action_plan.update"
-    permission_required = "plans.change_actionplan"
+    permission_required = PLAN_PERMISSIONS[PlanOperation.CHOOSE_ON_FAILURE]
     verb = "choose what a failure stops"
 
     def perform(self, record: ActionPlan) -> str:
@@ -187,10 +181,10 @@ class OnFailure(ActionPlanVerb):
 
 
 class Delete(Deletion, ActionPlanVerb):
-    permission_required = "plans.delete_actionplan"
+    permission_required = PLAN_PERMISSIONS[PlanOperation.DELETE]
     verb = "delete the action plan"
     question = "Delete this action plan?"
-    possible_in = ActionPlan.DELETABLE
+    possible_in = PLAN_STATES[PlanOperation.DELETE]
     consequence = "It goes from every list, with its actions and their events."
 
     def where_to(self, record: ActionPlan, done: bool) -> str:

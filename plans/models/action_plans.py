@@ -161,10 +161,6 @@ class ActionPlan(StatefulModel):
         opens_at, _ = (self.state in self.SCHEDULABLE and self.hours) or (None, None)
         return opens_at if opens_at and opens_at > timezone.now() else None
 
-    @property
-    def is_continuable(self) -> bool:
-        return self.state in self.CONTINUABLE
-
     def continuation(self) -> "ActionPlan | None":
         """Return the plan that goes on where this one ended, unless there is none or it was deleted."""
         return type(self).objects.present().filter(continues=self.pk).first()

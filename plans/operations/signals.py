@@ -7,8 +7,8 @@ from django.utils import timezone
 from actions.models import Action
 from actions.operations.signals import signal_actions
 from plans.models import ActionPlan
+from plans.models.refusals import PlanOperation, is_plan_allowing, plan_conflict
 from watcher_site.history import record
-from watcher_site.refusals import Conflict
 from watcher_site.state_machine import TransitionNotAllowed
 
 Signal = Action.Signal
@@ -31,7 +31,7 @@ def signal_plan(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
     try:
         return plan.abandon(by)
     except TransitionNotAllowed as problem:
-        raise unexpected(plan, ActionPlan.CANCELLABLE) from problem
+        raise plan_conflict(PlanOperation.CANCEL, plan) from problem
 
 
 @transaction.atomic
@@ -41,21 +41,15 @@ def wait_or_go_on(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
     The lock on its row makes sure that an action is either found running, or does not begin.
     """
     rows = ActionPlan.objects.present().filter(pk=plan.pk)
-    standing = rows.locked().first()
-    if standing is None or standing.state not in ActionPlan.SUSPENDABLE:
-        raise unexpected(standing or plan, ActionPlan.SUSPENDABLE)
+    current = rows.locked().first()
     suspends = signal == Signal.SUSPEND
-    signal_actions(standing.actions.present(), signal, by)
+    operation = PlanOperation.SUSPEND if suspends else PlanOperation.RESUME
+    if current is None or not is_plan_allowing(operation, current):
+        raise plan_conflict(operation, current or plan)
+    signal_actions(current.actions.present(), signal, by)
     if not suspends:
-        standing.actions.wait_anew(timezone.now())
-    if standing.is_suspended != suspends:
+        current.actions.wait_anew(timezone.now())
+    if current.is_suspended != suspends:
         rows.update(suspended_by=by if suspends else None)
     rows.update(signals=F("signals") + 1)
-    record("action_plan.signal", standing, details={"signal": signal})
-
-
-def unexpected(plan: ActionPlan, expected: frozenset[ActionPlan.State]) -> Conflict:
-    names = ", ".join(state for state in ActionPlan.State if state in expected)
-    return Conflict(
-        f"ActionPlan ({plan.uuid}) is in state ({plan.state}) while expected state must be one of ({names})."
-    )
+    record("action_plan.signal", current, details={"signal": signal})

@@ -14,6 +14,7 @@ from actions.graph.proposals import BATCH, ProposedAction
 from actions.models import Action, ActionParent, may_be_restored
 from actions.models.naming import generated_name
 from plans.models import ActionPlan
+from plans.models.refusals import PlanOperation, require_plan_allowing
 from plans.planning.proposals import propose
 from plans.planning.scheduling import inherited
 from plans.planning.timeouts import current_timeouts
@@ -24,7 +25,6 @@ from watcher_site.refusals import Conflict
 
 # Where thousands wait for thousands by way of one that succeeded, each of them would wait for each of the others.
 MOST_EDGES = 250_000
-CONTINUABLE = " or ".join(sorted(ActionPlan.CONTINUABLE))
 
 
 @transaction.atomic
@@ -41,30 +41,25 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
         NotFound: the plan was deleted.
         Conflict: its state does not allow it, it was continued already, or nothing is left to do.
     """
-    standing = ActionPlan.objects.locked().find(plan.uuid)
-    check(standing)
-    actions = left_undone(standing)
+    current = ActionPlan.objects.locked().find(plan.uuid)
+    require_plan_allowing(PlanOperation.CONTINUE, current)
+    if successor := current.continuation():
+        raise Conflict(f"Action plan {plan.uuid} was continued already, by {successor.uuid}. Delete that one first.")
+    actions = left_undone(current)
     if not actions:
         raise Conflict(f"Action plan {plan.uuid} has nothing to continue: no action of it failed or was cancelled.")
-    proposed = anew(actions, dependencies(standing, [action.pk for action in actions]))
+    proposed = anew(actions, dependencies(current, [action.pk for action in actions]))
     continuation = propose(
         proposed,
-        audit_id=standing.audit_id,
-        strategy_id=standing.strategy_id,
-        continues=standing,
-        on_failure=standing.on_failure,
-        schedule=inherited(standing),
+        audit_id=current.audit_id,
+        strategy_id=current.strategy_id,
+        continues=current,
+        on_failure=current.on_failure,
+        schedule=inherited(current),
     )
     skip_anew(dict(zip([one.uuid for one in proposed], actions, strict=True)))
-    record("action_plan.continue", standing, details={"action_plan": continuation.uuid})
+    record("action_plan.continue", current, details={"action_plan": continuation.uuid})
     return continuation
-
-
-def check(plan: ActionPlan) -> None:
-    if plan.state not in ActionPlan.CONTINUABLE:
-        raise Conflict(f"Only a plan that is {CONTINUABLE} can be continued, and {plan.uuid} is {plan.state}.")
-    if successor := plan.continuation():
-        raise Conflict(f"Action plan {plan.uuid} was continued already, by {successor.uuid}. Delete that one first.")
 
 
 def left_undone(plan: ActionPlan) -> list[Action]:

@@ -12,8 +12,9 @@ from plans.executors.timeouts import Guard
 from plans.models import ActionPlan
 from plans.models.hours import Schedule
 from plans.models.querysets import ActionPlanQuerySet
+from plans.models.refusals import PlanOperation, require_plan_allowing
 from watcher_site.history import differences, record
-from watcher_site.refusals import Conflict, Invalid
+from watcher_site.refusals import Invalid
 from watcher_site.request_context import CallingContext
 from watcher_site.windows.wall_clock import read_moment, read_window, read_zone, written
 
@@ -39,28 +40,23 @@ def schedule(
         Conflict: the plan's state does not allow it.
         TransitionNotAllowed: it is to be started, and is not RECOMMENDED.
     """
-    standing = ActionPlan.objects.locked().find(plan.uuid)
+    current = ActionPlan.objects.locked().find(plan.uuid)
     if not start:
-        check(standing, wishes)
-    before = hours_of(standing)
-    apply(standing, wishes)
-    standing.save_changes(COLUMNS)
-    standing.actions.wait_anew(max(timezone.now(), standing.opens_at or timezone.now()))
-    record("action_plan.schedule", standing, details=differences(before, hours_of(standing)))
+        require_plan_allowing(PlanOperation.SCHEDULE, current)
+        if "start_at" in wishes:
+            require_plan_allowing(PlanOperation.SET_START_TIME, current)
+    before = hours_of(current)
+    apply(current, wishes)
+    current.save_changes(COLUMNS)
+    current.actions.wait_anew(max(timezone.now(), current.opens_at or timezone.now()))
+    record("action_plan.schedule", current, details=differences(before, hours_of(current)))
     if start:
-        standing.launch(caller)
-    return standing
+        current.launch(caller)
+    return current
 
 
 def hours_of(plan: ActionPlan) -> dict[str, Any]:
     return {name: getattr(plan, name) for name in WISHES}
-
-
-def check(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:
-    if plan.state not in ActionPlan.SCHEDULABLE:
-        raise Conflict(f"Action plan {plan.uuid} is {plan.state}: nothing of it is still to begin.")
-    if "start_at" in wishes and not plan.is_prunable:
-        raise Conflict(f"start_at: cannot be changed any more: the action plan is {plan.state}.")
 
 
 def apply(plan: ActionPlan, wishes: Mapping[str, Any]) -> None:

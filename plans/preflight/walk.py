@@ -26,10 +26,10 @@ from cluster.models import Synchronization
 from cluster.operations.lookup import is_uuid
 from cluster.simulated import ForeseenCloud
 from plans.models import ActionPlan
+from plans.models.refusals import PlanOperation, require_plan_allowing
 from plans.planning.completion import STUCK
 from plans.planning.timeouts import is_of
 from watcher_site import plugins
-from watcher_site.refusals import Conflict
 
 State = Action.State
 UNKNOWN = "UNKNOWN"
@@ -109,8 +109,7 @@ def preflight(plan: ActionPlan, *, details: bool = True) -> Preflight:
     Raises:
         Conflict: nothing of the plan begins any more.
     """
-    if plan.state not in ActionPlan.SCHEDULABLE:
-        raise Conflict(f"Action plan {plan.uuid} is {plan.state}: nothing of it begins any more.")
+    require_plan_allowing(PlanOperation.PREFLIGHT, plan)
     actions = {action.pk: action for action in plan.actions.unfinished().order_by("pk")}
     ended = {state: count for state, count in plan.actions.all().count_states().items() if state in Action.FINAL}
     walk = Walk(plan, actions, parents_among(plan, actions), excluded_now(to_begin(actions)))

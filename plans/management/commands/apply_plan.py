@@ -12,6 +12,7 @@ from plans.applier.foreground import ForegroundApplier, left_in_words
 from plans.executors import Executor, ThreadExecutor
 from plans.management.commands.run_applier import make_executor, read_workers
 from plans.models import ActionPlan
+from plans.models.refusals import PlanOperation, is_plan_allowing
 from watcher_site.processes import commands
 from watcher_site.processes.command_line import INTERRUPTED
 from watcher_site.refusals import Conflict
@@ -61,9 +62,13 @@ def start(plan: ActionPlan, person: str) -> None:
         Conflict: it is over.
     """
     if plan.state in ActionPlan.FINAL:
-        ways_on = ": manage.py continue_plan makes a plan of what it left undone" if plan.is_continuable else ""
+        ways_on = (
+            ": manage.py continue_plan makes a plan of what it left undone"
+            if is_plan_allowing(PlanOperation.CONTINUE, plan)
+            else ""
+        )
         raise Conflict(f"plan: {plan.uuid} is {plan.state} already{ways_on}.")
-    if plan.state == State.RECOMMENDED:
+    if is_plan_allowing(PlanOperation.START, plan):
         try:
             plan.launch(commands.caller(person))
         except ConcurrentTransition:

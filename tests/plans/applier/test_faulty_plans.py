@@ -19,6 +19,7 @@ from plans.applier.plan_run import PlanRun
 from plans.executors import timeouts
 from plans.models import ActionPlan
 from plans.models.querysets import ActionPlanQuerySet
+from plans.models.refusals import PlanOperation, is_plan_allowing
 from plans.operations.signals import signal_plan
 from tests.builders import action, make_plan
 from tests.plans.inline import InlineExecutor, run_waiting
@@ -127,7 +128,7 @@ def test_the_console_shows_the_reason(faulty: ActionPlan, cloud_admin: User, cli
 
 def test_a_plan_that_was_set_aside_can_be_continued(faulty: ActionPlan) -> None:
     run_waiting()
-    assert again(faulty).is_continuable
+    assert is_plan_allowing(PlanOperation.CONTINUE, again(faulty))
 
 
 def test_a_lost_database_is_no_fault_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,86 @@
+"""The operations of people on action plans: the permission for each, and the states in which a plan allows it.
+
+The API, the console and the commands all ask `is_plan_allowing`. Races are decided by the guarded writes of
+`StatefulModel.save_state`, and by the locks of the plan's row.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from plans.models.action_plans import ActionPlan
+from watcher_site.refusals import Conflict
+
+State = ActionPlan.State
+
+
+class PlanOperation(StrEnum):
+    START = "start"
+    SCHEDULE = "schedule"
+    SET_START_TIME = "set_start_time"
+    PREFLIGHT = "preflight"
+    SKIP_ACTIONS = "skip_actions"
+    CHOOSE_ON_FAILURE = "choose_on_failure"
+    SIGNAL_ACTIONS = "signal_actions"
+    SUSPEND = "suspend"
+    RESUME = "resume"
+    CANCEL = "cancel"
+    CONTINUE = "continue"
+    DELETE = "delete"
+
+
+PLAN_PERMISSIONS = {
+    PlanOperation.START: "plans.start_actionplan",
+    PlanOperation.SCHEDULE: "plans.start_actionplan",
+    PlanOperation.SET_START_TIME: "plans.start_actionplan",
+    PlanOperation.PREFLIGHT: "actions.view_action",
+    PlanOperation.SKIP_ACTIONS: "actions.skip_action",
+    PlanOperation.CHOOSE_ON_FAILURE: "plans.change_actionplan",
+    PlanOperation.SIGNAL_ACTIONS: "actions.signal_action",
+    PlanOperation.SUSPEND: "actions.signal_action",
+    PlanOperation.RESUME: "actions.signal_action",
+    PlanOperation.CANCEL: "plans.cancel_actionplan",
+    PlanOperation.CONTINUE: "plans.continue_actionplan",
+    PlanOperation.DELETE: "plans.delete_actionplan",
+}
+PLAN_STATES = {
+    PlanOperation.START: frozenset({State.RECOMMENDED}),
+    PlanOperation.SCHEDULE: ActionPlan.SCHEDULABLE,
+    PlanOperation.SET_START_TIME: ActionPlan.PRUNABLE,
+    PlanOperation.PREFLIGHT: ActionPlan.SCHEDULABLE,
+    PlanOperation.SKIP_ACTIONS: ActionPlan.PRUNABLE,
+    PlanOperation.CHOOSE_ON_FAILURE: ActionPlan.PRUNABLE,
+    PlanOperation.SIGNAL_ACTIONS: ActionPlan.RUNNING,
+    PlanOperation.SUSPEND: ActionPlan.SUSPENDABLE,
+    PlanOperation.RESUME: ActionPlan.SUSPENDABLE,
+    PlanOperation.CANCEL: ActionPlan.CANCELLABLE,
+    PlanOperation.CONTINUE: ActionPlan.CONTINUABLE,
+    PlanOperation.DELETE: ActionPlan.DELETABLE,
+}
+UNEXPECTED = "ActionPlan ({uuid}) is in state ({state}) while expected state must be one of ({states})."
+MESSAGES = {
+    PlanOperation.SCHEDULE: "Action plan {uuid} is {state}: nothing of it is still to begin.",
+    PlanOperation.SET_START_TIME: "start_at: cannot be changed any more: the action plan is {state}.",
+    PlanOperation.PREFLIGHT: "Action plan {uuid} is {state}: nothing of it begins any more.",
+    PlanOperation.SUSPEND: UNEXPECTED,
+    PlanOperation.RESUME: UNEXPECTED,
+    PlanOperation.CANCEL: UNEXPECTED,
+    PlanOperation.CONTINUE: "Only a plan that is CANCELLED or FAILED can be continued, and {uuid} is {state}.",
+}
+
+
+def is_plan_allowing(operation: PlanOperation, plan: ActionPlan, user: Any = None) -> bool:
+    """Return whether a plan allows an operation, and whether this user, if one is given, has the permission."""
+    is_permitted = user is None or user.has_perm(PLAN_PERMISSIONS[operation])
+    return is_permitted and plan.state in PLAN_STATES[operation]
+
+
+def require_plan_allowing(operation: PlanOperation, plan: ActionPlan) -> None:
+    """Raise `Conflict` if a plan does not allow one of the operations with a message of their own."""
+    if not is_plan_allowing(operation, plan):
+        raise plan_conflict(operation, plan)
+
+
+def plan_conflict(operation: PlanOperation, plan: ActionPlan) -> Conflict:
+    """Return the exception for an operation that a plan does not allow."""
+    states = ", ".join(state for state in State if state in PLAN_STATES[operation])
+    return Conflict(MESSAGES[operation].format(uuid=plan.uuid, state=plan.state, states=states))
