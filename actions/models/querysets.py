@@ -25,7 +25,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, NullIf
 from django.utils import timezone
 
-from watcher_site.database.records import RecordQuerySet
+from actions.models.readiness import ReadinessQuerySet, due_condition
 from watcher_site.messages import cut
 from watcher_site.models import Service
 from watcher_site.outbox.querysets import NotifiesUpdates
@@ -57,53 +57,11 @@ PLANNED = """
 """
 
 
-def is_due(now: Any = None) -> Q:
-    return Q(due_time=None) | Q(due_time__lte=now or timezone.now())
-
-
 def living_workers() -> Any:
     return Service.objects.active().workers().values("pk")
 
 
-class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
-    def pending(self) -> Self:
-        return self.present().filter(state=self.model.State.PENDING)
-
-    def unfinished(self) -> Self:
-        return self.present().exclude(state__in=self.model.FINAL)
-
-    def links_to_open_parents(self) -> Any:
-        """Return the links of an action of an outer query to those that it waits for and that have not finished."""
-        links = self.model._meta.get_field("parent_links").related_model.objects
-        # Each parent is looked up by its key: the statistics of a moment when nothing was open mislead a join.
-        parent = Subquery(self.model.objects.filter(pk=OuterRef("parent")).unfinished().values("pk"))
-        return links.filter(child=OuterRef("pk")).alias(open_parent=parent).filter(open_parent__isnull=False)
-
-    def open_parents(self) -> Exists:
-        """Return whether an action of an outer query waits for one that has not finished."""
-        return Exists(self.links_to_open_parents())
-
-    def with_open_parents(self) -> Self:
-        """Add ``open_parent_count``: how many each waits for that have not finished."""
-        return self.annotate(open_parent_count=self.open_parent_count())
-
-    def open_parent_count(self, **chosen: Any) -> Coalesce:
-        """Return for how many, of those that are chosen by the columns of links, an action of an outer query waits."""
-        links = self.links_to_open_parents().filter(**chosen).order_by()
-        return Coalesce(Subquery(links.values("child").annotate(number=Count("pk")).values("number")), 0)
-
-    def released(self) -> Self:
-        """Select the actions whose parents have all finished, with any result."""
-        return self.exclude(self.open_parents())
-
-    def due(self, now: Any = None) -> Self:
-        """Filter out actions that are deferred to a later time."""
-        return self.filter(is_due(now))
-
-    def ready(self, now: Any = None) -> Self:
-        """Select the pending actions that may begin."""
-        return self.pending().released().due(now)
-
+class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
     def overdue(self) -> Self:
         """Select the actions that have waited beyond their timeout, for derived actions or to continue after these.
 
@@ -111,7 +69,7 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
         times out.
         """
         derived = self.model.objects.filter(action_plan=OuterRef("action_plan"), derived_from__isnull=False)
-        is_held_up = Q(self.open_parents()) | ~is_due()
+        is_held_up = Q(self.open_parents()) | ~due_condition()
         late = self.pending().filter(is_held_up, has_derived=True, waits_until__lte=timezone.now())
         return late.exclude(Exists(derived.filter(state=self.model.State.SUSPENDED)))
 
@@ -153,8 +111,7 @@ class ActionQuerySet(NotifiesUpdates, RecordQuerySet):
 
     def going_on(self) -> Self:
         """Select, in one statement, the actions that may begin and those that a living worker owns."""
-        may_begin = Q(state=self.model.State.PENDING) & ~self.open_parents() & is_due()
-        return self.present().filter(may_begin | Q(owner__in=living_workers()))
+        return self.present().filter(self.ready_condition() | Q(owner__in=living_workers()))
 
     def let_go(self, owner: int) -> int:
         """Remove an owner from these actions, so that they are recovered at once."""

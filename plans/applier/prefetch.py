@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from django.conf import settings
 
 from actions.models import Action, ActionParent
+from actions.models.readiness import is_ready
 from plans.applier.key_lists import KEYS, OTHER_KEYS, fill
 from watcher_site.database.statements import Query
 
@@ -61,7 +62,7 @@ class Prospects:
         for row in ROWS.rows(**fill([*awaited]), **fill(parents, OTHER_KEYS)):
             # As many as these, of which each is open: so there is no other.
             waits_for_these = row.open_parent_count == row.open_at_work == len(awaited[row.pk])
-            if waits_for_these and row.state == Action.State.PENDING and row.due_time is None:
+            if waits_for_these and is_ready(row, ended=row.open_at_work):
                 self.rows[row.pk], self.open_parents[row.pk] = row, awaited[row.pk]
 
     def end(self, parent: int) -> list[int] | None:

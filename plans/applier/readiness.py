@@ -6,9 +6,9 @@ from itertools import islice
 
 from django.conf import settings
 from django.db.models import Count, Q
-from django.utils import timezone
 
 from actions.models import Action, ActionParent
+from actions.models.readiness import is_ready
 from plans.applier.key_lists import KEYS, fill
 from plans.applier.prefetch import Prospects
 from watcher_site.database.statements import Placeholder, Query
@@ -33,15 +33,11 @@ def rows_of(keys: Sequence[int]) -> dict[int, Action]:
     return {action.pk: action for page in pages for action in ROWS.rows(**fill(page))}
 
 
-def is_due(action: Action) -> bool:
-    return action.due_time is None or action.due_time <= timezone.now()
-
-
 def next_released(parent: Action) -> Action | None:
     """Return the first of the actions that the end of this one made the way free for, if there is any among a few."""
     keys = [key for (key,) in FIRST_CHILDREN.rows(parent=parent.pk)]
     for action in WITH_OPEN_PARENTS.rows(**fill(keys)) if keys else ():
-        if action.state == Action.State.PENDING and is_due(action) and not action.open_parent_count:
+        if is_ready(action):
             found: Action = action
             return found
     return None
@@ -161,7 +157,7 @@ class Releases:
         for action in WITH_OPEN_PARENTS.rows(**fill(keys)):
             if action.open_parent_count:
                 self.awaited[action.pk] = action.open_parent_count
-            elif action.state in RELEASED and is_due(action):
+            elif is_ready(action, states=RELEASED):
                 # The run of the plan knows deferred actions, and considers them when their time comes.
                 released.append(action)
         return released
