@@ -4,6 +4,12 @@
 
 honcho starts the processes and prints their lines. In addition, a process that crashes, is killed, or ends unasked is
 started again, and each has the time that actions need when the site stops.
+
+No process manager does this by its configuration. honcho 2.0 stops all processes as soon as one ends, and kills them
+after five seconds. supervisor 4.3 and circus 0.19 start processes again, but go on without one that refuses its work
+(exit status 2) or cannot be started. With all three, processes outlive a manager that is killed, and would serve the
+port and execute actions beside those of the next start. This module therefore extends classes of honcho, private
+methods included; `.ci/constraints.txt` holds its version.
 """
 
 import os

@@ -5,7 +5,9 @@ rest without a limit of time: as many idle or slow clients as there are threads 
 process collects a request; a thread gets it when its head and its body are there, and reads nothing from the
 connection. gunicorn parses it as before: this module only has to know where a request ends.
 
-It builds on internals of gunicorn 27, which pyproject.toml therefore names.
+It builds on internals of gunicorn 27, which pyproject.toml therefore names. Other servers do not replace it: granian
+2.8 collects the head of a request before it takes a thread, but not the body; waitress 3.0 collects both, but serves
+from one process, and its timeout is for silence, not for the time that a whole request takes.
 """
 
 import errno
