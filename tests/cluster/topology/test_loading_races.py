@@ -18,7 +18,7 @@ def test_a_topology_is_loaded_while_a_server_is_being_placed(monkeypatch: pytest
     target = make_node("target")
     larger = {"hostname": "target", "vcpus": 32, "memory": 65536, "disk": 1000}
     loading = Rival(lambda: load_topology({"compute_nodes": [larger]}))
-    interrupt_before(monkeypatch, embedded, "choose", loading)
+    interrupt_before(monkeypatch, embedded, "choose_destination", loading)
     cloud().live_migrate(str(server.uuid), "target")
     assert (Server.objects.get().node, loading.result().changed) == (target, 1)
 

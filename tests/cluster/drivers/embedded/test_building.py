@@ -117,7 +117,7 @@ def test_who_builds_a_server_just_when_another_finds_no_host_for_it_keeps_it_bui
         finally:
             rival.let_in()
 
-    monkeypatch.setattr(building, "choose", find_none)
+    monkeypatch.setattr(building, "choose_destination", find_none)
     with pytest.raises(NoValidHost):
         build(server)
     rival.result()
