@@ -57,9 +57,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     slow, quick = items[:number], items[number:]
     shares = [slow[place::processes] for place in range(processes)]
     for share in shares:
-        room = len(items) // processes - len(share)
-        share += quick[:room]
-        del quick[:room]
+        space = len(items) // processes - len(share)
+        share += quick[:space]
+        del quick[:space]
     items[:] = [*(item for share in shares for item in share), *quick]
 
 

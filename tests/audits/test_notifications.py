@@ -55,7 +55,7 @@ def test_a_strategy_that_cannot_be_answered_tells_why() -> None:
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_what_is_told_of_an_audit_keeps_the_order_of_its_changes() -> None:
+def test_notifications_of_an_audit_keep_the_order_of_its_changes() -> None:
     listen()
     audit = make_audit(state=Audit.State.ONGOING)
     rival = Rival(lambda: tell(audit, Event("strategy.start")))

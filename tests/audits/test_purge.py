@@ -216,20 +216,20 @@ def test_it_can_be_gone_on_with(most: str) -> None:
 @pytest.mark.parametrize(("answer", "left"), [("y", 0), ("YES", 0), ("", 1), ("n", 1), (EOFError, 1)])
 def test_it_asks_first(answer: Any, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
     removed_plan()
-    asked = []
+    questions = []
 
     def reply(question: str) -> str:
-        asked.append(question)
+        questions.append(question)
         if answer is EOFError:
             raise EOFError
         return str(answer)
 
     monkeypatch.setattr("builtins.input", reply)
     call_command("purge", "-n", "2000", stdout=StringIO())
-    assert (asked, ActionPlan.objects.count()) == (["Remove all 3 rows for good? [y/N] "], left)
+    assert (questions, ActionPlan.objects.count()) == (["Remove all 3 rows for good? [y/N] "], left)
 
 
-def test_nothing_to_remove_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_to_remove_needs_no_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("builtins.input")
     call_command("purge", stdout=StringIO())
 

@@ -25,7 +25,7 @@ STEP = 144
 # In ms and in MB; how much more than ten times the cost ten times the servers may have.
 DURATION, MEMORY, GROWTH = 1000, 300, 2
 # In ms, for so many servers that wait for room.
-ROOM, WAITING = 2000, 100
+MAKE_ROOM, WAITING = 2000, 100
 ROUNDS = 3
 NODES = (10, 100, 1000)
 BY_USE, BALANCING = "server_consolidation", "workload_balancing"
@@ -62,7 +62,7 @@ def growth() -> Iterator[Line]:
             before = cost
 
 
-def room() -> Iterator[Line]:
+def capacity() -> Iterator[Line]:
     """Yield what it costs to plan room for a hundred servers at once: the strategy, and the order of the actions."""
     clouds, plugins, planners = (
         import_module(name) for name in ("tests.benchmarks.clouds", "watcher_site.plugins", "audits.planner")
@@ -79,7 +79,7 @@ def room() -> Iterator[Line]:
         f"make_room: {WAITING} servers wait on {max(NODES):,} full nodes; {found['served_servers_count']} served, "
         f"{found['instance_migrations_count']} moved, {found['deleted_servers_count']} deleted"
     )
-    yield Line(work, min(costs), "the limit", ROOM, 1, unit="ms CPU")
+    yield Line(work, min(costs), "the limit", MAKE_ROOM, 1, unit="ms CPU")
 
 
 def title(name: str, given: Mapping[str, Any]) -> str:
@@ -130,7 +130,7 @@ def run(day: str) -> int:
         os.environ.update(environment(database) | {"WATCHER_LOG_LEVEL": "ERROR"})
         django.setup()
         call_command("migrate", verbosity=0)
-        lines = [*(whole(Path(day)) if day else []), *growth(), *room()]
+        lines = [*(whole(Path(day)) if day else []), *growth(), *capacity()]
     print(written(lines))  # noqa: T201
     return 0 if all(line.met for line in lines) else 1
 

@@ -109,10 +109,10 @@ class Postman:
             return
 
     def double(self, channel: Any) -> None:
-        while self.chance.random() < 0.8 and (letter := channel.basic_get(self.queue)):
+        while self.chance.random() < 0.8 and (message := channel.basic_get(self.queue)):
             for _ in range(2):
-                channel.basic_publish(letter, exchange="", routing_key=self.queue)
-            channel.basic_ack(letter.delivery_tag)
+                channel.basic_publish(message, exchange="", routing_key=self.queue)
+            channel.basic_ack(message.delivery_tag)
             self.doubled += 1
 
 

@@ -184,9 +184,9 @@ class SignalAgainstFinish(Contest):
 
     def is_sound(self, outcome: Outcome) -> bool:
         """It ends whatever is said. Whether something was said in time stands in the record, and only then."""
-        was_told = any(phase.startswith("signal_") for phase in outcome.phases)
+        was_signalled = any(phase.startswith("signal_") for phase in outcome.phases)
         is_done = outcome.second and (outcome.action, outcome.executed) == ("SUCCEEDED", 1)
-        return is_done and "execute" in outcome.phases and was_told == outcome.first
+        return is_done and "execute" in outcome.phases and was_signalled == outcome.first
 
 
 CONTESTS: tuple[type[Contest], ...] = (SkipAgainstStart, CancelAgainstFinish, SignalAgainstFinish)

@@ -11,7 +11,7 @@ from plans.models import ActionPlan
 from plans.planning.proposals import ProposedAction, propose
 from tests.builders import make_flavor, make_pool
 
-ROOM = {"vcpus": 1_000_000, "memory": 1_000_000_000, "disk": 1_000_000_000}
+CAPACITY = {"vcpus": 1_000_000, "memory": 1_000_000_000, "disk": 1_000_000_000}
 SIZE = {"vcpus": 1, "memory": 1024, "disk": 10}
 HOSTS = ("one", "two", "three", "four")
 # Out of so many actions: what they do.
@@ -37,7 +37,7 @@ class Scenery:
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)  # noqa: S311 (chance, no secret)
         self.number = count()
-        ComputeNode.objects.bulk_create(ComputeNode(hostname=host, **ROOM) for host in HOSTS)
+        ComputeNode.objects.bulk_create(ComputeNode(hostname=host, **CAPACITY) for host in HOSTS)
         self.one = ComputeNode.objects.get(hostname="one")
         self.pools = [make_pool(f"{host}@lvm#pool", total_capacity_gb=1_000_000) for host in HOSTS[:2]]
         make_flavor("large", vcpus=2, memory=2048, disk=20)

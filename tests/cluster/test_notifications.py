@@ -15,7 +15,7 @@ from watcher_site.models import Notification
 pytestmark = pytest.mark.django_db
 
 
-def test_a_server_that_becomes_pending_is_told_of_in_the_shapes_of_nova_once(settings: Settings) -> None:
+def test_a_server_that_becomes_pending_is_notified_in_the_shapes_of_nova_once(settings: Settings) -> None:
     settings.USE_PENDING_STATE = True
     listen()
     server = make_server(state="building", flavor="small", project_id="shop")
@@ -64,7 +64,7 @@ def delete(server: Server) -> None:
         (delete, "deleted", None),
     ],
 )
-def test_a_server_that_is_pending_no_longer_is_told_of_in_the_shapes_of_nova_once(
+def test_a_server_that_is_pending_no_longer_is_notified_in_the_shapes_of_nova_once(
     leave: Callable[[Server], None], state: str, task_state: str | None
 ) -> None:
     listen()
@@ -80,13 +80,13 @@ def test_a_server_that_is_pending_no_longer_is_told_of_in_the_shapes_of_nova_onc
 
 
 @pytest.mark.parametrize("leave", [reset, delete])
-def test_a_server_that_was_not_pending_is_not_told_of(leave: Callable[[Server], None]) -> None:
+def test_a_server_that_was_not_pending_is_not_notified(leave: Callable[[Server], None]) -> None:
     listen()
     leave(make_server(node=make_node()))
     assert told() == []
 
 
-def test_a_server_that_is_in_error_is_not_told_of_as_one_that_waits() -> None:
+def test_a_server_that_is_in_error_is_not_notified_as_one_that_waits() -> None:
     listen()
     with pytest.raises(NoValidHost):
         cloud().build_server(str(make_server(state="building").uuid))

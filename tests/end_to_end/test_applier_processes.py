@@ -152,7 +152,7 @@ def test_a_number_of_workers_that_makes_no_sense_is_refused(start: Start, worker
     assert errors.splitlines()[-1].endswith(f"must be a number from 1 to 1000, and is {workers}")
 
 
-def test_what_is_suspended_when_its_applier_is_killed_stays_so_until_another_is_told_to_go_on(
+def test_a_plan_that_is_suspended_when_its_applier_is_killed_stays_so_until_it_is_resumed(
     start: Start,
 ) -> None:
     plan = make_sleepy_plan(60)

@@ -127,7 +127,7 @@ def test_sigterm_leaves_the_plan_to_others() -> None:
     assert ActionPlan.objects.get(pk=plan.pk).applier is None
 
 
-def test_who_presses_ctrl_c_is_asked_and_may_cancel(terminal: Callable[[ActionPlan], Terminal]) -> None:
+def test_ctrl_c_leads_to_a_question_and_a_cancel(terminal: Callable[[ActionPlan], Terminal]) -> None:
     plan = make_sleepy_plan(60)
     shown = terminal(plan)
     wait_for(lambda: is_asleep(plan))

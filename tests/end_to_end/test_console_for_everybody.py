@@ -138,7 +138,7 @@ def test_a_graph_that_goes_on_says_so(page: Page, plan: ActionPlan) -> None:
     expect(page.get_by_text("scroll sideways for the rest")).to_be_visible()
 
 
-def test_nothing_moves_for_who_asked_for_that(page: Page, plan: ActionPlan) -> None:
+def test_nothing_moves_for_users_who_prefer_reduced_motion(page: Page, plan: ActionPlan) -> None:
     aside(lambda: ActionPlan.objects.update(state="ONGOING"))
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     badge = page.locator("h1 .state-ongoing")

@@ -109,7 +109,7 @@ def test_three_machines_run_many_plans_and_no_action_twice(site: Site) -> None:
     assert set.union(*(hosts(plan) for plan in plans)) == {"worker-1", "worker-2"}
 
 
-def test_an_action_is_in_the_hands_of_a_worker_process_which_heeds_exclusions_that_come_meanwhile(
+def test_an_action_is_owned_by_a_worker_process_which_obeys_exclusions_that_come_meanwhile(
     site: Site, tmp_path: Path
 ) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")

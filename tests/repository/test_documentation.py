@@ -131,8 +131,12 @@ def test_the_parameters_of_the_built_in_action_types_are_those_of_their_schemas(
 
 
 def test_the_keys_that_actions_are_sorted_by_are_documented() -> None:
-    (told,) = re.findall(r"The keys of `sort`.*?\n\n", API, re.DOTALL)
-    assert set(re.findall(r"`([a-z_]+)`", told)) == {"sort", "sort_key", *ActionView.offer(versions.MAXIMUM).sort_keys}
+    (paragraph,) = re.findall(r"The keys of `sort`.*?\n\n", API, re.DOTALL)
+    assert set(re.findall(r"`([a-z_]+)`", paragraph)) == {
+        "sort",
+        "sort_key",
+        *ActionView.offer(versions.MAXIMUM).sort_keys,
+    }
 
 
 def test_the_history_of_the_versions_is_the_one_that_the_code_follows() -> None:

@@ -55,7 +55,7 @@ def test_the_local_variables_of_an_exception_stay_out(log_format: str) -> None:
     assert "opensesame" not in printed
 
 
-def test_an_address_that_is_refused_is_told_to_who_asked_and_not_logged() -> None:
+def test_an_address_that_is_refused_is_shown_to_the_user_and_not_logged() -> None:
     assert not logging.getLogger("requests_hardened.ip_filter").isEnabledFor(logging.WARNING)
 
 

@@ -14,7 +14,7 @@ def test_a_message_of_an_error_holds_no_character_that_a_terminal_obeys(control:
     assert cut(f"red{control} text") == f"red{kept} text"
 
 
-def test_tabs_line_ends_and_all_letters_stay() -> None:
+def test_tabs_line_ends_and_all_characters_stay() -> None:
     assert without_controls("Größe\t5\n日本語") == "Größe\t5\n日本語"
 
 

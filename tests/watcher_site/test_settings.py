@@ -166,7 +166,7 @@ def test_without_settings_only_this_machine_is_answered() -> None:
     assert "ALLOWED_HOSTS = ['127.0.0.1', 'localhost']" in start().stdout
 
 
-def test_debugging_is_off_unless_asked_for() -> None:
+def test_debugging_is_off_unless_requested() -> None:
     assert "\nDEBUG = True" not in start().stdout
 
 

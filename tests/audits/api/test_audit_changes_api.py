@@ -90,7 +90,7 @@ def test_a_person_cancels_a_series_between_its_runs(api: Caller) -> None:
 
 
 @pytest.mark.parametrize(
-    ("audit_type", "state", "asked"),
+    ("audit_type", "state", "requested"),
     [
         ("CONTINUOUS", "PENDING", "SUSPENDED"),
         ("CONTINUOUS", "PENDING", "ONGOING"),
@@ -104,11 +104,11 @@ def test_a_person_cancels_a_series_between_its_runs(api: Caller) -> None:
     ],
 )
 @pytest.mark.parametrize("op", ["add", "replace"])
-def test_other_transitions_are_refused(api: Caller, audit_type: str, state: str, asked: str, op: str) -> None:
+def test_other_transitions_are_refused(api: Caller, audit_type: str, state: str, requested: str, op: str) -> None:
     audit = make_audit(audit_type=audit_type, state=state, interval="60")
-    answer = patch(api, audit, op, state=asked)
+    answer = patch(api, audit, op, state=requested)
     assert (answer.status_code, Audit.objects.get().state) == (400, state)
-    assert f"State transition not allowed: ({state} -> {asked})" in fault(answer)
+    assert f"State transition not allowed: ({state} -> {requested})" in fault(answer)
 
 
 def test_a_suspended_one_can_be_deleted(api: Caller) -> None:

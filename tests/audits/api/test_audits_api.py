@@ -100,7 +100,7 @@ def test_a_body_that_makes_no_sense_is_refused_and_nothing_is_written(
     assert not Audit.objects.exists()
 
 
-def test_a_name_is_given_once_whatever_its_letter_case(api: Caller) -> None:
+def test_a_name_is_given_once_whatever_its_case(api: Caller) -> None:
     api.post("/audits", DUMMY | {"name": "mine"})
     answer = api.post("/audits", DUMMY | {"name": "MINE"})
     assert answer.status_code == 409
@@ -118,13 +118,13 @@ def test_a_person_cancels_an_audit(api: Caller, state: str) -> None:
     assert answer.json()["status_message"] == "Audit was canceled by user"
 
 
-@pytest.mark.parametrize("asked", ["PENDING", "SUCCEEDED", "DELETED", "FOO", 7, None])
+@pytest.mark.parametrize("requested", ["PENDING", "SUCCEEDED", "DELETED", "FOO", 7, None])
 @pytest.mark.parametrize("op", ["add", "replace"])
-def test_no_other_state_can_be_patched(api: Caller, op: str, asked: object) -> None:
+def test_no_other_state_can_be_patched(api: Caller, op: str, requested: object) -> None:
     audit = make_audit()
-    answer = api.patch(f"/audits/{audit.uuid}", cancel(op, asked))
+    answer = api.patch(f"/audits/{audit.uuid}", cancel(op, requested))
     assert answer.status_code == 400
-    assert f"State transition not allowed: (PENDING -> {asked})" in fault(answer)
+    assert f"State transition not allowed: (PENDING -> {requested})" in fault(answer)
 
 
 @pytest.mark.parametrize(

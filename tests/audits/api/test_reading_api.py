@@ -21,7 +21,7 @@ def test_what_comes_from_plug_ins_is_read_only(api: Caller, collection: str, met
     assert "GET" in answer["Allow"]
 
 
-def test_a_goal_is_found_whatever_the_letter_case(api: Caller) -> None:
+def test_a_goal_is_found_whatever_the_case(api: Caller) -> None:
     assert api.get("/goals/DUMMY").json()["name"] == "dummy"
 
 

@@ -78,7 +78,7 @@ def test_the_fields_become_parameters_of_the_schemas_types(administrator: Client
     }
 
 
-def test_a_missing_parameter_is_asked_for_beside_its_field(administrator: Client, strategy: Strategy) -> None:
+def test_a_missing_parameter_is_reported_beside_its_field(administrator: Client, strategy: Strategy) -> None:
     assert "This field is required." in create(administrator)
     assert not Audit.objects.exists()
 

@@ -115,7 +115,7 @@ def test_a_suspended_one_has_no_next_run(administrator: Client) -> None:
     ("seconds", "words"),
     [(-30, ">now<"), (30, "in less than a minute"), (60, "in 1\xa0minute"), (7200, "in 2\xa0hours"), (None, "—")],
 )
-def test_a_moment_to_come_is_told_as_people_do(seconds: float | None, words: str) -> None:
+def test_a_moment_to_come_is_written_as_people_do(seconds: float | None, words: str) -> None:
     assert words in until(None if seconds is None else NOON + timedelta(seconds=seconds))
 
 

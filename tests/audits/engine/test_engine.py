@@ -172,7 +172,7 @@ def test_a_failed_audit_leaves_no_plan(engine: DecisionEngine, settings: Any) ->
     assert not ActionPlan.objects.exists()
 
 
-def test_an_error_that_is_not_ours_is_told_by_its_class_only(engine: DecisionEngine, settings: Any) -> None:
+def test_an_error_that_is_not_ours_is_reported_by_its_class_only(engine: DecisionEngine, settings: Any) -> None:
     install(settings, "Careless")
     audit = answered(engine, dummy(strategy=None))
     assert (audit.state, audit.status_message) == ("FAILED", "RuntimeError")

@@ -120,7 +120,7 @@ def test_servers_that_wait_stay_whatever_the_scope_and_are_marked_if_it_excludes
     assert [(server.name, server.watcher_exclude) for server in waiting] == [("blue", True), ("other", False)]
 
 
-def test_excluded_volumes_still_take_room_in_their_pool() -> None:
+def test_excluded_volumes_still_take_capacity_of_their_pool() -> None:
     make_volume("data", make_pool("a@lvm#one"), size=40, project_id="blue")
     scope = [{"compute": []}, {"storage": [{"exclude": [{"projects": [{"uuid": "blue"}]}]}]}]
     [pool] = narrow(ClusterSnapshot.load(), scope).storage.pools.values()

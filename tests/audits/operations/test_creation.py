@@ -91,7 +91,7 @@ def test_what_makes_no_sense_is_refused(fields: dict[str, Any], refused: type[Re
     assert (str(refusal.value), Audit.objects.exists()) == (text, False)
 
 
-def test_a_template_is_asked_for_by_uuid() -> None:
+def test_a_template_is_named_by_uuid() -> None:
     with pytest.raises(Invalid, match="Expected a uuid but received nightly"):
         make(goal=None, audit_template_uuid="nightly")
 

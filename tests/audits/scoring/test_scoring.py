@@ -29,7 +29,7 @@ def test_a_sample_answers_one_number_about_all_features(name: str, score: float)
         ([10, 80, 0, 500], "network-bound"),
     ],
 )
-def test_the_kind_of_a_workload_is_told_from_its_features(features: list[int], workload: str) -> None:
+def test_the_kind_of_a_workload_follows_from_its_features(features: list[int], workload: str) -> None:
     scorer = engine("dummy_scorer")
     [place] = json.loads(scorer.calculate_score(json.dumps(features)))
     assert json.loads(scorer.metainfo)["workloads"][place] == workload

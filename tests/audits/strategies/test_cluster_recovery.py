@@ -47,13 +47,13 @@ def test_a_cluster_that_something_else_is_done_to_is_left_alone(attributes: dict
     assert listed(decide(kept("web", None, **attributes))) == []
 
 
-def test_the_size_is_left_alone_where_that_is_asked_for() -> None:
+def test_the_size_is_left_alone_where_that_is_requested() -> None:
     solution = decide(kept("small", desired=2), kept("web", None), restore_capacity=False)
     assert recovered(solution) == ["web"]
     assert "check_capacity" not in listed(solution)[1][1]
 
 
-def test_the_operation_is_the_one_that_is_asked_for() -> None:
+def test_the_operation_is_the_requested_one() -> None:
     assert listed(decide(kept("web", None), operation="REBOOT"))[1][1]["operation"] == "REBOOT"
 
 

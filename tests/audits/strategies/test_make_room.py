@@ -21,7 +21,7 @@ def waits(name: str, vcpus: int, **attributes: Any) -> ServerSnapshot:
     return server(name, state="pending", vcpus=vcpus, **{"waiting_since": LONG_AGO, **attributes})
 
 
-def room(*nodes: NodeSnapshot, waiting: list[ServerSnapshot]) -> Solution:
+def make_room(*nodes: NodeSnapshot, waiting: list[ServerSnapshot]) -> Solution:
     return solve("make_room", cluster(*nodes, waiting=waiting))
 
 
@@ -44,7 +44,7 @@ def parents(solution: Solution, name: str) -> set[str]:
 def test_a_server_takes_what_is_free_where_least_is_left() -> None:
     nodes = [node("roomy"), node("tight", server("big", vcpus=12, memory=16384))]
     waiting = waits("w", 4)
-    solution = room(*nodes, waiting=[waiting])
+    solution = make_room(*nodes, waiting=[waiting])
     assert listed(solution) == [
         (
             "rebuild",
@@ -58,10 +58,10 @@ def test_a_server_takes_what_is_free_where_least_is_left() -> None:
     ]
 
 
-def test_a_server_moves_away_from_where_another_then_has_room() -> None:
+def test_a_server_moves_away_from_where_another_then_fits() -> None:
     nodes = [node("a", server("a1", vcpus=10), server("a2", vcpus=3)), node("b", server("b1", vcpus=12))]
     waiting = waits("w", 6)
-    solution = room(*nodes, waiting=[waiting])
+    solution = make_room(*nodes, waiting=[waiting])
     assert moves(solution) == [("a2", "a", "b")]
     assert (builds(solution), parents(solution, "w")) == ([("w", "a")], {"a2"})
     assert solution.actions[0].input_parameters["needed_for"] == [str(waiting.uuid)]
@@ -71,31 +71,31 @@ def test_as_few_servers_move_as_possible_and_the_smallest_of_those_that_suffice(
     many = node("many", *(server(f"m{number}", vcpus=2) for number in range(8)))
     few = node("few", server("small", vcpus=1), server("just", vcpus=6), server("large", vcpus=9))
     free = node("free", server("full of memory", vcpus=6, memory=28000, state="stopped"))
-    solution = room(many, few, free, waiting=[waits("w", 6, memory=8192)])
+    solution = make_room(many, few, free, waiting=[waits("w", 6, memory=8192)])
     assert (moves(solution), builds(solution)) == ([("just", "few", "free")], [("w", "few")])
 
 
 @pytest.mark.parametrize("waited", [timedelta(0), timedelta(seconds=59)])
 def test_a_server_is_not_given_up_before_it_has_waited_long_enough(settings: Settings, waited: timedelta) -> None:
     settings.PENDING_TIMEOUT = timedelta(minutes=1)
-    solution = room(node("a"), waiting=[waits("w", 64, waiting_since=timezone.now() - waited)])
+    solution = make_room(node("a"), waiting=[waits("w", 64, waiting_since=timezone.now() - waited)])
     assert listed(solution) == []
 
 
 def test_a_server_is_given_up_when_it_has_waited_long_enough(settings: Settings) -> None:
     settings.PENDING_TIMEOUT = timedelta(minutes=1)
-    solution = room(node("a"), waiting=[waits("w", 64, waiting_since=timezone.now() - timedelta(minutes=1))])
+    solution = make_room(node("a"), waiting=[waits("w", 64, waiting_since=timezone.now() - timedelta(minutes=1))])
     assert named(solution, "reset_state") == ["w"]
 
 
 def test_a_server_is_never_given_up_where_there_is_no_limit(settings: Settings) -> None:
     settings.PENDING_TIMEOUT = timedelta(0)
-    assert listed(room(node("a"), waiting=[waits("w", 64)])) == []
+    assert listed(make_room(node("a"), waiting=[waits("w", 64)])) == []
 
 
 def test_of_two_that_could_move_the_one_with_less_memory_does() -> None:
     nodes = [node("a", server("large", memory=20000)), node("b", server("small", memory=9000))]
-    solution = room(*nodes, waiting=[waits("w", 2, memory=30000)])
+    solution = make_room(*nodes, waiting=[waits("w", 2, memory=30000)])
     assert (moves(solution), builds(solution)) == ([("small", "b", "a")], [("w", "b")])
 
 
@@ -104,35 +104,35 @@ def test_of_two_that_could_move_the_one_with_less_memory_does() -> None:
 )
 def test_what_may_not_move_stays(attributes: dict[str, Any]) -> None:
     nodes = [node("a", server("a1", vcpus=16, **attributes)), node("b", zone="elsewhere")]
-    solution = room(*nodes, waiting=[waits("w", 4, pinned_az="nova")])
+    solution = make_room(*nodes, waiting=[waits("w", 4, pinned_az="nova")])
     assert (moves(solution), named(solution, "reset_state")) == ([], ["w"])
 
 
 @pytest.mark.parametrize("closed", [{"status": "disabled"}, {"state": "down"}, {"power_state": "off"}])
 def test_nothing_goes_to_a_node_that_is_closed(closed: dict[str, str]) -> None:
     nodes = [node("a", server("a1", vcpus=16)), node("b", **closed)]
-    solution = room(*nodes, waiting=[waits("w", 4)])
+    solution = make_room(*nodes, waiting=[waits("w", 4)])
     assert (moves(solution), builds(solution), named(solution, "reset_state")) == ([], [], ["w"])
 
 
 def test_a_server_is_built_in_the_zone_that_it_is_pinned_to() -> None:
-    solution = room(node("a"), node("b", zone="az1"), waiting=[waits("w", 4, pinned_az="az1")])
+    solution = make_room(node("a"), node("b", zone="az1"), waiting=[waits("w", 4, pinned_az="az1")])
     assert builds(solution) == [("w", "b")]
 
 
-def test_a_small_one_does_not_take_the_room_of_a_large_one_that_waits_for_longer() -> None:
+def test_a_small_server_does_not_take_the_capacity_for_a_large_one_that_waits_for_longer() -> None:
     nodes = [node("a", server("a1", vcpus=4)), node("b", server("b1", vcpus=12))]
-    solution = room(*nodes, waiting=[waits("large", 16), waits("small", 2)])
+    solution = make_room(*nodes, waiting=[waits("large", 16), waits("small", 2)])
     assert moves(solution) == [("a1", "a", "b")]
     assert (builds(solution), named(solution, "reset_state")) == ([("large", "a")], ["small"])
 
 
-def test_one_that_can_never_be_served_holds_up_no_other_and_is_told_why() -> None:
-    solution = room(node("a"), waiting=[waits("huge", 64, pinned_az="nova"), waits("small", 2)])
+def test_a_server_that_can_never_be_served_holds_up_no_other_and_has_the_reason() -> None:
+    solution = make_room(node("a"), waiting=[waits("huge", 64, pinned_az="nova"), waits("small", 2)])
     assert builds(solution) == [("small", "a")]
-    [(_, told)] = [found for found in listed(solution) if found[0] == "reset_state"]
-    assert (told["state"], told["expected_status"]) == ("error", "PENDING")
-    assert told["reason"] == (
+    [(_, inputs)] = [found for found in listed(solution) if found[0] == "reset_state"]
+    assert (inputs["state"], inputs["expected_status"]) == ("error", "PENDING")
+    assert inputs["reason"] == (
         "No room can be made for 64 VCPUs, 2048 MB of memory and 20 GB of disk in availability zone nova."
     )
 
@@ -143,7 +143,7 @@ def test_what_leaves_a_node_may_push_others_aside() -> None:
         node("b", server("b1", vcpus=4), vcpus=6, zone="az1"),
         node("c", vcpus=4),
     ]
-    solution = room(*nodes, waiting=[waits("w", 8)])
+    solution = make_room(*nodes, waiting=[waits("w", 8)])
     assert moves(solution) == [("b1", "b", "c"), ("a1", "a", "b")]
     assert (parents(solution, "a1"), parents(solution, "w")) == ({"b1"}, {"a1"})
     assert all(len(action.input_parameters["needed_for"]) == 1 for action in solution.actions[:2])
@@ -151,7 +151,7 @@ def test_what_leaves_a_node_may_push_others_aside() -> None:
 
 def test_preemptible_servers_are_deleted_where_moves_do_not_help() -> None:
     nodes = [node("a", server("kept", vcpus=8), server("spot", vcpus=8, metadata=DELETABLE))]
-    solution = room(*nodes, waiting=[waits("w", 6)])
+    solution = make_room(*nodes, waiting=[waits("w", 6)])
     assert (named(solution, "delete_server"), parents(solution, "w")) == (["spot"], {"spot"})
     assert solution.indicators == {
         "waiting_servers_count": 1,
@@ -164,7 +164,7 @@ def test_preemptible_servers_are_deleted_where_moves_do_not_help() -> None:
 def test_a_preemptible_server_moves_if_that_does() -> None:
     spot, rest = server("spot", vcpus=6, metadata=DELETABLE), server("rest", vcpus=10)
     free = node("free", server("full of memory", vcpus=6, memory=28000, state="stopped"))
-    solution = room(node("a", spot, rest), free, waiting=[waits("w", 6, memory=8192)])
+    solution = make_room(node("a", spot, rest), free, waiting=[waits("w", 6, memory=8192)])
     assert (moves(solution), named(solution, "delete_server")) == ([("spot", "a", "free")], [])
 
 
@@ -174,31 +174,31 @@ def test_a_preemptible_server_moves_if_that_does() -> None:
 )
 def test_servers_whose_owners_do_not_allow_it_are_not_deleted(attributes: dict[str, Any]) -> None:
     nodes = [node("a", server("kept", **{"vcpus": 16, "metadata": DELETABLE, **attributes}))]
-    solution = room(*nodes, waiting=[waits("w", 6)])
+    solution = make_room(*nodes, waiting=[waits("w", 6)])
     assert (named(solution, "delete_server"), named(solution, "reset_state")) == ([], ["w"])
 
 
 def test_as_few_preemptible_servers_are_deleted_as_possible() -> None:
     spots = [server(f"spot{vcpus}", vcpus=vcpus, metadata=DELETABLE) for vcpus in (1, 2, 4, 9)]
-    solution = room(node("a", *spots), waiting=[waits("w", 4)])
+    solution = make_room(node("a", *spots), waiting=[waits("w", 4)])
     assert named(solution, "delete_server") == ["spot4"]
 
 
 def test_one_that_waits_is_not_deleted_for_another() -> None:
     waiting = [waits("first", 16, metadata=DELETABLE), waits("second", 16)]
-    solution = room(node("a"), waiting=waiting)
+    solution = make_room(node("a"), waiting=waiting)
     assert (builds(solution), named(solution, "reset_state")) == ([("first", "a")], ["second"])
 
 
 def test_those_that_the_scope_excludes_are_not_served() -> None:
-    solution = room(node("a"), waiting=[waits("w", 2, watcher_exclude=True)])
+    solution = make_room(node("a"), waiting=[waits("w", 2, watcher_exclude=True)])
     assert (solution.actions, solution.indicators["waiting_servers_count"]) == ([], 0)
 
 
 def test_what_several_servers_need_is_done_as_long_as_one_of_them_waits() -> None:
     nodes = [node("a", server("a1", vcpus=12)), node("b", server("b1", vcpus=4, state="stopped"))]
     first, second = waits("first", 13), waits("second", 2)
-    solution = room(*nodes, waiting=[first, second])
+    solution = make_room(*nodes, waiting=[first, second])
     assert builds(solution) == [("first", "a"), ("second", "a")]
     assert solution.actions[0].input_parameters["needed_for"] == [str(first.uuid), str(second.uuid)]
 
@@ -248,7 +248,7 @@ def carry_out(seen: ClusterSnapshot, action: SolutionAction) -> None:
 
 
 @given(seen=crowded(), chance=st.randoms(use_true_random=False))
-def test_there_is_room_for_each_action_in_whatever_order_those_run_that_do_not_wait_for_each_other(
+def test_each_action_finds_capacity_in_whatever_order_independent_actions_run(
     seen: ClusterSnapshot, chance: Any
 ) -> None:
     solution = solve("make_room", seen)

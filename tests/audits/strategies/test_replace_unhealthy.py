@@ -58,10 +58,10 @@ def test_a_stack_that_was_marked_itself_is_updated_as_a_whole() -> None:
     assert acted_on(decide(shop(is_marked=True))) == [("update_stack", "shop")]
 
 
-@pytest.mark.parametrize(("asked", "replaced"), [(False, []), (True, [("replace_resource", "web")])])
-def test_what_failed_otherwise_is_replaced_where_that_is_asked_for(asked: bool, replaced: Any) -> None:
+@pytest.mark.parametrize(("requested", "replaced"), [(False, []), (True, [("replace_resource", "web")])])
+def test_what_failed_otherwise_is_replaced_where_that_is_requested(requested: bool, replaced: Any) -> None:
     stack = shop(broken=[part("web", "CREATE_FAILED")])
-    assert acted_on(decide(stack, parameters={"replace_failed": asked})) == replaced
+    assert acted_on(decide(stack, parameters={"replace_failed": requested})) == replaced
 
 
 def test_marked_servers_are_rebuilt_and_marked_nodes_recovered() -> None:
@@ -69,12 +69,12 @@ def test_marked_servers_are_rebuilt_and_marked_nodes_recovered() -> None:
     assert acted_on(solution) == [("rebuild", "lone"), ("NODE_RECOVER", "web-1")]
 
 
-def test_a_server_that_cannot_be_rebuilt_now_is_told_of_and_left_alone() -> None:
+def test_a_server_that_cannot_be_rebuilt_now_is_reported_and_left_alone() -> None:
     solution = decide(servers=[part("lone", "paused")])
     assert (acted_on(solution), solution.indicators["unhealthy_resources_count"]) == ([], 1)
 
 
-def test_servers_and_nodes_are_left_alone_where_that_is_asked_for() -> None:
+def test_servers_and_nodes_are_left_alone_where_that_is_requested() -> None:
     off = {"rebuild_servers": False, "recover_nodes": False}
     assert not decide(servers=[part("lone", "active")], nodes=[part("web-1")], parameters=off).actions
 

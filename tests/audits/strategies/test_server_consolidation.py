@@ -74,7 +74,7 @@ def test_servers_go_by_what_they_use_and_not_only_by_what_they_were_given() -> N
     assert moves(solve("vm_workload_consolidation", cluster(*nodes, measured=crowded))) == []
 
 
-def test_room_is_left_for_what_servers_used_at_their_busiest() -> None:
+def test_capacity_is_left_for_what_servers_used_at_their_busiest() -> None:
     nodes = node("compute1", server("a", vcpus=12)), node("compute2", server("b", vcpus=4))
     quiet = {"instance_cpu_usage": {"a": 60, "b": 20}, MOST: {"a": 70, "b": 30}}
     assert moves(solve("vm_workload_consolidation", cluster(*nodes, measured=quiet))) == [

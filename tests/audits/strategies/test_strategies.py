@@ -63,7 +63,7 @@ def test_a_node_without_servers_is_only_disabled() -> None:
     assert maintain(empty) == [disabling(empty)]
 
 
-def test_servers_go_wherever_the_cloud_finds_room_when_no_backup_is_named() -> None:
+def test_servers_go_to_any_host_with_capacity_when_no_backup_is_named() -> None:
     web = server("web-1")
     busy = node("compute1", web)
     assert maintain(busy) == [
@@ -80,12 +80,12 @@ def test_servers_go_wherever_the_cloud_finds_room_when_no_backup_is_named() -> N
     ]
 
 
-def test_servers_go_to_the_backup_when_it_has_room() -> None:
+def test_servers_go_to_the_backup_when_it_has_capacity() -> None:
     plan = maintain(node("compute1", server("web-1")), node("compute2"), backup_node="compute2")
     assert plan[1][1]["destination_node"] == "compute2"
 
 
-def test_servers_go_anywhere_when_the_backup_has_no_room_for_all() -> None:
+def test_servers_go_anywhere_when_the_backup_has_no_capacity_for_all() -> None:
     servers = server("web-1"), server("web-2")
     plan = maintain(node("compute1", *servers), node("compute2", capacity_vcpus=3), backup_node="compute2")
     assert ["destination_node" in parameters for _, parameters in plan[1:]] == [False, False]

@@ -27,7 +27,7 @@ class Account:
     joules: float = 0
     active: Counter[str] = field(default_factory=Counter)
     overloaded: Counter[str] = field(default_factory=Counter)
-    asked: float = 0
+    requested: float = 0
     unserved: float = 0
     intervals: int = 0
 
@@ -39,7 +39,7 @@ class Account:
             self.joules += self.seconds * power(self.tables[host], load)
             self.active[host] += 1
             self.overloaded[host] += load >= 1
-            self.asked += wanted
+            self.requested += wanted
             self.unserved += max(wanted - capacity[host], 0)
         self.joules += self.seconds * sum(power(self.tables[host], 0) for host in idle if host not in demand)
 
@@ -67,4 +67,4 @@ class Account:
     @property
     def unserved_share(self) -> float:
         """Return the share of the processor time asked for that the hosts did not have, in percent."""
-        return 100 * self.unserved / self.asked if self.asked else 0.0
+        return 100 * self.unserved / self.requested if self.requested else 0.0

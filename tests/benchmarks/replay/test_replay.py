@@ -44,7 +44,7 @@ def test_a_host_that_idles_draws_its_least_power() -> None:
     assert found.energy == pytest.approx((110 + 100) / 1000)
 
 
-def test_overload_is_the_share_of_active_time_in_which_all_is_asked_for() -> None:
+def test_overload_is_the_share_of_active_time_in_which_all_is_requested() -> None:
     found = account(5, 10, 15, 9)
     found.add({"b": 1}, {"a": 10, "b": 10})
     assert (found.overload, found.overload_by_host) == (40, 25)

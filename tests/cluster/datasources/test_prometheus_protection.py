@@ -64,7 +64,7 @@ def test_who_is_known_and_trusts_the_certificate_gets_an_answer() -> None:
     assert power() == {"compute1": 100}
 
 
-def test_a_wrong_password_is_refused_and_not_told(known: Settings) -> None:
+def test_a_wrong_password_is_refused_and_not_repeated(known: Settings) -> None:
     known.PROMETHEUS_PASSWORD = "another password"
     with pytest.raises(DatasourceError, match=r"refused the query with status 401\.") as refusal:
         power()

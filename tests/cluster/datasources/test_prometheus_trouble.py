@@ -24,7 +24,7 @@ class Server(ThreadingHTTPServer):
     answers: list[tuple[int, Any]]
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.requests = 0
         self.ended = Event()
         super().__init__(("127.0.0.1", 0), Handler)
 
@@ -33,8 +33,8 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_POST(self) -> None:
-        status, body = self.server.answers[min(self.server.asked, len(self.server.answers) - 1)]
-        self.server.asked += 1
+        status, body = self.server.answers[min(self.server.requests, len(self.server.answers) - 1)]
+        self.server.requests += 1
         if body is None:
             self.server.ended.wait(30)
             return
@@ -80,30 +80,30 @@ def refusal(server: Server, *answers: tuple[int, Any]) -> str:
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
-def test_an_error_of_the_server_is_asked_about_again(server: Server, status: int) -> None:
+def test_a_query_is_repeated_after_an_error_of_the_server(server: Server, status: int) -> None:
     server.answers = [(status, {}), (status, {}), (200, {**ANSWER, "data": {"result": [SAMPLE]}})]
     assert Prometheus().read(READING) == {"compute1": 100}
 
 
-def test_an_error_that_stays_is_told(server: Server) -> None:
+def test_an_error_that_stays_is_reported(server: Server) -> None:
     assert refusal(server, (503, {})) == "is not available: status 503"
-    assert server.asked == 3
+    assert server.requests == 3
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_what_is_refused_is_not_asked_again(server: Server, status: int) -> None:
+def test_a_refused_query_is_not_repeated(server: Server, status: int) -> None:
     assert refusal(server, (status, b"<html>")) == f"refused the query with status {status}."
-    assert server.asked == 1
+    assert server.requests == 1
 
 
-def test_the_reason_of_a_refusal_is_told(server: Server) -> None:
+def test_the_reason_of_a_refusal_is_reported(server: Server) -> None:
     body = {"status": "error", "errorType": "execution", "error": "too many samples"}
     assert refusal(server, (422, body)) == "refused the query with status 422: too many samples"
 
 
 def test_a_redirect_is_not_followed(server: Server) -> None:
     assert refusal(server, (302, b"")) == "refused the query with status 302."
-    assert server.asked == 1
+    assert server.requests == 1
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_values_that_are_no_numbers_are_left_out(server: Server) -> None:
 def test_a_server_that_hangs_is_given_up(server: Server, settings: Settings) -> None:
     settings.DATASOURCE_ATTEMPTS = 2
     assert refusal(server, (200, None)) == "is not available: ReadTimeout"
-    assert server.asked == 2
+    assert server.requests == 2
 
 
 def test_a_server_that_answers_in_drops_is_given_up(server: Server, settings: Settings) -> None:

@@ -49,7 +49,7 @@ def test_softly_apart_the_host_with_the_fewest_gets_the_next() -> None:
     assert hosts(cluster, 4) == ["az1-2", "az1-1", "az1-2", "az1-1"]
 
 
-def test_of_hosts_with_as_many_nodes_the_one_with_the_most_room_comes_first() -> None:
+def test_of_hosts_with_as_many_nodes_the_one_with_the_most_capacity_comes_first() -> None:
     make_node("small")
     make_node("large", vcpus=100, memory=10**6, disk=10**4)
     cluster = make_cluster()
@@ -57,7 +57,7 @@ def test_of_hosts_with_as_many_nodes_the_one_with_the_most_room_comes_first() ->
     assert hosts(cluster, 1) == ["large"]
 
 
-def test_a_host_gets_no_more_nodes_than_it_has_room_for() -> None:
+def test_a_host_gets_no_more_nodes_than_it_has_capacity_for() -> None:
     make_node("full", vcpus=1)
     make_node("free")
     cluster = make_cluster()

@@ -44,5 +44,5 @@ def test_the_example_can_be_made_a_policy(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_the_priority_is_told(name: str) -> None:
+def test_the_priority_is_documented(name: str) -> None:
     assert re.findall(r"Priority ([0-9]+)", SECTIONS[name]) == [str(TYPES[name].priority)]

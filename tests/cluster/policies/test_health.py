@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
         ({"recovery": {"operation": "REBOOT"}}, {"operation": "REBUILD"}, "REBUILD"),
     ],
 )
-def test_it_says_what_is_done_unless_that_is_asked_for(
+def test_the_policy_chooses_the_operation_unless_one_is_requested(
     spec: dict[str, object], inputs: dict[str, str], expected: str
 ) -> None:
     cluster = make_cluster(size=1)

@@ -204,7 +204,7 @@ def test_a_pool_that_is_gone_holds_none_of_the_servers(cluster: Cluster) -> None
     assert not Node.objects.filter(data__has_key=POOLED).exists()
 
 
-def test_when_plans_are_made_it_is_not_asked(cluster: Cluster) -> None:
+def test_when_plans_are_made_it_is_not_applied(cluster: Cluster) -> None:
     load_policy(bind(cluster)).attach(cluster)
     ask(cluster, "CLUSTER_SCALE_IN", deletion(cluster, 1), deciding_only=True)
     assert len(in_pool()) == 3

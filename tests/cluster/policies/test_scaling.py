@@ -50,7 +50,7 @@ def test_the_count_follows_from_the_adjustment(event: str, adjustment: dict[str,
     assert count(cluster, event) == expected
 
 
-def test_a_count_that_is_asked_for_has_precedence() -> None:
+def test_a_requested_count_has_precedence() -> None:
     cluster = make_cluster(size=5)
     bind(cluster, IN, number=3)
     assert count(cluster, IN, count=2) == 2

@@ -19,7 +19,7 @@ def test_a_node_holds_its_servers() -> None:
     assert (server.name, server.is_active, server.watcher_exclude) == ("web-1", True, False)
 
 
-def test_servers_that_wait_for_room_stand_apart_the_oldest_first() -> None:
+def test_servers_that_wait_for_capacity_are_listed_apart_the_oldest_first() -> None:
     now = timezone.now()
     for name, age in (("young", 1), ("old", 9), ("older", 10)):
         make_server(name, state="pending", created_at=now - timedelta(minutes=age))
@@ -30,13 +30,13 @@ def test_servers_that_wait_for_room_stand_apart_the_oldest_first() -> None:
     assert cluster.servers == []
 
 
-def test_free_room_is_the_capacity_without_what_servers_take() -> None:
+def test_free_capacity_is_the_capacity_without_what_servers_take() -> None:
     node = make_node(vcpus=10, vcpu_reserved=2, vcpu_ratio=2.0)
     make_server("web-1", node, vcpus=3)
     assert ClusterSnapshot.load().nodes["compute1"].free_vcpus == 13
 
 
-def test_a_server_takes_room_where_it_is_going_too() -> None:
+def test_a_server_takes_capacity_where_it_is_going_too() -> None:
     make_server("web-1", make_node("compute1"), destination=make_node("compute2", memory=4096), memory=1024)
     assert ClusterSnapshot.load().nodes["compute2"].free_memory == 3072
 

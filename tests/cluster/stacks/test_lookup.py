@@ -42,8 +42,8 @@ def test_a_name_that_several_projects_have_is_ambiguous(shop):
 def test_the_one_that_stands_is_meant_before_those_that_were_deleted(shop):
     Stack.objects.filter(pk=shop.pk).soft_delete()
     Stack.objects.filter(pk=Stack.objects.create(name="shop").pk).soft_delete()
-    standing = Stack.objects.create(name="shop")
-    assert find_stack(STACKS.all(), "shop") == standing
+    existing = Stack.objects.create(name="shop")
+    assert find_stack(STACKS.all(), "shop") == existing
 
 
 @pytest.mark.parametrize("name", ["store", "SHOP"])
@@ -80,7 +80,7 @@ def test_what_was_deleted_or_is_in_another_stack_is_not_found(shop, called):
     assert str(refusal.value) == f"The Resource ({called}) could not be found in Stack shop."
 
 
-def test_stacks_within_are_found_as_deep_as_is_asked_for(shop, django_assert_num_queries):
+def test_stacks_within_are_found_to_the_requested_depth(shop, django_assert_num_queries):
     above, stacks = shop, [shop]
     for name in "abc":
         holder = make(above, name, type="stack")

@@ -35,7 +35,7 @@ def test_the_cloud_has_hosts_of_two_types_and_a_server_a_trace(tmp_path: Path) -
     ]
 
 
-def test_the_sample_at_the_time_that_is_asked_for_is_of_now(tmp_path: Path) -> None:
+def test_the_sample_at_the_requested_time_is_of_now(tmp_path: Path) -> None:
     call_command("load_planetlab", day(tmp_path, trace("a")), "--at", "02:35")
     newest = Sample.objects.order_by("-time").first()
     assert newest is not None
@@ -64,7 +64,7 @@ def test_loading_another_time_leaves_servers_where_they_were_moved(tmp_path: Pat
     assert ComputeNode.objects.get(hostname="planetlab-000").status == "disabled"
 
 
-def test_a_cloud_that_has_no_room_for_another_day_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_cloud_that_has_no_capacity_for_another_day_stays_as_it_is(tmp_path: Path) -> None:
     path = day(tmp_path, *map(trace, "ab"))
     call_command("load_planetlab", path)
     # A server of another day that is larger than what is left.

@@ -97,27 +97,27 @@ def test_a_server_without_node_is_scheduled_nowhere(file: Path) -> None:
     assert Server.objects.get().node is None
 
 
-def test_a_server_that_waits_for_room_is_on_no_node(file: Path) -> None:
+def test_a_server_that_waits_for_capacity_is_on_no_node(file: Path) -> None:
     load(file, servers=[{**SERVER, "node": None, "state": "pending"}])
     assert Server.objects.waiting().get().name == "web-1"
 
 
-@pytest.mark.parametrize("asked", [{"state": "pending"}, {"state": "pending", "node": "compute1"}])
-def test_a_server_that_is_on_a_node_cannot_wait_for_room(file: Path, asked: dict[str, str]) -> None:
+@pytest.mark.parametrize("changes", [{"state": "pending"}, {"state": "pending", "node": "compute1"}])
+def test_a_server_that_is_on_a_node_cannot_wait_for_capacity(file: Path, changes: dict[str, str]) -> None:
     make_server("web-1", make_node("compute1"))
-    told = r"servers\[0\]\.state: a server that is pending is on no node, and web-1 is on compute1\."
-    with pytest.raises(CommandError, match=told):
-        load(file, servers=[{"name": "web-1", "vcpus": 2, "memory": 2048, "disk": 20, **asked}])
+    refused = r"servers\[0\]\.state: a server that is pending is on no node, and web-1 is on compute1\."
+    with pytest.raises(CommandError, match=refused):
+        load(file, servers=[{"name": "web-1", "vcpus": 2, "memory": 2048, "disk": 20, **changes}])
     assert Server.objects.get().state == "active"
 
 
-def test_a_server_that_waits_for_room_is_put_on_no_node(file: Path) -> None:
+def test_a_server_that_waits_for_capacity_is_put_on_no_node(file: Path) -> None:
     make_server("web-1", node=None, state="pending")
     with pytest.raises(CommandError, match=r"servers\[0\]\.node: a server that is pending is on no node"):
         load(file)
 
 
-def test_a_server_that_has_run_cannot_wait_for_room(file: Path) -> None:
+def test_a_server_that_has_run_cannot_wait_for_capacity(file: Path) -> None:
     make_server("web-1", node=None, state="error", launched_at=timezone.now())
     with pytest.raises(
         CommandError, match=r"servers\[0\]\.state: a server that is pending has never run, and web-1 has"
@@ -159,7 +159,7 @@ SMALL = '{"name": "web-1", "vcpus": 1, "memory": 1, "disk": 1, "node": "compute1
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "refused"),
     [
         ("", "1: is not JSON: Expecting value."),
         ("{\n\n nothing", "3: is not JSON: Expecting property name enclosed in double quotes."),
@@ -224,8 +224,8 @@ SMALL = '{"name": "web-1", "vcpus": 1, "memory": 1, "disk": 1, "node": "compute1
         ),
     ],
 )
-def test_nonsense_is_refused_with_its_line(file: Path, content: str | bytes, told: str) -> None:
-    assert refusal(file, content) == told
+def test_nonsense_is_refused_with_its_line(file: Path, content: str | bytes, refused: str) -> None:
+    assert refusal(file, content) == refused
 
 
 def test_a_file_that_is_not_there_is_refused(file: Path) -> None:

@@ -134,7 +134,7 @@ def test_the_statements_do_not_grow_with_the_storage(file: Path, django_assert_m
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reason"),
     [
         (
             one("host_aggregates", compute_nodes=["far"]),
@@ -169,14 +169,14 @@ def test_the_statements_do_not_grow_with_the_storage(file: Path, django_assert_m
         ),
     ],
 )
-def test_nonsense_is_refused_and_nothing_is_written(file: Path, wrong: dict[str, Any], told: str) -> None:
+def test_nonsense_is_refused_and_nothing_is_written(file: Path, wrong: dict[str, Any], reason: str) -> None:
     with pytest.raises(CommandError) as problem:
         load(file, **wrong)
-    assert told in str(problem.value)
+    assert reason in str(problem.value)
     assert [model.objects.exists() for model in MODELS] == [False] * len(MODELS)
 
 
-def test_what_is_wrong_is_told_with_its_line(file: Path) -> None:
+def test_what_is_wrong_is_reported_with_its_line(file: Path) -> None:
     file.write_text('{"volumes": [\n{"name": "data", "size": 1},\n{"name": "more",\n"size": -1}]}')
     with pytest.raises(CommandError, match=r"topology\.json:4: volumes\[1\]\.size: -1 is less than the minimum of 0"):
         call_command("load_topology", str(file))

@@ -40,21 +40,21 @@ class OpenStack:
 
     def __call__(self, *arguments: str) -> Any:
         """Return what a command shows, read as JSON."""
-        status, shown, told = self.run(*arguments, "-f", "json")
-        assert status == 0, told
+        status, shown, errors = self.run(*arguments, "-f", "json")
+        assert status == 0, errors
         return json.loads(shown)
 
     def quietly(self, *arguments: str) -> None:
         """Run a command that shows nothing."""
-        status, shown, told = self.run(*arguments)
-        assert (status, shown.strip()) == (0, ""), told
+        status, shown, errors = self.run(*arguments)
+        assert (status, shown.strip()) == (0, ""), errors
 
     def refused(self, *arguments: str) -> str:
         """Return the words in which a command fails."""
-        status, shown, told = self.run(*arguments)
+        status, shown, errors = self.run(*arguments)
         assert status != 0, shown
-        assert "Traceback" not in told
-        return " ".join(told.split())
+        assert "Traceback" not in errors
+        return " ".join(errors.split())
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         self.capsys.readouterr()
@@ -222,8 +222,8 @@ def test_an_audit_that_makes_no_sense_is_refused_in_words(openstack: OpenStack) 
     assert "Audit parameter zz are not allowed" in openstack.refused(
         "audit", "create", "-g", "dummy", "-s", "dummy", "-p", "zz=1"
     )
-    told = openstack.refused("audit", "create", "-g", "dummy", "-s", "dummy", "-i", "60")
-    assert "Interval of audit must not be set for ONESHOT" in told
+    errors = openstack.refused("audit", "create", "-g", "dummy", "-s", "dummy", "-i", "60")
+    assert "Interval of audit must not be set for ONESHOT" in errors
 
 
 def test_the_whole_story(openstack: OpenStack) -> None:
@@ -251,16 +251,16 @@ def test_the_whole_story(openstack: OpenStack) -> None:
     )
 
     assert openstack("actionplan", "start", plan["UUID"])["State"] == "PENDING"
-    told = openstack.refused("actionplan", "start", plan["UUID"])
-    assert "Couldn't start when state is 'PENDING'. (HTTP 400)" in told
+    errors = openstack.refused("actionplan", "start", plan["UUID"])
+    assert "Couldn't start when state is 'PENDING'. (HTTP 400)" in errors
     apply()
     states = {row["UUID"]: row["State"] for row in openstack("action", "list", "--audit", audit["UUID"])}
     assert (states[first], states[second], states[third]) == ("SKIPPED", "SKIPPED", "SUCCEEDED")
     done = openstack("actionplan", "show", plan["UUID"])
     assert done["State"] == "SUCCEEDED"
     assert done["Status Message"].startswith("One or more actions were skipped.")
-    told = openstack.refused("action", "update", third, "--state", "SKIPPED")
-    assert "State transition not allowed: (SUCCEEDED -> SKIPPED) (HTTP 409)" in told
+    errors = openstack.refused("action", "update", third, "--state", "SKIPPED")
+    assert "State transition not allowed: (SUCCEEDED -> SKIPPED) (HTTP 409)" in errors
     openstack.quietly("actionplan", "delete", plan["UUID"])
     assert openstack("actionplan", "list") == []
 
@@ -278,15 +278,15 @@ def test_a_plan_is_shown_as_a_table_with_its_efficacy(openstack: OpenStack) -> N
     EfficacyIndicator.objects.create(action_plan=plan, name="migrations_count", description="how many move", value=4)
     for command in ("list", "show"):
         words = [str(plan.uuid)] if command == "show" else ["--detail"]
-        status, shown, told = openstack.run("actionplan", command, *words)
-        assert (status, told) == (0, "")
+        status, shown, errors = openstack.run("actionplan", command, *words)
+        assert (status, errors) == (0, "")
         assert "33.33" in shown
 
 
 def test_a_version_that_is_not_served_is_refused_in_words(openstack: OpenStack) -> None:
-    told = openstack.refused("goal", "list", "--os-infra-optim-api-version=1.999")
+    errors = openstack.refused("goal", "list", "--os-infra-optim-api-version=1.999")
     oldest, newest = versions.format_version(versions.MINIMUM), versions.format_version(versions.MAXIMUM)
-    assert f"Supported version range is {oldest} to {newest}" in told
+    assert f"Supported version range is {oldest} to {newest}" in errors
 
 
 def test_engines_and_services_and_the_data_model_are_listed(openstack: OpenStack) -> None:

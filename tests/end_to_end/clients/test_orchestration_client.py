@@ -73,12 +73,12 @@ def test_a_resource_is_marked_and_the_mark_taken_back(openstack: OpenStack, web:
     assert state(web) == ("CHECK_COMPLETE", "aired")
 
 
-def test_what_cannot_be_marked_is_told_in_words(openstack: OpenStack, stack: Stack, web: StackResource) -> None:
-    told = openstack.refused("resource", "mark", "unhealthy", "shop", "nope")
-    assert told.endswith("Stack or resource not found: shop nope")
+def test_a_refused_mark_is_reported_with_its_reason(openstack: OpenStack, stack: Stack, web: StackResource) -> None:
+    errors = openstack.refused("resource", "mark", "unhealthy", "shop", "nope")
+    assert errors.endswith("Stack or resource not found: shop nope")
     take_lock(stack, make_action("update_stack"))
-    told = openstack.refused("resource", "mark", "unhealthy", "shop", "web")
-    assert told.endswith("ERROR: Stack shop already has an action (UPDATE) in progress.")
+    errors = openstack.refused("resource", "mark", "unhealthy", "shop", "web")
+    assert errors.endswith("ERROR: Stack shop already has an action (UPDATE) in progress.")
     assert state(web)[0] == "INIT_COMPLETE"
 
 

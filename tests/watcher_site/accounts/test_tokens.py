@@ -37,8 +37,8 @@ def status(token: str) -> int:
     return Client().get("/v1/goals", headers={"X-Auth-Token": token}).status_code
 
 
-def entries(deed: str) -> list[HistoryEntry]:
-    return list(HistoryEntry.objects.filter(deed=deed))
+def entries(event: str) -> list[HistoryEntry]:
+    return list(HistoryEntry.objects.filter(deed=event))
 
 
 def by_form(user: User) -> None:

@@ -103,10 +103,10 @@ class Broker:
     """One that answers or does not, and counts how often it was asked."""
 
     def __init__(self) -> None:
-        self.asked, self.is_lost = 0, False
+        self.checks, self.is_lost = 0, False
 
     def require(self) -> None:
-        self.asked += 1
+        self.checks += 1
         if self.is_lost:
             raise BrokerLost("no route to 10.1.2.3")
 
@@ -120,7 +120,7 @@ def test_a_broker_is_looked_for_once_however_often_anyone_asks(
     monkeypatch.setattr(health, "require_broker", broker.require)
     monkeypatch.setattr(health, "monotonic", lambda: 100)
     assert [client.get("/readyz").status_code for _ in range(3)] == [status] * 3
-    assert broker.asked == 1
+    assert broker.checks == 1
 
 
 def test_a_broker_that_was_lost_a_moment_ago_is_looked_for_again(
@@ -165,8 +165,8 @@ def test_a_user_who_may_see_services_reads_which_give_no_sign_of_life(client: Cl
     Service.objects.filter(pk=silent.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
     found = details(reader, client)
     assert found["problems"] == ["No watcher-decision-engine is active: audits wait."]
-    told = {one["name"]: (one["active"], one["failed"]) for one in found["services"]}
-    assert told == {"watcher-applier": (1, 0), "watcher-decision-engine": (0, 1)}
+    numbers = {one["name"]: (one["active"], one["failed"]) for one in found["services"]}
+    assert numbers == {"watcher-applier": (1, 0), "watcher-decision-engine": (0, 1)}
 
 
 def test_a_silent_relay_is_a_problem_where_somebody_listens(

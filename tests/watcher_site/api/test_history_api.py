@@ -52,7 +52,7 @@ def test_an_entry_is_shown_with_all_that_is_known(api: Caller, entries: list[His
 
 
 @pytest.mark.parametrize(
-    ("query", "deeds"),
+    ("query", "events"),
     [
         ("user=rosa&object_type=cluster", ["cluster.resize"]),
         ("deed=action.skip", ["action.skip"]),
@@ -65,8 +65,10 @@ def test_an_entry_is_shown_with_all_that_is_known(api: Caller, entries: list[His
         ("limit=1&sort_dir=asc", ["cluster.resize"]),
     ],
 )
-def test_a_list_is_narrowed_and_sorted(api: Caller, entries: list[HistoryEntry], query: str, deeds: list[str]) -> None:
-    assert found(api, query) == deeds
+def test_a_list_is_narrowed_and_sorted(
+    api: Caller, entries: list[HistoryEntry], query: str, events: list[str]
+) -> None:
+    assert found(api, query) == events
 
 
 def test_a_list_begins_with_the_newest_and_goes_on_so_on_the_next_page(
@@ -165,7 +167,7 @@ def test_the_command_writes_what_its_options_leave(
     assert [json.loads(line)["deed"] for line in capsys.readouterr().out.splitlines()] == ["cluster.resize"]
 
 
-def test_a_purge_removes_what_is_older_than_history_is_kept_and_is_told(
+def test_a_purge_removes_what_is_older_than_history_is_kept_and_is_recorded(
     entries: list[HistoryEntry], settings: Settings
 ) -> None:
     settings.HISTORY_AGE = timedelta(days=30)

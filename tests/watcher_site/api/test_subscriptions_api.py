@@ -116,7 +116,7 @@ def test_a_private_address_is_refused_unless_a_setting_allows_it(api: Caller, se
     assert api.post("/subscriptions", NEW | {"url": f"http://{host}/"}).status_code == 201
 
 
-def test_a_subscription_is_named_by_its_name_in_any_letter_case(api: Caller) -> None:
+def test_a_subscription_is_named_by_its_name_in_any_case(api: Caller) -> None:
     uuid = api.post("/subscriptions", NEW).json()["uuid"]
     assert api.get("/subscriptions/PAGER").json()["uuid"] == uuid
     assert api.get("/subscriptions?name=Pager").json()["subscriptions"][0]["uuid"] == uuid
@@ -125,7 +125,7 @@ def test_a_subscription_is_named_by_its_name_in_any_letter_case(api: Caller) -> 
     assert api.delete("/subscriptions/pager").status_code == 204
 
 
-def test_what_stays_as_it_is_is_not_asked_about_again(api: Caller) -> None:
+def test_values_that_stay_the_same_are_not_checked_again(api: Caller) -> None:
     subscription = subscribe_to("http://nowhere.invalid/", "a/b", event_types=["nonsense"])
     everything = {"name": "a/b", "url": "http://nowhere.invalid/", "event_types": ["nonsense"], "enabled": False}
     assert not change_subscription(subscription, everything).enabled
@@ -148,7 +148,7 @@ def test_readers_may_look_and_do_nothing(reader: User) -> None:
     assert one.post("/undelivered/resend").status_code == 403
 
 
-def test_a_secret_is_made_anew_and_told_this_once(api: Caller, reader: User) -> None:
+def test_a_secret_is_made_anew_and_shown_this_once(api: Caller, reader: User) -> None:
     subscription = subscribe_to(PUBLIC, "pager")
     former = unseal_secret(subscription)
     answer = api.post("/subscriptions/pager/secret")
@@ -165,13 +165,13 @@ def test_a_test_message_is_for_one_that_is_enabled_and_for_who_may_change_it(api
     assert not Delivery.objects.exists()
 
 
-def test_the_broker_s_state_is_told(api: Caller, stranger: User) -> None:
-    letter = make_undelivered()
+def test_the_broker_s_state_is_shown(api: Caller, stranger: User) -> None:
+    delivery = make_undelivered()
     make_undelivered()
-    Delivery.objects.filter(pk=letter.pk).update(state="PENDING", problem="The broker does not answer.")
-    told = api.get("/broker").json()
-    assert (told["enabled"], told["waiting"], told["undelivered"]) == (False, 1, 1)
-    assert (told["problem"], told["oldest"] is None) == ("The broker does not answer.", False)
+    Delivery.objects.filter(pk=delivery.pk).update(state="PENDING", problem="The broker does not answer.")
+    answer = api.get("/broker").json()
+    assert (answer["enabled"], answer["waiting"], answer["undelivered"]) == (False, 1, 1)
+    assert (answer["problem"], answer["oldest"] is None) == ("The broker does not answer.", False)
     assert Caller(stranger, "1.13").get("/broker").status_code == 403
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(
-    ("asked", "used"),
+    ("requested", "used"),
     [
         (None, "1.0"),
         ("infra-optim 1.5", "1.5"),
@@ -27,8 +27,8 @@ pytestmark = pytest.mark.django_db
         ("", "1.0"),
     ],
 )
-def test_the_header_asks_for_a_version(cloud_admin: User, asked: str | None, used: str) -> None:
-    headers = {} if asked is None else {"OpenStack-API-Version": asked}
+def test_the_header_asks_for_a_version(cloud_admin: User, requested: str | None, used: str) -> None:
+    headers = {} if requested is None else {"OpenStack-API-Version": requested}
     answer = Caller(cloud_admin, None).get("/goals", **headers)
     assert answer.status_code == 200
     assert answer["OpenStack-API-Version"] == f"infra-optim {used}"
@@ -49,9 +49,9 @@ def test_headers_that_disagree_are_400(cloud_admin: User) -> None:
     assert answer.status_code == 400
 
 
-@pytest.mark.parametrize("asked", ["1.99", "2.0", "0.9", "1.2.3", "10", "99999999.1"])
-def test_a_version_that_is_not_served_is_406_and_says_which_are(cloud_admin: User, asked: str) -> None:
-    answer = Caller(cloud_admin, asked).get("/goals")
+@pytest.mark.parametrize("requested", ["1.99", "2.0", "0.9", "1.2.3", "10", "99999999.1"])
+def test_a_version_that_is_not_served_is_406_and_says_which_are(cloud_admin: User, requested: str) -> None:
+    answer = Caller(cloud_admin, requested).get("/goals")
     assert answer.status_code == 406
     assert answer["OpenStack-API-Minimum-Version"] == "1.0"
     assert answer["OpenStack-API-Maximum-Version"] == "1.13"

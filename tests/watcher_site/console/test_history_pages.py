@@ -76,11 +76,11 @@ def test_the_list_tells_what_was_changed_from_what_to_what(browser: Client) -> N
     }
     record("cluster.update", "web", caller=ROSA, details=details)
     page = text(browser.get(reverse("history:list")))
-    told = ("name: web → shop", "plan only: no", "nodes: a, b", "image:", "tags:")
-    assert [words in page for words in told] == [1, 1, 1, 0, 0]
+    shown = ("name: web → shop", "plan only: no", "nodes: a, b", "image:", "tags:")
+    assert [words in page for words in shown] == [1, 1, 1, 0, 0]
 
 
-def test_what_is_told_of_rules_reads_as_people_write_it() -> None:
+def test_details_of_rules_read_as_people_write_them() -> None:
     server = make_server("db")
     hours = {"opens": "08:00", "closes": "18:00", "weekdays": ["monday", "friday"]}
     changes = {"action_types": ["stop"], "window": None, "expires_at": "2999-01-01T00:00:00Z"}
@@ -91,8 +91,8 @@ def test_what_is_told_of_rules_reads_as_people_write_it() -> None:
     dash, named = "\N{EN DASH}", f"servers db ({server.uuid})"
     hours_said = f"08:00{dash}18:00, Monday, Friday"
     # A database has names in an order of its own.
-    told = [set(details_in_words(one.details).split("; ")) for one in HistoryEntry.objects.order_by("pk")]
-    assert told == [
+    details = [set(details_in_words(one.details).split("; ")) for one in HistoryEntry.objects.order_by("pk")]
+    assert details == [
         {"name: frozen", "owner: alice", "action types: all", f"targets: {named}", "zone: UTC", "enabled: yes"}
         | {f"window: {hours_said}"},
         {"action types: all → stop", f"window: {hours_said} → every hour", "expires at: never → 2999-01-01 00:00 UTC"},
@@ -100,7 +100,7 @@ def test_what_is_told_of_rules_reads_as_people_write_it() -> None:
     ]
 
 
-def test_the_page_of_a_thing_tells_what_was_done_to_it_and_to_what_it_holds(browser: Client, plan: ActionPlan) -> None:
+def test_the_page_of_an_object_shows_what_was_done_to_it_and_to_its_parts(browser: Client, plan: ActionPlan) -> None:
     for page in (reverse("plans:detail", args=[plan.uuid]), reverse("actions:detail", args=[plan.actions.get().uuid])):
         assert "skip action" in text(browser.get(page))
 
@@ -141,10 +141,10 @@ def test_the_list_takes_the_same_queries_whatever_its_length(
     assert HistoryEntry.objects.count() == len(clusters)
 
 
-@pytest.mark.parametrize("deed", ["action_plan.signal", "action_plan.cancel"])
-def test_the_page_of_an_action_shows_the_signals_to_its_plan(browser: Client, deed: str) -> None:
+@pytest.mark.parametrize("event", ["action_plan.signal", "action_plan.cancel"])
+def test_the_page_of_an_action_shows_the_signals_to_its_plan(browser: Client, event: str) -> None:
     plan = make_plan({"a": []})
-    record(deed, plan, caller=ROSA)
+    record(event, plan, caller=ROSA)
     page = text(browser.get(reverse("actions:detail", args=[plan.actions.get().uuid])))
     assert ("rosa" in page, "Nobody has done anything" in page) == (True, False)
 

@@ -44,9 +44,9 @@ def test_a_form_of_changes_that_is_saved_as_it_is_changes_nothing(browser: Clien
     page = reverse("notifications:change", args=[subscription.uuid])
     form = browser.get(page).context["form"]
     browser.post(page, {name: form[name].value() for name in form.fields})
-    standing = Subscription.objects.get()
-    assert (standing.name, standing.url) == (subscription.name, f"{PUBLIC}/T0KEN?key=1")
-    assert (standing.event_types, standing.enabled) == (subscription.event_types, True)
+    stored = Subscription.objects.get()
+    assert (stored.name, stored.url) == (subscription.name, f"{PUBLIC}/T0KEN?key=1")
+    assert (stored.event_types, stored.enabled) == (subscription.event_types, True)
 
 
 def test_what_is_wrong_stands_beside_its_field(browser: Client) -> None:
@@ -56,7 +56,7 @@ def test_what_is_wrong_stands_beside_its_field(browser: Client) -> None:
     assert not Subscription.objects.exists()
 
 
-def test_all_that_is_wrong_is_told_at_once(browser: Client) -> None:
+def test_all_that_is_wrong_is_reported_at_once(browser: Client) -> None:
     fields = {"name": "a/b", "url": "ftp://example.org", "event_types": "nonsense"}
     form = browser.post(reverse("notifications:new"), fields).context["form"]
     assert form.errors.keys() == {"name", "url", "event_types"}
@@ -83,7 +83,7 @@ def test_a_test_message_is_sent(browser: Client) -> None:
     assert where not in browser.get(detail).content.decode()
 
 
-def test_a_broker_that_does_not_answer_is_told_of(browser: Client, settings: Settings) -> None:
+def test_a_broker_that_does_not_answer_is_reported(browser: Client, settings: Settings) -> None:
     assert "Message broker" not in browser.get(reverse("notifications:list")).content.decode()
     make_undelivered()
     Delivery.objects.update(state=Delivery.State.PENDING, problem="The broker does not answer.")
@@ -111,18 +111,18 @@ def test_dead_letters_are_sent_again_one_or_all(browser: Client) -> None:
 
 def test_sending_many_again_asks_how_many_and_which_and_keeps_to_the_filter(browser: Client) -> None:
     pager, archive = subscribe_to(PUBLIC, "pager"), subscribe_to(PUBLIC, "archive")
-    letters = [make_undelivered(one) for one in (pager, pager, archive, None)]
+    deliveries = [make_undelivered(one) for one in (pager, pager, archive, None)]
     shown = browser.get(reverse("notifications:undelivered"), {"receiver": "PAGER"}).content.decode()
     where = f"{reverse('notifications:resend-all')}?receiver=PAGER"
     assert ("Send these 2 again" in shown, f'href="{where}"' in shown) == (True, True)
-    asked = browser.get(where).content.decode()
-    assert ("Send 2 notifications again?" in asked, "receiver like “PAGER”" in asked) == (True, True)
+    page = browser.get(where).content.decode()
+    assert ("Send 2 notifications again?" in page, "receiver like “PAGER”" in page) == (True, True)
     done = browser.post(where)
     assert done["Location"] == f"{reverse('notifications:undelivered')}?receiver=PAGER"
-    assert set(Delivery.objects.undelivered()) == set(letters[2:])
+    assert set(Delivery.objects.undelivered()) == set(deliveries[2:])
     assert "nothing to send again" in browser.get(where, follow=True).content.decode()
     browser.post(f"{reverse('notifications:resend-all')}?receiver=Broker")
-    assert list(Delivery.objects.undelivered()) == [letters[2]]
+    assert list(Delivery.objects.undelivered()) == [deliveries[2]]
 
 
 @pytest.mark.parametrize("verb", ["resend", "delete-undelivered"])
@@ -136,8 +136,8 @@ def test_a_button_of_a_dead_letter_leads_back_to_the_list_as_it_was(browser: Cli
 
 def test_what_a_dead_letter_is_of_is_named_and_has_a_link(browser: Client) -> None:
     server = make_server("web-1")
-    (letter, stranger) = (make_undelivered(), make_undelivered())
-    Notification.objects.filter(pk=letter.notification_id).update(object_uuid=server.uuid)
+    (delivery, stranger) = (make_undelivered(), make_undelivered())
+    Notification.objects.filter(pk=delivery.notification_id).update(object_uuid=server.uuid)
     text = browser.get(reverse("notifications:undelivered")).content.decode()
     assert f'href="{reverse("cluster:server", args=[server.uuid])}"' in text
     assert f'title="{stranger.notification.object_uuid}"' in text

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 ROSA = CallingContext(user="rosa", request_id="req-1", project="blue")
 
 
-def test_a_deed_tells_who_did_what_in_which_request() -> None:
+def test_an_event_names_who_did_what_in_which_request() -> None:
     record("user.disable", User(username="bob"), caller=ROSA, message="He left.", details={"sessions": 2})
     entry = HistoryEntry.objects.get()
     assert (entry.user, entry.request_id, entry.project_id) == ("rosa", "req-1", "blue")
@@ -27,20 +27,20 @@ def test_a_deed_tells_who_did_what_in_which_request() -> None:
     assert (entry.message, entry.details) == ("He left.", {"sessions": 2})
 
 
-def test_a_deed_belongs_to_the_project_of_its_object_or_of_what_holds_that() -> None:
+def test_an_event_belongs_to_the_project_of_its_object_or_of_what_holds_that() -> None:
     stack = make_stack(project_id="sales")
     record("resource.mark", make_resource(stack), caller=CallingContext(user="rosa"), within=stack)
     record("stack.update", stack, caller=ROSA)
     assert list(HistoryEntry.objects.order_by("pk").values_list("project_id", flat=True)) == ["sales", "blue"]
 
 
-def test_what_no_person_asked_for_is_nobodys_deed() -> None:
+def test_what_no_person_requested_is_no_event() -> None:
     assert record("user.disable", User(username="bob")) is None
     assert record_many("user.disable", [User(username="bob")]) == []
     assert not HistoryEntry.objects.exists()
 
 
-def test_a_deed_that_is_rolled_back_was_never_done() -> None:
+def test_an_event_that_is_rolled_back_is_not_recorded() -> None:
     with transaction.atomic():
         record("user.disable", caller=ROSA)
         transaction.set_rollback(True)
@@ -48,7 +48,7 @@ def test_a_deed_that_is_rolled_back_was_never_done() -> None:
 
 
 @pytest.mark.postgresql  # Django sends SQLite at most 999 values a statement, and so more statements.
-def test_many_deeds_are_written_in_one_statement(django_assert_num_queries) -> None:
+def test_many_events_are_written_in_one_statement(django_assert_num_queries) -> None:
     with django_assert_num_queries(1), on_behalf_of(lambda: ROSA):
         record_many("service.stop", [Service(name=str(number)) for number in range(100)])
     assert HistoryEntry.objects.filter(user="rosa").count() == 100

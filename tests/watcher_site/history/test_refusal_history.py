@@ -25,17 +25,17 @@ def plan() -> ActionPlan:
     return make_plan({"a": []}, state=ActionPlan.State.ONGOING)
 
 
-def told() -> list[tuple[str, str, str]]:
+def recorded() -> list[tuple[str, str, str]]:
     return list(HistoryEntry.objects.order_by("pk").values_list("user", "deed", "outcome"))
 
 
-def test_what_the_state_forbids_is_told_with_the_reason(cloud_admin: User, plan: ActionPlan) -> None:
+def test_what_the_state_forbids_is_recorded_with_the_reason(cloud_admin: User, plan: ActionPlan) -> None:
     api = Caller(cloud_admin, "latest")
     skip = [{"op": "replace", "path": "/state", "value": "SKIPPED"}]
     assert api.patch(f"/actions/{plan.actions.get().uuid}", skip).status_code == 409
     assert api.post(f"/action_plans/{plan.uuid}/start").status_code == 400
     assert api.delete(f"/action_plans/{plan.uuid}").status_code == 400
-    assert told() == [
+    assert recorded() == [
         ("alice", "action.skip", "refused"),
         ("alice", "action_plan.start", "refused"),
         ("alice", "action_plan.delete", "refused"),
@@ -45,12 +45,12 @@ def test_what_the_state_forbids_is_told_with_the_reason(cloud_admin: User, plan:
     assert "ONGOING" in entry.message
 
 
-def test_a_missing_right_is_told_of_the_api_and_of_the_console(reader: User, plan: ActionPlan) -> None:
+def test_a_missing_right_is_recorded_for_the_api_and_the_console(reader: User, plan: ActionPlan) -> None:
     assert Caller(reader, "latest").post(f"/action_plans/{plan.uuid}/signal", {"signal": "CANCEL"}).status_code == 403
     client = Client()
     client.force_login(reader)
     assert client.post(reverse("plans:cancel", args=[plan.uuid])).status_code == 403
-    assert told() == [("rob", "action_plan.signal", "refused"), ("rob", "action_plan.cancel", "refused")]
+    assert recorded() == [("rob", "action_plan.signal", "refused"), ("rob", "action_plan.cancel", "refused")]
     assert set(HistoryEntry.objects.values_list("object_uuid", flat=True)) == {plan.uuid}
 
 
@@ -58,10 +58,10 @@ def test_bad_input_and_what_is_not_there_are_nothing_to_tell(cloud_admin: User) 
     api = Caller(cloud_admin, "latest")
     assert api.post("/profiles", {"name": ""}).status_code == 400
     assert api.get(f"/action_plans/{uuid4()}").status_code == 404
-    assert told() == []
+    assert recorded() == []
 
 
-def test_who_may_not_read_is_told_of_in_one_statement(stranger: User, plan: ActionPlan) -> None:
+def test_a_refused_reading_is_recorded_in_one_statement(stranger: User, plan: ActionPlan) -> None:
     api, path = Caller(stranger, "latest"), f"/action_plans/{plan.uuid}"
     with counted() as statements:
         assert api.get(path).status_code == 403
@@ -75,11 +75,11 @@ def test_who_may_not_read_is_told_of_in_one_statement(stranger: User, plan: Acti
     ):
         assert client.get(page).status_code == 403
     view = ("sam", "action_plan.view", "refused")
-    assert told() == [view, view, ("sam", "history.view", "refused")]
+    assert recorded() == [view, view, ("sam", "history.view", "refused")]
     assert HistoryEntry.objects.filter(object_uuid=plan.uuid).count() == 2
 
 
-def test_what_is_refused_of_actions_of_a_plan_is_called_what_was_asked_and_is_told_within_the_plan(
+def test_a_refusal_about_actions_of_a_plan_is_recorded_as_the_requested_event_within_the_plan(
     cloud_admin: User, plan: ActionPlan
 ) -> None:
     actions = [str(plan.actions.get().uuid)]
@@ -91,18 +91,18 @@ def test_what_is_refused_of_actions_of_a_plan_is_called_what_was_asked_and_is_to
     client.force_login(cloud_admin)
     client.post(reverse("plans:skip", args=[plan.uuid]), {"only": actions, "confirmed": "1", "reason": ""})
     client.post(reverse("plans:restore", args=[plan.uuid]), {"only": actions})
-    assert [deed for _, deed, _ in told()] == ["action.skip", "action.restore"] * 2
+    assert [event for _, event, _ in recorded()] == ["action.skip", "action.restore"] * 2
     assert set(HistoryEntry.objects.values_list("within", "object_uuid")) == {(plan.uuid, None)}
 
 
-def test_a_button_that_comes_too_late_is_told(cloud_admin: User, plan: ActionPlan) -> None:
+def test_a_button_that_comes_too_late_is_recorded(cloud_admin: User, plan: ActionPlan) -> None:
     client = Client()
     client.force_login(cloud_admin)
     client.post(reverse("plans:start", args=[plan.uuid]))
-    assert told() == [("alice", "action_plan.start", "refused")]
+    assert recorded() == [("alice", "action_plan.start", "refused")]
 
 
-def test_a_command_that_is_refused_is_told(plan: ActionPlan) -> None:
+def test_a_command_that_is_refused_is_recorded(plan: ActionPlan) -> None:
     ActionPlan.objects.filter(pk=plan.pk).update(state="SUCCEEDED")
     with pytest.raises(CommandError):
         call_command("continue_plan", str(plan.uuid))
@@ -110,18 +110,18 @@ def test_a_command_that_is_refused_is_told(plan: ActionPlan) -> None:
     assert (entry.deed, entry.outcome) == ("command.continue_plan", "refused")
 
 
-def test_the_same_refusal_is_told_once_a_minute(cloud_admin: User, plan: ActionPlan) -> None:
+def test_the_same_refusal_is_recorded_once_a_minute(cloud_admin: User, plan: ActionPlan) -> None:
     for _ in range(3):
         Caller(cloud_admin, "latest").post(f"/action_plans/{plan.uuid}/start")
-    assert len(told()) == 1
+    assert len(recorded()) == 1
 
 
-def test_logins_logouts_and_wrong_passwords_are_told_with_the_address(cloud_admin: User) -> None:
+def test_logins_logouts_and_wrong_passwords_are_recorded_with_the_address(cloud_admin: User) -> None:
     client = Client(REMOTE_ADDR="192.0.2.7")
     for password in ("wrong", "alice-password"):
         client.post(reverse("login"), {"username": "alice", "password": password})
     client.post(reverse("logout"))
-    assert told() == [
+    assert recorded() == [
         ("", "user.login", "refused"),
         ("alice", "user.login", "success"),
         ("alice", "user.logout", "success"),
@@ -136,14 +136,14 @@ def test_a_name_that_no_account_has_is_not_kept(client: Client, cloud_admin: Use
     assert (entry.deed, entry.object_name) == ("user.login", "")
 
 
-def test_requests_with_a_good_token_are_no_logins_and_one_with_a_bad_token_is_told(
+def test_requests_with_a_good_token_are_no_logins_and_one_with_a_bad_token_is_recorded(
     client: Client, cloud_admin: User
 ) -> None:
     _, token = AuthToken.objects.create(cloud_admin)
     client.get("/v1/audits", headers={"X-Auth-Token": token})
-    assert told() == []
+    assert recorded() == []
     client.get("/v1/audits", headers={"X-Auth-Token": "made-up"})
-    assert told() == [("", "user.login", "refused")]
+    assert recorded() == [("", "user.login", "refused")]
     assert "made-up" not in str(HistoryEntry.objects.values().get())
 
 

@@ -50,7 +50,7 @@ def test_a_pool_is_found_by_its_name_or_its_uuid(pool: BalancingPool) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "Web", "", "a\0b", "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11"])
-def test_a_pool_that_is_not_there_is_told(server: str, name: str) -> None:
+def test_a_pool_that_does_not_exist_is_reported(server: str, name: str) -> None:
     calls = (
         balancer().find_pool,
         balancer().members,
@@ -143,7 +143,7 @@ def test_numbers_out_of_range_are_refused(server: str, options: dict[str, int], 
     assert shown() == []
 
 
-def test_a_server_is_removed_as_often_as_is_asked(server: str) -> None:
+def test_a_server_may_be_removed_repeatedly(server: str) -> None:
     other = str(make_server("web-2").uuid)
     add(server)
     add(other)

@@ -146,7 +146,7 @@ def test_history_tells_who_uses_a_pool_and_not_who_looks_at_it() -> None:
         (["web", "--open", "9999999"], "argument --open: must be a whole number up to 1000000"),
     ],
 )
-def test_what_makes_no_sense_is_told_in_one_line(arguments: list[str], rule: str) -> None:
+def test_invalid_arguments_are_reported_in_one_line(arguments: list[str], rule: str) -> None:
     make_balancing_pool("web")
     with pytest.raises(CommandError, match=rule):
         use(*arguments)

@@ -105,11 +105,11 @@ def test_who_builds_a_server_just_when_another_finds_no_host_for_it_keeps_it_bui
     settings.USE_PENDING_STATE = True
     server = make_request()
 
-    def build_where_there_is_room() -> None:
+    def build_where_there_is_capacity() -> None:
         make_node()
         build(server)
 
-    rival = Rival(build_where_there_is_room)
+    rival = Rival(build_where_there_is_capacity)
 
     def find_none(*arguments: Any) -> Any:
         try:
@@ -124,14 +124,14 @@ def test_who_builds_a_server_just_when_another_finds_no_host_for_it_keeps_it_bui
     assert (again(server).state, again(server).node is None) == ("active", False)
 
 
-def test_a_server_that_becomes_pending_is_told_of_once_after_the_commit(
+def test_a_server_that_becomes_pending_is_reported_once_after_the_commit(
     settings: Settings, django_capture_on_commit_callbacks: object
 ) -> None:
     settings.USE_PENDING_STATE = True
-    told: list[str] = []
+    reported: list[str] = []
 
     def listen(server: str, **_: object) -> None:
-        told.append(server)
+        reported.append(server)
 
     server_pending.connect(listen)
     server = make_request()
@@ -139,7 +139,7 @@ def test_a_server_that_becomes_pending_is_told_of_once_after_the_commit(
         with django_capture_on_commit_callbacks(execute=True), pytest.raises(NoValidHost):  # type: ignore[operator]
             build(server)
     server_pending.disconnect(listen)
-    assert told == [str(server.uuid)]
+    assert reported == [str(server.uuid)]
 
 
 def test_a_server_that_has_run_is_not_built_but_rebuilt() -> None:
@@ -164,7 +164,7 @@ def test_who_goes_on_after_a_process_that_was_killed_builds_it_on_the_node_that_
     assert (again(server).state, again(server).node) == ("active", node)
 
 
-def test_a_server_is_built_in_the_zone_that_was_asked_for() -> None:
+def test_a_server_is_built_in_the_requested_zone() -> None:
     make_node("elsewhere")
     node, server = make_node("here", zone="az1"), make_request(pinned_az="az1")
     build(server)
@@ -172,19 +172,19 @@ def test_a_server_is_built_in_the_zone_that_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("state", ["pending", "building", "active"])
-def test_a_server_is_told_to_be_in_error(state: str) -> None:
+def test_a_server_is_set_to_error(state: str) -> None:
     server = make_request(state)
     cloud().reset_state(str(server.uuid), "error")
     assert (again(server).state, again(server).task_state) == ("error", None)
 
 
-def test_a_server_on_a_node_is_told_to_be_active() -> None:
+def test_a_server_on_a_node_is_set_to_active() -> None:
     server = make_server(node=make_node(), state="error", task_state="migrating", fault={"code": 500})
     cloud().reset_state(str(server.uuid), "active")
     assert (again(server).state, again(server).task_state, again(server).fault) == ("active", None, None)
 
 
-def test_a_server_that_is_on_no_node_cannot_be_told_to_be_active() -> None:
+def test_a_server_that_is_on_no_node_cannot_be_set_to_active() -> None:
     server = make_request("pending")
     with pytest.raises(OperationRefused, match="is on no node"):
         cloud().reset_state(str(server.uuid), "active")

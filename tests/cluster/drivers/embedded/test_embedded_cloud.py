@@ -33,35 +33,35 @@ def server() -> Server:
 
 
 @pytest.mark.parametrize(
-    ("room", "reason"),
+    ("capacity", "reason"),
     [
         ({"vcpus": 3}, "small has 3 VCPUs free of 4 needed."),
         ({"memory": 4000}, "small has 4000 MB of memory free of 4096 needed."),
         ({"disk": 45, "disk_gb_reserved": 10}, "small has 35 GB of disk free of 40 needed."),
     ],
 )
-def test_a_node_without_room_refuses_a_server(server: Server, room: dict[str, int], reason: str) -> None:
-    make_node("small", **room)
+def test_a_node_without_capacity_refuses_a_server(server: Server, capacity: dict[str, int], reason: str) -> None:
+    make_node("small", **capacity)
     with pytest.raises(NoValidHost) as caught:
         migrate(server, "small")
     assert str(caught.value) == f"No valid host was found. {reason}"
     assert again(server).task_state is None
 
 
-def test_a_ratio_gives_more_room_than_there_is(server: Server) -> None:
+def test_a_ratio_gives_more_capacity_than_there_is(server: Server) -> None:
     node = make_node("small", vcpus=2, vcpu_ratio=2.0)
     migrate(server, "small")
     assert again(server).node == node
 
 
-def test_a_server_on_its_way_takes_room_where_it_goes(server: Server) -> None:
+def test_a_server_on_its_way_takes_capacity_where_it_goes(server: Server) -> None:
     node = make_node("small", vcpus=5)
     make_server("arriving", node=server.node, destination=node, task_state="migrating")
     with pytest.raises(NoValidHost, match="small has 3 VCPUs free of 4 needed"):
         migrate(server, "small")
 
 
-def test_a_deleted_server_takes_no_room(server: Server) -> None:
+def test_a_deleted_server_takes_no_capacity(server: Server) -> None:
     node = make_node("small", vcpus=5)
     Server.objects.filter(pk=make_server("gone", node=node).pk).soft_delete()
     migrate(server, "small")
@@ -103,7 +103,7 @@ def test_the_scheduler_asks_as_much_of_many_nodes_as_of_one(
 
 
 @pytest.mark.parametrize("columns", [{"status": "disabled"}, {"state": "down"}, {"vcpus": 1}])
-def test_the_scheduler_passes_over_nodes_that_can_not_take_it(server: Server, columns: dict[str, object]) -> None:
+def test_the_scheduler_skips_nodes_that_can_not_take_it(server: Server, columns: dict[str, object]) -> None:
     make_node("unfit", **columns)
     with pytest.raises(NoValidHost, match=r"^No valid host was found\."):
         migrate(server)

@@ -50,7 +50,7 @@ def leave_behind(owner: str, **attributes: object) -> Server:
     return Server.objects.get()
 
 
-def test_a_server_is_created_with_the_size_of_its_flavor_where_there_is_room(flavor: Flavor) -> None:
+def test_a_server_is_created_with_the_size_of_its_flavor_where_there_is_capacity(flavor: Flavor) -> None:
     make_node("small", memory=1024)
     node = make_node("large")
     found = create(metadata={"role": "web"})
@@ -59,7 +59,7 @@ def test_a_server_is_created_with_the_size_of_its_flavor_where_there_is_room(fla
     assert (row.node, row.vcpus, row.memory, row.disk, row.metadata) == (node, 2, 2048, 20, {"role": "web"})
 
 
-def test_a_server_that_finds_no_room_is_not_created(flavor: Flavor) -> None:
+def test_a_server_that_finds_no_capacity_is_not_created(flavor: Flavor) -> None:
     make_node("compute1", vcpus=3)
     create()
     with pytest.raises(NoValidHost):
@@ -88,7 +88,7 @@ def test_a_server_is_created_on_the_host_that_it_must_be_on(flavor: Flavor) -> N
         create(host="compute3", token="two")
 
 
-def test_a_token_stands_for_one_server_however_often_it_is_asked_for(flavor: Flavor) -> None:
+def test_a_token_stands_for_one_server_however_often_it_is_requested(flavor: Flavor) -> None:
     make_node()
     assert create() == create()
     assert Server.objects.count() == 1
@@ -99,7 +99,7 @@ def test_each_token_has_a_server_of_its_own(flavor: Flavor) -> None:
     assert create().uuid != create(token="two").uuid
 
 
-def test_a_creation_takes_its_room_from_the_beginning(flavor: Flavor) -> None:
+def test_a_creation_takes_its_capacity_from_the_beginning(flavor: Flavor) -> None:
     make_node("compute1", vcpus=3)
     row = leave_behind("action")
     assert (row.state, row.task_state) == ("building", "spawning")
@@ -107,7 +107,7 @@ def test_a_creation_takes_its_room_from_the_beginning(flavor: Flavor) -> None:
         create(token="two")
 
 
-def test_whoever_goes_on_with_the_work_of_a_killed_process_finds_its_server(flavor: Flavor) -> None:
+def test_a_process_that_recovers_the_work_of_a_killed_one_finds_its_server(flavor: Flavor) -> None:
     make_node()
     left = leave_behind("action")
     with acting_for("action", 2):
@@ -151,7 +151,7 @@ def test_what_was_created_is_found_by_its_token(flavor: Flavor) -> None:
     assert cloud().find_created("web", "two") is None
 
 
-def test_a_server_that_is_deleted_gives_its_room_back(flavor: Flavor) -> None:
+def test_a_server_that_is_deleted_frees_its_capacity(flavor: Flavor) -> None:
     make_node("compute1", vcpus=3)
     cloud().delete_server(create().uuid)
     assert create().status == "ACTIVE"
@@ -179,7 +179,7 @@ def test_a_creation_that_was_interrupted_can_be_deleted(flavor: Flavor) -> None:
     assert not Server.objects.present().exists()
 
 
-def test_a_deletion_that_was_interrupted_is_gone_on_with_by_whoever_asks(flavor: Flavor) -> None:
+def test_an_interrupted_deletion_is_continued_by_the_next_request(flavor: Flavor) -> None:
     make_node()
     server = create().uuid
     with acting_for("action"), pytest.raises(Killed):

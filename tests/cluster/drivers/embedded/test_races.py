@@ -47,7 +47,7 @@ def test_a_pool_is_never_promised_beyond_its_capacity() -> None:
     assert list(numbers) == [(4, 40, 60), (4, 40, 5)]
 
 
-def test_volumes_that_change_places_neither_lock_each_other_out_nor_lose_room() -> None:
+def test_volumes_that_change_places_neither_lock_each_other_out_nor_lose_capacity() -> None:
     pools = [make_pool("a@lvm#one"), make_pool("b@lvm#one")]
     volumes = [make_volume(f"data-{number}", pools[number % 2], size=10) for number in range(8)]
     assert race(moving(volume, pools[(number + 1) % 2].name) for number, volume in enumerate(volumes)) == 8
@@ -97,7 +97,7 @@ def creating(token: str) -> Callable[[], None]:
     return create
 
 
-def test_nodes_are_never_given_away_beyond_their_room() -> None:
+def test_nodes_are_never_given_away_beyond_their_capacity() -> None:
     make_flavor("small", vcpus=2)
     for number in range(2):
         make_node(f"compute{number}", vcpus=5)

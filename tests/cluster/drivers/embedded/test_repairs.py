@@ -47,7 +47,7 @@ def again(server: Server) -> Server:
     return Server.objects.get(pk=server.pk)
 
 
-def standing(server: Server) -> tuple[str, str | None, str]:
+def columns_of(server: Server) -> tuple[str, str | None, str]:
     row = again(server)
     return row.state, row.task_state, row.operation_owner
 
@@ -56,7 +56,7 @@ def standing(server: Server) -> tuple[str, str | None, str]:
 def test_a_broken_server_runs_again_where_it_was(server: Server, kind: str) -> None:
     make_node("compute2", memory=65536)
     repair(kind, server)
-    assert standing(server) == ("active", None, "")
+    assert columns_of(server) == ("active", None, "")
     assert again(server).node == server.node
 
 
@@ -90,7 +90,7 @@ def test_a_server_can_be_repaired_in_the_states_that_nova_allows_alone(kind: str
 @pytest.mark.parametrize("kind", KINDS)
 def test_while_it_is_repaired_it_says_so(server: Server, kind: str) -> None:
     seen = []
-    repair(kind, server, checkpoint=lambda: seen.append(standing(server)))
+    repair(kind, server, checkpoint=lambda: seen.append(columns_of(server)))
     assert seen[0] == ("error", TASK_STATES[kind], "")
 
 
@@ -112,7 +112,7 @@ def test_a_node_that_is_switched_off_repairs_nothing(kind: str) -> None:
     server = make_server(node=make_node(power_state="off"), state="error")
     with pytest.raises(OperationRefused, match="Compute node compute1 is switched off"):
         repair(kind, server)
-    assert standing(server) == ("error", None, "")
+    assert columns_of(server) == ("error", None, "")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,7 +120,7 @@ def test_a_server_that_is_busy_is_left_alone(kind: str) -> None:
     server = make_server(node=make_node(), task_state="powering-off", operation_owner="another/1")
     with pytest.raises(CloudBusy, match="is busy: powering-off"):
         repair(kind, server)
-    assert standing(server) == ("active", "powering-off", "another/1")
+    assert columns_of(server) == ("active", "powering-off", "another/1")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -128,15 +128,15 @@ def test_another_does_not_take_over_a_repair(server: Server, kind: str) -> None:
     leave_behind(kind, server)
     with acting_for("another", 5), pytest.raises(CloudBusy):
         repair(kind, server)
-    assert standing(server) == ("error", TASK_STATES[kind], "action/1")
+    assert columns_of(server) == ("error", TASK_STATES[kind], "action/1")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_whoever_goes_on_with_the_work_of_a_killed_process_repairs_it(server: Server, kind: str) -> None:
+def test_a_process_that_recovers_the_work_of_a_killed_one_repairs_it(server: Server, kind: str) -> None:
     leave_behind(kind, server)
     with acting_for("action", 2):
         repair(kind, server)
-    assert standing(server) == ("active", None, "")
+    assert columns_of(server) == ("active", None, "")
 
 
 def test_one_repair_is_not_gone_on_with_by_the_other(server: Server) -> None:
@@ -152,7 +152,7 @@ def test_a_slow_process_does_not_end_what_its_successor_goes_on_with(server: Ser
         pytest.raises(OperationFailed, match=f"was taken out of its operation {TASK_STATES[kind]}"),
     ):
         repair(kind, server, checkpoint=lambda: leave_behind(kind, server, attempt=2))
-    assert standing(server) == ("error", TASK_STATES[kind], "action/2")
+    assert columns_of(server) == ("error", TASK_STATES[kind], "action/2")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -160,7 +160,7 @@ def test_a_repair_that_was_interrupted_is_undone_by_its_owner(server: Server, ki
     leave_behind(kind, server)
     with acting_for("action", 2):
         assert cloud().reconcile(str(server.uuid)).status == "ERROR"
-    assert standing(server) == ("error", None, "")
+    assert columns_of(server) == ("error", None, "")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -168,7 +168,7 @@ def test_a_repair_that_fails_leaves_the_server_as_it_was(server: Server, kind: s
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
     with pytest.raises(OperationFailed):
         repair(kind, server)
-    assert standing(server) == ("error", None, "")
+    assert columns_of(server) == ("error", None, "")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -69,7 +69,7 @@ def test_a_pool_is_found_by_its_name_or_its_uuid(name: str) -> None:
     assert balancer().find_pool(name) == BalancerPool(POOL, "web", LOAD_BALANCER)
 
 
-def test_a_pool_that_is_not_there_is_told(server: str) -> None:
+def test_a_pool_that_does_not_exist_is_reported(server: str) -> None:
     for call in (lambda: balancer().find_pool("none"), lambda: balancer().add_member("none", server, 80)):
         with pytest.raises(BalancingPoolNotFound, match=r"^Load-balancer pool none not found$"):
             call()
@@ -105,7 +105,7 @@ def test_a_server_is_added_with_its_address_on_the_subnet_of_the_load_balancer(
 
 
 @pytest.mark.parametrize("subnet", ["back", "the back"])
-def test_a_server_is_added_with_its_address_on_the_subnet_that_is_asked_for(
+def test_a_server_is_added_with_its_address_on_the_requested_subnet(
     emulator: Emulator, server: str, subnet: str
 ) -> None:
     add(server, subnet=subnet)
@@ -161,7 +161,7 @@ def test_an_addition_whose_answer_is_lost_is_waited_for(emulator: Emulator, serv
     assert (shown(emulator, "provisioning_status"), emulator.count(POSTED)) == ([("ACTIVE",)], 1)
 
 
-def test_an_addition_that_was_not_heard_is_told(emulator: Emulator, server: str) -> None:
+def test_an_addition_without_effect_is_reported(emulator: Emulator, server: str) -> None:
     emulator.fail(POSTED, 503)
     with pytest.raises(CloudUnavailable):
         add(server)
@@ -219,7 +219,7 @@ def test_a_weight_that_is_none_is_refused(emulator: Emulator, server: str, weigh
 # Removing.
 
 
-def test_a_server_is_removed_as_often_as_is_asked(emulator: Emulator, server: str) -> None:
+def test_a_server_may_be_removed_repeatedly(emulator: Emulator, server: str) -> None:
     add(server)
     for _ in range(2):
         balancer().remove_member("web", server)

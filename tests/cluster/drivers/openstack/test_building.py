@@ -49,12 +49,12 @@ def test_a_server_that_found_no_host_is_pending(lost: str) -> None:
 
 
 def test_the_traceback_that_nova_shows_administrators_is_not_kept(emulator: Emulator, lost: str) -> None:
-    told = {"code": 500, "message": "The hypervisor broke.", "created": "2026-03-01T10:00:30Z"}
-    emulator.nova.servers[lost]["fault"] = {**told, "details": "Traceback: /opt/nova/manager.py, line 7"}
+    fault = {"code": 500, "message": "The hypervisor broke.", "created": "2026-03-01T10:00:30Z"}
+    emulator.nova.servers[lost]["fault"] = {**fault, "details": "Traceback: /opt/nova/manager.py, line 7"}
     synchronize()
-    assert Server.objects.get(uuid=lost).fault == {**told, "details": None}
+    assert Server.objects.get(uuid=lost).fault == {**fault, "details": None}
     cloud().find_server(lost)
-    assert Server.objects.get(uuid=lost).fault == {**told, "details": None}
+    assert Server.objects.get(uuid=lost).fault == {**fault, "details": None}
 
 
 def test_without_the_setting_it_stays_in_error(emulator: Emulator, lost: str, settings: Settings) -> None:
@@ -117,7 +117,7 @@ def test_who_is_killed_on_the_way_leaves_one_server_in_its_place(emulator: Emula
     assert [one["status"] for one in emulator.nova.servers.values()] == ["ACTIVE"]
 
 
-def test_where_there_is_still_no_room_it_waits_on(emulator: Emulator, lost: str) -> None:
+def test_where_there_is_still_no_capacity_it_waits_on(emulator: Emulator, lost: str) -> None:
     for service in emulator.nova.services.values():
         service["status"] = "disabled"
     with pytest.raises(NoValidHost):
@@ -149,7 +149,7 @@ def test_the_state_of_a_server_is_reset(emulator: Emulator, server: str) -> None
     assert (cloud().find_server(server).status, state(server)) == ("ERROR", "error")
 
 
-def test_a_new_server_that_finds_no_host_is_told_of_and_does_not_stay(emulator: Emulator, lost: str) -> None:
+def test_a_new_server_that_finds_no_host_is_reported_and_does_not_stay(emulator: Emulator, lost: str) -> None:
     for service in emulator.nova.services.values():
         service["status"] = "disabled"
     with pytest.raises(NoValidHost):

@@ -43,7 +43,7 @@ def begun(kind: str, emulator: Emulator, server: str) -> tuple[ActionType, Actio
     return action, ActionContext(data=data, keep_data=data.update)
 
 
-def asked(emulator: Emulator) -> list[str]:
+def requested_operations(emulator: Emulator) -> list[str]:
     """Return what Nova was asked to begin, but for deletions, which it takes as often as one likes."""
     return [line for line in emulator.requests if re.match(r"POST .*/servers(/[^/]+/action)?$", line)]
 
@@ -63,7 +63,7 @@ def test_what_is_aborted_is_waited_for(emulator: Emulator, server: str, kind: st
     with acting_for("action", 1):
         assert action.abort() is False
     assert statuses(emulator) == left
-    assert len(asked(emulator)) == (kind != "delete_server")
+    assert len(requested_operations(emulator)) == (kind != "delete_server")
 
 
 @KINDS
@@ -74,4 +74,4 @@ def test_the_next_takes_up_what_nova_goes_on_with(emulator: Emulator, server: st
         assert action.recover() is Recovery.AGAIN
         action.execute()
     assert statuses(emulator) == left
-    assert len(asked(emulator)) == (kind != "delete_server")
+    assert len(requested_operations(emulator)) == (kind != "delete_server")

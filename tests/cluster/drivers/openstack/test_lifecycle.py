@@ -54,7 +54,7 @@ def test_a_server_of_an_unknown_flavor_is_not_created(emulator: Emulator) -> Non
 
 
 @pytest.mark.parametrize("name", ["web", "web (1.2) [the first]"])
-def test_a_token_stands_for_one_server_however_often_it_is_asked_for(emulator: Emulator, name: str) -> None:
+def test_a_token_stands_for_one_server_however_often_it_is_requested(emulator: Emulator, name: str) -> None:
     assert create(name=name) == create(name=name)
     assert len(emulator.nova.servers) == 1
 
@@ -75,14 +75,14 @@ def test_where_the_answer_is_lost_the_server_is_found(emulator: Emulator) -> Non
     assert len(emulator.nova.servers) == 1
 
 
-def test_a_creation_that_nova_did_not_hear_is_told(emulator: Emulator) -> None:
+def test_a_creation_that_did_not_reach_nova_is_reported(emulator: Emulator) -> None:
     emulator.fail("POST /compute/v2.1/servers$", 503, times=1)
     with pytest.raises(CloudUnavailable):
         create()
     assert emulator.nova.servers == {}
 
 
-def test_a_server_without_room_leaves_nothing_behind(emulator: Emulator) -> None:
+def test_a_server_without_capacity_leaves_nothing_behind(emulator: Emulator) -> None:
     for service in emulator.nova.services.values():
         service["status"] = "disabled"
     with pytest.raises(NoValidHost, match=r"^No valid host was found\. There are not enough hosts available\.$"):
@@ -129,14 +129,14 @@ def test_a_server_that_is_gone_can_not_be_deleted(emulator: Emulator) -> None:
         cloud().delete_server(server)
 
 
-def test_a_deletion_whose_answer_is_lost_is_asked_for_again(emulator: Emulator) -> None:
+def test_a_deletion_whose_answer_is_lost_is_requested_again(emulator: Emulator) -> None:
     server = create().uuid
     emulator.fail("DELETE /compute/v2.1/servers", after=True, times=1)
     cloud().delete_server(server)
     assert emulator.nova.servers == {}
 
 
-def test_a_server_that_nova_can_not_delete_is_told(emulator: Emulator) -> None:
+def test_a_server_that_nova_can_not_delete_is_reported(emulator: Emulator) -> None:
     server = create().uuid
     emulator.nova.failing = "error"
     with pytest.raises(OperationFailed, match="Deleting instance"):

@@ -114,7 +114,7 @@ def test_a_node_that_does_not_do_what_it_shall_says_why(emulator: Emulator, node
     assert str(caught.value) == "Compute node compute1 did not go off: The BMC does not answer."
 
 
-def test_a_refusal_is_told_in_ironics_words(emulator: Emulator, node: str) -> None:
+def test_a_refusal_has_the_message_of_ironic(emulator: Emulator, node: str) -> None:
     emulator.fail("PUT .*/states/power", 400, message="The node is in maintenance")
     with pytest.raises(CloudError, match="The cloud refused it: The node is in maintenance"):
         cloud().power_off(node)

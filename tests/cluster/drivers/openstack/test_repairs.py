@@ -67,7 +67,7 @@ def test_only_a_running_guest_may_end_by_itself(emulator: Emulator, server: str,
 
 
 @pytest.mark.parametrize(("image", "used"), [("another", "another"), (None, make_uuid("image"))])
-def test_a_server_is_rebuilt_from_the_image_that_is_asked_for_or_its_own(
+def test_a_server_is_rebuilt_from_the_requested_image_or_its_own(
     emulator: Emulator, server: str, image: str | None, used: str
 ) -> None:
     emulator.nova.servers[server]["metadata"] = {"watcher_token": "one"}
@@ -184,7 +184,9 @@ def test_a_repair_left_behind_that_comes_to_nothing_says_why(emulator: Emulator,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_repair_left_behind_is_settled_by_whoever_reconciles(emulator: Emulator, server: str, kind: str) -> None:
+def test_a_repair_left_behind_is_settled_by_the_next_reconciliation(
+    emulator: Emulator, server: str, kind: str
+) -> None:
     emulator.nova.servers[server] |= BROKEN
     leave(emulator, kind, server)
     with acting_for("one"):

@@ -99,12 +99,14 @@ def test_the_checkpoint_is_called_while_a_migration_runs(emulator: Emulator, ser
     assert calls.count("MIGRATING") == 5
 
 
-def test_a_live_migration_without_room_is_refused_in_novas_words(emulator: Emulator, server: str) -> None:
+def test_a_live_migration_without_capacity_is_refused_with_the_message_of_nova(
+    emulator: Emulator, server: str
+) -> None:
     emulator.nova.services.clear()
     assert refusal(cloud().live_migrate, server) == f"The cloud refused it: {NO_VALID_HOST}"
 
 
-def test_a_cold_migration_without_room_fails_in_novas_words(emulator: Emulator, server: str) -> None:
+def test_a_cold_migration_without_capacity_fails_with_the_message_of_nova(emulator: Emulator, server: str) -> None:
     emulator.nova.services.clear()
     message = refusal(cloud().cold_migrate, server)
     assert message == f"Instance {server} is still on compute1 after its migration: {NO_VALID_HOST}"
@@ -128,7 +130,7 @@ def test_a_server_that_is_broken_after_its_migration_says_why(emulator: Emulator
     assert Server.objects.get(uuid=server).state == "error"
 
 
-def test_a_server_that_went_elsewhere_is_told(emulator: Emulator, server: str) -> None:
+def test_a_server_that_went_elsewhere_is_reported(emulator: Emulator, server: str) -> None:
     emulator.nova.add_host("compute3")
     cloud().cold_migrate(server, "compute2")
     emulator.nova.choose = lambda server, wanted: "compute3"  # type: ignore[method-assign]
@@ -142,7 +144,7 @@ def test_a_server_that_is_busy_is_left_alone(emulator: Emulator, server: str) ->
     assert emulator.count("POST .*/action") == 0
 
 
-def test_a_conflict_is_told_in_novas_words(emulator: Emulator, server: str) -> None:
+def test_a_conflict_has_the_message_of_nova(emulator: Emulator, server: str) -> None:
     emulator.nova.servers[server] |= {"status": "SHUTOFF", "OS-EXT-STS:vm_state": "stopped"}
     message = refusal(cloud().live_migrate, server)
     assert message == (
@@ -218,7 +220,9 @@ def test_a_confirmation_whose_answer_is_lost_is_requested_again(emulator: Emulat
     assert (host(emulator, server), status(emulator, server)) == ("compute2", "ACTIVE")
 
 
-def test_an_operation_that_was_not_heard_fails_and_is_not_asked_for_again(emulator: Emulator, server: str) -> None:
+def test_an_operation_that_did_not_reach_nova_fails_and_is_not_requested_again(
+    emulator: Emulator, server: str
+) -> None:
     emulator.fail("POST .*/action", 503, message="Overloaded.")
     assert refusal(cloud().live_migrate, server).endswith(": Overloaded.")
     assert emulator.count("POST .*/action") == 1

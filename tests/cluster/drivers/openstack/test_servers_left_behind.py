@@ -68,7 +68,7 @@ def test_what_is_reconciled_belongs_to_nobody_any_more(emulator: Emulator, serve
     assert Server.objects.get(uuid=server).operation_owner == ""
 
 
-def test_whoever_is_interrupted_while_reconciling_leaves_it_to_the_next(emulator: Emulator, server: str) -> None:
+def test_an_interrupted_reconciliation_is_left_to_the_next(emulator: Emulator, server: str) -> None:
     def die() -> None:
         raise Lost
 
@@ -78,7 +78,7 @@ def test_whoever_is_interrupted_while_reconciling_leaves_it_to_the_next(emulator
     assert reconcile(server, "one") == ("ACTIVE", "compute2")
 
 
-def test_an_operation_that_is_no_longer_waited_for_can_still_be_waited_for_by_whoever_takes_it_over(
+def test_an_operation_that_is_no_longer_waited_for_can_still_be_waited_for_by_the_process_that_takes_it_over(
     emulator: Emulator, server: str, settings: Settings
 ) -> None:
     settings.OPENSTACK_OPERATION_TIMEOUT = 0
@@ -89,7 +89,7 @@ def test_an_operation_that_is_no_longer_waited_for_can_still_be_waited_for_by_wh
     assert reconcile(server, "one") == ("ACTIVE", "compute2")
 
 
-def test_an_operation_that_nova_may_have_heard_can_be_waited_for_by_whoever_takes_it_over(
+def test_an_operation_that_may_have_reached_nova_can_be_waited_for_by_the_process_that_takes_it_over(
     emulator: Emulator, server: str, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     settings.OPENSTACK_OPERATION_TIMEOUT = 0.05
@@ -123,7 +123,9 @@ def test_a_live_migration_is_aborted(emulator: Emulator, server: str) -> None:
     assert (found.status, found.host) == ("ACTIVE", "compute1")
 
 
-def test_a_live_migration_that_may_not_be_aborted_yet_is_asked_again(emulator: Emulator, server: str) -> None:
+def test_the_abort_of_a_live_migration_is_requested_again_when_it_comes_too_early(
+    emulator: Emulator, server: str
+) -> None:
     emulator.readings = float("inf")
     leave(emulator, server, "live_migrate", "one")
     emulator.fail("DELETE", 400, times=2, message="Migration 7 state of the instance is preparing.")

@@ -108,7 +108,7 @@ def test_a_volume_that_is_busy_is_left_alone(emulator: Emulator, volume: str) ->
         cloud().migrate_volume(volume, THERE)
 
 
-def test_a_conflict_is_told_in_cinders_words(emulator: Emulator, volume: str) -> None:
+def test_a_conflict_has_the_message_of_cinder(emulator: Emulator, volume: str) -> None:
     emulator.cinder.volumes[volume]["status"] = "creating"
     with pytest.raises(
         OperationRefused, match=r"The cloud refused it: Volume .* status must be available or in-use\."

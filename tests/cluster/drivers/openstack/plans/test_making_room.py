@@ -33,7 +33,7 @@ def test_no_server_moves_for_a_server_that_takes_more_than_placement_allows(
     assert not Action.objects.filter(action_type="migrate").exists()
 
 
-def test_a_server_that_nova_left_without_a_host_is_created_again_where_room_was_made(
+def test_a_server_that_nova_left_without_a_host_is_created_again_where_capacity_was_freed(
     emulator: Emulator, settings: Settings
 ) -> None:
     settings.USE_PENDING_STATE, settings.SYNC_INTERVAL = True, timedelta(0)

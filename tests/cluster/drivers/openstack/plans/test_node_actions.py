@@ -41,7 +41,7 @@ def test_a_node_is_created_checked_and_deleted(emulator: Emulator) -> None:
     assert set(Action.objects.values_list("state", flat=True)) == {"SUCCEEDED"}
 
 
-def test_a_node_that_nova_finds_no_room_for_is_in_error(emulator: Emulator) -> None:
+def test_a_node_that_nova_finds_no_host_for_is_in_error(emulator: Emulator) -> None:
     for service in emulator.nova.services.values():
         service["status"] = "disabled"
     node = create()

@@ -82,7 +82,7 @@ def test_a_server_has_its_node_its_size_and_what_nova_says_of_it(emulator: Emula
     assert (server.project_id, server.created_at.isoformat()) == ("a project", "2026-03-01T10:00:00+00:00")
 
 
-def test_the_root_disk_of_a_server_that_boots_from_a_volume_takes_no_room(emulator: Emulator) -> None:
+def test_the_root_disk_of_a_server_that_boots_from_a_volume_takes_no_capacity(emulator: Emulator) -> None:
     emulator.nova.add_server("web", "compute1", image="")
     sync()
     assert Server.objects.get(name="web").disk == 0
@@ -94,7 +94,7 @@ def test_the_machines_that_ironic_gives_to_people_are_no_compute_nodes(emulator:
     assert not ComputeNode.objects.filter(hostname="metal").exists()
 
 
-def test_a_host_with_two_hypervisors_is_told_of(emulator: Emulator) -> None:
+def test_a_host_with_two_hypervisors_is_reported(emulator: Emulator) -> None:
     second = emulator.nova.add_host("compute3")
     emulator.nova.hypervisors[second]["service"]["host"] = "compute1"
     assert "Host compute1 has several hypervisors: only the first is looked at." in sync()
@@ -206,7 +206,7 @@ def test_lists_are_read_page_by_page(emulator: Emulator) -> None:
     assert (emulator.count("servers/detail"), Server.objects.count()) == (3, 5)
 
 
-def test_each_list_is_asked_for_once_and_each_node_for_its_inventories(emulator: Emulator) -> None:
+def test_each_list_is_requested_once_and_the_inventories_of_each_node(emulator: Emulator) -> None:
     fill_storage(emulator)
     emulator.nova.add_server("web", "compute1")
     sync()
@@ -251,7 +251,7 @@ def test_without_placement_it_goes_on_and_says_so(emulator: Emulator) -> None:
     assert columns(ComputeNode.objects.get(hostname="compute1"), "vcpus", "vcpu_ratio") == (16, 1.0)
 
 
-def test_a_hypervisor_that_placement_does_not_know_is_told_of(emulator: Emulator) -> None:
+def test_a_hypervisor_that_placement_does_not_know_is_reported(emulator: Emulator) -> None:
     emulator.nova.add_host("compute3")
     assert "Placement has no resource provider of compute3." in sync()
 

@@ -54,7 +54,7 @@ def test_a_service_that_does_not_answer_in_time(emulator: Emulator, settings: Se
     assert emulator.count("servers/detail") == 2
 
 
-def test_a_service_in_trouble_is_asked_again(emulator: Emulator) -> None:
+def test_a_request_to_a_service_in_trouble_is_repeated(emulator: Emulator) -> None:
     emulator.fail("servers/detail", 503, times=2)
     assert sync().endswith("0 gone\n")
 
@@ -157,7 +157,7 @@ def test_an_answer_that_is_no_json(emulator: Emulator) -> None:
         (lambda server: server.update(id="42"), "badly formed hexadecimal UUID string"),
     ],
 )
-def test_what_our_tables_do_not_take_is_told_without_the_row(
+def test_values_that_our_tables_do_not_take_are_reported_without_the_row(
     emulator: Emulator, spoil: Callable[[dict[str, Any]], None], reason: str
 ) -> None:
     server = emulator.nova.add_server("web", "compute1", metadata={"password": "confidential"})

@@ -49,7 +49,7 @@ def test_of_several_that_insist_on_reading_none_reads_beside_another(emulator: E
 
 
 @pytest.mark.django_db
-def test_whoever_does_not_wait_leaves_it_to_the_one_that_reads(emulator: Emulator) -> None:
+def test_a_caller_that_does_not_wait_leaves_it_to_the_one_that_reads(emulator: Emulator) -> None:
     Synchronization.claim()
     assert synchronize(HOUR, wait=False) is None
     assert not ComputeNode.objects.exists()

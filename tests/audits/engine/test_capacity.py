@@ -74,20 +74,20 @@ def test_a_server_that_becomes_pending_has_the_audit_run(django_capture_on_commi
     assert Audit.objects.get().next_run_time is not None
 
 
-def test_without_the_setting_nothing_is_asked_for(settings: Settings) -> None:
+def test_without_the_setting_no_audit_is_requested(settings: Settings) -> None:
     settings.USE_PENDING_STATE = False
     waits()
     assert not request_capacity_audit()
     assert not Audit.objects.exists()
 
 
-def test_without_servers_that_wait_nothing_is_asked_for() -> None:
+def test_without_servers_that_wait_no_audit_is_requested() -> None:
     make_server(state="error")
     assert not request_capacity_audit()
     assert not Audit.objects.exists()
 
 
-def test_servers_that_nobody_told_of_are_found_by_an_engine() -> None:
+def test_servers_that_nobody_reported_are_found_by_an_engine() -> None:
     make_node()
     waits()
     assert decide() is not None
@@ -104,7 +104,7 @@ def test_many_servers_share_one_run() -> None:
 
 
 @pytest.mark.parametrize("state", ["RECOMMENDED", "PENDING", "ONGOING"])
-def test_servers_that_a_plan_serves_are_not_asked_for_again(state: str) -> None:
+def test_no_audit_is_requested_again_for_servers_that_a_plan_serves(state: str) -> None:
     make_node()
     waits()
     plan = decide()
@@ -358,7 +358,7 @@ def outcomes(plan: ActionPlan) -> dict[str, str]:
     return dict(plan.actions.values_list("action_type", "state"))
 
 
-def test_a_server_that_found_no_host_runs_when_the_plan_has_made_room(api: Caller, crowded: Server) -> None:
+def test_a_server_that_found_no_host_runs_when_the_plan_has_freed_capacity(api: Caller, crowded: Server) -> None:
     server = ask_for(api)
     assert shown(api, server)["status"] == "PENDING"
     plan = start(decide())
@@ -389,7 +389,7 @@ def test_the_plan_starts_by_itself_where_the_operator_wants_it(
     assert shown(api, server)["status"] == "ACTIVE"
 
 
-def test_room_is_made_for_a_server_of_a_stack_too_which_is_made_then(crowded: Server, settings: Settings) -> None:
+def test_capacity_is_freed_for_a_server_of_a_stack_too_which_is_made_then(crowded: Server, settings: Settings) -> None:
     settings.MAKE_ROOM_AUTO_TRIGGER, settings.ACTION_RETRY_INTERVAL = True, 0.2
     make_flavor("large", vcpus=10, memory=2048, disk=20)
     stack = Stack.objects.create(name="shop", template=template(web=server("large")))
@@ -428,7 +428,7 @@ def delete_after_a_migration(monkeypatch: pytest.MonkeyPatch, delete: Callable[[
     monkeypatch.setattr(EmbeddedCloud, "live_migrate", migrate_and_delete)
 
 
-def test_a_server_for_which_no_room_can_be_made_is_in_error_with_the_reason(api: Caller) -> None:
+def test_a_server_for_which_no_capacity_can_be_freed_is_in_error_with_the_reason(api: Caller) -> None:
     make_node(vcpus=4)
     server = ask_for(api)
     plan = start(plan_to_give_up())
@@ -437,7 +437,7 @@ def test_a_server_for_which_no_room_can_be_made_is_in_error_with_the_reason(api:
     assert found["fault"]["message"] == "No room can be made for 10 VCPUs, 2048 MB of memory and 20 GB of disk."
 
 
-def test_room_that_is_gone_when_the_plan_runs_is_made_by_the_next_plan(api: Caller, crowded: Server) -> None:
+def test_capacity_that_is_gone_when_the_plan_runs_is_freed_by_the_next_plan(api: Caller, crowded: Server) -> None:
     server = ask_for(api)
     plan = decide()
     taken = make_server("quicker", crowded.node, vcpus=8)
