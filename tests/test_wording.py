@@ -69,4 +69,9 @@ def test_no_enforced_rule_is_broken() -> None:
         for each in wording.passages(path)
         for breach in wording.breaches(each)
     ]
-    assert [passage for rule, passage in found if passage.place in rule.enforced] == []
+    assert [passage for rule, passage in found if wording.is_enforced(rule, passage)] == []
+
+
+def test_the_names_of_columns_are_kept_where_they_are_defined() -> None:
+    assert broken_rules("deed = 1\n", "watcher_site/models/history.py") == []
+    assert broken_rules("deed = 1\n", "watcher_site/models/services.py") == [("deed", "name", 1)]

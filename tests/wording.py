@@ -20,6 +20,31 @@ FOLDERS = ["watcher_site", "cluster", "actions", "plans", "audits", "templates",
 # The page that lists the rejected words, and this list of them.
 EXEMPT = {Path("docs/contributing.md"), Path("tests/wording.py"), Path("tests/test_wording.py")}
 
+# Names of columns, and of fields of the API, which do not change.
+KEPT_NAMES = {
+    (Path("watcher_site/models/history.py"), "deed"),
+    (Path("watcher_site/models/services.py"), "told status"),
+    (Path("watcher_site/api/resources/history.py"), "deed"),
+    (Path("watcher_site/console/history/filters.py"), "deed"),
+    (Path("watcher_site/console/history/tables.py"), "deed"),
+    (Path("watcher_site/console/history/tables.py"), "render deed"),
+}
+# Folders whose names still break rules; in all others, the rules on names are enforced. Nothing is added here.
+UNFINISHED_NAMES = (
+    "actions",
+    "plans",
+    "watcher_site/database",
+    "watcher_site/models/notifications.py",
+    "watcher_site/notifications",
+    "watcher_site/outbox",
+    "tests/actions",
+    "tests/plans",
+    "tests/watcher_site/database",
+    "tests/watcher_site/notifications",
+    "tests/watcher_site/outbox",
+    "tests/watcher_site/processes",
+)
+
 # Where a rule looks.
 OPENING = "opening"  # the first words of a docstring
 TEXT = "text"  # comments, docstrings, templates, documentation, and the texts of the program (not of the tests)
@@ -28,7 +53,7 @@ NAME = "name"  # names of modules, classes, functions, arguments and variables, 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rejected wording. ``enforced`` names the places that are free of it and stay so."""
+    """A rejected wording. ``enforced`` names the places that are free of it and stay so, beside names."""
 
     name: str
     pattern: str
@@ -101,8 +126,8 @@ def python_passages(path: Path, source: str) -> Iterator[Passage]:
             yield Passage(path, node.lineno, TEXT, node.value)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and is_program_text(path, node.value):
             yield Passage(path, node.lineno, TEXT, node.value)
-        elif name := defined_name(node):
-            yield Passage(path, node.lineno, NAME, as_words(name))
+        elif (name := as_words(defined_name(node))) and (path, name) not in KEPT_NAMES:
+            yield Passage(path, node.lineno, NAME, name)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield Passage(path, token.start[0], TEXT, token.string)
@@ -182,6 +207,18 @@ def breaches(passage: Passage) -> Iterator[tuple[Rule, Passage]]:
             yield each, Passage(passage.path, passage.line + before, passage.place, line)
 
 
+def is_enforced(broken: Rule, passage: Passage) -> bool:
+    if passage.place == NAME:
+        return not any(passage.path.is_relative_to(folder) for folder in UNFINISHED_NAMES)
+    return passage.place in broken.enforced
+
+
+def enforcement(each: Rule, place: str) -> str:
+    if place == NAME:
+        return "in part" if UNFINISHED_NAMES else "yes"
+    return "yes" if place in each.enforced else ""
+
+
 def report(found: list[tuple[Rule, Passage]]) -> str:
     """Return a table of how often each rule is broken: a row for each rule and place, a column for each folder."""
     columns = [*FOLDERS, "README.md"]
@@ -190,7 +227,7 @@ def report(found: list[tuple[Rule, Passage]]) -> str:
     for each in RULES:
         for place in sorted(each.places):
             cells = "".join(f"{counts[each.name, place, column] or '':>13}" for column in columns)
-            lines.append(f"{f'{each.name} ({place})':24}{cells}{'':>4}{'yes' if place in each.enforced else ''}")
+            lines.append(f"{f'{each.name} ({place})':24}{cells}{'':>4}{enforcement(each, place)}")
     return "\n".join(lines)
 
 
@@ -208,7 +245,7 @@ def main() -> int:
     shown = [
         (each, passage)
         for each, passage in found
-        if (each.name == options.rule if options.rule else passage.place in each.enforced)
+        if (each.name == options.rule if options.rule else is_enforced(each, passage))
     ]
     for each, passage in shown:
         print(f"{passage.path}:{passage.line}: {each.name}, better: {each.instead} [{passage.place}] {passage.text}")  # noqa: T201
