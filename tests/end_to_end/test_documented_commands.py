@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from pytest_django.live_server_helper import LiveServer
 from actions.models.instance_actions import InstanceAction
 from cluster.models import Server, Stack, StackResource
 from plans.models import ActionPlan
+from tests.conformance.suites import warm_client
 from tests.plans.inline import run_waiting
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -47,8 +48,16 @@ def plan(db: None) -> ActionPlan:
     return found
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the command ``openstack``, which runs in forks of a process that has imported the client."""
+    variables = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+    with warm_client(Path(sys.executable), tmp_path_factory.mktemp("client"), variables) as folder:
+        yield folder
+
+
 @pytest.fixture
-def run(plan: ActionPlan, live_server: LiveServer) -> Run:
+def run(plan: ActionPlan, programs: Path, live_server: LiveServer) -> Run:
     """Run the commands of a section in a shell, and return what they print."""
 
     def run(document: str, heading: str, **names: str) -> str:
@@ -58,7 +67,7 @@ def run(plan: ActionPlan, live_server: LiveServer) -> Run:
         for name, value in names.items():
             script = script.replace(name, value)
         environment = {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": os.environ.get("HOME", "/"),
             "OS_AUTH_TYPE": "http_basic",
             "OS_ENDPOINT": live_server.url,
