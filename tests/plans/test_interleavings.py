@@ -54,7 +54,7 @@ def test_an_applier_waits_for_a_skip_that_is_under_way(
         return str(mine.actions.get().state)
 
     applier = Rival(claim_and_look)
-    interrupt_before(monkeypatch, skipping, "words", applier)
+    interrupt_before(monkeypatch, skipping, "read_reason", applier)
     skip(plan)
     assert (applier.result(), plan.actions.get().state) == ("SKIPPED", "SKIPPED")
 
