@@ -17,7 +17,7 @@ from actions.graph.propagation import end_all_dependents
 from actions.models import Action
 from actions.types.cleanup import settle_cancelled
 from plans.applier.faults import message_of, set_aside
-from plans.applier.plan_run import PlanRun
+from plans.applier.plan_run import PlanRun, RunState
 from plans.executors import Beginning, Executor, Report, WorkerTrouble
 from plans.executors.timeouts import end_late
 from plans.models import ActionPlan
@@ -117,7 +117,7 @@ class Applier(Worker):
             self.lose(run)
         elif run.plan_pk in self.faulty:
             return
-        elif state == ActionPlan.State.CANCELLING and not run.cancelling:
+        elif state == ActionPlan.State.CANCELLING and not run.is_ending:
             self.cancel(run)
         elif signals != run.signals:
             run.heed(suspended_by is not None, signals)
@@ -176,7 +176,7 @@ class Applier(Worker):
         run.remember_later()
         self.follow(run)
         self.log.info("plan taken over", plan=run.plan_uuid, previous=owner, interrupted=interrupted)
-        if run.cancelling:
+        if run.state is RunState.CANCELLING:
             self.cancel(run)
 
     def follow(self, run: PlanRun) -> bool:
@@ -286,20 +286,21 @@ class Applier(Worker):
     def settle(self) -> None:
         for run in [run for run in self.runs.values() if run.is_quiet and run.plan_pk not in self.faulty]:
             with self.guarding(run.plan_pk):
-                if run.lost or not self.continues(run):
+                if run.state is RunState.LOST or not self.continues(run):
                     self.conclude(run)
         self.end_faulty()
 
     def continues(self, run: PlanRun) -> bool:
         """Return whether a plan without running actions has more to do, and prepare that."""
-        if run.cancelling:
+        is_cancelling = run.state is RunState.CANCELLING
+        if is_cancelling:
             run.actions.abort_waiting()
         counts = run.actions.count_states()
         if any(counts.get(state) for state in Action.BEGUN):
             if run.recover():
                 return True
             counts = run.actions.count_states()  # A worker that was thought lost has written its outcome after all.
-        if run.cancelling:
+        if is_cancelling:
             return self.follow(run)
         if run.actions.going_on().exists():
             self.follow(run)
@@ -308,17 +309,17 @@ class Applier(Worker):
         if counts.get(Action.State.PENDING) and run.remember_later():
             return True
         if counts.get(Action.State.SUSPENDED):
-            run.awaits_signal = True
+            run.state = RunState.AWAITING_SIGNAL
             return True
         if counts.get(Action.State.FAILED) and settings.ROLLBACK:
-            run.reverting = run.actions.to_revert().exists()
-        return run.reverting
+            run.state = RunState.REVERTING if run.actions.to_revert().exists() else RunState.OPEN
+        return run.state is RunState.REVERTING
 
     def conclude(self, run: PlanRun) -> None:
         """Give a plan its final state, or release it if that is not, or no longer, possible here."""
         plan = ActionPlan.objects.running().filter(pk=run.plan_pk, applier=run.applier).first()
-        if plan and not run.lost:
-            left = run.actions.cancel_pending(CANCELLED if run.cancelling else STUCK)
+        if plan and run.state is not RunState.LOST:
+            left = run.actions.cancel_pending(CANCELLED if run.state is RunState.CANCELLING else STUCK)
             counts = run.actions.count_states()
             if counts.get(Action.State.CANCELLED):
                 settle_cancelled(run.actions)
@@ -393,7 +394,7 @@ class Applier(Worker):
             super().stop()
 
     def leave(self, run: PlanRun) -> None:
-        if not run.lost and not self.continues(run):
+        if run.state is not RunState.LOST and not self.continues(run):
             self.conclude(run)
         if run.plan_pk in self.runs:
             self.log.info("plan handed over", plan=run.plan_uuid)

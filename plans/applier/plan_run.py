@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from datetime import datetime
+from enum import Enum
 from heapq import heappop, heappush
 from math import inf
 
@@ -48,6 +49,21 @@ def pages(query: Query, **of: int) -> Iterator[list[Action]]:
         last = page[-1].pk
 
 
+class RunState(Enum):
+    """The phase of a plan in its applier. All but LOST may also await the reports of running actions."""
+
+    OPEN = "actions begin as they become ready"
+    CLOSED = "nothing begins: the plan is suspended, or outside of its window"
+    AWAITING_SIGNAL = "all that is left is suspended"
+    REVERTING = "an action failed, and the others are reverted"
+    CANCELLING = "nothing begins any more"
+    LOST = "another applier has the plan, or this one failed on it"
+
+
+# Only interrupted actions are still recovered.
+ENDING = frozenset({RunState.CANCELLING, RunState.LOST})
+
+
 class PlanRun:
     """A running plan: its running actions, and the source of the next ones.
 
@@ -60,12 +76,9 @@ class PlanRun:
         self.plan_pk, self.plan_uuid, self.applier = plan.pk, str(plan.uuid), applier
         self.lease = PlanLease.of(plan, applier)
         self.executor = executor
-        self.cancelling = plan.state == ActionPlan.State.CANCELLING
-        self.lost = False
+        self.state = RunState.CANCELLING if plan.state == ActionPlan.State.CANCELLING else RunState.OPEN
         self.hours: Hours = (plan.opens_at, plan.closes_at)
-        self.was_closed = False
-        self.suspended, self.signals = plan.is_suspended, plan.signals
-        self.awaits_signal = False
+        self.is_suspended, self.signals = plan.is_suspended, plan.signals
         self.at_work: set[int] = set()
         self.suspended_at_work: set[int] = set()
         self.releases = Releases()
@@ -75,7 +88,7 @@ class PlanRun:
         self.interrupted: deque[Action] = deque()
         self.later: list[tuple[datetime, int]] = []
         self.deriving: list[int] = []
-        self.reverting = self.looks_on = False
+        self.looks_on = False
         self.paused_until = 0.0
         self.looks_anew_at = inf
         self.walk_all()
@@ -96,7 +109,9 @@ class PlanRun:
 
     def heed(self, suspended: bool, signals: int) -> None:
         """Look at what people signalled: what that begins, ends or recalls is found in the table."""
-        self.suspended, self.signals, self.awaits_signal = suspended, signals, False
+        self.is_suspended, self.signals = suspended, signals
+        if self.state is RunState.AWAITING_SIGNAL:
+            self.state = RunState.OPEN
         self.forget()
         self.look_anew()
 
@@ -105,8 +120,8 @@ class PlanRun:
         self.looks_anew_at = inf
         self.recover()
         if self.is_closed:
-            self.was_closed = True
-        elif not self.cancelling:
+            self.note_closed()
+        elif not self.is_ending:
             self.ready.clear()
             self.walk_all()
 
@@ -135,8 +150,7 @@ class PlanRun:
 
     def cancel(self) -> None:
         """Begin nothing more; what runs stops at its next checkpoint."""
-        self.cancelling = True
-        self.reverting = self.awaits_signal = False
+        self.state = RunState.CANCELLING
         self.later.clear()
         self.deriving.clear()
         self.forget()
@@ -151,7 +165,7 @@ class PlanRun:
     def lose(self) -> None:
         """Another applier has the plan: what runs stops at its next checkpoint, without a word."""
         self.cancel()
-        self.lost = True
+        self.state = RunState.LOST
         self.looks_anew_at = inf
         self.interrupted.clear()
 
@@ -164,20 +178,24 @@ class PlanRun:
         return time.monotonic() < self.paused_until
 
     @property
+    def is_ending(self) -> bool:
+        return self.state in ENDING
+
+    @property
     def has_hours(self) -> bool:
         return self.hours != (None, None)
 
     @property
     def is_closed(self) -> bool:
         """Return whether no action may begin, as the plan is suspended or outside of its window."""
-        return not self.cancelling and (self.suspended or not is_within(self.hours, timezone.now()))
+        return not self.is_ending and (self.is_suspended or not is_within(self.hours, timezone.now()))
 
     @property
     def rests(self) -> bool:
         """Return whether the plan is idle and stays so for now, so that another plan may take its place."""
-        if self.awaits_signal:
+        if self.state is RunState.AWAITING_SIGNAL:
             return True
-        is_about_to = self.cancelling or self.interrupted or self.looks_anew_at < inf
+        is_about_to = self.is_ending or self.interrupted or self.looks_anew_at < inf
         if is_about_to or not self.at_work <= self.suspended_at_work:
             return False
         return self.is_closed or (bool(self.at_work) and not self.has_more)
@@ -185,7 +203,7 @@ class PlanRun:
     @property
     def is_quiet(self) -> bool:
         """Return whether no action is running, could begin, or is awaited."""
-        return not (self.at_work or self.has_more or self.awaits_signal)
+        return not (self.at_work or self.has_more or self.state is RunState.AWAITING_SIGNAL)
 
     @property
     def is_stalled(self) -> bool:
@@ -204,7 +222,7 @@ class PlanRun:
     def could_begin(self) -> bool:
         """Return whether a known action could begin as soon as there are slots, or later."""
         known = self.interrupted or self.ready or self.releases or self.later or self.walks
-        return bool(known or self.reverting or self.is_paused)
+        return bool(known or self.state is RunState.REVERTING or self.is_paused)
 
     def next_job(self) -> Job | None:
         """Return what can be begun now, or nothing; ``looks_on`` says whether to ask again soon."""
@@ -221,14 +239,14 @@ class PlanRun:
             job = self.job(execution.recover, self.interrupted[0])
             self.interrupted.popleft()
             return job
+        if self.is_ending:
+            return None
         if self.is_closed:
             self.close()
             return None
-        if self.was_closed and not self.cancelling:
+        if self.state is RunState.CLOSED:
             self.open()
-        if self.reverting:
-            return self.next_revert()
-        return None if self.cancelling else self.begin()
+        return self.next_revert() if self.state is RunState.REVERTING else self.begin()
 
     def begin(self) -> Job | None:
         """Return a job for the first action whose queue has a slot; the actions before it wait."""
@@ -254,20 +272,26 @@ class PlanRun:
 
     def close(self) -> None:
         """Begin nothing. Once nothing is at work, the table tells whether more is to begin, or the plan has ended."""
-        self.was_closed = True
+        self.note_closed()
         if not self.at_work and (self.releases or self.ready or self.passed_over):
             self.forget()
 
+    def note_closed(self) -> None:
+        """Have ready actions found anew once the plan is open again; a rollback goes on where it was then."""
+        if self.state is RunState.OPEN:
+            self.state = RunState.CLOSED
+
     def open(self) -> None:
         """Look at all of it anew: what was about to begin when it closed, and did not, is found again."""
-        self.was_closed = False
+        self.state = RunState.OPEN
         self.forget()
         self.walk_all()
 
     def next_revert(self) -> Job | None:
         """Revert one at a time, so that the order is the reverse of how it was done."""
         action = None if self.at_work or self.in_hand() else self.actions.to_revert().first()
-        self.reverting = bool(self.at_work or action)
+        if not (self.at_work or action):
+            self.state = RunState.OPEN
         return self.job(execution.revert, action) if action else None
 
     def job(self, work: Work, action: Action) -> Job:
@@ -289,7 +313,8 @@ class PlanRun:
 
     def look_ahead(self) -> None:
         """While nothing more can be begun, read what can be as soon as that which is at work has ended."""
-        if self.at_work and not (self.ready or self.cancelling or self.reverting or self.is_paused or self.is_closed):
+        may_begin = self.state is RunState.OPEN and not (self.is_paused or self.is_closed)
+        if self.at_work and may_begin and not self.ready:
             self.releases.look_ahead(self.at_work)
 
     def take(self, found: list[Action]) -> None:
@@ -307,10 +332,10 @@ class PlanRun:
 
     def end(self, action: Action, done: bool) -> None:
         self.at_work.discard(action.pk)
-        if not done and not self.lost:
+        if not done and self.state is not RunState.LOST:
             # It is as it was, or another's. Where others of the plan take long, it must not wait for them.
             self.looks_anew_at = min(self.looks_anew_at, time.monotonic() + settings.POLL_INTERVAL)
-        if not done or self.cancelling:
+        if not done or self.is_ending:
             return
         if action.state == Action.State.PENDING and action.due_time:
             heappush(self.later, (action.due_time, action.pk))
