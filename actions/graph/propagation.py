@@ -1,6 +1,5 @@
 """Failure propagation: end the actions that need the success of an action that ended, or were to be derived by it."""
 
-from functools import cache
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef
@@ -10,6 +9,11 @@ from actions.models.querysets import ActionQuerySet
 from watcher_site.database.statements import Placeholder, Query
 
 State = Action.State
+WITH_LOCKED_PLAN = Query(
+    Action.objects.filter(pk=Placeholder("action"))
+    .select_related("action_plan")
+    .select_for_update(of=("action_plan",), no_key=True)
+)
 # Those that end an action which is no success, and no harmless absence either.
 WITHOUT_SUCCESS = frozenset({State.FAILED, State.CANCELLED})
 WORDS = {State.FAILED: "failed", State.CANCELLED: "was cancelled"}
@@ -18,12 +22,6 @@ UNDERIVED = {
     State.SKIPPED: NEVER_DERIVED,
     State.SUCCEEDED: "The action that it was derived from succeeded without it",
 }
-
-
-@cache
-def locked_plan() -> Query:
-    plans = Action._meta.get_field("action_plan").related_model.objects
-    return Query(plans.filter(pk=Placeholder("plan")).select_for_update(no_key=True))
 
 
 def takes_others(action: Action) -> bool:
@@ -38,7 +36,8 @@ def bound_to(action: Action) -> ActionQuerySet:
     and the plan says so, and always among actions that were derived together. Where the plan is being cancelled, that
     is what all the others end of.
     """
-    for plan in locked_plan().rows(plan=action.action_plan_id):
+    for row in WITH_LOCKED_PLAN.rows(action=action.pk):
+        plan = row.action_plan
         is_binding = action.derived_from_id is not None or plan.on_failure == plan.OnFailure.STOP
         if plan.state == plan.State.CANCELLING:
             break

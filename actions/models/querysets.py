@@ -25,6 +25,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, NullIf
 from django.utils import timezone
 
+from actions.models.plan_states import PlanState
 from actions.models.readiness import ReadinessQuerySet, due_condition
 from watcher_site.messages import cut
 from watcher_site.models import Service
@@ -101,8 +102,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         return self.present().filter(self.is_recalled())
 
     def is_recalled(self) -> Q:
-        plans = self.model._meta.get_field("action_plan").related_model
-        reason = Q(control__isnull=False) | Q(action_plan__state=plans.State.CANCELLING)
+        reason = Q(control__isnull=False) | Q(action_plan__state=PlanState.CANCELLING)
         return Q(state=self.model.State.SUSPENDED) & reason
 
     def in_hand(self) -> Self:

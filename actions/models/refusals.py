@@ -9,6 +9,7 @@ from enum import Enum, StrEnum
 from typing import Any
 
 from actions.models.actions import Action, may_be_restored
+from actions.models.plan_states import PlanState
 from actions.models.statuses import status_expression
 from watcher_site.refusals import Conflict
 
@@ -102,10 +103,9 @@ def find_refusals(operation: Operation, action: Action, is_alone: bool = True) -
 
 
 def find_signal_refusals(signal: Operation, action: Action) -> Iterator[Refusal]:
-    if signal != Operation.CANCEL and action.state not in Action.FINAL:
-        plan_states = action.action_plan.State
-        if action.control == Signal.CANCEL or action.action_plan.state == plan_states.CANCELLING:
-            yield Refusal.BEING_CANCELLED
+    is_to_go_on = signal != Operation.CANCEL and action.state not in Action.FINAL
+    if is_to_go_on and (action.control == Signal.CANCEL or action.action_plan.state == PlanState.CANCELLING):
+        yield Refusal.BEING_CANCELLED
     is_possible = action.state in STATES[signal] or withdraws_signal(signal, action)
     if action.control == Signal.CANCEL or is_repeated_signal(signal, action) or not is_possible:
         yield Refusal.ACTION_STATE

@@ -8,6 +8,7 @@ from functools import cache
 from django.db.models import Case, CharField, F, Q, TextChoices, Value, When
 
 from actions.models.actions import Action
+from actions.models.plan_states import RUNNING_PLAN
 
 State = Action.State
 
@@ -27,9 +28,8 @@ class Status(TextChoices):
 @cache
 def conditions() -> dict[Status, Q]:
     """Return what is true of the actions of each status: each action has exactly one."""
-    plans = Action._meta.get_field("action_plan").related_model
     pending = Q(state=State.PENDING)
-    under_way = Q(action_plan__state__in=sorted(plans.RUNNING))
+    under_way = Q(action_plan__state__in=sorted(RUNNING_PLAN))
     waits = Action.objects.all().open_parents()
     return {
         Status.SUCCEEDED: Q(state=State.SUCCEEDED),

@@ -96,13 +96,14 @@ def wake_waiting(holder: UUID) -> int:
     keys = dict(waiting.values_list("pk", "action_plan"))
     if not keys:
         return 0
-    plans = Action._meta.get_field("action_plan").related_model.objects
     with transaction.atomic():
         # As for a signal: the rows of the plans are locked first, and their appliers then read the table.
-        locked = plans.filter(pk__in=set(keys.values())).order_by("pk").select_for_update(no_key=True)
-        found = list(locked.values_list("pk", flat=True))
+        with_plans = waiting.select_related("action_plan").only("action_plan", "action_plan__uuid")
+        locked = with_plans.select_for_update(of=("action_plan",), no_key=True).order_by("action_plan")
+        plans = {action.action_plan_id: action.action_plan for action in locked.filter(pk__in=keys)}
         woken = waiting.filter(pk__in=keys).update(due_time=timezone.now())
-        plans.filter(pk__in=found).update(signals=F("signals") + 1)
+        for plan in list(plans.values())[:1]:
+            type(plan).objects.filter(pk__in=plans).update(signals=F("signals") + 1)
     return woken
 
 

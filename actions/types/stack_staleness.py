@@ -1,6 +1,7 @@
 """Staleness of plans for a stack: a plan that was made before another one changed the stack would only fail."""
 
 from actions.models import Action
+from actions.models.plan_states import RUNNING_PLAN, PlanState
 from cluster.models import Stack, StackResource
 from watcher_site.refusals import Conflict
 
@@ -18,8 +19,7 @@ def require_current(stack: Stack, action: str, revision: int) -> None:
     """
     others = Action.objects.present().filter(target=str(stack.uuid), derived_from=None).exclude(uuid=action)
     others = others.select_related("action_plan").order_by("pk")
-    plans = Action._meta.get_field("action_plan").related_model
-    started = [plans.State.PENDING, *plans.RUNNING]
+    started = [PlanState.PENDING, *RUNNING_PLAN]
     if first := others.unfinished().filter(action_plan__state__in=started).first():
         raise Conflict(f"Stack {stack.name}: {told(first)} was started before, and has not ended.")
     if stack.revision == revision:

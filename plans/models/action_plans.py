@@ -7,6 +7,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
+from actions.models.plan_states import RUNNING_PLAN, PlanState
 from actions.operations.staleness import require_current
 from plans.models.hours import Hours, Schedule
 from plans.models.querysets import ActionPlanQuerySet
@@ -24,15 +25,7 @@ from watcher_site.windows.wall_clock import read_window, read_zone
 class ActionPlan(StatefulModel):
     """A set of actions in a partial order, with the states of docs/compatibility.md, "Action plan states"."""
 
-    class State(models.TextChoices):
-        RECOMMENDED = "RECOMMENDED"
-        PENDING = "PENDING"
-        ONGOING = "ONGOING"
-        CANCELLING = "CANCELLING"
-        SUCCEEDED = "SUCCEEDED"
-        FAILED = "FAILED"
-        CANCELLED = "CANCELLED"
-        SUPERSEDED = "SUPERSEDED"
+    State = PlanState
 
     class OnFailure(models.TextChoices):
         """The handling of actions that depend on an action which failed or was cancelled."""
@@ -41,7 +34,7 @@ class ActionPlan(StatefulModel):
         STOP = "stop", "they fail, or are cancelled, with it"
 
     FINAL = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SUPERSEDED})
-    RUNNING = frozenset({State.ONGOING, State.CANCELLING})
+    RUNNING = RUNNING_PLAN
     # Its actions may be skipped, as nothing of it has begun.
     PRUNABLE = frozenset({State.RECOMMENDED, State.PENDING})
     DELETABLE = FINAL | {State.RECOMMENDED}

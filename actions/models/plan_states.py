@@ -1,0 +1,17 @@
+"""The states of action plans, which actions depend on (docs/compatibility.md, "Action plan states")."""
+
+from django.db import models
+
+
+class PlanState(models.TextChoices):
+    RECOMMENDED = "RECOMMENDED"
+    PENDING = "PENDING"
+    ONGOING = "ONGOING"
+    CANCELLING = "CANCELLING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    SUPERSEDED = "SUPERSEDED"
+
+
+RUNNING_PLAN = frozenset({PlanState.ONGOING, PlanState.CANCELLING})
