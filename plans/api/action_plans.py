@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from actions.api.serializers import ActionSerializer, SignalSerializer
 from actions.event_details import conceal_plan_faults, sees_details
 from actions.models import Action
+from actions.models.plan_states import PlanState
 from actions.operations.skipping import restore_actions, skip_actions
 from plans.api.preflight import PREFLIGHT_PARAMETERS, Preflighting, PreflightSerializer
 from plans.api.schedules import ScheduleSerializer, Scheduling
@@ -33,7 +34,7 @@ from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.refusals import Invalid, WrongState
 from watcher_site.request_context import caller_of
 
-State = ActionPlan.State
+State = PlanState
 
 
 class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
@@ -168,7 +169,7 @@ class ActionPlanView(Scheduling, Preflighting, ComposedLookup, ResourceView):
         return Response(status=204)
 
 
-def read_state(patch: list[Step], plan: ActionPlan) -> State:
+def read_state(patch: list[Step], plan: ActionPlan) -> PlanState:
     """Return the state that a patch asks for.
 
     Raises:
