@@ -277,7 +277,7 @@ class PlanRun:
             self.forget()
 
     def note_closed(self) -> None:
-        """Have ready actions found anew once the plan is open again; a rollback goes on where it was then."""
+        """Mark the run as CLOSED, so that ready actions are found anew when it opens. A rollback keeps its state."""
         if self.state is RunState.OPEN:
             self.state = RunState.CLOSED
 
