@@ -4,8 +4,8 @@
 import os
 import sys
 
-from watcher_site.processes.command_line import run
+from watcher_site.processes.command_line import run_command
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "watcher_site.settings")
-    sys.exit(run(sys.argv))
+    sys.exit(run_command(sys.argv))

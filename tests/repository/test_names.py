@@ -12,7 +12,6 @@ GIVEN = {"main"}
 COMPOSITION = {"urls.py"}
 # Names that several modules of an app still share. Nothing is added here.
 SHARED: dict[str, set[str]] = {
-    "watcher_site": {"make_broker", "read", "resend", "run", "structure"},
     "actions": {
         "after",
         "begin",

@@ -7,8 +7,8 @@ FORMER_VARIABLES = {
     "WATCHER_WEBHOOK_PAUSE": "the first pause before a notification is sent again is 5 seconds",
     "WATCHER_WEBHOOK_LONGEST_PAUSE": "the longest pause before a notification is sent again is an hour",
     "WATCHER_RELAY_CONNECTIONS": "a relay sends 4 notifications to a webhook at once",
-    "WATCHER_DATASOURCE_WAIT": "a data source is asked again after 1 second",
-    "WATCHER_OPENSTACK_WAIT": "OpenStack is asked again after 1 second, then after twice as long each time",
+    "WATCHER_DATASOURCE_WAIT": "a request to a data source is repeated after 1 second",
+    "WATCHER_OPENSTACK_WAIT": "a request to OpenStack is repeated after 1 second, then after twice as long each time",
 }
 
 

@@ -232,19 +232,19 @@ def write_in_one_statement(
         params += values
     groups = by_model(new)
     # The last one tells of the keys, and thereby whether anything was written.
-    told = groups.pop() if groups and not is_written_once(type(groups[-1][0])) else []
+    keyed = groups.pop() if groups and not is_written_once(type(groups[-1][0])) else []
     for place, rows in enumerate(groups):
         parts.append(f"made{place} AS ({compose_insert(type(rows[0]), len(rows), 'changed')})")
         params += values_of(rows)
-    last = compose_insert(type(told[0]), len(told), "changed") if told else "SELECT 1 FROM changed"
-    return give_keys(told, f"WITH {', '.join(parts)} {last}", [*params, *values_of(told)])
+    last = compose_insert(type(keyed[0]), len(keyed), "changed") if keyed else "SELECT 1 FROM changed"
+    return give_keys(keyed, f"WITH {', '.join(parts)} {last}", [*params, *values_of(keyed)])
 
 
 def insert(rows: Sequence[models.Model]) -> None:
     """Write new rows of one model in one statement, and give them their primary keys."""
     if rows:
-        told = () if is_written_once(type(rows[0])) else rows
-        give_keys(told, compose_insert(type(rows[0]), len(rows)), values_of(rows))
+        keyed = () if is_written_once(type(rows[0])) else rows
+        give_keys(keyed, compose_insert(type(rows[0]), len(rows)), values_of(rows))
 
 
 def give_keys(rows: Sequence[models.Model], sql: str, params: Sequence[Any]) -> bool:

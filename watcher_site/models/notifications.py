@@ -132,7 +132,7 @@ class DeliveryQuerySet(RecordQuerySet):
     def due(self, now: datetime) -> Self:
         return self.filter(Q(due_time=None) | Q(due_time__lte=now))
 
-    def put_off(self, problem: str, until: datetime) -> int:
+    def retry_at(self, problem: str, until: datetime) -> int:
         """Defer these deliveries until a time, with the problem as the reason."""
         return self.write_attempt(problem, state=self.model.State.PENDING, due_time=until)
 

@@ -12,11 +12,11 @@ from watcher_site.refusals import Conflict
 
 
 @transaction.atomic
-def resend(letter: Delivery) -> None:
+def resend(delivery: Delivery) -> None:
     """Send one again. Raises: `Conflict`, if it is no dead letter any more."""
-    if not deliveries.resend(Delivery.objects.filter(pk=letter.pk)):
+    if not deliveries.resend_deliveries(Delivery.objects.filter(pk=delivery.pk)):
         raise Conflict("It is being sent already.")
-    record("undelivered.resend", letter, details={"event_type": letter.notification.event_type})
+    record("undelivered.resend", delivery, details={"event_type": delivery.notification.event_type})
 
 
 @transaction.atomic
@@ -27,16 +27,16 @@ def resend_all(chosen: QuerySet[Delivery] | None = None, filters: Mapping[str, s
         chosen: among which; all, where it is left out.
         filters: what they were chosen by, for history.
     """
-    number = deliveries.resend(chosen)
+    number = deliveries.resend_deliveries(chosen)
     if number:
         record("undelivered.resend", details={"number": number, **(filters or {})})
     return number
 
 
 @transaction.atomic
-def delete(letter: Delivery) -> None:
+def delete(delivery: Delivery) -> None:
     """Give one up for good. Raises: `Conflict`, if it is no dead letter any more."""
-    number, _ = Delivery.objects.undelivered().filter(pk=letter.pk).delete()
+    number, _ = Delivery.objects.undelivered().filter(pk=delivery.pk).delete()
     if not number:
         raise Conflict("It is being sent again.")
-    record("undelivered.delete", letter, details={"event_type": letter.notification.event_type})
+    record("undelivered.delete", delivery, details={"event_type": delivery.notification.event_type})

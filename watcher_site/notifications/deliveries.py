@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from watcher_site.messages import cut
 from watcher_site.models import Delivery, Service, Subscription
-from watcher_site.notifications.rows import Letter, read
+from watcher_site.notifications.rows import PendingDelivery, read_deliveries
 
 
-def take(subscription: int | None, relay: Service, most: int = 1000) -> list[list[Letter]]:
+def take(subscription: int | None, relay: Service, most: int = 1000) -> list[list[PendingDelivery]]:
     """Claim lines of a receiver that no living relay holds, and return each in order, up to ``most`` deliveries.
 
     The owner of the first delivery owns the line. Rows that another relay is claiming are skipped.
@@ -54,24 +54,24 @@ def claim(heads: Sequence[int], relay: Service) -> set[int]:
     return taken
 
 
-def read_lines(keys: Iterable[int]) -> list[list[Letter]]:
-    lines: dict[UUID, list[Letter]] = {}
-    for letter in read(Delivery.objects.pending().filter(pk__in=list(keys)).order_by("pk")):
-        lines.setdefault(letter.line, []).append(letter)
+def read_lines(keys: Iterable[int]) -> list[list[PendingDelivery]]:
+    lines: dict[UUID, list[PendingDelivery]] = {}
+    for delivery in read_deliveries(Delivery.objects.pending().filter(pk__in=list(keys)).order_by("pk")):
+        lines.setdefault(delivery.line, []).append(delivery)
     return list(lines.values())
 
 
-def remove(delivered: Iterable[Letter]) -> None:
+def remove(delivered: Iterable[PendingDelivery]) -> None:
     """Remove what was delivered."""
-    Delivery.objects.filter(pk__in=[letter.pk for letter in delivered]).delete()
+    Delivery.objects.filter(pk__in=[delivery.pk for delivery in delivered]).delete()
 
 
-def let_go(letters: Iterable[Letter], relay: Service) -> None:
+def release(left: Iterable[PendingDelivery], relay: Service) -> None:
     """Release deliveries that were not sent, so that any relay may claim them."""
-    Delivery.objects.filter(pk__in=[letter.pk for letter in letters], relay=relay).update(relay=None)
+    Delivery.objects.filter(pk__in=[delivery.pk for delivery in left], relay=relay).update(relay=None)
 
 
-def let_go_all(subscription: int | None, relay: Service) -> None:
+def release_all(subscription: int | None, relay: Service) -> None:
     """Release all deliveries of a receiver that a relay holds."""
     Delivery.objects.filter(subscription=subscription, relay=relay).update(relay=None)
 
@@ -82,20 +82,20 @@ def pause_after(failures: int) -> timedelta:
     return timedelta(seconds=min(seconds, settings.WEBHOOK_LONGEST_PAUSE))
 
 
-def put_off(letter: Letter, problem: str, least: float = 0) -> bool:
-    """Write why a notification was refused and when to try it again, and say whether it is: else it is given up.
+def retry_or_give_up(delivery: PendingDelivery, problem: str, least: float = 0) -> bool:
+    """Record why a notification was refused, and return whether it is tried again: otherwise it is given up.
 
     Args:
         least: the shortest pause, in seconds, that the receiver asks for.
     """
-    attempts, now = letter.attempts + 1, timezone.now()
+    attempts, now = delivery.attempts + 1, timezone.now()
     gives_up = attempts >= settings.WEBHOOK_ATTEMPTS
     pause = max(pause_after(attempts), timedelta(seconds=least))
-    standing = Delivery.objects.pending().filter(pk=letter.pk)
+    pending = Delivery.objects.pending().filter(pk=delivery.pk)
     if gives_up:
-        standing.give_up(problem)
+        pending.give_up(problem)
     else:
-        standing.put_off(problem, now + pause)
+        pending.retry_at(problem, now + pause)
     return not gives_up
 
 
@@ -106,9 +106,9 @@ def note_success(subscription: int, moment: datetime, problem: str | None = None
     )
 
 
-def note_problem(tried: Iterable[Letter], problem: str) -> None:
+def note_problem(tried: Iterable[PendingDelivery], problem: str) -> None:
     """Write why what waits for the broker did not arrive: it has no row of its own."""
-    Delivery.objects.pending().filter(pk__in=[letter.pk for letter in tried]).update(
+    Delivery.objects.pending().filter(pk__in=[delivery.pk for delivery in tried]).update(
         problem=cut(problem), updated_at=timezone.now()
     )
 
@@ -118,7 +118,7 @@ def note_refusal(subscription: int, problem: str) -> None:
 
 
 @transaction.atomic
-def note_silence(subscription: int, problem: str, tried: Iterable[Letter] = ()) -> int:
+def note_silence(subscription: int, problem: str, tried: Iterable[PendingDelivery] = ()) -> int:
     """Write that a receiver does not answer: nothing is sent to it for a while that grows.
 
     When it did not answer so often as a notification is tried, all that waits for it is given up; returns how many
@@ -128,16 +128,16 @@ def note_silence(subscription: int, problem: str, tried: Iterable[Letter] = ()) 
         tried: what it did not answer to.
     """
     now = timezone.now()
-    Delivery.objects.pending().filter(pk__in=[letter.pk for letter in tried]).update(attempts=F("attempts") + 1)
-    standing = Subscription.objects.select_for_update(no_key=True).filter(pk=subscription)
-    for failures in standing.values_list("failures", flat=True):
-        standing.update(failures=failures + 1, due_time=now + pause_after(failures + 1), problem=cut(problem))
+    Delivery.objects.pending().filter(pk__in=[delivery.pk for delivery in tried]).update(attempts=F("attempts") + 1)
+    receiver = Subscription.objects.select_for_update(no_key=True).filter(pk=subscription)
+    for failures in receiver.values_list("failures", flat=True):
+        receiver.update(failures=failures + 1, due_time=now + pause_after(failures + 1), problem=cut(problem))
         waiting = Delivery.objects.pending().filter(subscription=subscription)
         return waiting.give_up_untried(problem) if failures + 1 >= settings.WEBHOOK_ATTEMPTS else 0
     return 0
 
 
-def resend(deliveries: Any = None) -> int:
+def resend_deliveries(deliveries: Any = None) -> int:
     """Resend the dead letters of a queryset, or all, and return their number.
 
     Other deliveries stay as they are.

@@ -12,7 +12,7 @@ from django.utils import timezone
 from watcher_site.models import Service, Subscription
 from watcher_site.notifications import deliveries
 from watcher_site.notifications.receivers import Outcome, Receiver, Undelivered, Unreachable
-from watcher_site.notifications.rows import Letter
+from watcher_site.notifications.rows import PendingDelivery
 from watcher_site.processes.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 LONGEST_PAUSE = 30.0
 
 
-class Courier:
+class DeliveryThread:
     """The connections and the thread by which a relay sends to one receiver.
 
     The thread runs while deliveries are pending.
@@ -44,7 +44,7 @@ class Courier:
         self.log = log.bind(receiver=str(subscription or "broker"))
         self.stopping = False
         self.failures = 0
-        self.rests_until = 0.0
+        self.paused_until = 0.0
         self.thread: Thread | None = None
 
     @property
@@ -52,52 +52,52 @@ class Courier:
         return self.subscription.pk if self.subscription else None
 
     @property
-    def is_at_work(self) -> bool:
+    def is_running(self) -> bool:
         return self.thread is not None and self.thread.is_alive()
 
     @property
     def is_free(self) -> bool:
-        return not self.is_at_work and time.monotonic() >= self.rests_until
+        return not self.is_running and time.monotonic() >= self.paused_until
 
-    def set_out(self) -> None:
+    def start(self) -> None:
         """Begin to deliver what waits, in a thread that ends when nothing can be delivered any more."""
-        self.thread = Thread(target=self.run, name="courier", daemon=True)
+        self.thread = Thread(target=self.run, name="delivery", daemon=True)
         self.thread.start()
 
     def run(self) -> None:
         try:
-            while self.goes_on() and self.round():
+            while self.goes_on() and self.deliver_batch():
                 pass
         except LOST_DATABASE as problem:
             self.log.warning("database lost", problem=str(problem))
-            self.rest(settings.POLL_INTERVAL)
-            self.let_go()
+            self.pause(settings.POLL_INTERVAL)
+            self.release()
         except Exception:
             # Whatever the error is, the other receivers are not affected.
             self.log.exception("delivery thread failed")
-            self.rest(LONGEST_PAUSE)
-            self.let_go()
+            self.pause(LONGEST_PAUSE)
+            self.release()
         finally:
             connection.close()
             self.wake.set()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Release the lines that it holds. While its relay lives, no other relay would take them."""
         while self.goes_on():
             try:
                 connection.close()
-                deliveries.let_go_all(self.key, self.relay)
+                deliveries.release_all(self.key, self.relay)
             except LOST_DATABASE:
                 time.sleep(settings.POLL_INTERVAL)
             else:
                 return
 
-    def round(self) -> bool:
+    def deliver_batch(self) -> bool:
         """Deliver some lines, and say whether to go on at once."""
         taken = deliveries.take(self.key, self.relay, self.receiver.batch)
         if not taken:
             return False
-        outcomes = self.receiver.carry(taken, self.goes_on)
+        outcomes = self.receiver.send_lines(taken, self.goes_on)
         self.write(outcomes)
         return not any(isinstance(outcome.problem, Unreachable) for outcome in outcomes)
 
@@ -106,23 +106,23 @@ class Courier:
 
     def write(self, outcomes: Sequence[Outcome]) -> None:
         """Write down what came of some lines."""
-        delivered = [letter for outcome in outcomes for letter in outcome.delivered]
+        delivered = [delivery for outcome in outcomes for delivery in outcome.delivered]
         refusals = [
             (outcome.left[0], outcome.problem) for outcome in outcomes if isinstance(outcome.problem, Undelivered)
         ]
         with transaction.atomic():
             # At once: who has the first of a line has the line, and what was left behind it was nobody's.
             deliveries.remove(delivered)
-            for letter, problem in refusals:
-                if not deliveries.put_off(letter, str(problem), problem.pause):
-                    self.log.warning("notification given up", event_type=letter.notification.event_type)
-            deliveries.let_go([outcome.left[0] for outcome in outcomes if outcome.left], self.relay)
+            for delivery, problem in refusals:
+                if not deliveries.retry_or_give_up(delivery, str(problem), problem.pause):
+                    self.log.warning("notification given up", event_type=delivery.notification.event_type)
+            deliveries.release([outcome.left[0] for outcome in outcomes if outcome.left], self.relay)
         silences = [
             (outcome.left[0], outcome.problem) for outcome in outcomes if isinstance(outcome.problem, Unreachable)
         ]
         refused = refusals[0][1] if refusals else None
         if silences:
-            self.fall_silent(str(silences[0][1]), [letter for letter, _ in silences])
+            self.record_silence(str(silences[0][1]), [delivery for delivery, _ in silences])
         elif delivered:
             self.failures = 0
             if self.key is not None:
@@ -130,20 +130,20 @@ class Courier:
         elif refused and self.key is not None:
             deliveries.note_refusal(self.key, str(refused))
 
-    def fall_silent(self, problem: str, tried: Sequence[Letter]) -> None:
+    def record_silence(self, problem: str, tried: Sequence[PendingDelivery]) -> None:
         self.failures += 1
         if self.key is None:
             # What waits for the broker is never given up.
             pause = min(2.0 ** (self.failures - 1), LONGEST_PAUSE)
-            self.rest(pause)
+            self.pause(pause)
             deliveries.note_problem(tried, problem)
             self.log.warning("broker does not answer", pause=pause)
             return
         given_up = deliveries.note_silence(self.key, problem, tried)
         self.log.warning("receiver does not answer", problem=problem, given_up=given_up)
 
-    def rest(self, seconds: float) -> None:
-        self.rests_until = time.monotonic() + seconds
+    def pause(self, seconds: float) -> None:
+        self.paused_until = time.monotonic() + seconds
 
     def stop(self) -> None:
         """Begin nothing more."""

@@ -45,11 +45,11 @@ def dispatch() -> int:
 
 def deliveries(notification: New, subscriptions: list[Subscription]) -> Iterator[Delivery]:
     """Give a delivery for the broker, and for each subscription to the type that was made before."""
-    told = {"notification_id": notification.pk, "line": notification.object_uuid}
+    columns = {"notification_id": notification.pk, "line": notification.object_uuid}
     if broker_wants(notification.priority):
-        yield Delivery(**told)
+        yield Delivery(**columns)
     for subscription in subscriptions:
         if subscription.created_at <= notification.created_at and matches(
             subscription.event_types, notification.event_type
         ):
-            yield Delivery(**told, subscription=subscription)
+            yield Delivery(**columns, subscription=subscription)

@@ -5,22 +5,22 @@ from typing import Any
 from cloudevents.core.bindings.http import HTTPMessage, to_structured_event
 from cloudevents.core.v1.event import CloudEvent
 
-from watcher_site.notifications.rows import Told
+from watcher_site.notifications.rows import SentNotification
 from watcher_site.outbox.writing import kind_named
 
 # The digits of the greatest key that a table can hold: so sequences are in order as texts, too.
 KEY_DIGITS = 19
 
 
-def publisher(notification: Told) -> str:
+def publisher(notification: SentNotification) -> str:
     return f"{kind_named(notification.kind).publisher}:{notification.host}"
 
 
-def payload(notification: Told) -> dict[str, Any]:
+def payload(notification: SentNotification) -> dict[str, Any]:
     return kind_named(notification.kind).payload(notification)
 
 
-def broker_message(notification: Told) -> dict[str, Any]:
+def broker_message(notification: SentNotification) -> dict[str, Any]:
     """Return the message as oslo.messaging's notifiers send it; it has the same id each time."""
     return {
         "message_id": str(notification.uuid),
@@ -32,7 +32,7 @@ def broker_message(notification: Told) -> dict[str, Any]:
     }
 
 
-def cloud_event(notification: Told) -> HTTPMessage:
+def cloud_event(notification: SentNotification) -> HTTPMessage:
     """Return headers and body of a CloudEvent 1.0 in structured mode; ``sequence`` rises with each of one object."""
     attributes = {
         "id": str(notification.uuid),

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import structlog
 
-from watcher_site.notifications.rows import Letter
+from watcher_site.notifications.rows import PendingDelivery
 
 log = structlog.get_logger(__name__)
-Line = Sequence[Letter]
+Line = Sequence[PendingDelivery]
 
 
 class Undelivered(Exception):
@@ -33,8 +33,8 @@ Problem = Undelivered | Unreachable
 class Outcome:
     """The progress of a line: the deliveries that were sent, and those that are left."""
 
-    delivered: list[Letter] = field(default_factory=list)
-    left: list[Letter] = field(default_factory=list)
+    delivered: list[PendingDelivery] = field(default_factory=list)
+    left: list[PendingDelivery] = field(default_factory=list)
     problem: Problem | None = None
     """What became of the first that is left, if anything."""
 
@@ -61,7 +61,7 @@ class Receiver(ABC):
     """How many notifications are carried at once: where a relay is killed, so many may be sent again."""
 
     @abstractmethod
-    def carry(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
+    def send_lines(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
         """Deliver lines, each in its order and up to the first that is not delivered, and return how far each came.
 
         Args:

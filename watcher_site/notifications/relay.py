@@ -14,10 +14,10 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from watcher_site.models import Delivery, Service, Subscription
-from watcher_site.notifications.delivery import Courier
+from watcher_site.notifications.delivery import DeliveryThread
 from watcher_site.notifications.dispatching import BATCH, dispatch
 from watcher_site.notifications.receivers import Receiver
-from watcher_site.notifications.services import tell_of_services
+from watcher_site.notifications.services import announce_services
 from watcher_site.notifications.webhooks.receiver import WebhookReceiver
 from watcher_site.processes.worker import Worker
 from watcher_site.refusals import Invalid
@@ -31,7 +31,7 @@ def import_broker() -> Any:
 
 
 def make_broker() -> Receiver:
-    receiver: Receiver = import_broker().make_broker()
+    receiver: Receiver = import_broker().make_receiver()
     return receiver
 
 
@@ -41,7 +41,7 @@ class Relay(Worker):
     kind = Service.RELAY
 
     def __init__(self, host: str | None = None) -> None:
-        self.couriers: dict[int | None, Courier] = {}
+        self.threads: dict[int | None, DeliveryThread] = {}
         self.wake = Event()
         self.dispatched = 0
         self.looked = self.found = False
@@ -54,28 +54,28 @@ class Relay(Worker):
 
     @property
     def is_idle(self) -> bool:
-        at_work = any(courier.is_at_work for courier in self.couriers.values())
-        return self.looked and not (self.found or self.dispatched or at_work)
+        is_running = any(delivery_thread.is_running for delivery_thread in self.threads.values())
+        return self.looked and not (self.found or self.dispatched or is_running)
 
     def step(self) -> None:
         self.looked = False
         if self.heartbeat.lost:
             self.renew()
-        tell_of_services()
+        announce_services()
         self.dispatched = dispatch()
         self.found = self.deliver()
         self.looked = True
 
     def deliver(self) -> bool:
         """Start a thread for each receiver with pending deliveries, and return whether any was started."""
-        set_out = False
+        was_started = False
         self.dismiss_gone()
         for key, subscription in self.waited_for().items():
-            courier = self.courier(key, subscription)
-            if courier is not None and courier.is_free and self.heartbeat.holds:
-                courier.set_out()
-                set_out = True
-        return set_out
+            delivery_thread = self.thread_for(key, subscription)
+            if delivery_thread is not None and delivery_thread.is_free and self.heartbeat.holds:
+                delivery_thread.start()
+                was_started = True
+        return was_started
 
     def waited_for(self) -> dict[int | None, Subscription | None]:
         """Return the receivers to whom something may be sent now, by their keys."""
@@ -90,7 +90,7 @@ class Relay(Worker):
 
     def dismiss_gone(self) -> None:
         """Close the connections to receivers that were deleted or disabled, once their threads have stopped."""
-        known = {key for key in self.couriers if key is not None}
+        known = {key for key in self.threads if key is not None}
         if known:
             known -= set(Subscription.objects.enabled().filter(pk__in=known).values_list("pk", flat=True))
         for key in known:
@@ -98,16 +98,16 @@ class Relay(Worker):
 
     def release(self, key: int | None) -> bool:
         """Stop a receiver's thread after its current message, and return whether it has stopped and was closed."""
-        courier = self.couriers[key]
-        courier.stop()
-        if courier.is_at_work:
+        delivery_thread = self.threads[key]
+        delivery_thread.stop()
+        if delivery_thread.is_running:
             return False
-        self.couriers.pop(key).close(0)
+        self.threads.pop(key).close(0)
         return True
 
-    def courier(self, key: int | None, subscription: Subscription | None) -> Courier | None:
-        """Return who goes to a receiver: another than before, if that was changed."""
-        known = self.couriers.get(key)
+    def thread_for(self, key: int | None, subscription: Subscription | None) -> DeliveryThread | None:
+        """Return the delivery thread of a receiver: a new one, if the receiver was changed."""
+        known = self.threads.get(key)
         if known and (subscription is None or (not known.stopping and is_same(known.subscription, subscription))):
             return known
         if known and not self.release(key):
@@ -117,8 +117,9 @@ class Relay(Worker):
         except Invalid as problem:
             self.log.error("receiver unusable", receiver=str(subscription), reason=str(problem))
             return None
-        self.couriers[key] = Courier(subscription, receiver, self.service, lambda: self.heartbeat.holds, self.wake)
-        return self.couriers[key]
+        thread = DeliveryThread(subscription, receiver, self.service, lambda: self.heartbeat.holds, self.wake)
+        self.threads[key] = thread
+        return thread
 
     def rest(self) -> None:
         if self.dispatched < BATCH:
@@ -136,11 +137,11 @@ class Relay(Worker):
     def dismiss(self, timeout: float) -> None:
         """Stop the threads of all receivers, and wait up to ``timeout`` seconds for messages being sent."""
         until = time.monotonic() + timeout
-        for courier in self.couriers.values():
-            courier.stop()
-        for courier in self.couriers.values():
-            courier.close(max(0.0, until - time.monotonic()))
-        self.couriers.clear()
+        for delivery_thread in self.threads.values():
+            delivery_thread.stop()
+        for delivery_thread in self.threads.values():
+            delivery_thread.close(max(0.0, until - time.monotonic()))
+        self.threads.clear()
 
     def stop(self) -> None:
         self.dismiss(2 * settings.WEBHOOK_TIMEOUT)

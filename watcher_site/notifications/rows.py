@@ -14,7 +14,7 @@ from watcher_site.models import Delivery, Notification
 OWN = ("pk", "line", "attempts")
 
 
-class Content(NamedTuple):
+class NotificationRow(NamedTuple):
     """A notification."""
 
     pk: int
@@ -30,33 +30,35 @@ class Content(NamedTuple):
     fault: Any
 
 
-Told = Notification | Content
+SentNotification = Notification | NotificationRow
 
 
-class Letter(NamedTuple):
+class PendingDelivery(NamedTuple):
     """A delivery with its notification."""
 
     pk: int
     line: UUID
     attempts: int
-    notification: Content
+    notification: NotificationRow
 
 
-PLAIN = tuple(f"notification__{name}" for name in Content._fields[:-2])
+PLAIN = tuple(f"notification__{name}" for name in NotificationRow._fields[:-2])
 # As texts: Django would read them with the standard library, which takes several times as long.
-STRUCTURED = tuple(Cast(f"notification__{name}", TextField()) for name in Content._fields[-2:])
+STRUCTURED = tuple(Cast(f"notification__{name}", TextField()) for name in NotificationRow._fields[-2:])
 
 
-def read(deliveries: QuerySet[Delivery]) -> list[Letter]:
+def read_deliveries(deliveries: QuerySet[Delivery]) -> list[PendingDelivery]:
     """Return deliveries in their order, in one query."""
-    return [letter(row) for row in deliveries.values_list(*OWN, *PLAIN, *STRUCTURED)]
+    return [make_delivery(row) for row in deliveries.values_list(*OWN, *PLAIN, *STRUCTURED)]
 
 
-def letter(row: Sequence[Any]) -> Letter:
+def make_delivery(row: Sequence[Any]) -> PendingDelivery:
     *plain, snapshot, fault = row[len(OWN) :]
     pk, line, attempts = row[: len(OWN)]
-    return Letter(pk, line, attempts, Content._make([*plain, structure(snapshot), structure(fault)]))
+    return PendingDelivery(
+        pk, line, attempts, NotificationRow._make([*plain, parse_json(snapshot), parse_json(fault)])
+    )
 
 
-def structure(text: str | None) -> Any:
+def parse_json(text: str | None) -> Any:
     return None if text is None else orjson.loads(text)

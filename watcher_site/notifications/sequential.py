@@ -8,16 +8,16 @@ from functools import cached_property, partial
 from django.conf import settings
 
 from watcher_site.notifications.receivers import Line, Outcome, Problem, Receiver, Undelivered, Unreachable, unsendable
-from watcher_site.notifications.rows import Told
+from watcher_site.notifications.rows import SentNotification
 
 
-class WalkingReceiver(Receiver):
+class SequentialReceiver(Receiver):
     """One whose `send` is called in several threads at once."""
 
     batch = 200
 
     @abstractmethod
-    def send(self, notification: Told) -> None:
+    def send(self, notification: SentNotification) -> None:
         """Deliver a notification, at the latest after the site's timeout.
 
         Raises:
@@ -28,13 +28,13 @@ class WalkingReceiver(Receiver):
     def pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(settings.RELAY_CONNECTIONS, thread_name_prefix="receiver")
 
-    def carry(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
+    def send_lines(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
         silences: list[Unreachable] = []
         # What fell silent in one thread needs to be waited for in no other.
         may_begin = lambda: not silences and goes_on()  # noqa: E731
-        return list(self.pool.map(partial(self.walk, goes_on=may_begin, silences=silences), lines))
+        return list(self.pool.map(partial(self.send_line, goes_on=may_begin, silences=silences), lines))
 
-    def walk(self, line: Line, goes_on: Callable[[], bool], silences: list[Unreachable]) -> Outcome:
+    def send_line(self, line: Line, goes_on: Callable[[], bool], silences: list[Unreachable]) -> Outcome:
         outcome = Outcome.of(line)
         while outcome.goes_on and goes_on():
             outcome.note(self.try_to_send(outcome.left[0].notification))
@@ -42,7 +42,7 @@ class WalkingReceiver(Receiver):
                 silences.append(outcome.problem)
         return outcome
 
-    def try_to_send(self, notification: Told) -> Problem | None:
+    def try_to_send(self, notification: SentNotification) -> Problem | None:
         try:
             self.send(notification)
         except (Undelivered, Unreachable) as problem:

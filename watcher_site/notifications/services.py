@@ -41,21 +41,21 @@ class ServiceNotifications(Kind):
         return versioned("ServiceUpdatePayload", "1.0", data)
 
 
-def tell_of_services() -> None:
+def announce_services() -> None:
     """Tell of each service whose status is another than the last time that some relay looked: one relay does so."""
     if not listeners.any:
         return
     for service in Service.objects.present():
         is_replaced = service.told_status == REPLACED and service.status == FAILED
         if service.status != service.told_status and not is_replaced:
-            tell_of(service, service.status)
+            announce_service(service, service.status)
 
 
 @transaction.atomic
-def tell_of(service: Service, status: str) -> None:
-    told = service.told_status
-    if not Service.objects.present().filter(pk=service.pk, told_status=told).update(told_status=status):
+def announce_service(service: Service, status: str) -> None:
+    announced = service.told_status
+    if not Service.objects.present().filter(pk=service.pk, told_status=announced).update(told_status=status):
         return  # Another relay was first.
-    if told not in (None, REPLACED):
+    if announced not in (None, REPLACED):
         event = Event("update", INFO if status == ACTIVE else WARNING)
-        announce(ServiceNotifications.name, [event], [service.pk], told)
+        announce(ServiceNotifications.name, [event], [service.pk], announced)

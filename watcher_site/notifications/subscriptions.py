@@ -70,22 +70,22 @@ def change_subscription(subscription: Subscription, changes: Mapping[str, Any]) 
         Conflict: another subscription has the name.
         NotFound: it was deleted meanwhile.
     """
-    standing = lock_present(subscription)
-    before, url = shown(standing), standing.url
+    locked = lock_present(subscription)
+    before, url = shown(locked), locked.url
     for name, value in changes.items():
         # A value that stays is not checked again: its rules, or the host's address, may have changed since.
-        if value != getattr(standing, name):
-            setattr(standing, name, CHECKS[name](value))
-    standing.failures, standing.due_time = 0, None
-    save_subscription(standing, [*changes, "failures", "due_time"])
-    details = differences(before, shown(standing))
-    if standing.url != url:
+        if value != getattr(locked, name):
+            setattr(locked, name, CHECKS[name](value))
+    locked.failures, locked.due_time = 0, None
+    save_subscription(locked, [*changes, "failures", "due_time"])
+    details = differences(before, shown(locked))
+    if locked.url != url:
         details.setdefault("url", "changed")
     if "secret" in changes:
         details["secret"] = "changed"  # noqa: S105 (that it was changed, and not what it is)
-    record("subscription.update", standing, details=details)
+    record("subscription.update", locked, details=details)
     listeners.forget_on_commit()
-    return standing
+    return locked
 
 
 def renew_secret(subscription: Subscription) -> tuple[Subscription, str]:
@@ -107,10 +107,10 @@ def unsubscribe(subscription: Subscription) -> None:
     Raises:
         NotFound: someone else deleted it.
     """
-    standing = lock_present(subscription)
-    Subscription.objects.filter(pk=standing.pk).soft_delete()
-    standing.deliveries.all().delete()
-    record("subscription.delete", standing)
+    locked = lock_present(subscription)
+    Subscription.objects.filter(pk=locked.pk).soft_delete()
+    locked.deliveries.all().delete()
+    record("subscription.delete", locked)
     listeners.forget_on_commit()
 
 

@@ -29,8 +29,9 @@ class SubscriptionNotifications(Kind):
         return {"uuid": "uuid", "name": "name"}
 
     def payload(self, notification: Any) -> dict[str, Any]:
-        told = notification.snapshot
-        return versioned("SubscriptionTestPayload", "1.0", {"uuid": identifier(told["uuid"]), "name": told["name"]})
+        snapshot = notification.snapshot
+        data = {"uuid": identifier(snapshot["uuid"]), "name": snapshot["name"]}
+        return versioned("SubscriptionTestPayload", "1.0", data)
 
 
 @transaction.atomic
@@ -41,19 +42,19 @@ def send_test(subscription: Subscription) -> Notification:
         Conflict: the subscription is disabled.
         NotFound: it was deleted meanwhile.
     """
-    standing = lock_present(subscription)
-    if not standing.enabled:
-        raise Conflict(f"Subscription {standing.name} is disabled: enable it first.")
+    locked = lock_present(subscription)
+    if not locked.enabled:
+        raise Conflict(f"Subscription {locked.name} is disabled: enable it first.")
     notification = Notification.objects.create(
         kind=SubscriptionNotifications.name,
         event_type=f"{SubscriptionNotifications.name}.{TEST}",
         priority=INFO,
-        object_uuid=standing.uuid,
-        snapshot={"uuid": str(standing.uuid), "name": standing.name},
+        object_uuid=locked.uuid,
+        snapshot={"uuid": str(locked.uuid), "name": locked.name},
         host=settings.HOST,
         is_dispatched=True,
     )
-    Delivery.objects.create(notification=notification, subscription=standing, line=standing.uuid)
-    Subscription.objects.filter(pk=standing.pk).update(due_time=None)
-    record("subscription.test", standing)
+    Delivery.objects.create(notification=notification, subscription=locked, line=locked.uuid)
+    Subscription.objects.filter(pk=locked.pk).update(due_time=None)
+    record("subscription.test", locked)
     return notification

@@ -51,9 +51,9 @@ class Announcement:
         if not changed:
             rows = f"{rows} IN ({', '.join(['%s'] * len(keys))})"
         is_typed = connection.vendor == "postgresql"
-        told = "(%s::integer, %s::text, %s::text, %s::jsonb)" if is_typed else "(%s, %s, %s, %s)"
+        row = "(%s::integer, %s::text, %s::text, %s::jsonb)" if is_typed else "(%s, %s, %s, %s)"
         source = [
-            f"told(place, event_type, priority, fault) AS (VALUES {', '.join([told] * len(self.events))})",
+            f"events(place, event_type, priority, fault) AS (VALUES {', '.join([row] * len(self.events))})",
             f"source(id, object_uuid, snapshot) AS ({rows})",
         ]
         events = [
@@ -102,7 +102,7 @@ def insertion(is_typed: bool) -> str:
     table = connection.ops.quote_name(Notification._meta.db_table)
     return (
         f"INSERT INTO {table} ({COLUMNS}) SELECT {uuid}, {kind}, event_type, priority, object_uuid, {old_state},"  # noqa: S608
-        f" snapshot, fault, {host}, false FROM source CROSS JOIN told ORDER BY source.id, told.place"
+        f" snapshot, fault, {host}, false FROM source CROSS JOIN events ORDER BY source.id, events.place"
     )
 
 
@@ -114,8 +114,8 @@ def announcement(kind: str, events: Iterable[Event], old_state: str | None = Non
     """Return what is to be written of these events, or None where nobody listens to any."""
     if not listeners.any:
         return None
-    told = wanted(kind_named(kind), events)
-    return Announcement(kind_named(kind), told, old_state) if told else None
+    listened = wanted(kind_named(kind), events)
+    return Announcement(kind_named(kind), listened, old_state) if listened else None
 
 
 def of_change(instance: Any, old_state: str) -> Announcement | None:
@@ -131,9 +131,9 @@ def announce(kind: str, events: Iterable[Event], keys: Sequence[int], old_state:
 
     The caller has a transaction open in which the objects were changed, and holds their rows.
     """
-    told = announcement(kind, events, old_state) if keys else None
-    if told:
-        told.write(keys)
+    written = announcement(kind, events, old_state) if keys else None
+    if written:
+        written.write(keys)
 
 
 def announce_changes(kind: str, states: Iterable[tuple[int, str]], state: str | None = None) -> None:

@@ -38,7 +38,7 @@ class CommandLine(ManagementUtility):
             sys.exit(BAD_INPUT)
 
 
-def run(arguments: list[str]) -> int:
+def run_command(arguments: list[str]) -> int:
     """Run one command, and return the exit status. ``--traceback`` shows where a problem came from."""
     shown = () if "--traceback" in arguments else (ImproperlyConfigured, Refused, OperationalError)
     try:

@@ -86,11 +86,11 @@ NAMED = [ClusterView, ExclusionView, NodeView, PolicyView, ProfileView]
 
 
 @pytest.mark.parametrize("view", NAMED, ids=lambda view: view.policy)
-def test_a_name_is_found_by_an_index_whatever_the_letter_case(view: type[Any]) -> None:
+def test_a_name_is_found_by_an_index_in_upper_and_lower_case(view: type[Any]) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-    asked = ["a", "b"] if "name" in view.repeatable else "a"
-    found = view().filter_name(view.model.objects.present().order_by(), asked)
+    names = ["a", "b"] if "name" in view.repeatable else "a"
+    found = view().filter_name(view.model.objects.present().order_by(), names)
     plan = found.explain()
     assert "upper((name)::text) = 'A'::text" in plan
     assert "Index Cond" in plan
@@ -152,8 +152,8 @@ def test_a_sort_of_the_console_is_read_from_an_index(page: Any, column: str, sig
     [
         (page, name)
         for page in LISTS
-        for name, asked in page.filterset_class.base_filters.items()
-        if asked.lookup_expr == "exact" and not asked.method and "__" not in asked.field_name
+        for name, chosen in page.filterset_class.base_filters.items()
+        if chosen.lookup_expr == "exact" and not chosen.method and "__" not in chosen.field_name
     ],
     ids=str,
 )
@@ -164,13 +164,13 @@ def test_a_choice_of_the_console_is_found_by_an_index(page: Any, name: str) -> N
 
 
 @pytest.mark.parametrize("column", ["name", "state", "project_id", "flavor", "node__hostname"])
-def test_servers_that_are_asked_for_by_what_they_are_are_found_by_an_index(column: str) -> None:
+def test_servers_that_are_selected_by_a_column_are_found_by_an_index(column: str) -> None:
     plan = explain(Server.objects.order_by().filter(**{column: "x"}))
     assert re.search(rf"Index Cond: .*\b{column.rpartition('__')[2]}\b", plan), plan
 
 
 @pytest.mark.parametrize("column", ["name", "status", "project_id"])
-def test_stacks_that_are_asked_for_by_what_they_are_are_found_by_an_index(column: str) -> None:
+def test_stacks_that_are_selected_by_a_column_are_found_by_an_index(column: str) -> None:
     plan = explain(Stack.objects.order_by().filter(**{column: "x"}))
     assert re.search(rf"Index Cond: .*\b{column}\b", plan), plan
 

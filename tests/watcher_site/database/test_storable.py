@@ -9,7 +9,7 @@ from watcher_site.refusals import Invalid
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         ("a\0", "field: must not hold NUL characters."),
         ({"a": ["b", "\ud800"]}, "field.a.1: must not hold lone surrogates."),
@@ -18,10 +18,10 @@ from watcher_site.refusals import Invalid
         ([float("inf")], "field.0: must not hold numbers without an end."),
     ],
 )
-def test_what_cannot_be_stored_is_refused(value: Any, told: str) -> None:
+def test_what_cannot_be_stored_is_refused(value: Any, message: str) -> None:
     with pytest.raises(Invalid) as refusal:
         require_storable("field", value)
-    assert str(refusal.value) == told
+    assert str(refusal.value) == message
 
 
 @pytest.mark.parametrize("value", [None, "", "🌩", {"a": [1, 2.5, True, None, {"b": "c"}]}, 10**100])

@@ -24,7 +24,7 @@ class Receiver:
 
     def __init__(self) -> None:
         self.taken: list[dict[str, Any]] = []
-        self.asked: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []
         self.requests: list[tuple[dict[str, str], bytes]] = []
         self.answer: Answer = lambda event: 204
         self.headers: dict[str, str] = {}
@@ -48,7 +48,7 @@ class Receiver:
         event = json.loads(body)
         with self.lock:
             self.requests.append((headers, body))
-            self.asked.append(event)
+            self.events.append(event)
             self.reached.set()
         status = self.answer(event)
         if status is not None and 200 <= status < 300:

@@ -47,9 +47,9 @@ def relay(*, until_idle: bool = True) -> Relay:
     try:
         while True:
             one.advance()
-            for courier in one.couriers.values():
-                if courier.thread:
-                    courier.thread.join()
+            for running in one.threads.values():
+                if running.thread:
+                    running.thread.join()
             if not until_idle or one.is_idle:
                 return one
     finally:

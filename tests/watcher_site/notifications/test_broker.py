@@ -34,8 +34,8 @@ def test_a_listener_hears_what_receivers_of_watcher_know(heard: Endpoint) -> Non
     notify(of, number=20)
     relay()
     wait_for(lambda: len(heard.heard["info"]) == 20 and heard.heard["error"])
-    told = [payload["watcher_object.data"]["status_message"] for _, _, payload, _ in heard.heard["info"]]
-    assert told == [f"number {place}" for place in range(20)]
+    messages = [payload["watcher_object.data"]["status_message"] for _, _, payload, _ in heard.heard["info"]]
+    assert messages == [f"number {place}" for place in range(20)]
     publisher, event, payload, metadata = heard.heard["error"][0]
     assert (publisher, event) == ("infra-optim:ctrl-1", "action.execution.error")
     assert payload["watcher_object.name"] == "ActionExecutionPayload"

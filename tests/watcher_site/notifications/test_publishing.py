@@ -92,8 +92,8 @@ def test_what_the_broker_closes_the_channel_on_is_given_up_alone_and_what_comes_
     publish = Producer.publish
     monkeypatch.setattr(Producer, "publish", forge)
     relay()
-    told = [content(message)["payload"]["watcher_object.data"]["status_message"] for message in queue.take()]
-    assert told == ["number 0", "number 1", "number 1"]
+    received = [content(message)["payload"]["watcher_object.data"]["status_message"] for message in queue.take()]
+    assert received == ["number 0", "number 1", "number 1"]
     assert waiting() == [("UNDELIVERED", 2)]
     assert Delivery.objects.get().problem == "The broker refused it."
     assert Delivery.objects.get().notification.object_uuid == bad
@@ -125,7 +125,7 @@ def test_what_cannot_even_be_written_is_given_up_and_the_rest_of_the_batch_arriv
     assert Delivery.objects.get().problem == "It could not be sent: KeyError."
 
 
-def test_several_brokers_of_a_cluster_may_be_named_and_one_that_is_down_is_passed_over(
+def test_several_brokers_of_a_cluster_may_be_named_and_one_that_is_down_is_not_used(
     queue: Queue, settings: Settings
 ) -> None:
     person = urlsplit(TRANSPORT_URL).netloc.rpartition("@")[0]
@@ -159,13 +159,13 @@ def test_what_was_on_its_way_when_the_connection_broke_is_sent_again_in_the_orde
     way.restore()
     relay()
     assert waiting() == []
-    told = [content(message)["message_id"] for message in queue.take()]
+    received = [content(message)["message_id"] for message in queue.take()]
     for of in objects:
         own = [
             str(one)
             for one in Notification.objects.filter(object_uuid=of).order_by("pk").values_list("uuid", flat=True)
         ]
-        assert list(dict.fromkeys(one for one in told if one in own)) == own
+        assert list(dict.fromkeys(one for one in received if one in own)) == own
 
 
 def test_a_queue_that_someone_deletes_is_made_again_and_nothing_is_lost(queue: Queue) -> None:

@@ -37,7 +37,7 @@ def start(topic: str, starter: Callable[..., Process] = start_command) -> Proces
 
 def heard_of_actions(endpoint: Endpoint) -> set[str]:
     """Return the ids of the messages about actions, without the notifications about successors of killed relays."""
-    return {told["message_id"] for _, event, _, told in endpoint.heard["info"] if event != "service.update"}
+    return {metadata["message_id"] for _, event, _, metadata in endpoint.heard["info"] if event != "service.update"}
 
 
 def test_a_relay_that_is_killed_again_and_again_loses_nothing_and_keeps_the_order(settings: Settings) -> None:
@@ -49,8 +49,8 @@ def test_a_relay_that_is_killed_again_and_again_loses_nothing_and_keeps_the_orde
             notify(of, number=EACH)
         for _ in range(KILLS):
             relay = start(topic)
-            goal = len(receiver.asked) + random.randint(1, OBJECTS * EACH // (2 * KILLS))  # noqa: S311
-            wait_for(lambda goal=goal: len(receiver.asked) >= goal)
+            goal = len(receiver.events) + random.randint(1, OBJECTS * EACH // (2 * KILLS))  # noqa: S311
+            wait_for(lambda goal=goal: len(receiver.events) >= goal)
             relay.kill()
             relay.wait()
             end_leases(list(Service.objects.values_list("pk", flat=True)))

@@ -7,21 +7,21 @@ from django.utils import timezone
 
 from tests.watcher_site.notifications.outbox import data, listen, payloads, told
 from watcher_site.models import Notification, Service
-from watcher_site.notifications.services import tell_of_services
+from watcher_site.notifications.services import announce_services
 
 pytestmark = pytest.mark.django_db
 
 
-def test_a_service_that_fails_and_comes_back_is_told_of_each_time_once() -> None:
+def test_a_service_that_fails_and_comes_back_is_announced_once_each_time() -> None:
     listen()
     service = Service.register(Service.APPLIER, "ctrl-1")
-    tell_of_services()
+    announce_services()
     assert told() == []
     Service.objects.update(last_seen_up=timezone.now() - timedelta(hours=1))
-    tell_of_services()
-    tell_of_services()
+    announce_services()
+    announce_services()
     Service.objects.update(last_seen_up=timezone.now())
-    tell_of_services()
+    announce_services()
     assert list(Notification.objects.order_by("pk").values_list("priority", flat=True)) == ["WARN", "INFO"]
     failed, active = map(data, payloads("service.update"))
     assert (failed["sevice_host"], failed["name"]) == ("ctrl-1", service.name)
@@ -29,18 +29,18 @@ def test_a_service_that_fails_and_comes_back_is_told_of_each_time_once() -> None
     assert data(active["status_update"]) == {"old_state": "FAILED", "state": "ACTIVE"}
 
 
-def test_a_service_that_leaves_cleanly_is_not_told_of() -> None:
+def test_a_service_that_leaves_cleanly_is_not_announced() -> None:
     listen()
     service = Service.register(Service.APPLIER, "ctrl-1")
-    tell_of_services()
+    announce_services()
     service.retire()
-    tell_of_services()
+    announce_services()
     assert told() == []
 
 
 def fail(service: Service) -> None:
     Service.objects.filter(pk=service.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
-    tell_of_services()
+    announce_services()
 
 
 def updates() -> list[tuple[str, dict[str, str]]]:
@@ -58,12 +58,12 @@ TO_ACTIVE = ("INFO", {"old_state": "FAILED", "state": "ACTIVE"})
 def test_a_successor_of_a_failed_service_is_notified_once() -> None:
     listen()
     dead = Service.register(Service.APPLIER, "ctrl-1")
-    tell_of_services()
+    announce_services()
     fail(dead)
     successor = Service.register(Service.APPLIER, "ctrl-1")
     for _ in range(2):
         successor.beat()
-        tell_of_services()
+        announce_services()
     assert updates() == [TO_FAILED, TO_ACTIVE]
 
 
@@ -71,22 +71,22 @@ def test_a_successor_that_started_before_the_failure_was_notified_is_notified_wi
     listen()
     dead = Service.register(Service.APPLIER, "ctrl-1")
     successor = Service.register(Service.APPLIER, "ctrl-1")
-    tell_of_services()
+    announce_services()
     fail(dead)
     for _ in range(2):
         successor.beat()
-        tell_of_services()
+        announce_services()
     assert updates() == [TO_FAILED, TO_ACTIVE]
 
 
 def test_one_of_two_successors_is_notified() -> None:
     listen()
     dead = Service.register(Service.APPLIER, "ctrl-1")
-    tell_of_services()
+    announce_services()
     fail(dead)
     for _ in range(2):
         Service.register(Service.APPLIER, "ctrl-1")
-    tell_of_services()
+    announce_services()
     assert updates() == [TO_FAILED, TO_ACTIVE]
 
 
@@ -94,22 +94,22 @@ def test_a_service_of_another_host_or_name_and_an_older_one_are_no_successors() 
     listen()
     older = Service.register(Service.APPLIER, "ctrl-1")
     dead = Service.register(Service.APPLIER, "ctrl-1")
-    tell_of_services()
+    announce_services()
     fail(dead)
     Service.register(Service.APPLIER, "ctrl-2")
     Service.register(Service.DECISION_ENGINE, "ctrl-1")
     older.succeed_failed()
-    tell_of_services()
+    announce_services()
     assert updates() == [TO_FAILED]
 
 
 def test_a_replaced_service_that_wakes_up_is_not_notified_again() -> None:
     listen()
     slept = Service.register(Service.APPLIER, "ctrl-1")
-    tell_of_services()
+    announce_services()
     fail(slept)
     Service.objects.create(name=slept.name, host=slept.host, last_seen_up=timezone.now()).succeed_failed()
-    tell_of_services()
+    announce_services()
     Service.objects.update(last_seen_up=timezone.now())
-    tell_of_services()
+    announce_services()
     assert updates() == [TO_FAILED, TO_ACTIVE]

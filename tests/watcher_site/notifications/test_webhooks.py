@@ -51,9 +51,9 @@ def test_notifications_come_signed_in_the_order_of_each_object_and_leave_nothing
     assert Subscription.objects.get().last_success
     headers, body = receiver.requests[0]
     signature = Webhook(unseal_secret(subscription))
-    told = signature.verify(body, headers)
-    assert (told["specversion"], told["type"], told["source"]) == ("1.0", "action.update", "infra-optim:ctrl-1")
-    assert told["id"] == headers["webhook-id"]
+    event = signature.verify(body, headers)
+    assert (event["specversion"], event["type"], event["source"]) == ("1.0", "action.update", "infra-optim:ctrl-1")
+    assert event["id"] == headers["webhook-id"]
     assert headers["content-type"].startswith("application/cloudevents+json")
     with pytest.raises(WebhookVerificationError):
         signature.verify(body.replace(b"ONGOING", b"FAILED"), headers)
@@ -75,7 +75,7 @@ def test_what_a_receiver_refuses_is_tried_again_and_given_up_and_the_rest_goes_o
     notify(good)
     receiver.answer = lambda event: 500 if event["subject"] == str(bad) and numbers([event]) == [0] else 204
     relay()
-    assert numbers(event for event in receiver.asked if event["subject"] == str(bad)) == [0, 0, 0, 1]
+    assert numbers(event for event in receiver.events if event["subject"] == str(bad)) == [0, 0, 0, 1]
     assert [event["subject"] for event in receiver.taken] == [str(good), str(bad)]
     assert waiting() == [("UNDELIVERED", 3)]
     assert Delivery.objects.get().problem == "It answered 500 Internal Server Error."
@@ -87,7 +87,7 @@ def test_a_dead_letter_that_is_sent_again_arrives(receiver: Receiver) -> None:
     receiver.answer = lambda event: 400
     relay()
     receiver.answer = lambda event: 200
-    assert deliveries.resend() == 1
+    assert deliveries.resend_deliveries() == 1
     relay()
     assert len(receiver.taken) == 1
     assert waiting() == []
@@ -103,7 +103,7 @@ def test_a_receiver_that_hangs_delays_no_other_and_what_waits_for_it_is_given_up
         relay()
         assert len(other.taken) == 10
     assert receiver.taken == []
-    assert len(receiver.asked) <= 4 * 3
+    assert len(receiver.events) <= 4 * 3
     assert Delivery.objects.filter(subscription=hanging).undelivered().count() == 10
     assert "did not answer within 0.3 seconds" in Subscription.objects.get(pk=hanging.pk).problem
 
@@ -113,7 +113,7 @@ def test_a_notification_tells_how_often_its_receiver_did_not_answer_to_it(receiv
     notify(number=2)
     receiver.answer = lambda event: None
     relay()
-    assert (numbers(receiver.asked), waiting()) == ([0, 0, 0], [("UNDELIVERED", 3), ("UNDELIVERED", 0)])
+    assert (numbers(receiver.events), waiting()) == ([0, 0, 0], [("UNDELIVERED", 3), ("UNDELIVERED", 0)])
 
 
 def test_a_test_message_comes_at_once_whatever_a_receiver_listens_to(receiver: Receiver) -> None:
@@ -127,7 +127,7 @@ def test_a_test_message_comes_at_once_whatever_a_receiver_listens_to(receiver: R
     assert event["data"]["watcher_object.data"] == {"uuid": str(subscription.uuid), "name": "receiver"}
 
 
-def test_a_host_that_lost_its_address_is_told_of(receiver: Receiver) -> None:
+def test_a_host_that_lost_its_address_is_reported(receiver: Receiver) -> None:
     subscribe_to("http://nowhere.invalid/")
     notify()
     relay()
@@ -154,14 +154,14 @@ def test_a_receiver_that_restarts_gets_all_of_it(receiver: Receiver, settings: S
     assert Subscription.objects.get().failures == 0
 
 
-def test_redirects_are_not_followed_and_a_pause_that_is_asked_for_is_kept(receiver: Receiver) -> None:
+def test_redirects_are_not_followed_and_a_requested_pause_is_kept(receiver: Receiver) -> None:
     subscribe_to(receiver.url)
     notify()
     with receiving() as other:
         receiver.headers = {"Location": other.url, "Retry-After": "600"}
         receiver.answer = lambda event: 307
         relay()
-        assert other.asked == []
+        assert other.events == []
     assert waiting() == [("PENDING", 1)]
     assert Delivery.objects.get().due_time > timezone.now() + timedelta(seconds=500)
 
@@ -177,7 +177,7 @@ def test_a_private_address_is_refused_at_each_delivery_whatever_it_was_when_it_w
     subscribe_to(url.format(receiver.port))
     notify()
     relay()
-    assert receiver.asked == []
+    assert receiver.events == []
     assert "private address" in Delivery.objects.get().problem
 
 
@@ -196,7 +196,7 @@ def test_relays_share_what_waits_and_take_over_what_another_left_behind(receiver
     assert deliveries.take(subscription.pk, third) == first
 
 
-def test_what_comes_later_of_a_line_is_left_to_whoever_has_its_first_and_another_line_behind_it_is_found() -> None:
+def test_a_line_belongs_to_the_relay_that_has_its_first_delivery_and_the_next_line_is_found() -> None:
     subscription = subscribe_to("http://192.0.2.7/")
     notify(uuid4(), number=4)
     dispatch()
@@ -210,18 +210,18 @@ def test_what_comes_later_of_a_line_is_left_to_whoever_has_its_first_and_another
 
 
 @pytest.mark.parametrize("column", ["enabled", "deleted_at"])
-def test_a_relay_lets_go_of_what_it_held_for_a_subscription_that_is_switched_off_or_deleted(
+def test_a_relay_releases_what_it_held_for_a_subscription_that_is_switched_off_or_deleted(
     receiver: Receiver, column: str
 ) -> None:
     subscribe_to(receiver.url)
     notify()
     one = Relay("here")
     one.advance()
-    wait_for(lambda: not Delivery.objects.exists() and not one.couriers[Subscription.objects.get().pk].is_at_work)
+    wait_for(lambda: not Delivery.objects.exists() and not one.threads[Subscription.objects.get().pk].is_running)
     assert threads_of_receivers()
     Subscription.objects.update(**{column: False if column == "enabled" else timezone.now()})
     one.advance()
-    assert not one.couriers
+    assert not one.threads
     wait_for(lambda: not threads_of_receivers())
     one.stop()
 
@@ -230,7 +230,7 @@ def threads_of_receivers() -> list[Thread]:
     return [thread for thread in enumerate_threads() if thread.name.startswith("receiver")]
 
 
-def test_what_a_relay_had_in_hand_when_its_courier_broke_off_is_taken_up_again(
+def test_deliveries_of_a_thread_that_failed_are_taken_up_again(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remove, failures = deliveries.remove, [OperationalError("the connection is lost"), OperationalError("once more")]

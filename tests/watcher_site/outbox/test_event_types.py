@@ -10,8 +10,8 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "notifications.md"
 
 def test_the_documentation_has_every_event_that_can_be_subscribed_to() -> None:
     section = DOCUMENT.read_text().split("## Events")[1].split("\n## ")[0]
-    told: list[str] = []
+    documented: list[str] = []
     for row in re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE):
         for name in re.findall(r"`([^`]+)`", row):
-            told.append(told[-1].rpartition(".")[0] + name if name.startswith(".") else name)
-    assert sorted(told) == sorted(known_event_types())
+            documented.append(documented[-1].rpartition(".")[0] + name if name.startswith(".") else name)
+    assert sorted(documented) == sorted(known_event_types())

@@ -41,9 +41,9 @@ def test_where_it_failed_is_shown_on_demand() -> None:
 
 
 def test_an_interrupted_command_says_nothing(tmp_path: Path) -> None:
-    """Its caller pressed Ctrl-C while it asked."""
+    """Ctrl-C was pressed at its prompt."""
     code = "import builtins; from watcher_site.processes import command_line\n"
     code += "def interrupt(*_): raise KeyboardInterrupt\n"
-    code += "command_line.CommandLine.execute = interrupt; import sys; sys.exit(command_line.run(['']))"
+    code += "command_line.CommandLine.execute = interrupt; import sys; sys.exit(command_line.run_command(['']))"
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=SOUND, capture_output=True)
     assert (ended.returncode, ended.stderr) == (130, b"")

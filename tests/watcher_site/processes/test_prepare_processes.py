@@ -42,7 +42,7 @@ from watcher_site import settings
 from watcher_site.processes import command_line
 settings.DATA_DIR, settings.PORT = Path(sys.argv[1]), int(sys.argv[2])
 sys.stdout.reconfigure(line_buffering=True)
-sys.exit(command_line.run(['manage.py', 'prepare']))
+sys.exit(command_line.run_command(['manage.py', 'prepare']))
 """
 
 

@@ -23,21 +23,21 @@ class Errand(Worker):
 
     kind = Service.APPLIER
 
-    def __init__(self, *things: Exception | str) -> None:
+    def __init__(self, *steps: Exception | str) -> None:
         super().__init__("here")
-        self.things = list(things)
+        self.steps = list(steps)
         self.done: list[str] = []
         self.waits = 0
 
     @property
     def is_idle(self) -> bool:
-        return not self.things
+        return not self.steps
 
     def step(self) -> None:
-        thing = self.things.pop(0)
-        if isinstance(thing, Exception):
-            raise thing
-        self.done.append(thing)
+        step = self.steps.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        self.done.append(step)
 
     def rest(self) -> None:
         pass

@@ -9,14 +9,14 @@ import structlog
 from django.conf import settings
 from oslo_messaging.notify.messaging import MessagingV2Driver
 
-from watcher_site.notifications.batched import WaveReceiver
+from watcher_site.notifications.batched import BatchedReceiver
 from watcher_site.notifications.envelope import broker_message
 from watcher_site.notifications.rabbitmq.connections import KeptConnection, make_configuration
 from watcher_site.notifications.rabbitmq.messages import envelope
 from watcher_site.notifications.rabbitmq.publisher import Publisher
 from watcher_site.notifications.receivers import Problem, Receiver, Unreachable, unsendable
-from watcher_site.notifications.rows import Told
-from watcher_site.notifications.sequential import WalkingReceiver
+from watcher_site.notifications.rows import SentNotification
+from watcher_site.notifications.sequential import SequentialReceiver
 
 log = structlog.get_logger(__name__)
 RABBIT = "rabbit://"
@@ -24,7 +24,7 @@ RABBIT = "rabbit://"
 RETRIES = 1
 
 
-def make_broker() -> Receiver:
+def make_receiver() -> Receiver:
     return BrokerReceiver() if settings.NOTIFICATION_URL.startswith(RABBIT) else DriverReceiver()
 
 
@@ -35,14 +35,14 @@ def open_transport() -> Any:
     return oslo_messaging.get_notification_transport(make_configuration(), settings.NOTIFICATION_URL)
 
 
-class BrokerReceiver(WaveReceiver):
+class BrokerReceiver(BatchedReceiver):
     """RabbitMQ, which receives many notifications at once."""
 
     def __init__(self) -> None:
         self.connection = KeptConnection(settings.NOTIFICATION_URL)
         self.publisher = Publisher(self.connection)
 
-    def send(self, notification: Told) -> None:
+    def send(self, notification: SentNotification) -> None:
         """Deliver one notification.
 
         Raises:
@@ -52,7 +52,7 @@ class BrokerReceiver(WaveReceiver):
         if problem:
             raise problem
 
-    def send_batch(self, notifications: Sequence[Told]) -> list[Problem | None]:
+    def send_batch(self, notifications: Sequence[SentNotification]) -> list[Problem | None]:
         results: list[Problem | None] = [None] * len(notifications)
         messages: list[tuple[str, bytes]] = []
         places: list[int] = []
@@ -87,14 +87,14 @@ class TellingDriver(MessagingV2Driver):
             self.transport._send_notification(target, ctxt, message, version=self.version, retry=retry)
 
 
-class DriverReceiver(WalkingReceiver):
+class DriverReceiver(SequentialReceiver):
     """A broker of another kind, which oslo.messaging's driver is left to alone."""
 
     def __init__(self) -> None:
         self.transport = open_transport()
         self.driver = TellingDriver(self.transport.conf, topics=settings.NOTIFICATION_TOPICS, transport=self.transport)
 
-    def send(self, notification: Told) -> None:
+    def send(self, notification: SentNotification) -> None:
         message = broker_message(notification)
         try:
             self.driver.notify({}, message, notification.priority, RETRIES)

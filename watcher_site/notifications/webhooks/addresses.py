@@ -57,7 +57,7 @@ def split(url: str) -> Target:
         parts = urlsplit(url)
     except ValueError:
         raise Invalid("url: the host makes no sense: an address of IPv6 stands between [ and ].") from None
-    if parts.scheme not in PORTS or any(letter.isspace() for letter in url):
+    if parts.scheme not in PORTS or any(character.isspace() for character in url):
         raise Invalid("url: must begin with https:// or http:// and a host, and hold no blanks.")
     if parts.username is not None or parts.password is not None:
         raise Invalid("url: must hold no user and no password: everybody reads it who may change the subscription.")

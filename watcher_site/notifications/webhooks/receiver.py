@@ -21,8 +21,8 @@ from urllib3.exceptions import HTTPError, NameResolutionError
 from watcher_site.models import Subscription
 from watcher_site.notifications.envelope import cloud_event
 from watcher_site.notifications.receivers import Undelivered, Unreachable
-from watcher_site.notifications.rows import Told
-from watcher_site.notifications.sequential import WalkingReceiver
+from watcher_site.notifications.rows import SentNotification
+from watcher_site.notifications.sequential import SequentialReceiver
 from watcher_site.notifications.webhooks.addresses import PRIVATE, PublicAdapter
 from watcher_site.notifications.webhooks.timeouts import ends_within, make_watched
 from watcher_site.refusals import Invalid
@@ -68,7 +68,7 @@ def unseal_secret(subscription: Subscription) -> str:
     return str(unseal(subscription.secret)["secret"])
 
 
-class WebhookReceiver(WalkingReceiver):
+class WebhookReceiver(SequentialReceiver):
     def __init__(self, subscription: Subscription) -> None:
         """Raises `Invalid` if the subscription's secret cannot be read."""
         self.url = subscription.url
@@ -102,7 +102,7 @@ class WebhookReceiver(WalkingReceiver):
         own: requests.Session = self.own.session
         return own
 
-    def send(self, notification: Told) -> None:
+    def send(self, notification: SentNotification) -> None:
         event = cloud_event(notification)
         headers = {**event.headers, **self.sign(str(notification.uuid), event.body.decode())}
         try:
@@ -167,8 +167,8 @@ def judge(answer: requests.Response) -> None:
         words = f"{answer.status_code} {HTTPStatus(answer.status_code).phrase}"
     except ValueError:
         words = str(answer.status_code)
-    raise Undelivered(f"It answered {words}.", pause_asked_for(answer.headers.get("Retry-After", "")))
+    raise Undelivered(f"It answered {words}.", requested_pause(answer.headers.get("Retry-After", "")))
 
 
-def pause_asked_for(text: str) -> float:
+def requested_pause(text: str) -> float:
     return min(int(text), MOST_PAUSE) if text.isascii() and text.isdigit() and len(text) < 10 else 0
