@@ -7,7 +7,7 @@ anew. A resource that only differs is changed in place where possible: a server 
 rebuilt from another image.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -15,10 +15,9 @@ from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import NAME_LENGTH
 from cluster.stacks.current import CurrentResource, CurrentStack
 from cluster.stacks.decisions import Change, Decision, Kind, NewResource, NewStack, Template
-from cluster.stacks.graph import order_changes
+from cluster.stacks.graph import nearest, order_changes, ordered, successors
 from cluster.stacks.groups import batched, template_within
 from cluster.stacks.names import random_name
-from cluster.stacks.removals import deletions, removals
 from cluster.stacks.servers import is_changeable, parts_differing
 
 Type = StackResource.Type
@@ -145,3 +144,21 @@ class Decider:
         """Return how something new takes the place of what there is."""
         options = {"generation": found.generation + 1, "clearing": deletions(found.within)}
         return self.create(found.uuid, found.name, wanted, stack, kind=Kind.REPLACE, **options)
+
+
+def deletions(stacks: Iterable[CurrentStack]) -> list[Change]:
+    """Return how all goes that is in stacks."""
+    return [change for stack in stacks for change in removals(stack, stack.resources, {})]
+
+
+def removals(current: CurrentStack, going: Sequence[CurrentResource], changed: Mapping[str, Change]) -> list[Change]:
+    """Return how some resources of a stack go, each after what is done to others that depended on it."""
+    by_name = {resource.name: deletion(resource) for resource in going}
+    everything = {**changed, **by_name}
+    dependents = successors({resource.name: resource.depends_on for resource in current.resources})
+    return [change for change in ordered(everything, nearest(dependents, everything)) if change.name in by_name]
+
+
+def deletion(resource: CurrentResource) -> Change:
+    step = deletions(resource.within)
+    return Change(Kind.DELETE, resource.uuid, resource.name, steps=[step] if step else [])

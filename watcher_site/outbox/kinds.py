@@ -19,7 +19,7 @@ class Event:
     name: str
     priority: str = INFO
     fault: Mapping[str, Any] | None = None
-    """What went wrong, in an event that tells of an error: see `faults.describe`."""
+    """The fault of an event that reports an error: see `exceptions.describe_fault`."""
 
 
 UPDATE = Event("update")

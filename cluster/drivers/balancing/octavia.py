@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from cluster.drivers.balancing.addresses import find_addresses, find_subnet, require_address
 from cluster.drivers.balancing.base import BalancerPool, BalancingPoolNotFound, PoolMember
 from cluster.drivers.balancing.draining import DrainingBalancer
 from cluster.drivers.balancing.octavia_members import BROKEN, LEAVING, OctaviaMembers, is_pending, read_member_server
-from cluster.drivers.base import Checkpoint, OperationFailed, OperationRefused
+from cluster.drivers.base import Checkpoint, OperationFailed, OperationRefused, ServerNotFound
+from cluster.drivers.openstack.access import Access
 
 
 class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
@@ -119,3 +119,33 @@ class OctaviaBalancer(OctaviaMembers, DrainingBalancer):
 
 def read_pool_member(member: Any) -> PoolMember:
     return PoolMember(read_member_server(member), member.protocol_port, member.weight, address=member.address)
+
+
+def find_subnet(access: Access, subnet: str) -> str:
+    """Return the id of a subnet that is named by it or by its name. Raises: `OperationRefused`."""
+    access.require("network", "Neutron")
+    found = access.read(lambda cloud: cloud.network.find_subnet(subnet))
+    if found is None:
+        raise OperationRefused(f"Subnet {subnet} not found")
+    return str(found.id)
+
+
+def find_addresses(access: Access, server: str, subnet: str | None = None) -> list[str]:
+    """Return the fixed addresses of a server, on one subnet or on all. One that is gone has none."""
+    access.require("network", "Neutron")
+    ports = access.read(lambda cloud: list(cloud.network.ports(device_id=server)))
+    fixed = [address for port in ports for address in port.fixed_ips]
+    return [str(one["ip_address"]) for one in fixed if subnet in {None, one["subnet_id"]}]
+
+
+def require_address(access: Access, server: str, subnet: str) -> str:
+    """Return a server's address on a subnet.
+
+    Raises:
+        ServerNotFound, OperationRefused: there is no such server, or it has none.
+    """
+    addresses = find_addresses(access, server, subnet)
+    if not addresses:
+        access.read(lambda cloud: cloud.compute.get_server(server), ServerNotFound(server))
+        raise OperationRefused(f"Instance {server} has no address on subnet {subnet}")
+    return addresses[0]
