@@ -44,7 +44,7 @@ class ProposedAction:
     derived_from: UUID | None = None
     """Another action that is proposed with it, which will derive it."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """What its type finds as the action's data when it runs for the first time."""
+    """The data of the action when its type runs for the first time."""
     delay: float = 0
     """For how many seconds from the writing of its row it does not begin.
 

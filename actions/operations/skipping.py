@@ -151,7 +151,7 @@ def is_skipped_with_origin(action: Action) -> bool:
     return is_skipped and action.is_planned and action.action_plan.is_prunable
 
 
-def save_together(deed: str, actions: Sequence[Action], source: str, message: str | None = None) -> None:
+def save_together(event: str, actions: Sequence[Action], source: str, message: str | None = None) -> None:
     """Write the same transition of actions of one plan, and its history, in a constant number of statements.
 
     Raises:
@@ -161,13 +161,13 @@ def save_together(deed: str, actions: Sequence[Action], source: str, message: st
         return
     plan = actions[0].action_plan
     if len(actions) == 1:
-        actions[0].save_state(*entries_of(deed, actions[0], message=message, within=plan))
+        actions[0].save_state(*entries_of(event, actions[0], message=message, within=plan))
         return
     columns = {name: getattr(actions[0], name) for name in CHANGED_COLUMNS}
     rows = Action.objects.present().filter(pk__in=[action.pk for action in actions], state=source)
     if rows.update(**columns, updated_at=timezone.now()) != len(actions):
         raise ConcurrentTransition("One of the actions is no longer as it was read.")
-    record_many(deed, actions, message=message, within=plan)
+    record_many(event, actions, message=message, within=plan)
 
 
 def read_reason(action: Action, reason: str | None) -> str:
