@@ -93,7 +93,7 @@ RULES = [
     rule("pass over", "pass(?:es|ed|ing)? over", "defer for lack of a slot", TEXT, NAME, enforced=[TEXT]),
     rule("put off", "put(?:s|ting)? off", "defer, postpone", TEXT, NAME, enforced=[TEXT]),
     rule("room", r"(?<!make\s)(?<!makes\s)(?<!making\s)rooms?", "capacity, space", TEXT, NAME),
-    rule("seat", "seats?", "slot", TEXT, NAME, enforced=[TEXT]),
+    rule("seat", "seats?", "slot", TEXT, NAME, enforced=[TEXT, NAME]),
     rule("standing", "standing", "current state, current rules", TEXT, NAME, enforced=[TEXT]),
     rule("surrender", "surrender(?:s|ed|ing)?", "fail, time out", TEXT, NAME, enforced=[TEXT]),
     rule("thing", "things?", "object, or the noun itself", TEXT, NAME),

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import connection
 
 from actions.engine.leases import Lease, Standing
-from actions.engine.slots import ONLY_SEAT, Seat
+from actions.engine.slots import NO_SLOT, Slot
 from actions.engine.suspension import Suspension
 from actions.models import Action
 from actions.types.base import AbortRequested, LeaseLost, TimedOut
@@ -24,8 +24,8 @@ class Checkpoint:
     While the table does not answer the action goes on, as long as its plan can not have been given to another applier.
     """
 
-    def __init__(self, action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> None:
-        self.action, self.lease, self.seat = action, lease, seat
+    def __init__(self, action: Action, lease: Lease, slot: Slot = NO_SLOT) -> None:
+        self.action, self.lease, self.slot = action, lease, slot
         self.goes_forward = False
         """Whether what is at work can be aborted or take too long: other work stops for a lost lease alone."""
         self.deadline = inf
@@ -88,9 +88,9 @@ class Checkpoint:
         suspension, began = Suspension(self.action, self.lease), time.monotonic()
         if not suspension.begin_to_wait():
             return
-        with self.seat.vacated():
+        with self.slot.vacated():
             while not (self.is_resumed() and suspension.go_on()):
-                self.seat.wait(settings.POLL_INTERVAL)
+                self.slot.wait(settings.POLL_INTERVAL)
         self.note_seen()
         self.deadline += time.monotonic() - began
 

@@ -22,7 +22,7 @@ from actions.engine.leftovers import advise, reconcile
 from actions.engine.outcomes import TOO_LONG, ask
 from actions.engine.phases import PERSISTENTLY, Result
 from actions.engine.signals import Signalled
-from actions.engine.slots import ONLY_SEAT, Seat
+from actions.engine.slots import NO_SLOT, Slot
 from actions.models import Action, ActionEvent
 from actions.models.actions import GAVE_ITSELF_UP
 from actions.models.callers import find_caller
@@ -62,21 +62,21 @@ NOT_DONE = "{}. It was not done, and is not tried again."
 UNKNOWN = "{}. Its outcome is not known."
 
 
-def execute(action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> bool:
+def execute(action: Action, lease: Lease, slot: Slot = NO_SLOT) -> bool:
     """Run a PENDING action to its end, and say whether it got there; if not, it is no longer ours to run."""
-    execution = Execution(action, lease, seat)
+    execution = Execution(action, lease, slot)
     return execution.guarded(execution.run)
 
 
-def recover(action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> bool:
+def recover(action: Action, lease: Lease, slot: Slot = NO_SLOT) -> bool:
     """Bring an action that a lost worker left behind to its end, running it again if its type allows."""
-    execution = Execution(action, lease, seat)
+    execution = Execution(action, lease, slot)
     return execution.guarded(execution.recover)
 
 
-def revert(action: Action, lease: Lease, seat: Seat = ONLY_SEAT) -> bool:
+def revert(action: Action, lease: Lease, slot: Slot = NO_SLOT) -> bool:
     """Undo a SUCCEEDED action, for a rollback. Its state stays; a ``revert`` event says how it went."""
-    execution = Execution(action, lease, seat)
+    execution = Execution(action, lease, slot)
     return execution.guarded(execution.revert)
 
 
@@ -103,9 +103,9 @@ class Execution(Signalled, Derivation):
     heed: Heed
     outcome: Outcome
 
-    def __init__(self, action: Action, lease: Lease, seat: Seat) -> None:
+    def __init__(self, action: Action, lease: Lease, slot: Slot) -> None:
         super().__init__(action, lease)
-        self.checkpoint = Checkpoint(action, lease, seat)
+        self.checkpoint = Checkpoint(action, lease, slot)
 
     def guarded(self, work: Callable[[], bool]) -> bool:
         """Do the work, and say whether it came to its end. A lost database is raised, and only that."""
@@ -266,7 +266,7 @@ class Execution(Signalled, Derivation):
         self.action.begin_revert(self.lease.owner)
         if not self.write_beside(phase):
             return False
-        self.checkpoint.seat.begin(self.action.attempt)
+        self.checkpoint.slot.begin(self.action.attempt)
         if self.is_out_of(tries):
             self.give_up_revert(phase, tries)
         else:
@@ -308,7 +308,7 @@ class Execution(Signalled, Derivation):
         return self.end(*phases, hold=True, records=records)
 
     def carry_out(self, execute: ActionEvent) -> bool:
-        self.checkpoint.seat.begin(self.action.attempt)
+        self.checkpoint.slot.begin(self.action.attempt)
         self.checkpoint.note_begun()
         self.checkpoint.deadline = time.monotonic() + self.action.seconds_allowed
         with self.acting():

@@ -4,7 +4,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 
 
-class Seat:
+class Slot:
     """The slot of one running action. While the action is suspended, another action may use the slot.
 
     This base class has no slot: the whole process waits, and no watchdog fails the action.
@@ -33,4 +33,4 @@ class Seat:
         time.sleep(seconds)
 
 
-ONLY_SEAT = Seat()
+NO_SLOT = Slot()

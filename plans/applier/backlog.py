@@ -51,7 +51,7 @@ class PassedOver:
     def next(self, executor: Executor) -> Action | None:
         """Remove and return the first action of a queue that has a slot by now, if there is one."""
         for queue in list(self.keys):
-            if executor.has_seat(queue) and (action := self.take(queue)):
+            if executor.has_slot(queue) and (action := self.take(queue)):
                 return action
         return None
 

@@ -259,7 +259,7 @@ class PlanRun:
             self.ready.popleft()
             if job.action.pk in self.at_work:
                 continue  # It waits for a slot already, and was found once more.
-            if self.executor.has_seat(job.queue):
+            if self.executor.has_slot(job.queue):
                 return job
             self.passed_over.add(job.queue, job.action)
         # Thousands may wait for the same queue: other plans have their turn meanwhile.

@@ -8,11 +8,11 @@ from typing import Protocol
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from actions.engine.leases import Lease
-from actions.engine.slots import Seat
+from actions.engine.slots import Slot
 from actions.models import Action
 from plans.executors.leases import PlanLease
 
-Work = Callable[[Action, Lease, Seat], bool]
+Work = Callable[[Action, Lease, Slot], bool]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Executor(Protocol):
     def queue_of(self, action: Action) -> str:
         """Return the queue in which an action waits for a worker. Each queue has slots of its own."""
 
-    def has_seat(self, queue: str) -> bool:
+    def has_slot(self, queue: str) -> bool:
         """Return whether a queue has a free slot, not counting suspended jobs. Other actions wait in the database."""
 
     @property
@@ -101,10 +101,10 @@ class Executor(Protocol):
     def stop(self) -> None: ...
 
 
-def perform(job: Job, seat: Seat) -> Report:
+def perform(job: Job, slot: Slot) -> Report:
     # A connection that broke under the job before is replaced, here rather than in the work.
     connections[DEFAULT_DB_ALIAS].close_if_unusable_or_obsolete()
     try:
-        return Report(job, done=job.work(job.action, job.lease, seat))
+        return Report(job, done=job.work(job.action, job.lease, slot))
     except BaseException as problem:
         return Report(job, done=False, error=problem)

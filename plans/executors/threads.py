@@ -7,7 +7,7 @@ from threading import Event, Lock, Thread
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from actions.engine.slots import Seat
+from actions.engine.slots import Slot
 from actions.models import Action
 from actions.types.base import LeaseLost
 from plans.executors.base import Job, Overdue, Report, perform
@@ -36,19 +36,19 @@ class ThreadExecutor:
             self.hire()
 
     @property
-    def seats(self) -> int:
+    def slots(self) -> int:
         # One job waits behind each that runs, so that no worker idles until the main thread looks again.
         return 2 * self.wanted + self.suspended
 
     def queue_of(self, action: Action) -> str:
         return ""
 
-    def has_seat(self, queue: str) -> bool:
-        return self.out < self.seats
+    def has_slot(self, queue: str) -> bool:
+        return self.out < self.slots
 
     @property
     def is_full(self) -> bool:
-        return self.out >= self.seats
+        return self.out >= self.slots
 
     def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
         return False
@@ -120,7 +120,7 @@ class ThreadExecutor:
             worker.join()
 
 
-class WorkerThread(Thread, Seat):
+class WorkerThread(Thread, Slot):
     """Does one job after the other until it is given none, or until it is given up in the midst of one."""
 
     def __init__(self, executor: ThreadExecutor) -> None:

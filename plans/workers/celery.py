@@ -69,16 +69,16 @@ class CeleryExecutor:
     def queue_of(self, action: Action) -> str:
         return queue_of(action)
 
-    def seats_of(self, queue: str) -> int:
+    def slots_of(self, queue: str) -> int:
         suspended = sum(self.jobs[key].job.queue == queue for key in self.suspended & self.jobs.keys())
         return settings.CELERY_JOBS + suspended
 
-    def has_seat(self, queue: str) -> bool:
-        return self.taken[queue] < self.seats_of(queue)
+    def has_slot(self, queue: str) -> bool:
+        return self.taken[queue] < self.slots_of(queue)
 
     @property
     def is_full(self) -> bool:
-        return not any(self.has_seat(queue) for queue in queue_names())
+        return not any(self.has_slot(queue) for queue in queue_names())
 
     def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
         waited_in = set(self.waiting.values())

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connection
 
 from actions.engine.hung_actions import give_up
-from actions.engine.slots import Seat
+from actions.engine.slots import Slot
 from actions.types.base import LeaseLost
 from plans.executors.base import Job
 from plans.executors.stopwatch import Stopwatch
@@ -19,7 +19,7 @@ from watcher_site.processes.worker import LOST_DATABASE
 log = structlog.get_logger(__name__)
 
 
-class Overtime(Thread, Seat):
+class Overtime(Thread, Slot):
     """Watches the one job of a process from a thread of its own, and gives it up once its time is over.
 
     A suspended action keeps its process waiting, and its time does not count.

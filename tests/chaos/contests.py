@@ -9,7 +9,7 @@ from itertools import cycle
 from typing import Any, ClassVar
 
 from actions.engine import execution
-from actions.engine.slots import ONLY_SEAT
+from actions.engine.slots import NO_SLOT
 from actions.models import Action
 from actions.models.querysets import ActionQuerySet
 from actions.operations.signals import signal_action
@@ -178,7 +178,7 @@ class SignalAgainstFinish(Contest):
 
     def second(self, action: Action) -> bool:
         """Do what a worker does of `execution.execute` once the action has begun, which is no part of the race."""
-        worker = execution.Execution(action, PlanLease.of(action.action_plan, self.applier), ONLY_SEAT)
+        worker = execution.Execution(action, PlanLease.of(action.action_plan, self.applier), NO_SLOT)
         worker.load()
         return worker.guarded(lambda: worker.carry_out(worker.begin("execute")))
 

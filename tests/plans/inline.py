@@ -8,19 +8,19 @@ from plans.executors import Job, Overdue, Report
 
 
 class InlineExecutor:
-    def __init__(self, seats: int = 1) -> None:
-        self.seats = seats
+    def __init__(self, slots: int = 1) -> None:
+        self.slots = slots
         self.reports: list[Report] = []
 
     def queue_of(self, action: Action) -> str:
         return ""
 
-    def has_seat(self, queue: str) -> bool:
+    def has_slot(self, queue: str) -> bool:
         return not self.is_full
 
     @property
     def is_full(self) -> bool:
-        return len(self.reports) >= self.seats
+        return len(self.reports) >= self.slots
 
     def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
         return False
@@ -51,9 +51,9 @@ class InlineExecutor:
         pass
 
 
-def run_waiting(seats: int = 1) -> None:
+def run_waiting(slots: int = 1) -> None:
     """Run every plan that waits or lost its applier, step by step, without threads."""
-    applier = Applier(InlineExecutor(seats))
+    applier = Applier(InlineExecutor(slots))
     while True:
         applier.advance()
         if applier.is_idle:

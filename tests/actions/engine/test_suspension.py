@@ -52,7 +52,7 @@ def while_waiting(monkeypatch: pytest.MonkeyPatch, *happenings: Callable[[], Any
         seen.append(Action.objects.get().state)
         left.pop(0)()
 
-    monkeypatch.setattr(slots.Seat, "wait", wait)
+    monkeypatch.setattr(slots.Slot, "wait", wait)
     return seen
 
 
@@ -310,7 +310,7 @@ def test_what_is_suspended_takes_no_place_among_the_plans_of_an_applier(monkeypa
 
 def test_a_plan_that_is_about_to_try_an_action_again_keeps_its_place_beside_what_is_suspended() -> None:
     plan = make_plan({"a": [], "x": []}, state="PENDING")
-    applier = Applier(InlineExecutor(seats=0))
+    applier = Applier(InlineExecutor(slots=0))
     applier.advance()
     run = applier.runs[plan.pk]
     run.walks.clear()
@@ -325,7 +325,7 @@ def test_a_plan_that_is_about_to_try_an_action_again_keeps_its_place_beside_what
 
 def test_the_children_of_what_a_person_cancels_begin_while_others_are_still_at_work() -> None:
     plan = make_plan({"a": [], "b": ["a"], "long": []}, state="PENDING")
-    applier = Applier(InlineExecutor(seats=0))
+    applier = Applier(InlineExecutor(slots=0))
     applier.advance()
     run = applier.runs[plan.pk]
     run.walks.clear()
@@ -333,7 +333,7 @@ def test_the_children_of_what_a_person_cancels_begin_while_others_are_still_at_w
     Action.objects.filter(pk=action(plan, "long").pk).update(state="ONGOING")
     signal_action(action(plan, "a").uuid, Signal.CANCEL, "alice")
     applier.look()
-    applier.executor.seats = 1
+    applier.executor.slots = 1
     applier.submit()
     assert states(plan) == {"a": "CANCELLED", "b": "SUCCEEDED", "long": "ONGOING"}
 

@@ -30,7 +30,7 @@ def waits_an_hour(_: ActionType) -> Outcome:
 
 @pytest.fixture
 def applier() -> Applier:
-    return Applier(InlineExecutor(seats=2))
+    return Applier(InlineExecutor(slots=2))
 
 
 @pytest.fixture(params=["derived", "planned"])

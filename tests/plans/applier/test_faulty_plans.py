@@ -89,7 +89,7 @@ def test_a_plan_that_the_applier_fails_on_is_failed_and_another_succeeds(
     broken, sound = make_plan(GRAPH, state="PENDING"), make_plan(GRAPH, state="PENDING")
     prepare(broken)
     break_for(monkeypatch, broken, owner, name)
-    run_waiting(seats=4)
+    run_waiting(slots=4)
     assert (again(sound).state, states(sound)) == ("SUCCEEDED", ["SUCCEEDED"] * 2)
     assert again(broken).state == "FAILED"
     assert (again(broken).status_message or "").startswith(MESSAGE)
@@ -150,7 +150,7 @@ def test_a_lost_database_is_no_fault_of_the_plan(monkeypatch: pytest.MonkeyPatch
 
 def test_a_plan_is_set_aside_when_its_running_actions_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
-    executor = InlineExecutor(seats=2)
+    executor = InlineExecutor(slots=2)
     applier = Applier(executor)
     reports, executor.finished = executor.finished, lambda _: []  # type: ignore[method-assign, assignment]
     applier.advance()

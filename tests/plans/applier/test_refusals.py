@@ -22,7 +22,7 @@ class Hindered(InlineExecutor):
     """Keeps ``long`` for ever, and answers for ``x`` the first time by itself."""
 
     def __init__(self, refusal: Refusal) -> None:
-        super().__init__(seats=2)
+        super().__init__(slots=2)
         self.refusals = [refusal]
         self.begun: list[str] = []
 

@@ -132,7 +132,7 @@ def test_it_is_looked_again_when_the_time_is_over_or_the_pause(
 def patient(settings: Settings) -> Applier:
     """An applier with two slots, in a site whose first pause is an hour."""
     settings.ACTION_RETRY_INTERVAL = 3600
-    return Applier(InlineExecutor(seats=2))
+    return Applier(InlineExecutor(slots=2))
 
 
 @pytest.mark.django_db

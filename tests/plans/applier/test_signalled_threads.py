@@ -100,7 +100,7 @@ def test_what_is_suspended_holds_no_worker_and_goes_on_where_it_was(start: Start
     wait_for(lambda: states(plan) == ["SUCCEEDED"])
     assert plan.actions.get().attempt == 1
     wait_for(lambda: len(executor.workers) == 1)
-    assert (executor.seats, executor.suspended) == (2, 0)
+    assert (executor.slots, executor.suspended) == (2, 0)
 
 
 def test_what_is_suspended_is_not_given_up_however_long_it_waits(start: Start, end: Event) -> None:
@@ -148,7 +148,7 @@ def test_a_plan_that_is_suspended_has_all_that_runs_wait_and_begins_nothing(star
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["with its plan", "alone"])
-def test_what_is_suspended_in_its_seat_takes_no_place_among_the_plans_of_an_applier(
+def test_what_is_suspended_in_its_slot_takes_no_place_among_the_plans_of_an_applier(
     start: Start, end: Event, settings: Settings, whole: bool
 ) -> None:
     settings.APPLIER_PLANS = 1

@@ -34,7 +34,7 @@ class Work:
     def __init__(self) -> None:
         self.began, self.may_end = Event(), Event()
 
-    def __call__(self, action: Any, lease: Any, seat: Any) -> bool:
+    def __call__(self, action: Any, lease: Any, slot: Any) -> bool:
         self.began.set()
         self.may_end.wait(PATIENCE)
         connections.close_all()
@@ -48,12 +48,12 @@ class Suspended(Work):
         super().__init__()
         self.is_resumed, self.went_on = Event(), Event()
 
-    def __call__(self, action: Any, lease: Any, seat: Any) -> bool:
-        with seat.vacated():
+    def __call__(self, action: Any, lease: Any, slot: Any) -> bool:
+        with slot.vacated():
             self.began.set()
             self.is_resumed.wait(PATIENCE)
         self.went_on.set()
-        return super().__call__(action, lease, seat)
+        return super().__call__(action, lease, slot)
 
 
 def submit(executor: ThreadExecutor, work: Work, alone: bool = False) -> Work:

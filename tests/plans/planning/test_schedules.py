@@ -119,7 +119,7 @@ def test_what_lost_against_the_end_of_the_window_is_found_again_when_it_opens(mo
         pre_condition(self)
 
     monkeypatch.setattr(Nop, "pre_condition", close_first)
-    applier = steps(Applier(InlineExecutor(seats=2)))
+    applier = steps(Applier(InlineExecutor(slots=2)))
     assert states(plan) == {"a": "PENDING", "b": "PENDING"}
     set_hours(plan, -HOUR, HOUR)
     steps(applier)

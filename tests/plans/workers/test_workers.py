@@ -320,11 +320,11 @@ def test_so_it_is_where_every_reply_is_lost(post: Post, monkeypatch: pytest.Monk
 
 
 def test_a_suspended_action_stays_in_the_hands_of_its_worker_until_that_is_to_stop(post: Post) -> None:
-    seat = post.worker.overtime
-    seat.wait(0)
+    slot = post.worker.overtime
+    slot.wait(0)
     post.is_stopping = True
     with pytest.raises(LeaseLost):
-        seat.wait(0)
+        slot.wait(0)
 
 
 def test_what_is_suspended_takes_no_place_among_what_an_applier_has_with_the_workers(
@@ -341,7 +341,7 @@ def test_what_is_suspended_takes_no_place_among_what_an_applier_has_with_the_wor
     assert (plan.actions.get().state, state(other)) == ("SUSPENDED", "SUCCEEDED")
     plan.actions.update(state="ONGOING")
     post.advance()
-    assert post.executor.seats_of(settings.CELERY_QUEUE) == 1
+    assert post.executor.slots_of(settings.CELERY_QUEUE) == 1
 
 
 def test_what_is_suspended_in_nobody_s_hands_is_not_recovered(post: Post) -> None:

@@ -144,7 +144,7 @@ def test_thousands_that_wait_for_a_full_queue_are_looked_through_while_others_ha
     assert [letter.queue for letter in post.letters] == ["slow", "slow", "watcher"]
 
 
-def test_where_the_site_has_one_queue_no_more_is_read_than_there_are_seats_for(post: Post, settings: Settings) -> None:
+def test_where_the_site_has_one_queue_no_more_is_read_than_there_are_slots_for(post: Post, settings: Settings) -> None:
     settings.CELERY_QUEUES = {}
     plan = plan_of(sleeps=0, nops=250)
     settle(post)
