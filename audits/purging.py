@@ -21,7 +21,7 @@ from cluster.purging import order_removable, refers, removable
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.models import HistoryEntry, Notification
 from watcher_site.models.history import HistoryQuerySet
-from watcher_site.notifications.purging import settled_notifications
+from watcher_site.notifications.deliveries import settled_notifications
 from watcher_site.refusals import Invalid
 
 # Plans, or other rows, a transaction: none holds its locks for long.

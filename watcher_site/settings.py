@@ -311,7 +311,7 @@ NOTIFICATION_KINDS = [
     "watcher_site.notifications.services.ServiceNotifications",
     "cluster.notifications.InstanceNotifications",
     "cluster.notifications.SchedulerNotifications",
-    "watcher_site.notifications.test_message.SubscriptionNotifications",
+    "watcher_site.notifications.subscriptions.SubscriptionNotifications",
 ]
 # Whether a server that finds no host is PENDING instead of in ERROR (docs/compatibility.md, "The PENDING status").
 USE_PENDING_STATE = read_switch("WATCHER_USE_PENDING_STATE", False)

@@ -1,18 +1,77 @@
-"""Lines of deliveries that a relay holds: each line holds one object's notifications for one receiver, in order."""
+"""Deliveries: the lines that a relay holds, dead letters, and the notifications that nobody waits for.
 
-from collections.abc import Iterable, Sequence
+A line holds one object's notifications for one receiver, in order. A relay reads its deliveries as plain tuples, as it
+reads thousands a second. Dead letters are sent again and deleted for the API, the console and the commands.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
+import orjson
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, QuerySet, TextField
+from django.db.models.functions import Cast
 from django.utils import timezone
 
+from watcher_site.history import record
 from watcher_site.messages import cut
-from watcher_site.models import Delivery, Service, Subscription
-from watcher_site.notifications.rows import PendingDelivery, read_deliveries
+from watcher_site.models import Delivery, Notification, Service, Subscription
+from watcher_site.refusals import Conflict
+
+OWN = ("pk", "line", "attempts")
+
+
+class NotificationRow(NamedTuple):
+    """A notification."""
+
+    pk: int
+    uuid: UUID
+    kind: str
+    event_type: str
+    priority: str
+    object_uuid: UUID
+    old_state: str | None
+    host: str
+    created_at: datetime
+    snapshot: Any
+    fault: Any
+
+
+SentNotification = Notification | NotificationRow
+
+
+class PendingDelivery(NamedTuple):
+    """A delivery with its notification."""
+
+    pk: int
+    line: UUID
+    attempts: int
+    notification: NotificationRow
+
+
+PLAIN = tuple(f"notification__{name}" for name in NotificationRow._fields[:-2])
+# As texts: Django would read them with the standard library, which takes several times as long.
+STRUCTURED = tuple(Cast(f"notification__{name}", TextField()) for name in NotificationRow._fields[-2:])
+
+
+def read_deliveries(deliveries: QuerySet[Delivery]) -> list[PendingDelivery]:
+    """Return deliveries in their order, in one query."""
+    return [make_delivery(row) for row in deliveries.values_list(*OWN, *PLAIN, *STRUCTURED)]
+
+
+def make_delivery(row: Sequence[Any]) -> PendingDelivery:
+    *plain, snapshot, fault = row[len(OWN) :]
+    pk, line, attempts = row[: len(OWN)]
+    return PendingDelivery(
+        pk, line, attempts, NotificationRow._make([*plain, parse_json(snapshot), parse_json(fault)])
+    )
+
+
+def parse_json(text: str | None) -> Any:
+    return None if text is None else orjson.loads(text)
 
 
 def take(subscription: int | None, relay: Service, most: int = 1000) -> list[list[PendingDelivery]]:
@@ -149,3 +208,49 @@ def resend_deliveries(deliveries: Any = None) -> int:
         # Who wants it now does not wait for the end of a pause.
         Subscription.objects.filter(pk__in=receivers).update(failures=0, due_time=None)
     return number
+
+
+@transaction.atomic
+def resend(delivery: Delivery) -> None:
+    """Send one again. Raises: `Conflict`, if it is no dead letter any more."""
+    if not resend_deliveries(Delivery.objects.filter(pk=delivery.pk)):
+        raise Conflict("It is being sent already.")
+    record("undelivered.resend", delivery, details={"event_type": delivery.notification.event_type})
+
+
+@transaction.atomic
+def resend_all(chosen: QuerySet[Delivery] | None = None, filters: Mapping[str, str] | None = None) -> int:
+    """Send many again, and return how many they are.
+
+    Args:
+        chosen: among which; all, where it is left out.
+        filters: what they were chosen by, for history.
+    """
+    number = resend_deliveries(chosen)
+    if number:
+        record("undelivered.resend", details={"number": number, **(filters or {})})
+    return number
+
+
+@transaction.atomic
+def delete_dead_letter(delivery: Delivery) -> None:
+    """Give one up for good. Raises: `Conflict`, if it is no dead letter any more."""
+    number, _ = Delivery.objects.undelivered().filter(pk=delivery.pk).delete()
+    if not number:
+        raise Conflict("It is being sent again.")
+    record("undelivered.delete", delivery, details={"event_type": delivery.notification.event_type})
+
+
+def settled_notifications(cutoff: datetime) -> QuerySet[Notification]:
+    """Return the notifications until then that nobody waits for, which may be removed for good.
+
+    What was given up, or waits for a receiver that is switched off, is kept for some days: somebody may yet do
+    something about it.
+    """
+    waiting = Delivery.objects.awaited().filter(notification=OuterRef("pk"))
+    kept = Delivery.objects.filter(
+        notification=OuterRef("pk"), created_at__gt=timezone.now() - timedelta(days=settings.UNDELIVERED_DAYS)
+    )
+    old = Notification.objects.filter(is_dispatched=True, created_at__lte=cutoff)
+    settled: QuerySet[Notification] = old.filter(~Exists(waiting), ~Exists(kept))
+    return settled

@@ -5,7 +5,7 @@ from typing import Any
 from cloudevents.core.bindings.http import HTTPMessage, to_structured_event
 from cloudevents.core.v1.event import CloudEvent
 
-from watcher_site.notifications.rows import SentNotification
+from watcher_site.notifications.deliveries import SentNotification
 from watcher_site.outbox.writing import kind_named
 
 # The digits of the greatest key that a table can hold: so sequences are in order as texts, too.

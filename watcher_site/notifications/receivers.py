@@ -1,13 +1,21 @@
-"""`Receiver`: whom a relay tells, and how it says that it could not."""
+"""The receivers of notifications, and how they report what was not delivered.
+
+A receiver takes one notification at a time from each line, from several lines in parallel, or many notifications at
+once: the first of each line, then the second of each, and so on. If a notification of a batch is refused, no later one
+of its line was sent.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import ClassVar
 
 import structlog
+from django.conf import settings
 
-from watcher_site.notifications.rows import PendingDelivery
+from watcher_site.notifications.deliveries import PendingDelivery, SentNotification
 
 log = structlog.get_logger(__name__)
 Line = Sequence[PendingDelivery]
@@ -79,3 +87,69 @@ def unsendable(problem: Exception) -> Undelivered:
     """
     log.error("notification could not be sent", exc_info=problem)
     return Undelivered(f"It could not be sent: {type(problem).__name__}.")
+
+
+class SequentialReceiver(Receiver):
+    """One whose `send` is called in several threads at once."""
+
+    batch = 200
+
+    @abstractmethod
+    def send(self, notification: SentNotification) -> None:
+        """Deliver a notification, at the latest after the site's timeout.
+
+        Raises:
+            Undelivered, Unreachable: it was not delivered.
+        """
+
+    @cached_property
+    def pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(settings.RELAY_CONNECTIONS, thread_name_prefix="receiver")
+
+    def send_lines(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
+        silences: list[Unreachable] = []
+        # What fell silent in one thread needs to be waited for in no other.
+        may_begin = lambda: not silences and goes_on()  # noqa: E731
+        return list(self.pool.map(partial(self.send_line, goes_on=may_begin, silences=silences), lines))
+
+    def send_line(self, line: Line, goes_on: Callable[[], bool], silences: list[Unreachable]) -> Outcome:
+        outcome = Outcome.of(line)
+        while outcome.goes_on and goes_on():
+            outcome.note(self.try_to_send(outcome.left[0].notification))
+            if isinstance(outcome.problem, Unreachable):
+                silences.append(outcome.problem)
+        return outcome
+
+    def try_to_send(self, notification: SentNotification) -> Problem | None:
+        try:
+            self.send(notification)
+        except (Undelivered, Unreachable) as problem:
+            return problem
+        except Exception as problem:
+            return unsendable(problem)
+        return None
+
+    def close(self) -> None:
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+class BatchedReceiver(Receiver):
+    batch = 1000
+
+    @abstractmethod
+    def send_batch(self, notifications: Sequence[SentNotification]) -> Sequence[Problem | None]:
+        """Deliver notifications, at the latest after the site's timeout, and return what became of each.
+
+        None says that it was delivered.
+        """
+
+    def send_lines(self, lines: Sequence[Line], goes_on: Callable[[], bool]) -> list[Outcome]:
+        outcomes = [Outcome.of(line) for line in lines]
+        while goes_on() and not any(isinstance(outcome.problem, Unreachable) for outcome in outcomes):
+            batch = [outcome for outcome in outcomes if outcome.goes_on]
+            if not batch:
+                break
+            results = self.send_batch([outcome.left[0].notification for outcome in batch])
+            for outcome, problem in zip(batch, results, strict=True):
+                outcome.note(problem)
+        return outcomes

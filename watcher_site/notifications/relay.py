@@ -1,26 +1,74 @@
-"""The relay: brings what changes wrote into the outbox to those who listen: at least once, for each object in order.
+"""The relay: it dispatches the notifications of the outbox, and has them sent at least once, for each object in order.
 
-What it has in hand may be lost at any moment: another relay takes it up, and may send again what had come to its end.
+It may end at any moment: another relay takes its deliveries over, and may send again what was sent already.
 """
 
 import time
+from collections.abc import Iterator
+from datetime import datetime
 from importlib import import_module
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 from warnings import filterwarnings
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from watcher_site.models import Delivery, Service, Subscription
-from watcher_site.notifications.delivery import DeliveryThread
-from watcher_site.notifications.dispatching import BATCH, dispatch
+from watcher_site.database.locks import lock_table
+from watcher_site.models import Delivery, Notification, Service, Subscription
+from watcher_site.notifications.delivery_thread import DeliveryThread
 from watcher_site.notifications.receivers import Receiver
 from watcher_site.notifications.services import announce_services
-from watcher_site.notifications.webhooks.receiver import WebhookReceiver
+from watcher_site.notifications.webhooks import WebhookReceiver
+from watcher_site.outbox.listeners import broker_wants, matches
 from watcher_site.processes.worker import Worker
 from watcher_site.refusals import Invalid
+
+BATCH = 1000
+
+
+class New(NamedTuple):
+    """The columns of a notification that select its receivers."""
+
+    pk: int
+    event_type: str
+    priority: str
+    object_uuid: UUID
+    created_at: datetime
+
+
+def dispatch() -> int:
+    """Create the deliveries of the oldest new notifications, and return the number of these notifications.
+
+    Only one relay at a time does so, which keeps an object's deliveries in the order of its notifications.
+    """
+    if not Notification.objects.undispatched().exists():
+        return 0
+    with transaction.atomic():
+        lock_table(Notification)
+        new = [New._make(row) for row in Notification.objects.undispatched().values_list(*New._fields)[:BATCH]]
+        # Locked, so that deleting a subscription also deletes the deliveries written here.
+        subscriptions = list(Subscription.objects.enabled().order_by("pk").select_for_update(no_key=True))
+        Delivery.objects.bulk_create(
+            (delivery for one in new for delivery in make_deliveries(one, subscriptions)), batch_size=BATCH
+        )
+        Notification.objects.filter(pk__in=[one.pk for one in new]).update(is_dispatched=True)
+    return len(new)
+
+
+def make_deliveries(notification: New, subscriptions: list[Subscription]) -> Iterator[Delivery]:
+    """Yield a delivery for the broker, and for each subscription to the type that was made before."""
+    columns = {"notification_id": notification.pk, "line": notification.object_uuid}
+    if broker_wants(notification.priority):
+        yield Delivery(**columns)
+    for subscription in subscriptions:
+        if subscription.created_at <= notification.created_at and matches(
+            subscription.event_types, notification.event_type
+        ):
+            yield Delivery(**columns, subscription=subscription)
 
 
 def import_broker() -> Any:

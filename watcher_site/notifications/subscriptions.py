@@ -1,22 +1,27 @@
-"""Create, change and delete subscriptions, for the API, the console and the commands."""
+"""Create, change and delete subscriptions, for the API, the console and the commands, and test their receivers."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
 
+from watcher_site import plugins
 from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.history import differences, record
-from watcher_site.models import Subscription
+from watcher_site.models import Delivery, Notification, Subscription
 from watcher_site.models.notifications import NAME_LENGTH
-from watcher_site.notifications.webhooks.addresses import checked_url
-from watcher_site.notifications.webhooks.receiver import checked_secret, make_secret, seal_secret
-from watcher_site.outbox.event_types import checked_event_types
-from watcher_site.outbox.listeners import listeners
+from watcher_site.notifications.webhook_addresses import checked_url
+from watcher_site.notifications.webhooks import checked_secret, make_secret, seal_secret
+from watcher_site.outbox.kinds import INFO, Kind
+from watcher_site.outbox.listeners import listeners, matches
+from watcher_site.outbox.payloads import identifier, versioned
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.validation.names import require_addressable_name, require_seen
 
@@ -25,6 +30,9 @@ CHANGE = "watcher_site.change_subscription"
 BROKER = "broker"
 NO_NAMES = ("detail", BROKER)
 CHANGEABLE = ("name", "url", "event_types", "enabled")
+# The pattern of event types in which * stands for any letters.
+PATTERN = re.compile(r"[a-z0-9_.*-]{1,63}")
+MOST_PATTERNS = 50
 
 
 def subscribe(
@@ -163,6 +171,37 @@ def checked_switch(value: Any) -> bool:
     return value
 
 
+@cache
+def known_event_types() -> frozenset[str]:
+    """Return the event types of all kinds of notifications."""
+    kinds: Iterable[Any] = plugins.load("NOTIFICATION_KINDS").values()
+    return frozenset(f"{kind.name}.{name}" for kind in kinds for name in kind.event_names)
+
+
+def checked_event_types(patterns: Any) -> list[str]:
+    """Return the patterns of event types, each once.
+
+    Raises:
+        Invalid: the message names the pattern that makes no sense, or stands for no event.
+    """
+    if not isinstance(patterns, list | tuple) or not 0 < len(patterns) <= MOST_PATTERNS:
+        raise Invalid(f"event_types: must be a list of 1 to {MOST_PATTERNS} patterns.")
+    for pattern in patterns:
+        if not isinstance(pattern, str) or not PATTERN.fullmatch(pattern):
+            raise Invalid("event_types: a pattern is an event type, in which * stands for any letters: action.*")
+        if not any(matches([pattern], known) for known in known_event_types()):
+            raise Invalid(f"event_types: there is no event {pattern}; {nearest(pattern)}.")
+    return list(dict.fromkeys(patterns))
+
+
+def nearest(pattern: str) -> str:
+    """Return a hint at the event types for a pattern that matches none."""
+    known = sorted(known_event_types())
+    if close := get_close_matches(pattern, known, n=1):
+        return f"there is {close[0]}"
+    return f"events begin with {', '.join(sorted({name.partition('.')[0] for name in known}))}"
+
+
 CHECKS = {
     "name": checked_name,
     "url": checked_url,
@@ -170,3 +209,47 @@ CHECKS = {
     "enabled": checked_switch,
     "secret": lambda secret: seal_secret(checked_secret(secret)),
 }
+
+
+class SubscriptionNotifications(Kind):
+    name = "subscription"
+    # No event type, as test messages go only to the receiver that is tested.
+    event_names = ()
+
+    @property
+    def model(self) -> type[Subscription]:
+        return Subscription
+
+    def snapshot(self) -> Mapping[str, Any]:
+        return {"uuid": "uuid", "name": "name"}
+
+    def payload(self, notification: Any) -> dict[str, Any]:
+        snapshot = notification.snapshot
+        data = {"uuid": identifier(snapshot["uuid"]), "name": snapshot["name"]}
+        return versioned("SubscriptionTestPayload", "1.0", data)
+
+
+@transaction.atomic
+def send_test(subscription: Subscription) -> Notification:
+    """Send a test message, at once even if the receiver is paused after failures.
+
+    Raises:
+        Conflict: the subscription is disabled.
+        NotFound: it was deleted meanwhile.
+    """
+    locked = lock_present(subscription)
+    if not locked.enabled:
+        raise Conflict(f"Subscription {locked.name} is disabled: enable it first.")
+    notification = Notification.objects.create(
+        kind=SubscriptionNotifications.name,
+        event_type=f"{SubscriptionNotifications.name}.test",
+        priority=INFO,
+        object_uuid=locked.uuid,
+        snapshot={"uuid": str(locked.uuid), "name": locked.name},
+        host=settings.HOST,
+        is_dispatched=True,
+    )
+    Delivery.objects.create(notification=notification, subscription=locked, line=locked.uuid)
+    Subscription.objects.filter(pk=locked.pk).update(due_time=None)
+    record("subscription.test", locked)
+    return notification

@@ -14,7 +14,7 @@ from tests.api import Caller, fault
 from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
 from watcher_site.models import Delivery, HistoryEntry, Notification, Subscription
 from watcher_site.notifications.subscriptions import change_subscription
-from watcher_site.notifications.webhooks.receiver import unseal_secret
+from watcher_site.notifications.webhooks import unseal_secret
 from watcher_site.outbox.listeners import listeners
 
 pytestmark = pytest.mark.django_db

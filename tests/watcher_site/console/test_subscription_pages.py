@@ -9,7 +9,7 @@ from pytest_django import Settings
 from tests.builders import make_server
 from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
 from watcher_site.models import Delivery, Notification, Subscription
-from watcher_site.notifications.webhooks.receiver import unseal_secret
+from watcher_site.notifications.webhooks import unseal_secret
 
 pytestmark = pytest.mark.django_db
 

@@ -3,7 +3,7 @@
 import pytest
 from pytest_django import Settings
 
-from watcher_site.notifications.webhooks.addresses import checked_url
+from watcher_site.notifications.webhook_addresses import checked_url
 from watcher_site.refusals import Invalid
 
 PRIVATE = [

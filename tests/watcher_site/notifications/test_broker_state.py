@@ -10,7 +10,7 @@ from actions.graph.proposals import ProposedAction
 from plans.planning.proposals import propose
 from watcher_site.models import Delivery, Notification, Service
 from watcher_site.notifications.broker_state import broker_state
-from watcher_site.notifications.dispatching import dispatch
+from watcher_site.notifications.relay import dispatch
 from watcher_site.outbox.listeners import listeners
 
 pytestmark = pytest.mark.django_db

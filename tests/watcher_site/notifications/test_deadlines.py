@@ -8,7 +8,7 @@ from pytest_django import Settings
 from tests.watcher_site.notifications.receiver import dripping
 from tests.watcher_site.notifications.relaying import notify, subscribe_to
 from watcher_site.notifications.receivers import Unreachable
-from watcher_site.notifications.webhooks.receiver import WebhookReceiver
+from watcher_site.notifications.webhooks import WebhookReceiver
 
 pytestmark = pytest.mark.django_db
 

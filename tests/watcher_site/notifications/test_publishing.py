@@ -16,8 +16,8 @@ from tests.watcher_site.notifications.listener import TRANSPORT_URL
 from tests.watcher_site.notifications.relaying import notify, relay, waiting
 from watcher_site.models import Delivery, Notification
 from watcher_site.notifications.rabbitmq import publisher
-from watcher_site.notifications.rabbitmq.confirms import Confirms
-from watcher_site.notifications.rabbitmq.messages import default_queue
+from watcher_site.notifications.rabbitmq.connections import Confirms
+from watcher_site.notifications.rabbitmq.publisher import default_queue
 from watcher_site.notifications.rabbitmq.receiver import BrokerReceiver, DriverReceiver
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.rabbitmq]

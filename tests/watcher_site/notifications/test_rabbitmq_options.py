@@ -7,7 +7,7 @@ from oslo_config.cfg import NoSuchOptError
 from oslo_messaging._drivers.impl_rabbit import QuorumMemConfig, _get_queue_arguments
 
 from watcher_site.notifications.rabbitmq.connections import KeptConnection
-from watcher_site.notifications.rabbitmq.messages import default_queue, queue_arguments
+from watcher_site.notifications.rabbitmq.publisher import default_queue, queue_arguments
 
 URL = "rabbit://watcher:s%2Fecret@one:5671/site"
 

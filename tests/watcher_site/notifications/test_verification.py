@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from tests.watcher_site.notifications.receiver import receiving
 from tests.watcher_site.notifications.relaying import notify, subscribe_to
-from watcher_site.notifications.webhooks.receiver import WebhookReceiver, unseal_secret
+from watcher_site.notifications.webhooks import WebhookReceiver, unseal_secret
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "notifications.md"
 

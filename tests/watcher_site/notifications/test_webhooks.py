@@ -18,10 +18,9 @@ from tests.watcher_site.notifications.receiver import Receiver, receiving
 from tests.watcher_site.notifications.relaying import notify, numbers, relay, subscribe_to, waiting
 from watcher_site.models import Delivery, Notification, Service, Subscription
 from watcher_site.notifications import deliveries
-from watcher_site.notifications.dispatching import dispatch
-from watcher_site.notifications.relay import Relay
-from watcher_site.notifications.test_message import send_test
-from watcher_site.notifications.webhooks.receiver import unseal_secret
+from watcher_site.notifications.relay import Relay, dispatch
+from watcher_site.notifications.subscriptions import send_test
+from watcher_site.notifications.webhooks import unseal_secret
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from watcher_site.outbox.event_types import known_event_types
+from watcher_site.notifications.subscriptions import known_event_types
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "notifications.md"
 

@@ -16,7 +16,7 @@ from watcher_site.api.versions import Version
 from watcher_site.api.views import NamedLookup, ResourceView
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
-from watcher_site.notifications import dead_letters
+from watcher_site.notifications import deliveries
 from watcher_site.notifications.subscriptions import (
     BROKER,
     CHANGE,
@@ -24,11 +24,11 @@ from watcher_site.notifications.subscriptions import (
     change_subscription,
     changeable,
     renew_secret,
+    send_test,
     subscribe,
     unsubscribe,
     url_for,
 )
-from watcher_site.notifications.test_message import send_test
 
 NOTIFICATIONS: Version = (1, 13)
 SECRET_HELP = "whsec_ and 24 to 64 bytes in base64, which notifications are signed with"  # noqa: S105 (words about it)
@@ -238,7 +238,7 @@ class UndeliveredView(ResourceView):
     def resend(self, request: Request, identifier: str) -> Response:
         """Send it again."""
         found = self.get_object(request, identifier)
-        dead_letters.resend(found)
+        deliveries.resend(found)
         return Response(self.show(found), 202)
 
     def resend_all(self, request: Request) -> Response:
@@ -247,9 +247,9 @@ class UndeliveredView(ResourceView):
         wanted = read_body(request, ResendSerializer, UndeliveredSerializer._declared_fields)
         filters = {name: str(uuid or BROKER) for name, uuid in wanted.items()}
         chosen = self.get_queryset().filter(**{COLUMNS[name]: uuid for name, uuid in wanted.items()})
-        return Response({"resent": dead_letters.resend_all(chosen, filters)}, 202)
+        return Response({"resent": deliveries.resend_all(chosen, filters)}, 202)
 
     def destroy(self, request: Request, identifier: str) -> Response:
         """Give it up for good."""
-        dead_letters.delete(self.get_object(request, identifier))
+        deliveries.delete_dead_letter(self.get_object(request, identifier))
         return Response(status=204)

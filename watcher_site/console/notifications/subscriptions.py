@@ -22,11 +22,11 @@ from watcher_site.notifications.subscriptions import (
     change_subscription,
     changeable,
     renew_secret,
+    send_test,
     subscribe,
     unsubscribe,
     url_for,
 )
-from watcher_site.notifications.test_message import send_test
 from watcher_site.refusals import Refused
 
 

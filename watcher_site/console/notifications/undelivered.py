@@ -14,7 +14,7 @@ from django.views import View
 from watcher_site.console.notifications.tables import UndeliveredFilters, UndeliveredTable
 from watcher_site.console.pages import ListPage, Page, Verb
 from watcher_site.models import Delivery
-from watcher_site.notifications import dead_letters
+from watcher_site.notifications import deliveries
 
 RESEND, DELETE = "watcher_site.resend_delivery", "watcher_site.delete_delivery"
 
@@ -61,7 +61,7 @@ class Resend(DeadLetterVerb):
     verb = "send again"
 
     def perform(self, delivery: Delivery) -> str:
-        dead_letters.resend(delivery)
+        deliveries.resend(delivery)
         return f"{delivery.notification.event_type} is sent again."
 
 
@@ -73,7 +73,7 @@ class DeleteUndelivered(DeadLetterVerb):
     consequence = "Its receiver never gets it."
 
     def perform(self, delivery: Delivery) -> str:
-        dead_letters.delete(delivery)
+        deliveries.delete_dead_letter(delivery)
         return f"Deleted {delivery.notification.event_type}: it is sent no more."
 
 
@@ -96,7 +96,7 @@ class ResendAll(Page, View):
         return render(request, "confirm.html", {"view": self, "back": list_as_filtered(request)})
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        number = dead_letters.resend_all(self.chosen(), self.filters())
+        number = deliveries.resend_all(self.chosen(), self.filters())
         messages.success(request, f"{number} sent again." if number else "There is nothing to send again.")
         return redirect(list_as_filtered(request))
 

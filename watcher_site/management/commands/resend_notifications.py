@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from watcher_site.notifications import dead_letters
+from watcher_site.notifications import deliveries
 from watcher_site.notifications.subscriptions import subscription_named
 from watcher_site.processes import commands
 
@@ -18,6 +18,6 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, **options: Any) -> str:
         if options["subscription"] is None:
-            return str(dead_letters.resend_all())
+            return str(deliveries.resend_all())
         receiver = subscription_named(options["subscription"])
-        return str(dead_letters.resend_all(receiver.deliveries.all(), {"subscription": receiver.name}))
+        return str(deliveries.resend_all(receiver.deliveries.all(), {"subscription": receiver.name}))

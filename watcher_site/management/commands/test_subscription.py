@@ -4,8 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from watcher_site.notifications.subscriptions import subscription_named
-from watcher_site.notifications.test_message import send_test
+from watcher_site.notifications.subscriptions import send_test, subscription_named
 from watcher_site.processes import commands
 
 

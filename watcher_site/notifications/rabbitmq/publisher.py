@@ -1,24 +1,31 @@
-"""Publishes many messages at once to RabbitMQ.
+"""Publishes many messages at once to RabbitMQ, in the format of oslo.messaging's rabbit driver (18.3).
 
 The answers of the broker to a whole batch are awaited at once, and a broken connection is replaced once.
+
+The sources of the format, in the package oslo_messaging: `_drivers/common.py` (serialize_msg), `_drivers/amqp.py`
+(_add_unique_id) and `_drivers/impl_rabbit.py` (notify_send, _publish_and_creates_default_queue,
+_get_queue_arguments).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
 
+import orjson
 import structlog
 from amqp import ChannelError, ContentTooLarge, PreconditionFailed, RecoverableConnectionError
 from django.conf import settings
+from kombu import Exchange, Queue
 
-from watcher_site.notifications.rabbitmq.confirms import Confirms
-from watcher_site.notifications.rabbitmq.connections import KeptConnection
-from watcher_site.notifications.rabbitmq.messages import default_queue
+from watcher_site.notifications.rabbitmq.connections import Confirms, KeptConnection
 from watcher_site.notifications.receivers import Undelivered, Unreachable
 
 log = structlog.get_logger(__name__)
 # How often queues are declared anew when the broker gives a message back, as someone has deleted its queue.
 REDECLARATIONS = 1
 REFUSED = "The broker refused it."
+ENVELOPE_VERSION = "2.0"
 
 
 @dataclass
@@ -119,3 +126,54 @@ class Publisher:
         batch.results.update((place, Undelivered(REFUSED)) for place in answers.refused)
         routed = (place for place in answers.taken if batch.messages[place][0] not in answers.unrouted)
         batch.results.update(dict.fromkeys(routed))
+
+
+def envelope(message: dict[str, Any]) -> bytes:
+    """Return the body that carries a message.
+
+    Each sending has an id of its own, by which listeners recognize messages that the broker delivers twice.
+
+    Raises:
+        TypeError: a part of the message is no JSON.
+    """
+    inner = orjson.dumps({**message, "_unique_id": uuid4().hex}).decode()
+    return orjson.dumps({"oslo.version": ENVELOPE_VERSION, "oslo.message": inner})
+
+
+def default_queue(options: Any, exchange: str, name: str) -> Queue:
+    """Return the queue that a notifier makes where there is none, bound to its exchange under its own name.
+
+    Args:
+        options: those of oslo.messaging's rabbit driver.
+    """
+    kept = {
+        "durable": options.amqp_durable_queues or options.rabbit_quorum_queue,
+        "auto_delete": options.amqp_auto_delete,
+    }
+    return Queue(
+        name,
+        exchange=Exchange(exchange, type="topic", **kept),
+        routing_key=name,
+        queue_arguments=queue_arguments(options),
+        **kept,
+    )
+
+
+def queue_arguments(options: Any) -> dict[str, Any]:
+    """Return the arguments that a queue is declared with.
+
+    Raises:
+        ValueError: options contradict each other.
+    """
+    if options.rabbit_quorum_queue and options.rabbit_ha_queues:
+        raise ValueError("rabbit_quorum_queue and rabbit_ha_queues exclude each other.")
+    if options.rabbit_ha_queues:
+        return {"x-ha-policy": "all"}
+    if not options.rabbit_quorum_queue:
+        return {}
+    limits = {
+        "x-delivery-limit": options.rabbit_quorum_delivery_limit,
+        "x-max-in-memory-length": options.rabbit_quorum_max_memory_length,
+        "x-max-in-memory-bytes": options.rabbit_quorum_max_memory_bytes,
+    }
+    return {"x-queue-type": "quorum", **{name: limit for name, limit in limits.items() if limit}}

@@ -9,14 +9,18 @@ import structlog
 from django.conf import settings
 from oslo_messaging.notify.messaging import MessagingV2Driver
 
-from watcher_site.notifications.batched import BatchedReceiver
+from watcher_site.notifications.deliveries import SentNotification
 from watcher_site.notifications.envelope import broker_message
 from watcher_site.notifications.rabbitmq.connections import KeptConnection, make_configuration
-from watcher_site.notifications.rabbitmq.messages import envelope
-from watcher_site.notifications.rabbitmq.publisher import Publisher
-from watcher_site.notifications.receivers import Problem, Receiver, Unreachable, unsendable
-from watcher_site.notifications.rows import SentNotification
-from watcher_site.notifications.sequential import SequentialReceiver
+from watcher_site.notifications.rabbitmq.publisher import Publisher, envelope
+from watcher_site.notifications.receivers import (
+    BatchedReceiver,
+    Problem,
+    Receiver,
+    SequentialReceiver,
+    Unreachable,
+    unsendable,
+)
 
 log = structlog.get_logger(__name__)
 RABBIT = "rabbit://"

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from watcher_site.models import Service, Subscription
 from watcher_site.notifications import deliveries
+from watcher_site.notifications.deliveries import PendingDelivery
 from watcher_site.notifications.receivers import Outcome, Receiver, Undelivered, Unreachable
-from watcher_site.notifications.rows import PendingDelivery
 from watcher_site.processes.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
