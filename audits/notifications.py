@@ -10,11 +10,10 @@ from django.db.models.functions import JSONObject
 from actions.types.base import explain
 from audits.models import Audit
 from plans.notifications import AUDIT, STRATEGY, describe_strategy, terse_audit
-from watcher_site.outbox import exceptions
+from watcher_site.outbox import payloads
 from watcher_site.outbox.kinds import ERROR, LIFE, Event, Kind, phases_of
-from watcher_site.outbox.listeners import listeners
 from watcher_site.outbox.payloads import TIMES, fault, identifier, state_update, structure, times, versioned
-from watcher_site.outbox.writing import announce
+from watcher_site.outbox.writing import announce, listeners
 from watcher_site.processes.worker import LOST_DATABASE
 
 STRATEGY_PHASE, PLANNER_PHASE = "strategy", "planner"
@@ -85,7 +84,7 @@ def telling(audit: Audit, phase: str, ends: bool = True) -> Iterator[None]:
     except LOST_DATABASE:
         raise
     except Exception as problem:
-        tell(audit, Event(f"{phase}.error", ERROR, exceptions.describe_fault(problem, explain(problem))))
+        tell(audit, Event(f"{phase}.error", ERROR, payloads.describe_fault(problem, explain(problem))))
         raise
     if ends:
         tell(audit, Event(f"{phase}.end"))

@@ -20,7 +20,7 @@ from tests.clearing import keep_aside, wait_for_no_disk
 from tests.database import is_sqlite
 from tests.settings import DATABASE
 from watcher_site.history import logins, refusals
-from watcher_site.outbox.listeners import listeners
+from watcher_site.outbox.writing import listeners
 
 # Where no bytecode is to be written, each process of the suite would compile the site, and each run all tests, anew.
 sys.dont_write_bytecode = False
@@ -114,7 +114,7 @@ def no_heart_beats_on() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who has looked into the table of subscriptions does not look again: no test counts that query."""
-    monkeypatch.setattr("watcher_site.outbox.listeners.SECONDS", inf)
+    monkeypatch.setattr("watcher_site.outbox.writing.SECONDS", inf)
     monkeypatch.setattr(listeners, "patterns", frozenset())
     monkeypatch.setattr(listeners, "looked_at", 0)
 

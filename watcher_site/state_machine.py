@@ -27,7 +27,7 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
     """The kind of notifications that tell of its objects, if any do."""
 
     fault: Mapping[str, Any] | None = None
-    """The fault of the change, for notifications: see `exceptions.describe_fault`."""
+    """The fault of the change, for notifications: see `payloads.describe_fault`."""
 
     guard_fields: ClassVar[list[str]] = ["state"]
     transition_fields: ClassVar[list[str]] = ["state", "status_message"]

@@ -21,7 +21,7 @@ from actions.types.locking import wake_waiting
 from watcher_site import plugins
 from watcher_site.database.statements import Bound, insert
 from watcher_site.messages import cut
-from watcher_site.outbox import exceptions
+from watcher_site.outbox import payloads
 from watcher_site.processes.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
@@ -79,7 +79,7 @@ class PhaseRecord:
             self.tell(phase, problem)
             self.finish(phase, Result.ERROR, explain(problem))
             # What comes after it, such as a look at what is left, may fail as well.
-            self.action.fault = self.action.fault or exceptions.describe_fault(problem, explain(problem))
+            self.action.fault = self.action.fault or payloads.describe_fault(problem, explain(problem))
             return problem
         self.finish(phase, Result.SUCCESS)
         return None

@@ -29,7 +29,7 @@ from actions.models.plan_states import PlanState
 from actions.models.readiness import ReadinessQuerySet, due_condition
 from watcher_site.messages import cut
 from watcher_site.models import Service
-from watcher_site.outbox.querysets import NotifiesUpdates
+from watcher_site.outbox.writing import NotifiesUpdates
 from watcher_site.refusals import Invalid
 
 # The pending actions that wait for one, and those that wait for these. What waits for what it derived is not among

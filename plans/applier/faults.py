@@ -10,7 +10,7 @@ from actions.types.cleanup import settle
 from plans.models import ActionPlan
 from plans.models.querysets import ActionPlanQuerySet
 from watcher_site.models import Service
-from watcher_site.outbox import exceptions
+from watcher_site.outbox import payloads
 from watcher_site.processes.worker import NOT_OF_ONE_RECORD
 from watcher_site.refusals import Refused
 
@@ -70,7 +70,7 @@ def end(plans: ActionPlanQuerySet, actions: ActionQuerySet, message: str) -> Non
         actions.present().filter(state__in=Action.BEGUN).end_as(Action.State.FAILED, ACTION_MESSAGE)
         actions.cancel_pending(ACTION_MESSAGE)
         plan.fail(message)
-        plan.fault = exceptions.make("ActionPlanFailed", message, __name__, set_aside.__name__)
+        plan.fault = payloads.make_fault("ActionPlanFailed", message, __name__, set_aside.__name__)
         plan.save_state()
 
 

@@ -14,7 +14,7 @@ from actions.models import Action
 from watcher_site.database.records import RecordQuerySet
 from watcher_site.messages import cut
 from watcher_site.models import Service
-from watcher_site.outbox.querysets import NotifiesUpdates
+from watcher_site.outbox.writing import NotifiesUpdates
 from watcher_site.refusals import NotFound
 
 

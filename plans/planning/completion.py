@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from plans.models.summaries import summarize
-from watcher_site.outbox import exceptions
+from watcher_site.outbox import payloads
 
 State = Action.State
 STUCK = "Action was cancelled: its parents wait for each other."
@@ -36,7 +36,7 @@ def settle(plan: ActionPlan, counts: Mapping[str, int], stuck: bool = False) -> 
     else:
         plan.succeed(summarize(plan.actions.all(), counts))
     if plan.state == ActionPlan.State.FAILED:
-        plan.fault = exceptions.make("ActionPlanFailed", plan.status_message or "", __name__, settle.__name__)
+        plan.fault = payloads.make_fault("ActionPlanFailed", plan.status_message or "", __name__, settle.__name__)
     plan.save_state()
 
 

@@ -17,7 +17,7 @@ from tests.plans.applier.test_commits import counted
 from tests.plans.inline import run_waiting
 from tests.watcher_site.notifications.outbox import data, listen, payloads, told
 from watcher_site.models import Notification, Service
-from watcher_site.outbox.listeners import listeners
+from watcher_site.outbox.writing import listeners
 
 pytestmark = pytest.mark.django_db
 

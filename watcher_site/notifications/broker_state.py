@@ -8,7 +8,7 @@ from django.db.models import Count, Min
 from django.utils import timezone
 
 from watcher_site.models import Delivery, Notification, Service
-from watcher_site.outbox.listeners import broker_wants
+from watcher_site.outbox.writing import broker_wants
 from watcher_site.processes.service_health import find_inactive
 
 UNANSWERED = timedelta(seconds=10)

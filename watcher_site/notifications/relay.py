@@ -23,7 +23,7 @@ from watcher_site.notifications.delivery_thread import DeliveryThread
 from watcher_site.notifications.receivers import Receiver
 from watcher_site.notifications.services import announce_services
 from watcher_site.notifications.webhooks import WebhookReceiver
-from watcher_site.outbox.listeners import broker_wants, matches
+from watcher_site.outbox.writing import broker_wants, matches
 from watcher_site.processes.worker import Worker
 from watcher_site.refusals import Invalid
 

@@ -10,9 +10,8 @@ from django.db.models.functions import MD5, Cast, Concat
 from watcher_site.models import Service
 from watcher_site.models.services import ACTIVE, FAILED, REPLACED
 from watcher_site.outbox.kinds import INFO, WARNING, Event, Kind
-from watcher_site.outbox.listeners import listeners
 from watcher_site.outbox.payloads import moment, versioned
-from watcher_site.outbox.writing import announce
+from watcher_site.outbox.writing import announce, listeners
 
 # A row has no UUID: what follows from its key is as good.
 IDENTITY = Cast(MD5(Concat(Value("service "), Cast("pk", TextField()), output_field=CharField())), UUIDField())

@@ -20,8 +20,8 @@ from watcher_site.models.notifications import NAME_LENGTH
 from watcher_site.notifications.webhook_addresses import checked_url
 from watcher_site.notifications.webhooks import checked_secret, make_secret, seal_secret
 from watcher_site.outbox.kinds import INFO, Kind
-from watcher_site.outbox.listeners import listeners, matches
 from watcher_site.outbox.payloads import identifier, versioned
+from watcher_site.outbox.writing import listeners, matches
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.validation.names import require_addressable_name, require_seen
 

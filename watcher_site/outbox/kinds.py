@@ -19,7 +19,7 @@ class Event:
     name: str
     priority: str = INFO
     fault: Mapping[str, Any] | None = None
-    """The fault of an event that reports an error: see `exceptions.describe_fault`."""
+    """The fault of an event that reports an error: see `payloads.describe_fault`."""
 
 
 UPDATE = Event("update")

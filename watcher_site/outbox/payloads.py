@@ -1,4 +1,7 @@
-"""The shapes that receivers know: versioned objects, their times, and what changed of a state."""
+"""The parts of payloads, as receivers know them: versioned objects, times, changes of a state, and faults.
+
+A fault is an error in the format of ``ExceptionPayload``: the place, the exception, and a message without secrets.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -6,6 +9,9 @@ from typing import Any
 from uuid import UUID
 
 import orjson
+
+from watcher_site.database.text import make_storable
+from watcher_site.messages import cut
 
 TIMES = ("created_at", "updated_at", "deleted_at")
 DELETED = "DELETED"
@@ -73,3 +79,32 @@ def fault(notification: Any) -> dict[str, Any] | None:
         "exception_message": notification.snapshot["status_message"] or "",
     }
     return versioned("ExceptionPayload", "1.0", found)
+
+
+def describe_fault(problem: BaseException, message: str) -> dict[str, Any]:
+    """Return the fault of an event.
+
+    Args:
+        message: a text for users: never a path, a query or a secret.
+    """
+    module, function = origin(problem)
+    return make_fault(type(problem).__name__, message, module, function)
+
+
+def make_fault(exception: str, message: str, module: str = "", function: str = "") -> dict[str, Any]:
+    return {
+        "module_name": module,
+        "function_name": function,
+        "exception": exception,
+        "exception_message": cut(make_storable(message)),
+    }
+
+
+def origin(problem: BaseException) -> tuple[str, str]:
+    """Return the names of the module and the function that raised it."""
+    trace = problem.__traceback__
+    if trace is None:
+        return "", ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_globals.get("__name__", ""), trace.tb_frame.f_code.co_name

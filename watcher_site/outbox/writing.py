@@ -1,29 +1,94 @@
 """The outbox: notifications are written by the statement, or in the transaction, that makes the change.
 
 On PostgreSQL the INSERT is part of the statement that changes a single row; a change of many rows takes one INSERT
-more.
+more. A notification without a receiver is not written. Each process reads the table of subscriptions at intervals and
+not at each change: a subscription that was created or changed takes effect at once in the process that did so, and in
+the others within `SECONDS`.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from fnmatch import translate
+from functools import cache, lru_cache
+from math import inf
+from re import Pattern, compile
+from time import monotonic
 from typing import Any
 
 import orjson
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.core.signals import setting_changed
+from django.db import DEFAULT_DB_ALIAS, connection, transaction
 from django.db.models.sql.datastructures import BaseTable
 from django.utils import timezone
 
 from watcher_site import plugins
-from watcher_site.models import Notification
-from watcher_site.outbox.kinds import Event, Kind
-from watcher_site.outbox.listeners import listeners
+from watcher_site.models import Notification, Subscription
+from watcher_site.outbox.kinds import DELETE, ERROR, INFO, WARNING, Event, Kind
 
+SECONDS = 1.0
 # Rows that one statement names by their keys.
 BATCH = 5000
 COLUMNS = "uuid, kind, event_type, priority, object_uuid, old_state, snapshot, fault, host, created_at, is_dispatched"
+# What is sent at each level.
+LEVELS = {"info": {INFO, WARNING, ERROR}, "warning": {WARNING, ERROR}, "error": {ERROR}, "": set()}
+
+
+@lru_cache(1000)
+def matcher(pattern: str) -> Pattern[str]:
+    return compile(translate(pattern))
+
+
+def matches(patterns: Iterable[str], event_type: str) -> bool:
+    """Return whether an event type matches one of the patterns; ``*`` stands for any letters."""
+    return any(matcher(pattern).match(event_type) for pattern in patterns)
+
+
+def broker_wants(priority: str) -> bool:
+    """Return whether notifications of a priority are sent to the message broker."""
+    return bool(settings.NOTIFICATION_URL) and priority in LEVELS[settings.NOTIFICATION_LEVEL]
+
+
+class Listeners:
+    """The cached patterns of all subscriptions."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Clear the cache: the next change reads the table."""
+        self.looked_at, self.patterns = -inf, frozenset[str]()
+
+    def forget_on_commit(self) -> None:
+        """Look into the table now, and again when what this transaction changes is there for all."""
+        self.forget()
+        transaction.on_commit(self.forget)
+
+    def look(self) -> frozenset[str]:
+        if monotonic() - self.looked_at >= SECONDS:
+            found = Subscription.objects.enabled().values_list("event_types", flat=True)
+            self.patterns = frozenset(pattern for patterns in found for pattern in patterns)
+            self.looked_at = monotonic()
+        return self.patterns
+
+    @property
+    def any(self) -> bool:
+        """Return whether there is any receiver."""
+        return (bool(settings.NOTIFICATION_URL) and bool(settings.NOTIFICATION_LEVEL)) or bool(self.look())
+
+    def want(self, event_type: str, priority: str) -> bool:
+        return broker_wants(priority) or matches(self.look(), event_type)
+
+
+listeners = Listeners()
+
+
+def forget(**_: object) -> None:
+    listeners.forget()
+
+
+setting_changed.connect(forget)
 
 
 @cache
@@ -147,3 +212,22 @@ def announce_changes(kind: str, states: Iterable[tuple[int, str]], state: str | 
         by_state[before].append(key)
     for before, keys in by_state.items():
         announce(kind, kind_named(kind).between(before, state or before), keys, before)
+
+
+class NotifiesUpdates:
+    """A mixin of querysets: an update of ``updated_at`` writes a notification for each row, if it has receivers."""
+
+    def update(self: Any, **columns: Any) -> int:
+        if "updated_at" not in columns or not listeners.any:
+            return super().update(**columns)  # type: ignore[misc]
+        with transaction.atomic():
+            # Locked, so that the old states are what the change finds, and the rows those that it changes.
+            rows = self.order_by("pk").select_for_update(no_key=True)
+            states = list(rows.values_list("pk", "state"))
+            keys = [key for key, _ in states]
+            chosen = self.model.objects.filter(pk__in=keys)
+            number: int = super(NotifiesUpdates, chosen).update(**columns)  # type: ignore[misc]
+            announce_changes(self.model.notified_as, states, columns.get("state"))
+            if columns.get("deleted_at"):
+                announce(self.model.notified_as, [DELETE], keys)
+        return number

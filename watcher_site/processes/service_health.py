@@ -9,7 +9,7 @@ from django.conf import settings
 
 from watcher_site.models import Service
 from watcher_site.models.services import ACTIVE, FAILED
-from watcher_site.outbox.listeners import listeners
+from watcher_site.outbox.writing import listeners
 
 CONSEQUENCES = {
     Service.APPLIER: "action plans wait",

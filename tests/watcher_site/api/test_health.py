@@ -16,7 +16,7 @@ from pytest_django import Settings
 from tests.broker import BROKER_URL, NO_BROKER_URL
 from watcher_site.api.resources import health
 from watcher_site.models import Service
-from watcher_site.outbox.listeners import listeners
+from watcher_site.outbox.writing import listeners
 from watcher_site.processes.broker import BrokerLost
 
 

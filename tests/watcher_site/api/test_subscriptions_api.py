@@ -15,7 +15,7 @@ from tests.watcher_site.notifications.relaying import make_undelivered, subscrib
 from watcher_site.models import Delivery, HistoryEntry, Notification, Subscription
 from watcher_site.notifications.subscriptions import change_subscription
 from watcher_site.notifications.webhooks import unseal_secret
-from watcher_site.outbox.listeners import listeners
+from watcher_site.outbox.writing import listeners
 
 pytestmark = pytest.mark.django_db
 

@@ -3,8 +3,7 @@
 from typing import Any
 
 from watcher_site.models import Notification, Subscription
-from watcher_site.outbox.listeners import listeners
-from watcher_site.outbox.writing import kind_named
+from watcher_site.outbox.writing import kind_named, listeners
 
 
 def listen(*event_types: str, **columns: Any) -> Subscription:

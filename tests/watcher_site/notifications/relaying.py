@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 from watcher_site.models import Delivery, Notification, Subscription
 from watcher_site.notifications.relay import Relay
 from watcher_site.notifications.webhooks import make_secret, seal_secret
-from watcher_site.outbox.listeners import listeners
+from watcher_site.outbox.writing import listeners
 
 STATE = {"uuid": str(uuid4()), "action_type": "nop", "input_parameters": {}, "state": "ONGOING", "parents": []}
 TIMES = {"created_at": "2026-11-20T23:35:00+00:00", "updated_at": None, "deleted_at": None}

@@ -11,7 +11,7 @@ from plans.planning.proposals import propose
 from watcher_site.models import Delivery, Notification, Service
 from watcher_site.notifications.broker_state import broker_state
 from watcher_site.notifications.relay import dispatch
-from watcher_site.outbox.listeners import listeners
+from watcher_site.outbox.writing import listeners
 
 pytestmark = pytest.mark.django_db
 
