@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.utils.module_loading import import_string
 
 from watcher_site.apps import SiteApp
-from watcher_site.configuration.former_variables import find_former_variables
+from watcher_site.configuration.environment import env
 
 
 @register()
@@ -70,3 +70,25 @@ def check_former_variables(**_: Any) -> list[CheckMessage]:
         Warning(f"{name} is set, but no longer read: {value}.", f"Remove {name}.", id="watcher_site.W002")
         for name, value in find_former_variables().items()
     ]
+
+
+FORMER_VARIABLES = {
+    "WATCHER_CREDENTIAL_MEMORY_SECONDS": "a verified HTTP Basic credential is remembered for 60 seconds",
+    "WATCHER_WEBHOOK_PAUSE": "the first pause before a notification is sent again is 5 seconds",
+    "WATCHER_WEBHOOK_LONGEST_PAUSE": "the longest pause before a notification is sent again is an hour",
+    "WATCHER_RELAY_CONNECTIONS": "a relay sends 4 notifications to a webhook at once",
+    "WATCHER_DATASOURCE_WAIT": "a request to a data source is repeated after 1 second",
+    "WATCHER_OPENSTACK_WAIT": "a request to OpenStack is repeated after 1 second, then after twice as long each time",
+}
+
+
+def find_former_variables() -> dict[str, str]:
+    """Return the former variables that are set, with what holds instead of each."""
+    return {name: value for name, value in FORMER_VARIABLES.items() if is_set(name)}
+
+
+def is_set(name: str) -> bool:
+    try:
+        return env.str(name, None) is not None
+    except ValueError:  # It names a file that cannot be read.
+        return True

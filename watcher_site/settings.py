@@ -132,7 +132,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "watcher_site.web.middleware.ClientAddress",
     "watcher_site.web.middleware.RequestId",
-    "watcher_site.api.database_outages.DatabaseOutages",
+    "watcher_site.api.errors.DatabaseOutages",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "watcher_site.web.middleware.CacheControl",
@@ -183,7 +183,7 @@ else:
     # PostgreSQL plans repeated queries once for each connection.
     DATABASES["default"].setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=3)
     # A check is a round trip, which takes 13 % of a single read (medians of 4,000 that took turns: 4.65 ms without,
-    # 5.26 ms with it). A connection that PostgreSQL ended is noticed without it (`watcher_site.api.database_outages`).
+    # 5.26 ms with it). A connection that PostgreSQL ended is noticed without it (`watcher_site.api.errors`).
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = read_switch("WATCHER_CONNECTION_CHECKS", False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

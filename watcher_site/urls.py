@@ -6,28 +6,26 @@ from django.views.generic import RedirectView
 
 from watcher_site.api import urls as api
 from watcher_site.api.openapi.documentation import DocumentationPage, DocumentView
-from watcher_site.api.resources import bookmarks
-from watcher_site.api.resources.discovery import VersionRoot, root
-from watcher_site.api.resources.health import healthz, readyz
-from watcher_site.api.resources.metrics import MetricsView
+from watcher_site.api.resources import discovery
+from watcher_site.api.resources.health import MetricsView, healthz, readyz
 
 # The most frequent requests come first, as the patterns are tried in order.
 urlpatterns: list[URLPattern | URLResolver] = [
-    *bookmarks.urlpatterns,
+    *discovery.bookmarks,
     *api.urlpatterns,
-    path("", root),
+    path("", discovery.root),
     # Browsers ask for it on their own at pages that name no icon, such as an answer of the API.
     path("favicon.ico", RedirectView.as_view(url=static("watcher_site/icon.svg"))),
     path("healthz", healthz),
     path("readyz", readyz),
     path("metrics", MetricsView.as_view()),
-    path("v1", VersionRoot.as_view()),
-    path("v1/", VersionRoot.as_view()),
+    path("v1", discovery.VersionRoot.as_view()),
+    path("v1/", discovery.VersionRoot.as_view()),
     re_path(r"^orchestration(?:/|$)", include("plans.mounts.orchestration.urls")),
     path("v1/openapi.json", DocumentView.as_view(), name="openapi"),
     path("v1/docs/", DocumentationPage.as_view(), name="documentation"),
     path("compute/", include("plans.mounts.compute.urls")),
-    path("identity/", include("watcher_site.api.mounts.identity")),
+    path("identity/", include("watcher_site.api.mounts")),
     path("console", RedirectView.as_view(pattern_name="home")),
     path("console/", include("watcher_site.console.urls")),
 ]

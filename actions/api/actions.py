@@ -24,9 +24,8 @@ from actions.operations.lookup import ActionLookup
 from actions.operations.signals import signal_action
 from actions.operations.skipping import change_reason, restore_action, skip_action
 from watcher_site import plugins
-from watcher_site.api.bodies import read_body
+from watcher_site.api.bodies import Step, apply_patch, cannot_apply, divide, read_body, read_patch
 from watcher_site.api.paging import read_uuid
-from watcher_site.api.patches import Step, apply_patch, cannot_apply, divide, read_patch
 from watcher_site.api.serializers import Row
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ResourceView

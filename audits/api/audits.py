@@ -22,10 +22,9 @@ from audits.operations.audit_templates import change_audit_template, create_audi
 from audits.operations.changes import change_audit
 from audits.operations.creation import create_audit
 from audits.operations.requirements import requirements
-from watcher_site.api.bodies import read_body
+from watcher_site.api.bodies import apply_patch, read_body, read_patch
 from watcher_site.api.errors import NotAcceptableHere
 from watcher_site.api.paging import read_uuid
-from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.versions import STRICT, used_by
 from watcher_site.api.views import NamedLookup, ResourceView
 

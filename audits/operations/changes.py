@@ -10,7 +10,7 @@ from django.utils import timezone
 from audits.models import Audit, is_continuous, is_event
 from audits.models.schedule import check_period, read_interval
 from audits.operations.creation import check_times, checked_name, merge_parameters, save_named
-from watcher_site.api.patches import Step, apply_patch, cannot_apply
+from watcher_site.api.bodies import Step, apply_patch, cannot_apply
 from watcher_site.database.locks import lock_present
 from watcher_site.history import differences, entries_of
 from watcher_site.refusals import Invalid, WrongState

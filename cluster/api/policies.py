@@ -19,9 +19,8 @@ from cluster.models import Policy
 from cluster.operations.policies import change_policy, check_spec, create_policy, delete_policy, find_type
 from cluster.policies.base import PolicyType, When
 from watcher_site import plugins
-from watcher_site.api.bodies import read_body
+from watcher_site.api.bodies import apply_patch, read_body, read_patch
 from watcher_site.api.paging import refuse_unknown_arguments
-from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.views import NamedLookup, ResourceView
 from watcher_site.refusals import NotFound
 

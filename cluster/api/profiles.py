@@ -7,8 +7,7 @@ from rest_framework.response import Response
 from cluster.api.profile_serializers import NewProfileSerializer, ProfileSerializer
 from cluster.models import Profile
 from cluster.operations.profiles import CHANGEABLE, change_profile, create_profile, delete_profile
-from watcher_site.api.bodies import read_body
-from watcher_site.api.patches import apply_patch, read_patch
+from watcher_site.api.bodies import apply_patch, read_body, read_patch
 from watcher_site.api.views import NamedLookup, ResourceView
 
 # The version that brought clusters, and what they are made of.

@@ -25,9 +25,8 @@ from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PlanOperation, is_plan_allowing
 from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
-from watcher_site.api.bodies import read_body
+from watcher_site.api.bodies import Step, cannot_apply, divide, read_body, read_patch
 from watcher_site.api.paging import read_uuid
-from watcher_site.api.patches import Step, cannot_apply, divide, read_patch
 from watcher_site.api.serializers import Row
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ComposedLookup, ResourceView

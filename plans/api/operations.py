@@ -9,8 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from plans.operations.base import Asked, Operation
-from watcher_site.api.bodies import FlagField
-from watcher_site.api.patches import Step, apply_patch
+from watcher_site.api.bodies import FlagField, Step, apply_patch
 from watcher_site.api.versions import Version
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import caller_of

@@ -7,9 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from plans.planning.scheduling import schedule
-from watcher_site.api.bodies import TimeTextField, read_body, refuse_later
+from watcher_site.api.bodies import TimeTextField, WindowField, read_body, refuse_later
 from watcher_site.api.versions import EXTENDED, Version, used_by
-from watcher_site.api.windows import WindowField
 from watcher_site.refusals import WrongState
 from watcher_site.request_context import caller_of
 from watcher_site.state_machine import TransitionNotAllowed

@@ -20,8 +20,7 @@ from plans.workers.messages import WORKS, Letter, Reply, standing
 from plans.workers.replies import Replies
 from plans.workers.watchdog import Overtime
 from watcher_site.models import Service
-from watcher_site.processes.heartbeat import Heartbeat
-from watcher_site.processes.worker import LOST_DATABASE
+from watcher_site.processes.worker import LOST_DATABASE, Heartbeat
 
 log = structlog.get_logger(__name__)
 

@@ -12,7 +12,7 @@ from plans.workers.celery import CeleryExecutor
 from plans.workers.messages import Letter, Reply
 from plans.workers.process import WorkerProcess
 from plans.workers.transport import PostThread
-from watcher_site.processes.heartbeat import Heartbeat
+from watcher_site.processes.worker import Heartbeat
 
 
 class Post:

@@ -7,8 +7,7 @@ from pytest_django import Settings
 from actions.types.base import ActionType
 from actions.types.nop import Nop
 from tests.processes import ROOT
-from watcher_site.checks import check_former_variables, check_lease, check_plugins
-from watcher_site.configuration.former_variables import FORMER_VARIABLES
+from watcher_site.checks import FORMER_VARIABLES, check_former_variables, check_lease, check_plugins
 
 
 class Nameless(Nop):

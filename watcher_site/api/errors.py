@@ -1,14 +1,18 @@
-"""Turn exceptions into a status and the one error body that existing clients parse.
+"""Answer exceptions, and a database that does not answer, with a status and the body that existing clients parse.
 
 See docs/compatibility.md, "Errors".
 """
 
 import sys
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from select import POLLIN, poll
 from typing import Any
 
 import orjson
+import structlog
 from django.core.exceptions import DisallowedHost, ObjectDoesNotExist
+from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django_fsm import ConcurrentTransition, TransitionNotAllowed
@@ -16,7 +20,6 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from watcher_site.api.mounts.faults import find_fault
 from watcher_site.api.versions import Version, format_version
 from watcher_site.messages import cut
 from watcher_site.processes.worker import LOST_DATABASE
@@ -24,10 +27,10 @@ from watcher_site.refusals import LONGEST_MESSAGE, Refused
 
 # These come from another layer of existing servers, whose words some clients read.
 TITLED = {status.HTTP_404_NOT_FOUND, status.HTTP_405_METHOD_NOT_ALLOWED, status.HTTP_406_NOT_ACCEPTABLE}
-
-
 # In seconds; a failover or a restart of PostgreSQL takes at least as long.
 RETRY_AFTER = 5
+# Requests that are repeated when their connection to the database was lost.
+SAFE_METHODS = ("GET", "HEAD")
 
 
 class LengthRequired(exceptions.APIException):
@@ -63,6 +66,50 @@ def body(code: int, message: str) -> dict[str, str]:
 def unauthorized(message: str) -> dict[str, Any]:
     """Return the body of a 401, which existing servers give in Keystone's shape."""
     return {"error": {"code": 401, "title": "Unauthorized", "message": message}}
+
+
+Body = dict[str, Any]
+# The function that makes the error bodies of a mount, of the status, the message and, if there is one, the exception.
+Fault = Callable[[int, str, Exception | None], Body]
+
+COMPUTE_NAMES = {
+    400: "badRequest",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "itemNotFound",
+    405: "badMethod",
+    409: "conflictingRequest",
+    413: "overLimit",
+    415: "badMediaType",
+    429: "overLimit",
+    501: "notImplemented",
+    503: "serviceUnavailable",
+}
+
+
+def compute_fault(status: int, message: str, problem: Exception | None = None) -> Body:
+    """Return Nova's: one key, which names the kind of fault."""
+    return {COMPUTE_NAMES.get(status, "computeFault"): {"code": status, "message": message}}
+
+
+# What Heat calls a refusal of ours, by its class; others have the name of their status.
+ORCHESTRATION_NAMES = {"NotFound": "EntityNotFound", "ActionInProgress": "ActionInProgress"}
+
+
+def orchestration_fault(status: int, message: str, problem: Exception | None = None) -> Body:
+    """Return an error body in Heat's format, always without a traceback."""
+    phrase = HTTPStatus(status).phrase
+    kind = ORCHESTRATION_NAMES.get(type(problem).__name__) or f"HTTP{phrase.replace(' ', '')}"
+    error = {"type": kind, "message": message, "traceback": None}
+    return {"code": status, "title": phrase, "explanation": message, "error": error}
+
+
+FAULTS: Mapping[str, Fault] = {"compute": compute_fault, "orchestration": orchestration_fault}
+
+
+def find_fault(path: str) -> Fault | None:
+    """Return what makes the error bodies below a path; None where the site speaks as itself."""
+    return FAULTS.get(path.split("/", 2)[1] if path.startswith("/") else "")
 
 
 def flat(detail: Any, field: str = "") -> str:
@@ -159,3 +206,65 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if isinstance(sys.exception(), LOST_DATABASE):
         return database_unavailable(request)
     return outside_views(request, 500, "The server failed to answer. The request id leads to the reason in its log.")
+
+
+log = structlog.get_logger(__name__)
+
+
+class DatabaseOutages:
+    """Answer 503 while the database does not answer, and repeat a safe request once if its connection was lost.
+
+    A request that changes something is not repeated: its change may have been committed before the connection
+    was lost.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if has_unread_data():
+            drop_lost_connection()
+        response = self.get_response(request)
+        if is_outage(request) and drop_lost_connection() and request.method in SAFE_METHODS:
+            request.is_database_lost = False  # type: ignore[attr-defined]
+            response = self.get_response(request)
+        if is_outage(request) and response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
+            # Another middleware failed as well, such as that which saves the session.
+            return database_unavailable(request)
+        return response
+
+    def process_exception(self, request: HttpRequest, problem: Exception) -> HttpResponse | None:
+        """Answer 503 to a lost database in a view; the site's error views answer exceptions of middleware."""
+        if not isinstance(problem, LOST_DATABASE):
+            return None
+        log.warning("database lost", problem=str(problem).strip())
+        return database_unavailable(request)
+
+
+def is_outage(request: HttpRequest) -> bool:
+    return getattr(request, "is_database_lost", False)
+
+
+def has_unread_data() -> bool:
+    """Return whether PostgreSQL sent something on this thread's idle connection, as it does when it ends one.
+
+    This polls the socket, and takes a thousandth of the time of a single read. A connection that was lost silently is
+    not noticed; WATCHER_CONNECTION_CHECKS detects it, at the cost of a round trip.
+    """
+    kept: Any = connection.connection
+    if kept is None or connection.vendor != "postgresql" or kept.closed:
+        return False
+    socket = poll()
+    socket.register(kept.fileno(), POLLIN)
+    return bool(socket.poll(0))
+
+
+def drop_lost_connection() -> bool:
+    """Close this thread's connection if it was lost, so that the next query makes a new one.
+
+    Returns:
+        Whether the thread has no connection now.
+    """
+    if connection.connection is not None and not connection.in_atomic_block and not connection.is_usable():
+        connection.close()
+    return connection.connection is None

@@ -22,10 +22,9 @@ from plans.api.exclusions.trials import ExclusionView
 from plans.api.servers.instance_actions import InstanceActionView
 from plans.api.servers.servers import ServerView
 from plans.api.stacks.stacks import StackResourceView, StackView
-from watcher_site.api.resources.broker import BrokerView
 from watcher_site.api.resources.history import HistoryView
 from watcher_site.api.resources.services import ServiceView
-from watcher_site.api.resources.subscriptions import SubscriptionView, UndeliveredView
+from watcher_site.api.resources.subscriptions import BrokerView, SubscriptionView, UndeliveredView
 
 CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
 POLICY = r"(?P<policy>[^/]+?)(?:\.json)?"

@@ -12,9 +12,8 @@ from plans.api.clusters.bodies import AttachmentSerializer, ClusterOperationSeri
 from plans.api.clusters.reading import BindingSerializer, only_one
 from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, changes_of, columns_of
 from plans.operations.cluster_policies import attach_policy, detach_policy, update_policy
-from watcher_site.api.bodies import read_body
+from watcher_site.api.bodies import read_body, read_patch
 from watcher_site.api.paging import read_flag, refuse_unknown_arguments
-from watcher_site.api.patches import read_patch
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import NotFound
 

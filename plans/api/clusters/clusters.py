@@ -30,9 +30,8 @@ from plans.operations.clusters import (
     recover_cluster,
     update_cluster,
 )
-from watcher_site.api.bodies import read_attributes, read_body
+from watcher_site.api.bodies import read_attributes, read_body, read_patch
 from watcher_site.api.paging import read_flag, refuse_unknown_arguments
-from watcher_site.api.patches import read_patch
 from watcher_site.refusals import Invalid
 
 OPERATIONS: dict[str, Callable[..., Operation]] = {

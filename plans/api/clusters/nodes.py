@@ -25,9 +25,8 @@ from plans.operations.nodes import (
     recover_node,
     update_node,
 )
-from watcher_site.api.bodies import FlagField, read_body
+from watcher_site.api.bodies import FlagField, read_body, read_patch
 from watcher_site.api.paging import read_flag, refuse_unknown_arguments
-from watcher_site.api.patches import read_patch
 
 
 class NodeOperationSerializer(OperationSerializer):

@@ -10,8 +10,7 @@ from actions.api.serializers import EXCLUSIONS
 from actions.exclusions.records import WRITABLE, change_exclusion, create_exclusion, delete_exclusion, described
 from actions.models.exclusions import Exclusion
 from plans.api.exclusions.serializers import ExclusionSerializer, NewExclusionSerializer
-from watcher_site.api.bodies import FLAG, read_body
-from watcher_site.api.patches import apply_patch, read_patch
+from watcher_site.api.bodies import FLAG, apply_patch, read_body, read_patch
 from watcher_site.api.views import NamedLookup, ResourceView
 from watcher_site.refusals import Invalid
 

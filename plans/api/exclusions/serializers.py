@@ -9,10 +9,9 @@ from rest_framework import serializers
 from actions.exclusions.rules import Rule
 from actions.exclusions.targets import KINDS
 from actions.models.exclusions import NAME_LENGTH, TEXT_LENGTH, Exclusion
-from watcher_site.api.bodies import FlagField, TimeTextField
+from watcher_site.api.bodies import FlagField, TimeTextField, WindowField
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import Version
-from watcher_site.api.windows import WindowField
 
 SAYS = ("action_types", "targets", "window", "zone", "expires_at", "enabled")
 

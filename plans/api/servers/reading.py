@@ -11,7 +11,7 @@ from cluster import server_statuses
 from cluster.models import Server
 from cluster.operations.marks import reasons_of
 from watcher_site.api import versions
-from watcher_site.api.ownership import OwnedByProjects
+from watcher_site.api.permissions import OwnedByProjects
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid

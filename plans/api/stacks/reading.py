@@ -19,8 +19,8 @@ from cluster.models import Stack, StackResource, StackStatus
 from cluster.stacks.lookup import missing_resource, resources_called, stacks_at, stacks_called, stacks_within
 from plans.api.servers.reading import refuse_strays
 from watcher_site.api.bodies import FLAG
-from watcher_site.api.ownership import OwnedByProjects
 from watcher_site.api.paging import read_flag, refuse_unknown_arguments
+from watcher_site.api.permissions import OwnedByProjects
 from watcher_site.api.serializers import LinkSerializer, ResourceSerializer, Row, links_field
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid, NotFound

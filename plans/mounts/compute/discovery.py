@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from plans.mounts.compute.versions import MAXIMUM, MINIMUM
-from watcher_site.api.mounts.views import MountedView
+from watcher_site.api.mounts import MountedView
 from watcher_site.api.resources.discovery import host
 from watcher_site.api.versions import format_version
 

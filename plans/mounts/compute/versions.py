@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.versioning import BaseVersioning
 
 from watcher_site.api.headers import header
-from watcher_site.api.mounts.views import MountedView
+from watcher_site.api.mounts import MountedView
 from watcher_site.api.versions import HEADER, Version, format_version
 
 SERVICE = "compute"

@@ -14,7 +14,7 @@ from cluster.stacks.lookup import find_stack
 from plans.mounts.orchestration.shapes import Shapes
 from plans.operations.stack_progress import with_progress
 from watcher_site.accounts.projects import projects_of
-from watcher_site.api.mounts.views import MountedView
+from watcher_site.api.mounts import MountedView
 from watcher_site.api.views import note_refused_reading
 
 VIEW, MARK = "cluster.view_stack", "cluster.mark_stack"

@@ -8,7 +8,7 @@ from plans.applier.applier import Applier
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
 from tests.plans.inline import InlineExecutor, run_waiting
-from watcher_site.processes.heartbeat import Heartbeat
+from watcher_site.processes.worker import Heartbeat
 
 pytestmark = pytest.mark.django_db
 

@@ -37,7 +37,7 @@ class Lost:
 @pytest.fixture
 def dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat each connection of a test, which is within its transaction, as lost."""
-    monkeypatch.setattr("watcher_site.api.database_outages.drop_lost_connection", lambda: True)
+    monkeypatch.setattr("watcher_site.api.errors.drop_lost_connection", lambda: True)
 
 
 def require_unavailable(response: HttpResponse) -> None:
@@ -171,7 +171,7 @@ def test_after_a_change_was_answered_503_the_next_succeeds(cloud_admin: User, mo
     api = Caller(cloud_admin, "1.13")
     with monkeypatch.context() as patched:
         # The connection ends once the request is under way.
-        patched.setattr("watcher_site.api.database_outages.has_unread_data", lambda: False)
+        patched.setattr("watcher_site.api.errors.has_unread_data", lambda: False)
         kill_connection()
         require_unavailable(api.post("/exclusions", {"name": "freeze"}))
     assert api.post("/exclusions", {"name": "freeze"}).status_code == 201

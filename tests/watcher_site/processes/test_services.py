@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from plans.models import ActionPlan
 from watcher_site.models import Service
-from watcher_site.processes.heartbeat import Heartbeat
+from watcher_site.processes.worker import Heartbeat
 
 pytestmark = pytest.mark.django_db
 NAME = Service.APPLIER

@@ -10,9 +10,8 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRespo
 from rest_framework import serializers
 
 from watcher_site.api import versions
-from watcher_site.api.bodies import UUID_SCHEMA, LenientFlagField
+from watcher_site.api.bodies import OPERATIONS, PATH, UUID_SCHEMA, LenientFlagField
 from watcher_site.api.paging import Offer
-from watcher_site.api.patches import OPERATIONS, PATH
 from watcher_site.api.serializers import ResourceSerializer
 
 Description = dict[str, Any]

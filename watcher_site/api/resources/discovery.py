@@ -1,10 +1,13 @@
-"""The discovery documents: ``/`` for everybody, ``/v1`` for people who are logged in."""
+"""The discovery documents: ``/`` for everybody, ``/v1`` for people who are logged in; and the links ``bookmark``."""
 
 from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import re_path, resolve
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -107,3 +110,30 @@ def accepted(header: str) -> Iterable[str]:
 def root(request: HttpRequest) -> HttpResponseBase:
     """Send browsers to the console, and tell API clients which versions there are."""
     return redirect("home") if wants_html(request) else Root.as_view()(request)
+
+
+# A browser that follows a link called ``bookmark`` comes to the page, an API client to the object.
+PAGES = {
+    "audits": "audits:detail",
+    "action_plans": "plans:detail",
+    "actions": "actions:detail",
+    "clusters": "clusters:detail",
+    "nodes": "cluster:member",
+    "servers": "cluster:server",
+    "profiles": "cluster:profile",
+    "policies": "cluster:policy",
+}
+
+
+@csrf_exempt  # The API's own views see to it, for sessions.
+def bookmark(request: HttpRequest, collection: str, uuid: str) -> HttpResponseBase:
+    if request.method == "GET" and wants_html(request):
+        return redirect(PAGES[collection], uuid=UUID(uuid))
+    found = resolve(f"/v1{request.path}")
+    answer: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
+    return answer
+
+
+COLLECTION = f"(?P<collection>{'|'.join(PAGES)})"
+DASHED = "(?P<uuid>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})"
+bookmarks = [re_path(f"^{COLLECTION}/{DASHED}/?$", bookmark)]

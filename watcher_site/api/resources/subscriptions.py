@@ -1,4 +1,4 @@
-"""``/v1/subscriptions``: receivers over HTTP; ``/v1/undelivered``: what was given up, to be sent again."""
+"""``/v1/subscriptions``: receivers over HTTP; ``/v1/undelivered``: dead letters; ``/v1/broker``: the broker."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from watcher_site.api.bodies import FlagField, IdentifierField, read_body
+from watcher_site.api.bodies import FlagField, IdentifierField, apply_patch, read_body, read_patch
 from watcher_site.api.paging import read_uuid, refuse_unknown_arguments
-from watcher_site.api.patches import apply_patch, read_patch
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import Version
 from watcher_site.api.views import NamedLookup, ResourceView
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
 from watcher_site.notifications import deliveries
+from watcher_site.notifications.broker_state import broker_state
 from watcher_site.notifications.subscriptions import (
     BROKER,
     CHANGE,
@@ -253,3 +253,25 @@ class UndeliveredView(ResourceView):
         """Give it up for good."""
         deliveries.delete_dead_letter(self.get_object(request, identifier))
         return Response(status=204)
+
+
+class BrokerSerializer(serializers.Serializer[Any]):
+    enabled = serializers.BooleanField(help_text="whether WATCHER_NOTIFICATION_URL is set")
+    waiting = serializers.IntegerField(help_text="notifications that wait for it")
+    undelivered = serializers.IntegerField(help_text="notifications that were given up")
+    oldest = serializers.DateTimeField(allow_null=True, help_text="since when something waits")
+    problem = serializers.CharField(allow_null=True, help_text="why the last attempt came to nothing")
+
+
+class BrokerView(ResourceView):
+    since = NOTIFICATIONS
+    model = Delivery
+    title = "Message broker"
+    policy = "broker"
+    policy_actions = {"look": "get"}
+    answers = {"look": (200, BrokerSerializer)}
+
+    def look(self, request: Request) -> Response:
+        """Tell what waits for the message broker, since when, and why."""
+        refuse_unknown_arguments(request.query_params, ())
+        return Response(BrokerSerializer(broker_state()).data)
