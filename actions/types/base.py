@@ -19,6 +19,9 @@ from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext
 from watcher_site.validation.json_schema import Draft202012Validator, find_violation, with_defaults
 
+Data = dict[str, Any]
+"""The data that an action keeps from one run to the next."""
+
 
 class ActionFailed(Exception):
     """An action that can not be done; the message says why, to the person who follows it."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from actions.graph.proposals import ProposedAction
-from actions.types.base import Outcome
-from actions.types.clusters.clusters import ClusterAction, Data, node_action
+from actions.types.base import Data, Outcome
+from actions.types.clusters.clusters import ClusterAction, node_action
 from actions.types.clusters.growth import bounds_of, require_size
 from actions.types.clusters.shrinkage import find_done
 from actions.types.locking import Lockable, take_all

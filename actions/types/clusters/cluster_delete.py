@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from actions.graph.proposals import ProposedAction
-from actions.types.base import ActionFailed, Answer, Outcome, Recovery
-from actions.types.clusters.clusters import ClusterAction, Data, node_action
+from actions.types.base import ActionFailed, Answer, Data, Outcome, Recovery
+from actions.types.clusters.clusters import ClusterAction, node_action
 from actions.types.clusters.health import settle
 from actions.types.clusters.shrinkage import find_members
 from cluster.models import Cluster

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from actions.graph.proposals import ProposedAction
-from actions.types.base import ActionFailed
-from actions.types.clusters.clusters import ClusterAction, Data
+from actions.types.base import ActionFailed, Data
+from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.growth import (
     bounds_of,
     creations,

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from actions.graph.proposals import ProposedAction
-from actions.types.clusters.clusters import ClusterAction, Data
+from actions.types.base import Data
+from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.growth import bounds_of
 from actions.types.clusters.shrinkage import (
     decide_shrinkage,

@@ -25,12 +25,13 @@ from actions.types.base import (
     ActionType,
     Answer,
     CannotBeForeseen,
+    Data,
     Outcome,
     Recovery,
 )
 from actions.types.clusters.growth import name_of, placements_of
 from actions.types.clusters.health import settle
-from actions.types.clusters.policy_checks import Data, ask_policies
+from actions.types.clusters.policy_checks import ask_policies
 from actions.types.locking import Lockable, take_locks
 from actions.types.nodes.nodes import schema_of
 from actions.types.operations import require_known, require_unlocked

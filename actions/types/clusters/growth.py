@@ -5,11 +5,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from actions.graph.proposals import ProposedAction
-from actions.types.base import ActionFailed
+from actions.types.base import ActionFailed, Data
 from cluster.models import Cluster, Node
 from cluster.policies.sizes import Bounds
-
-Data = dict[str, Any]
 
 
 def bounds_of(cluster: Cluster) -> Bounds:

@@ -1,14 +1,11 @@
 """Apply the policies of a cluster to actions on the cluster and on its nodes."""
 
 from collections.abc import Callable, Collection
-from typing import Any
 
-from actions.types.base import ActionFailed, ActionType
+from actions.types.base import ActionFailed, ActionType, Data
 from cluster.models import Cluster, Node
 from cluster.policies.base import PolicyRefused, When, nothing_excluded
 from cluster.policies.checking import check_policies
-
-Data = dict[str, Any]
 
 
 def ask_policies(

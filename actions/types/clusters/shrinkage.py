@@ -5,8 +5,8 @@ from typing import Any
 
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
-from actions.types.base import ActionFailed, DerivedAction
-from actions.types.clusters.clusters import ClusterAction, Data, kind_of, node_action
+from actions.types.base import ActionFailed, Data, DerivedAction
+from actions.types.clusters.clusters import ClusterAction, kind_of, node_action
 from actions.types.clusters.growth import bounds_of
 from actions.types.nodes.leaving import require_left
 from cluster.models import Cluster, Node

@@ -1,8 +1,7 @@
 """Membership: removing nodes from a cluster."""
 
-from actions.types.base import ActionFailed
+from actions.types.base import ActionFailed, Data
 from actions.types.clusters.growth import bounds_of
-from actions.types.nodes.nodes import Data
 from cluster.models import Cluster, Node
 from cluster.models.nodes import ALONE
 from cluster.policies.sizes import Bounds

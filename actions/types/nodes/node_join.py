@@ -5,9 +5,9 @@ from typing import Any
 
 from django.db import transaction
 
-from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Affected, Outcome, Recovery
+from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Affected, Data, Outcome, Recovery
 from actions.types.nodes.joining import find_joined, join, join_as_asked, require_joinable, require_orphan
-from actions.types.nodes.nodes import Data, NodeAction, schema_of
+from actions.types.nodes.nodes import NodeAction, schema_of
 from cluster.models import Cluster, Node
 from watcher_site.state_machine import ConcurrentTransition
 

@@ -1,4 +1,8 @@
-"""The base of the actions on nodes: the node, and changes of its status."""
+"""The base of the actions on nodes: the node, changes of its status, and its server.
+
+An action that a person requested takes locks, and applies the policies of the node's cluster. A derived action needs
+neither: the action that derived it holds the locks, and has applied the policies.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -7,15 +11,22 @@ from typing import Any
 
 from django.db import transaction
 
-from actions.types.base import UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Outcome
-from actions.types.locking import has_lock
-from actions.types.nodes import standalone
+from actions.models import Action
+from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Answer, Data, Outcome
+from actions.types.clusters.health import settle
+from actions.types.clusters.policy_checks import ask_policies
+from actions.types.locking import has_lock, take_locks
+from actions.types.operations import require_known, require_unlocked
 from cluster.drivers.base import CloudServer, NewServer, ServerNotFound, cloud
 from cluster.models import Cluster, Node
+from cluster.policies.base import When
 from cluster.simulated import foreseen_cloud
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 
-Data = dict[str, Any]
+CLUSTER = "cluster"
+"""The key in an action's data of the cluster whose rules it keeps to, once it has begun."""
+SETTLED = "settled"
+"""The key that is set once the result is written to the cluster."""
 
 
 def schema_of(*required: str, **properties: Any) -> dict[str, Any]:
@@ -31,8 +42,7 @@ def schema_of(*required: str, **properties: Any) -> dict[str, Any]:
 class NodeAction(ActionType, ABC):
     """An action on one node, ``resource_id``. Its ``resource_name`` is for users.
 
-    If a person requested it, it takes locks and applies the policies of the node's cluster: `asked` has the order. If
-    an action on the cluster derived it, that action has done so, and this one only acts.
+    If an action on the cluster derived it, it only acts. If a person requested it, it does more: see `execute_alone`.
     """
 
     schema = schema_of()
@@ -71,13 +81,13 @@ class NodeAction(ActionType, ABC):
     # What they share.
 
     def execute(self) -> Outcome:
-        return self.act() if self.context.is_derived else standalone.execute(self)
+        return self.act() if self.context.is_derived else execute_alone(self)
 
     def foresee(self) -> Outcome:
-        return self.foresee_act(self.node()) if self.context.is_derived else standalone.foresee(self)
+        return self.foresee_act(self.node()) if self.context.is_derived else foresee_alone(self)
 
     def go_on(self) -> Outcome:
-        return standalone.finish(self)
+        return finish_alone(self)
 
     def post_condition(self) -> None:
         self.settle_cluster()
@@ -88,12 +98,12 @@ class NodeAction(ActionType, ABC):
 
     def settle_cluster(self) -> None:
         """Update the cluster after a requested action, with any result."""
-        standalone.settle_cluster(self)
+        write_result(self)
 
     @property
     def has_begun(self) -> bool:
         """Return whether the action applies the policies of a cluster, and has begun."""
-        return standalone.CLUSTER in self.context.data
+        return CLUSTER in self.context.data
 
     @property
     def uuid(self) -> str:
@@ -138,8 +148,8 @@ class NodeAction(ActionType, ABC):
             if foreseen_cloud() is None:
                 node.save_state(*(self.context.new_operation(str(server), operation) if server else ()))
         except (TransitionNotAllowed, ConcurrentTransition) as problem:
-            standing = self.node()
-            raise ActionFailed(f"Node {self.uuid} is {standing.status}: something else is done to it") from problem
+            current = self.node()
+            raise ActionFailed(f"Node {self.uuid} is {current.status}: something else is done to it") from problem
 
     def fail(self, status: Node.Status, reason: str) -> None:
         """Set the node to ERROR if this action left it in an intermediate status."""
@@ -150,6 +160,98 @@ class NodeAction(ActionType, ABC):
     def is_in_charge(self, node: Node) -> bool:
         """Return whether it is at work on the node, and no other action that was faster."""
         return self.context.is_derived or has_lock(node, self.context.action_uuid)
+
+
+def execute_alone(action: NodeAction) -> Outcome:
+    """Execute an action that a person requested: take the locks, apply the policies, do the work, update the cluster.
+
+    After a crash, another worker does the rest.
+    """
+    if CLUSTER not in action.context.data and (in_the_way := begin_alone(action)):
+        return in_the_way
+    outcome = action.act()
+    return finish_alone(action) if outcome.answer is Answer.OK else outcome
+
+
+def foresee_alone(action: NodeAction) -> Outcome:
+    """Check the locks, apply the policies that decide, and act on the model of the cloud. Raises: as `begin_alone`."""
+    node, model = action.node(), foreseen_cloud()
+    cluster = action.find_cluster(node)
+    if model and cluster is not None:
+        require_known(model, cluster)
+    if model and CLUSTER not in action.context.data:
+        locks: list[tuple[Cluster | Node, bool]] = [(cluster, False)] if cluster else []
+        require_unlocked(model, action.context.action_uuid, [*locks, (node, True)])
+        if cluster is not None:
+            data = action.context.data
+            action.context.save_data(ask_policies(action, When.BEFORE, cluster, data, node=node, deciding_only=True))
+            action.require_fit(cluster, node)
+    return action.foresee_act(node)
+
+
+def begin_alone(action: NodeAction) -> Outcome | None:
+    """Take the locks, apply the policies, and write the beginning; return a RETRY if another action holds a lock.
+
+    Raises:
+        ActionFailed: the cluster's rules, or its policies, do not allow it.
+    """
+    node = action.node()
+    cluster = action.find_cluster(node)
+    locks: list[tuple[Cluster | Node, bool]] = [(cluster, False)] if cluster else []
+    if in_the_way := take_locks(action.context.action_uuid, [*locks, (node, True)]):
+        return in_the_way
+    locked = action.node()
+    if locked.cluster_id != node.cluster_id:
+        return Outcome(Answer.RETRY, f"Failed in locking node {node.uuid}: it has just joined or left a cluster")
+    if cluster is not None:
+        data = ask_policies(action, When.BEFORE, cluster, action.context.data, node=locked)
+        write_beginning(action, cluster, locked, data)
+    return None
+
+
+@transaction.atomic
+def write_beginning(action: NodeAction, cluster: Cluster, node: Node, data: Data) -> None:
+    locked = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+    action.begin(locked, node, data)
+    locked.save_state()
+    action.context.save_data({**data, CLUSTER: str(cluster.uuid)})
+
+
+def finish_alone(action: NodeAction) -> Outcome:
+    """Update the cluster, and apply its policies for afterwards, unless a derived action failed or was cancelled."""
+    write_result(action)
+    cluster = read_cluster(action.context.data)
+    failed = [one for one in action.context.derived if one.state in (Action.State.FAILED, Action.State.CANCELLED)]
+    if cluster is not None and not failed:
+        node = action.find()
+        data = ask_policies(action, When.AFTER, cluster, action.context.data, node=node)
+        action.context.save_data(data)
+    return DONE
+
+
+def write_result(action: NodeAction) -> None:
+    """Write the result to the row of the cluster, once, and only if the action began."""
+    data = action.context.data
+    if CLUSTER in data and not data.get(SETTLED) and foreseen_cloud() is None:
+        write_end(action, data)
+
+
+@transaction.atomic
+def write_end(action: NodeAction, data: Data) -> None:
+    cluster = read_cluster(data, lock=True)
+    if cluster is not None:
+        action.end(cluster, data)
+        if cluster.status != Cluster.Status.INIT:
+            settle(cluster, f"{action.name}: {{}}")
+        cluster.save_state()
+    action.context.save_data({**data, SETTLED: True})
+
+
+def read_cluster(data: Data, *, lock: bool = False) -> Cluster | None:
+    clusters = Cluster.objects.present()
+    rows = clusters.select_for_update(no_key=True) if lock else clusters
+    found: Cluster | None = rows.filter(uuid=data[CLUSTER]).first() if CLUSTER in data else None
+    return found
 
 
 def written_together() -> AbstractContextManager[Any]:

@@ -18,7 +18,6 @@ from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.simulated import foreseen_cloud
 from cluster.stacks.decisions import Change
 
-Data = dict[str, Any]
 WAITS_FOR = "waits_for"
 """The key in an action's data of the UUID of its server that found no host, and is PENDING."""
 BEGUN = "begun"

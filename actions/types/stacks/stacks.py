@@ -7,12 +7,12 @@ gets the result. After a crash, the next execution finds the decision and follow
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.db import transaction
 
 from actions.graph.proposals import ProposedAction
-from actions.types.base import ActionFailed, ActionSkipException, Answer, CannotBeForeseen, Outcome, Recovery
+from actions.types.base import ActionFailed, ActionSkipException, Answer, CannotBeForeseen, Data, Outcome, Recovery
 from actions.types.locking import take_locks
 from actions.types.nodes.nodes import schema_of
 from actions.types.operations import require_known, require_unlocked
@@ -29,7 +29,6 @@ from cluster.stacks.current import CurrentStack, read_tree
 from cluster.stacks.decisions import Decision, Template
 from watcher_site.refusals import Conflict
 
-Data = dict[str, Any]
 DECISION, REVISION, MARKS, BEGUN = "decision", "revision", "marks", "begun"
 """The keys in an action's data: the decision, the revision of the stack then, what was marked then; it has begun."""
 CHANGED = "The stack was changed since this plan was made."
