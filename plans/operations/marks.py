@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from actions.models import Action
-from actions.types.clusters.health import settle
+from actions.types.clusters.rules import settle
 from cluster.models import Cluster, Lock, Node, Server, Stack, StackResource
 from cluster.models.stacks import DELETING, MARKED, Verb
 from cluster.operations.marks import Mark, Markable, find_holder, find_mark

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from actions.graph.proposals import ProposedAction
 from actions.types.base import Data, Outcome
-from actions.types.clusters.clusters import ClusterAction, node_action
-from actions.types.clusters.growth import bounds_of, require_size
-from actions.types.clusters.shrinkage import find_done
+from actions.types.clusters.clusters import ClusterAction
+from actions.types.clusters.resizing import find_done
+from actions.types.clusters.rules import bounds_of, require_size
 from actions.types.locking import Lockable, take_all
 from actions.types.nodes.joining import require_orphan
 from actions.types.nodes.named import NODES, named_nodes
-from actions.types.nodes.nodes import schema_of
+from actions.types.nodes.nodes import node_action, schema_of
 from cluster.models import Cluster, Node
 
 

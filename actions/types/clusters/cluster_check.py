@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from actions.graph.proposals import ProposedAction
-from actions.types.clusters.clusters import ClusterAction, node_action
+from actions.types.clusters.clusters import ClusterAction
+from actions.types.nodes.nodes import node_action
 from cluster.models import Cluster
 
 

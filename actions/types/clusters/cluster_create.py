@@ -5,8 +5,7 @@ from typing import Any
 
 from actions.graph.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction
-from actions.types.clusters.growth import creations, decide_growth, remove_uncreated, write_new_nodes
-from actions.types.clusters.shrinkage import find_done
+from actions.types.clusters.resizing import creations, decide_growth, find_done, remove_uncreated, write_new_nodes
 from cluster.models import Cluster, Node
 
 

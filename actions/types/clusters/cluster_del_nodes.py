@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed, Data
 from actions.types.clusters.clusters import ClusterAction
-from actions.types.clusters.growth import bounds_of
-from actions.types.clusters.shrinkage import (
+from actions.types.clusters.resizing import (
     decide_shrinkage,
     deletions,
     find_done,
@@ -14,7 +13,7 @@ from actions.types.clusters.shrinkage import (
     shrink,
     shrink_again,
 )
-from actions.types.nodes.leaving import require_left
+from actions.types.clusters.rules import bounds_of, require_left
 from actions.types.nodes.named import NODES, named_nodes
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster
@@ -38,10 +37,12 @@ class ClusterDelNodes(ClusterAction):
         data.setdefault("deletion", {"count": len(named), "candidates": named})
 
     def decide(self, cluster: Cluster, data: Data) -> None:
-        asked = self.input_parameters.get("destroy_after_deletion")
-        decide_shrinkage(self, cluster, data, data["deletion"]["count"], destroy_after_deletion=bool(asked))
-        if asked is not None:
-            data["deletion"]["destroy_after_deletion"] = asked
+        requested = self.input_parameters.get("destroy_after_deletion")
+        decide_shrinkage(
+            cluster, data, data["deletion"]["count"], self.find_excluded, destroy_after_deletion=bool(requested)
+        )
+        if requested is not None:
+            data["deletion"]["destroy_after_deletion"] = requested
 
     def require_fit(self, cluster: Cluster, data: Data) -> None:
         require_left(bounds_of(cluster), find_size_left(cluster, data, self.left_out))

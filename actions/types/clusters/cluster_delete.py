@@ -6,9 +6,10 @@ from django.db import transaction
 
 from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed, Answer, Data, Outcome, Recovery
-from actions.types.clusters.clusters import ClusterAction, node_action
-from actions.types.clusters.health import settle
-from actions.types.clusters.shrinkage import find_members
+from actions.types.clusters.clusters import ClusterAction
+from actions.types.clusters.resizing import find_members
+from actions.types.clusters.rules import settle
+from actions.types.nodes.nodes import node_action
 from cluster.models import Cluster
 from cluster.policies.base import PolicyRefused
 from cluster.policies.checking import load_policy

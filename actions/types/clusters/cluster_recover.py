@@ -6,9 +6,9 @@ from typing import Any
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.base import ActionFailed
-from actions.types.clusters.clusters import ClusterAction, node_action
-from actions.types.clusters.growth import creations, decide_growth, write_new_nodes
-from actions.types.nodes.nodes import schema_of
+from actions.types.clusters.clusters import ClusterAction
+from actions.types.clusters.resizing import creations, decide_growth, write_new_nodes
+from actions.types.nodes.nodes import node_action, schema_of
 from actions.types.nodes.recovery import OPERATION, Operation
 from cluster.models import Cluster, Node
 

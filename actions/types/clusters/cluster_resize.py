@@ -6,23 +6,20 @@ from dataclasses import replace
 from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed, Data
 from actions.types.clusters.clusters import ClusterAction
-from actions.types.clusters.growth import (
-    bounds_of,
+from actions.types.clusters.resizing import (
     creations,
     decide_growth,
-    remove_uncreated,
-    require_size,
-    write_new_nodes,
-)
-from actions.types.clusters.shrinkage import (
     decide_shrinkage,
     deletions,
     find_done,
     find_going,
     find_size_left,
+    remove_uncreated,
     shrink,
     shrink_again,
+    write_new_nodes,
 )
+from actions.types.clusters.rules import bounds_of, require_size
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster, Node
 from cluster.policies.sizes import MOST_NODES, AdjustmentType, Bounds, change_of, find_flaw
@@ -87,7 +84,7 @@ class ClusterResize(ClusterAction):
         if "creation" in data:
             decide_growth(data, data["creation"]["count"])
         elif "deletion" in data:
-            decide_shrinkage(self, cluster, data, data["deletion"]["count"], self.bounds(cluster))
+            decide_shrinkage(cluster, data, data["deletion"]["count"], self.find_excluded, bounds=self.bounds(cluster))
 
     def require_fit(self, cluster: Cluster, data: Data) -> None:
         """Look whether the same would be decided, but for what has come or gone already of what was decided on."""

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from actions.graph.proposals import ProposedAction
 from actions.types.base import Data
 from actions.types.clusters.clusters import ClusterAction
-from actions.types.clusters.growth import bounds_of
-from actions.types.clusters.shrinkage import (
+from actions.types.clusters.resizing import (
     decide_shrinkage,
     deletions,
     find_done,
@@ -14,7 +13,7 @@ from actions.types.clusters.shrinkage import (
     shrink,
     shrink_again,
 )
-from actions.types.nodes.leaving import require_left
+from actions.types.clusters.rules import bounds_of, require_left
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster
 from cluster.policies.sizes import MOST_NODES
@@ -31,7 +30,8 @@ class ClusterScaleIn(ClusterAction):
     decides_once = True
 
     def decide(self, cluster: Cluster, data: Data) -> None:
-        decide_shrinkage(self, cluster, data, min(self.input_parameters.get("count", 1), cluster.members().count()))
+        count = min(self.input_parameters.get("count", 1), cluster.members().count())
+        decide_shrinkage(cluster, data, count, self.find_excluded)
 
     def require_fit(self, cluster: Cluster, data: Data) -> None:
         require_left(bounds_of(cluster), find_size_left(cluster, data, self.left_out))

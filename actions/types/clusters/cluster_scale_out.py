@@ -5,15 +5,8 @@ from typing import Any
 
 from actions.graph.proposals import ProposedAction
 from actions.types.clusters.clusters import ClusterAction
-from actions.types.clusters.growth import (
-    bounds_of,
-    creations,
-    decide_growth,
-    remove_uncreated,
-    require_size,
-    write_new_nodes,
-)
-from actions.types.clusters.shrinkage import find_done
+from actions.types.clusters.resizing import creations, decide_growth, find_done, remove_uncreated, write_new_nodes
+from actions.types.clusters.rules import bounds_of, require_size
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster, Node
 from cluster.policies.sizes import MOST_NODES

@@ -7,8 +7,8 @@ from uuid import UUID
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.base import UUID_SCHEMA, Answer, Outcome
-from actions.types.clusters.clusters import ClusterAction, node_action
-from actions.types.nodes.nodes import schema_of
+from actions.types.clusters.clusters import ClusterAction
+from actions.types.nodes.nodes import node_action, schema_of
 from actions.types.nodes.server_changes import find_profile
 from cluster.models import Cluster, Node
 

@@ -6,11 +6,10 @@ continues, and updates the cluster's status. After a crash, the next execution f
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from functools import partial
-from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 from uuid import UUID
 
 from django.db import transaction
@@ -29,11 +28,10 @@ from actions.types.base import (
     Outcome,
     Recovery,
 )
-from actions.types.clusters.growth import name_of, placements_of
-from actions.types.clusters.health import settle
-from actions.types.clusters.policy_checks import ask_policies
+from actions.types.clusters.resizing import kind_of, name_of, placements_of
+from actions.types.clusters.rules import ask_policies, settle
 from actions.types.locking import Lockable, take_locks
-from actions.types.nodes.nodes import schema_of
+from actions.types.nodes.nodes import node_action, schema_of
 from actions.types.operations import require_known, require_unlocked
 from cluster.models import Cluster, Node
 from cluster.policies.base import When
@@ -315,11 +313,6 @@ class ClusterAction(ActionType, ABC):
         return Recovery.AGAIN
 
 
-def kind_of(deletion: Data) -> str:
-    """Return the type of the actions that remove the members of a deletion from the cluster."""
-    return "NODE_DELETE" if deletion["destroy_after_deletion"] else "NODE_LEAVE"
-
-
 def foresee_new(members: Members, cluster: Cluster, data: Data) -> None:
     """Add the nodes that an action on a cluster would create to the members in memory."""
     decided = data.get("creation", {}).get("nodes", [])
@@ -329,11 +322,3 @@ def foresee_new(members: Members, cluster: Cluster, data: Data) -> None:
         if members.find(uuid) is None:
             kept = {"profile": cluster.profile, "cluster": cluster, "data": placed.get(uuid, {})}
             members.add(Node(uuid=UUID(uuid), name=name_of(cluster, uuid), **kept))
-
-
-def node_action(
-    action_type: str, node: Node, inputs: Mapping[str, Any] = MappingProxyType({}), **options: Any
-) -> ProposedAction:
-    """Return an action on a node to be."""
-    acted_on = {"resource_id": str(node.uuid), "resource_name": node.name}
-    return ProposedAction(action_type, {**acted_on, **inputs}, **options)

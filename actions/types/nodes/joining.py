@@ -1,7 +1,7 @@
 """Membership: adding nodes to a cluster."""
 
 from actions.types.base import ActionFailed
-from actions.types.clusters.growth import bounds_of, require_size
+from actions.types.clusters.rules import bounds_of, require_size
 from actions.types.nodes.nodes import NodeAction
 from cluster.models import Cluster, Node
 from cluster.simulated import foreseen_cloud

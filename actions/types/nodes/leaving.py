@@ -1,22 +1,15 @@
 """Membership: removing nodes from a cluster."""
 
-from actions.types.base import ActionFailed, Data
-from actions.types.clusters.growth import bounds_of
+from actions.types.base import Data
+from actions.types.clusters.rules import bounds_of, require_left
 from cluster.models import Cluster, Node
 from cluster.models.nodes import ALONE
-from cluster.policies.sizes import Bounds
 
 
 def require_members(cluster: Cluster, node: Node) -> None:
     """Raises: `ActionFailed`, where a cluster may not do with the members that it has without this one."""
     others = cluster.members().exclude(pk=node.pk).exclude(status=Node.Status.DELETING).count()
     require_left(bounds_of(cluster), others)
-
-
-def require_left(bounds: Bounds, size: int) -> None:
-    """Raises: `ActionFailed`, where a cluster may not have so few nodes. One that has too many may have fewer."""
-    if breach := Bounds(min_size=bounds.min_size).find_breach(size):
-        raise ActionFailed(breach)
 
 
 def reduce_desired_capacity(cluster: Cluster, data: Data) -> None:

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Data, Outcome, Recovery, explain
-from actions.types.clusters.growth import placements_of
+from actions.types.clusters.resizing import placements_of
 from actions.types.nodes.joining import find_joined, join_as_asked, require_joinable
 from actions.types.nodes.nodes import NodeAction, find_server, schema_of, wanted
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud

@@ -5,16 +5,17 @@ neither: the action that derived it holds the locks, and has applied the policie
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
+from types import MappingProxyType
 from typing import Any
 
 from django.db import transaction
 
+from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Answer, Data, Outcome
-from actions.types.clusters.health import settle
-from actions.types.clusters.policy_checks import ask_policies
+from actions.types.clusters.rules import ask_policies, settle
 from actions.types.locking import has_lock, take_locks
 from actions.types.operations import require_known, require_unlocked
 from cluster.drivers.base import CloudServer, NewServer, ServerNotFound, cloud
@@ -284,3 +285,11 @@ def wanted(node: Node) -> NewServer:
         zone=placement.get("zone"),
         host=placement.get("host"),
     )
+
+
+def node_action(
+    action_type: str, node: Node, inputs: Mapping[str, Any] = MappingProxyType({}), **options: Any
+) -> ProposedAction:
+    """Return an action on a node to be."""
+    acted_on = {"resource_id": str(node.uuid), "resource_name": node.name}
+    return ProposedAction(action_type, {**acted_on, **inputs}, **options)

@@ -1,14 +1,14 @@
-"""Shrinking of clusters: members are chosen, and are deleted or leave."""
+"""Growth and shrinkage of clusters: the nodes that come and go are decided on, and written, created or removed."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
+from uuid import UUID, uuid4
 
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.base import ActionFailed, Data, DerivedAction
-from actions.types.clusters.clusters import ClusterAction, kind_of, node_action
-from actions.types.clusters.growth import bounds_of
-from actions.types.nodes.leaving import require_left
+from actions.types.clusters.rules import bounds_of, require_left
+from actions.types.nodes.nodes import node_action
 from cluster.models import Cluster, Node
 from cluster.policies.scale_in import choose_nodes_to_remove
 from cluster.policies.sizes import Bounds
@@ -17,14 +17,83 @@ from cluster.policies.sizes import Bounds
 USUAL = {"destroy_after_deletion": True, "grace_period": 0, "reduce_desired_capacity": True}
 
 
+def decide_growth(data: Data, count: int) -> None:
+    """Choose the UUIDs of the new nodes, so that another execution of the action creates the same nodes."""
+    creation = data.setdefault("creation", {})
+    creation.setdefault("count", count)
+    creation.setdefault("nodes", [str(uuid4()) for _ in range(creation["count"])])
+
+
+def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) -> int:
+    """Write the rows of the nodes that were decided on, as members of the cluster, and return how many these are.
+
+    What continues a plan finds some there already.
+
+    They get their indexes in this order; the caller saves the cluster in the same transaction.
+    """
+    decided = data["creation"]["nodes"]
+    known = {str(uuid) for uuid in Node.objects.filter(uuid__in=decided).values_list("uuid", flat=True)}
+    uuids = [uuid for uuid in decided if uuid not in known.union(left_out)]
+    placed = placements_of(data["creation"]["nodes"], data)
+    nodes = [
+        Node(
+            uuid=UUID(uuid),
+            name=name_of(cluster, uuid),
+            profile=cluster.profile,
+            cluster=cluster,
+            index=cluster.next_index + number,
+            data=placed.get(uuid, {}),
+        )
+        for number, uuid in enumerate(uuids)
+    ]
+    Node.objects.bulk_create(nodes, batch_size=1000)
+    data["creation"]["written"] = uuids
+    cluster.next_index += len(nodes)
+    return len(nodes)
+
+
+def remove_uncreated(cluster: Cluster, data: Data, left_out: Collection[str]) -> None:
+    """Delete the rows of new nodes whose creation was skipped, and reduce the desired capacity of the cluster."""
+    written = set(data["creation"].get("written", ())).intersection(left_out)
+    uncreated = cluster.members().filter(uuid__in=written, status=Node.Status.INIT, physical_id=None)
+    if uncreated.soft_delete():
+        cluster.desired_capacity = cluster.members().count()
+
+
+def placements_of(uuids: Sequence[str], data: Data) -> dict[str, Data]:
+    """Return by UUID what nodes keep of the decision where their servers are to be."""
+    placements = data.get("placement", {}).get("placements", [])
+    return {uuid: {"placement": placement} for uuid, placement in zip(uuids, placements, strict=False)}
+
+
+def name_of(cluster: Cluster, uuid: str) -> str:
+    """Return the name of a new node. It contains the UUID, so no two nodes have the same name."""
+    return f"{cluster.name[:240]}-{uuid[:8]}"
+
+
+def creations(cluster: Cluster, data: Data, **options: Any) -> list[ProposedAction]:
+    """Return the actions that create the servers of the nodes that were decided on."""
+    return [
+        ProposedAction("NODE_CREATE", {"resource_id": uuid, "resource_name": name_of(cluster, uuid)}, **options)
+        for uuid in data["creation"]["nodes"]
+    ]
+
+
 def decide_shrinkage(
-    action: ClusterAction, cluster: Cluster, data: Data, count: int, bounds: Bounds | None = None, **usual: Any
+    cluster: Cluster,
+    data: Data,
+    count: int,
+    find_excluded: Callable[[Cluster, str], Collection[str]],
+    *,
+    bounds: Bounds | None = None,
+    **usual: Any,
 ) -> None:
     """Choose the members that leave and how, so that another execution of the action removes the same members.
 
     Members that a rule in force excludes stay, and other members leave in their place if there are any.
 
     Args:
+        find_excluded: returns the UUIDs of the members on which rules in force allow no action of a type.
         bounds: the new limits of the cluster's size, if they change.
         usual: defaults that override `USUAL`, for decisions that no policy made.
 
@@ -35,10 +104,10 @@ def decide_shrinkage(
     deletion.setdefault("count", count)
     kind = kind_of({**USUAL, **usual, **deletion})
     if "candidates" not in deletion:
-        members = cluster.members().exclude(uuid__in=action.find_excluded(cluster, kind))
+        members = cluster.members().exclude(uuid__in=find_excluded(cluster, kind))
         deletion["candidates"] = choose_nodes_to_remove(members, deletion["count"], zones=deletion.get("zones"))
     data["deletion"] = {**USUAL, **usual, **deletion}
-    if deletion["count"] and not deletion["candidates"] and action.find_excluded(cluster, kind):
+    if deletion["count"] and not deletion["candidates"] and find_excluded(cluster, kind):
         raise ActionFailed(f"No node can go: exclusions keep {kind} from all members of cluster {cluster.uuid}.")
     require_left(bounds or bounds_of(cluster), cluster.members().count() - len(deletion["candidates"]))
 
@@ -89,3 +158,8 @@ def find_done(derived: Collection[DerivedAction], *kinds: str) -> list[str]:
     """Return the UUIDs of the nodes that actions of these types have succeeded with."""
     done = [one for one in derived if one.action_type in kinds and one.state == Action.State.SUCCEEDED]
     return [str(one.target) for one in done]
+
+
+def kind_of(deletion: Data) -> str:
+    """Return the type of the actions that remove the members of a deletion from the cluster."""
+    return "NODE_DELETE" if deletion["destroy_after_deletion"] else "NODE_LEAVE"

@@ -1,0 +1,92 @@
+"""The rules of a cluster for actions on it and on its nodes: policies, bounds of its size, and its status."""
+
+from collections.abc import Callable, Collection
+
+from django.db.models import Count, Q
+
+from actions.types.base import ActionFailed, ActionType, Data
+from cluster.models import Cluster, Node
+from cluster.models.clusters import UNLIMITED
+from cluster.policies.base import PolicyRefused, When, nothing_excluded
+from cluster.policies.checking import check_policies
+from cluster.policies.sizes import Bounds
+
+Status = Cluster.Status
+
+
+def ask_policies(
+    action: ActionType,
+    when: When,
+    cluster: Cluster,
+    data: Data,
+    *,
+    node: Node | None = None,
+    deciding_only: bool = False,
+    acting_only: bool = False,
+    left_out: Collection[str] = (),
+    excluded: Callable[[str], Collection[str]] = nothing_excluded,
+) -> Data:
+    """Apply the policies that were not applied yet, and return the action's data, which is saved after each policy.
+
+    Args:
+        left_out: the UUIDs of nodes that people excluded from the plan, or that rules exclude.
+        excluded: as in `PolicyCheck`.
+
+    Raises:
+        ActionFailed: a policy refuses.
+        CloudBusy: a policy cannot decide now.
+    """
+    inputs, context = action.input_parameters, action.context
+    try:
+        return check_policies(
+            *(when, cluster, action.name, inputs, data, context.save_data),
+            node=node,
+            deciding_only=deciding_only,
+            acting_only=acting_only,
+            left_out=left_out,
+            excluded=excluded,
+            checkpoint=context.checkpoint,
+        )
+    except PolicyRefused as refusal:
+        raise ActionFailed(f"Policy check failure: {refusal}") from refusal
+
+
+def bounds_of(cluster: Cluster) -> Bounds:
+    return Bounds(cluster.min_size, cluster.max_size)
+
+
+def require_size(bounds: Bounds, size: int) -> None:
+    """Raises: `ActionFailed`, where a cluster within these bounds may not have so many nodes."""
+    if breach := bounds.find_breach(size):
+        raise ActionFailed(breach)
+
+
+def require_left(bounds: Bounds, size: int) -> None:
+    """Raises: `ActionFailed`, where a cluster may not have so few nodes. One that has too many may have fewer."""
+    if breach := Bounds(min_size=bounds.min_size).find_breach(size):
+        raise ActionFailed(breach)
+
+
+def settle(cluster: Cluster, reason: str) -> None:
+    """Set a cluster's status to ACTIVE, WARNING or ERROR by the number of its ACTIVE nodes. It is not saved.
+
+    Args:
+        reason: contains ``{}``, which is replaced by a description of the nodes.
+    """
+    active = cluster.members().aggregate(active=Count("pk", filter=Q(status=Node.Status.ACTIVE)))["active"]
+    status, words = judge(cluster, active)
+    cluster.settle(status, reason.format(words))
+
+
+def judge(cluster: Cluster, active: int) -> tuple[Cluster.Status, str]:
+    """Return the status of a cluster with so many ACTIVE nodes, and why."""
+    number = f"number of active nodes is {active}"
+    if active < cluster.min_size:
+        return Status.ERROR, f"{number}, below min_size ({cluster.min_size})"
+    if active < cluster.desired_capacity:
+        return Status.WARNING, f"{number}, below desired_capacity ({cluster.desired_capacity})"
+    if cluster.max_size != UNLIMITED and active > cluster.max_size:
+        return Status.WARNING, f"{number}, above max_size ({cluster.max_size})"
+    if active > cluster.desired_capacity:
+        return Status.ACTIVE, f"{number}, above desired_capacity ({cluster.desired_capacity})"
+    return Status.ACTIVE, f"{number}, as desired_capacity ({cluster.desired_capacity}) says"
