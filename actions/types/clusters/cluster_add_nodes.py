@@ -8,8 +8,7 @@ from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.resizing import find_done
 from actions.types.clusters.rules import bounds_of, require_size
 from actions.types.locking import Lockable, take_all
-from actions.types.nodes.joining import require_orphan
-from actions.types.nodes.named import NODES, named_nodes
+from actions.types.nodes.membership import NODES, named_nodes, require_orphan
 from actions.types.nodes.nodes import node_action, schema_of
 from cluster.models import Cluster, Node
 

@@ -14,7 +14,7 @@ from actions.types.clusters.resizing import (
     shrink_again,
 )
 from actions.types.clusters.rules import bounds_of, require_left
-from actions.types.nodes.named import NODES, named_nodes
+from actions.types.nodes.membership import NODES, named_nodes
 from actions.types.nodes.nodes import schema_of
 from cluster.models import Cluster
 

@@ -9,7 +9,7 @@ from actions.types.base import ActionFailed
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.resizing import creations, decide_growth, write_new_nodes
 from actions.types.nodes.nodes import node_action, schema_of
-from actions.types.nodes.recovery import OPERATION, Operation
+from actions.types.nodes.server_changes import OPERATION, Operation
 from cluster.models import Cluster, Node
 
 Status = Node.Status

@@ -95,7 +95,7 @@ def decide_shrinkage(
     Args:
         find_excluded: returns the UUIDs of the members on which rules in force allow no action of a type.
         bounds: the new limits of the cluster's size, if they change.
-        usual: defaults that override `USUAL`, for decisions that no policy made.
+        usual: defaults that replace those of `USUAL`, for decisions that no policy made.
 
     Raises:
         ActionFailed: the cluster would be too small, or each member that could leave is excluded.

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Data, Outcome, Recovery, explain
 from actions.types.clusters.resizing import placements_of
-from actions.types.nodes.joining import find_joined, join_as_asked, require_joinable
+from actions.types.nodes.membership import find_joined, join_as_requested, require_joinable
 from actions.types.nodes.nodes import NodeAction, find_server, schema_of, wanted
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
 from cluster.models import Cluster, Node
@@ -31,7 +31,7 @@ class NodeCreate(NodeAction):
 
     def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
         node.data = {**node.data, **placements_of([str(node.uuid)], data).get(str(node.uuid), {})}
-        join_as_asked(cluster, node)
+        join_as_requested(cluster, node)
 
     def require_fit(self, cluster: Cluster, node: Node) -> None:
         require_joinable(cluster, node)

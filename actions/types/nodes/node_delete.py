@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from actions.graph.proposals import ProposedAction
 from actions.types.base import DONE, Answer, Data, Outcome, Recovery, explain
-from actions.types.nodes.leaving import reduce_desired_capacity, require_members
+from actions.types.nodes.membership import reduce_desired_capacity, require_members
 from actions.types.nodes.nodes import NodeAction, delete_server
 from cluster.drivers.base import CloudBusy, CloudError
 from cluster.models import Cluster, Node

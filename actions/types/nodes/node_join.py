@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, Affected, Data, Outcome, Recovery
-from actions.types.nodes.joining import find_joined, join, join_as_asked, require_joinable, require_orphan
+from actions.types.nodes.membership import find_joined, join, join_as_requested, require_joinable, require_orphan
 from actions.types.nodes.nodes import NodeAction, schema_of
 from cluster.models import Cluster, Node
 from watcher_site.state_machine import ConcurrentTransition
@@ -36,7 +36,7 @@ class NodeJoin(NodeAction):
         return find_joined(self, node)
 
     def begin(self, cluster: Cluster, node: Node, data: Data) -> None:
-        join_as_asked(cluster, node)
+        join_as_requested(cluster, node)
 
     def require_fit(self, cluster: Cluster, node: Node) -> None:
         require_joinable(cluster, node)

@@ -1,7 +1,7 @@
 """Remove a node from its cluster."""
 
 from actions.types.base import DONE, ActionFailed, ActionSkipException, Data, Outcome, Recovery
-from actions.types.nodes.leaving import leave, reduce_desired_capacity, require_members
+from actions.types.nodes.membership import leave, reduce_desired_capacity, require_members
 from actions.types.nodes.nodes import NodeAction
 from cluster.models import Cluster, Node
 from watcher_site.state_machine import ConcurrentTransition

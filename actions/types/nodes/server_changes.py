@@ -1,17 +1,32 @@
-"""Change the server of a node to the description of another profile."""
+"""Changes of a node's server: the operations that recover it, replacement, and the change to another profile.
+
+A replacement creates one new server, even if processes are killed in between.
+"""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from django.db.models import TextChoices
+
 from actions.types.base import ActionFailed, ActionType
-from actions.types.nodes.nodes import NodeAction
-from actions.types.nodes.server_replacement import replace_server
-from cluster.drivers.base import cloud
-from cluster.models import Node, Profile
+from actions.types.nodes.nodes import NodeAction, delete_server, wanted
+from cluster.drivers.base import CloudServer, NewServer, cloud
+from cluster.models import ComputeNode, Node, Profile
+from cluster.simulated import foreseen_cloud
 
 PARTS = ("flavor", "image", "metadata")
+
+
+class Operation(TextChoices):
+    REBOOT = "REBOOT", "it is started anew"
+    REBUILD = "REBUILD", "it is made anew from its image"
+    RECREATE = "RECREATE", "it is deleted, and another one takes its place"
+
+
+OPERATION = {"type": "string", "enum": Operation.values}
 
 
 class Way(StrEnum):
@@ -45,6 +60,39 @@ def change_server(action: NodeAction, node: Node, profile: Profile, way: Way, ge
         cloud().rebuild_server(str(node.physical_id), profile.spec["image"], checkpoint)
     else:
         resize(str(node.physical_id), profile.spec["flavor"], action)
+
+
+def replace_server(action: NodeAction, node: Node, generation: int) -> CloudServer:
+    """Replace a node's server by that of a generation: delete the former server if it exists, and create the new one.
+
+    Args:
+        generation: as decided and saved before the replacement began.
+
+    Raises:
+        CloudError: the cloud did not do it. The node is left as it is, and the replacement can be continued.
+        ActionFailed: another operation on the node is in progress.
+    """
+    if node.generation < generation:
+        delete_server(node)
+        action.change(node, node.expect, generation)
+    return cloud().create_server(freed(wanted(node)), action.context.checkpoint)
+
+
+def freed(server: NewServer) -> NewServer:
+    """Return a server to be without the host that it was to be on, if that takes none: that may be what broke it."""
+    if server.host and not takes_servers(server.host):
+        return replace(server, host=None)
+    return server
+
+
+def takes_servers(host: str) -> bool:
+    if model := foreseen_cloud():
+        return any(is_taking(candidate.node) for candidate in model.capacities.named(host))
+    return bool(ComputeNode.objects.present().taking_servers().filter(hostname=host).exists())
+
+
+def is_taking(node: ComputeNode) -> bool:
+    return node.status == node.Status.ENABLED and node.state == node.State.UP
 
 
 def resize(server: str, flavor: str, action: ActionType) -> None:

@@ -1,10 +1,32 @@
-"""Membership: adding nodes to a cluster."""
+"""Membership: nodes that join a cluster or leave it, and the nodes that an action's inputs name."""
 
-from actions.types.base import ActionFailed
-from actions.types.clusters.rules import bounds_of, require_size
+from typing import Any
+
+from actions.types.base import UUID_SCHEMA, ActionFailed, ActionType, Data
+from actions.types.clusters.rules import bounds_of, require_left, require_size
 from actions.types.nodes.nodes import NodeAction
 from cluster.models import Cluster, Node
+from cluster.models.nodes import ALONE
+from cluster.policies.sizes import MOST_NODES
 from cluster.simulated import foreseen_cloud
+
+NODES: dict[str, Any] = {
+    "type": "array",
+    "items": UUID_SCHEMA,
+    "minItems": 1,
+    "maxItems": MOST_NODES,
+    "uniqueItems": True,
+}
+
+
+def named_nodes(action: ActionType) -> list[Node]:
+    """Return them as they are now, in the order of the inputs. Raises: `ActionFailed`, where there is no such node."""
+    named = [uuid.lower() for uuid in action.input_parameters["nodes"]]
+    present = Node.objects.present().select_related("cluster").filter(uuid__in=named)
+    found = {str(node.uuid): node for node in present}
+    if missing := [uuid for uuid in named if uuid not in found]:
+        raise ActionFailed(f"Node {missing[0]} not found")
+    return [found[uuid] for uuid in named]
 
 
 def find_joined(action: NodeAction, node: Node) -> Cluster | None:
@@ -49,7 +71,7 @@ def owned(node: Node) -> str:
     return f"Node {node.uuid} is already owned by cluster {node.cluster and node.cluster.uuid}."
 
 
-def join_as_asked(cluster: Cluster, node: Node) -> None:
+def join_as_requested(cluster: Cluster, node: Node) -> None:
     """Make a node a member of a cluster if it is none yet, and increase the cluster's desired capacity.
 
     The caller's transaction has locked the cluster's row, and saves it afterwards.
@@ -76,3 +98,22 @@ def join(cluster: Cluster, node: Node) -> None:
     node.cluster, node.index = cluster, cluster.next_index
     cluster.next_index += 1
     node.save_state(guards={"cluster_id": None})
+
+
+def require_members(cluster: Cluster, node: Node) -> None:
+    """Raises: `ActionFailed`, where a cluster may not do with the members that it has without this one."""
+    others = cluster.members().exclude(pk=node.pk).exclude(status=Node.Status.DELETING).count()
+    require_left(bounds_of(cluster), others)
+
+
+def reduce_desired_capacity(cluster: Cluster, data: Data) -> None:
+    """Reduce the desired capacity of a cluster that lost a node, unless its policies decided to replace the node."""
+    if data.get("deletion", {}).get("reduce_desired_capacity", True):
+        cluster.desired_capacity = max(cluster.desired_capacity - 1, cluster.min_size)
+
+
+def leave(node: Node) -> None:
+    """Remove a node from its cluster. Raises: `ConcurrentTransition`, if it has just left."""
+    member_of = node.cluster_id
+    node.cluster, node.index = None, ALONE
+    node.save_state(guards={"cluster_id": member_of})
