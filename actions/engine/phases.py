@@ -16,7 +16,7 @@ from actions.engine.leases import Lease
 from actions.graph.propagation import bound_to, end_dependents, takes_others
 from actions.models import Action, ActionEvent
 from actions.types.base import OWN_EXCEPTIONS, ActionSkipException, Interruption, explain
-from actions.types.cleanup import settle
+from actions.types.hooks import clean_up
 from actions.types.locking import wake_waiting
 from watcher_site import plugins
 from watcher_site.database.statements import Bound, insert
@@ -152,7 +152,7 @@ class PhaseRecord:
             yield
             return
         with transaction.atomic():
-            settle(self.action)
+            clean_up(self.action)
             yield
 
     def write_together(

@@ -2,10 +2,11 @@
 
 No lock is released: a lock of an action that has ended, or was deleted, does not count, and is removed by the next
 action that takes a lock. So a process may die at any line. An action whose worker died is recovered by another, and
-still has its locks.
+still has its locks. A preflight takes no locks: it checks that the action would not wait for one.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from django.db import transaction
@@ -13,13 +14,14 @@ from django.db.models import F
 from django.utils import timezone
 
 from actions.models import Action
-from actions.types.base import Answer, Outcome
+from actions.types.base import Answer, CannotBeForeseen, Outcome
 from cluster.models import Cluster, Lock, Node, Stack, StackResource
+from cluster.simulated import ForeseenCloud
 
 Lockable = Cluster | Node | Stack | StackResource
 
 
-def find_holders(thing: Lockable, *, alone: bool = False) -> list[UUID]:
+def find_holders(record: Lockable, *, alone: bool = False) -> list[UUID]:
     """Return the actions that hold a lock on an object now, the oldest first.
 
     Args:
@@ -28,24 +30,30 @@ def find_holders(thing: Lockable, *, alone: bool = False) -> list[UUID]:
     To exclude a concurrent `take_lock`, the caller locks the row of the object before; for a resource of a stack, also
     that of the root stack.
     """
-    locks = thing.locks.filter(is_exclusive=True) if alone else thing.locks
+    locks = record.locks.filter(is_exclusive=True) if alone else record.locks
     unfinished = Action.objects.unfinished().filter(uuid__in=locks.values("action"))
     return list(unfinished.order_by("pk").values_list("uuid", flat=True))
 
 
+def has_lock(record: Lockable, action: str) -> bool:
+    """Return whether an action that has not ended holds a lock on an object."""
+    held: bool = record.locks.filter(action=action).exists()
+    return held
+
+
 @transaction.atomic
-def take_lock(thing: Lockable, action: str, *, exclusive: bool = True) -> UUID | None:
+def take_lock(record: Lockable, action: str, *, exclusive: bool = True) -> UUID | None:
     """Take a lock on an object, and return None, or the action whose lock conflicts.
 
     An action that holds the lock may take it again.
     """
-    # Of two who ask at once, the second sees what the first got.
-    type(thing)._default_manager.select_for_update(no_key=True).get(pk=thing.pk)
-    thing.locks.exclude(action__in=[*find_holders(thing), action]).delete()
-    held = thing.locks if exclusive else thing.locks.filter(is_exclusive=True)
+    # Of two concurrent calls, the second sees the lock of the first.
+    type(record)._default_manager.select_for_update(no_key=True).get(pk=record.pk)
+    record.locks.exclude(action__in=[*find_holders(record), action]).delete()
+    held = record.locks if exclusive else record.locks.filter(is_exclusive=True)
     in_the_way = held.exclude(action=action).order_by("pk").values_list("action", flat=True).first()
     if in_the_way is None:
-        thing.locks.update_or_create(action=action, defaults={"is_exclusive": exclusive})
+        record.locks.update_or_create(action=action, defaults={"is_exclusive": exclusive})
     return in_the_way
 
 
@@ -56,10 +64,10 @@ def take_locks(action: str, wanted: Sequence[tuple[Lockable, bool]]) -> Outcome 
     root stack before its resources.
     """
     with transaction.atomic():
-        for thing, exclusive in wanted:
-            if holder := take_lock(thing, action, exclusive=exclusive):
+        for record, exclusive in wanted:
+            if holder := take_lock(record, action, exclusive=exclusive):
                 transaction.set_rollback(True)
-                return refusal(thing, holder)
+                return refusal(record, holder)
     return None
 
 
@@ -107,7 +115,41 @@ def wake_waiting(holder: UUID) -> int:
     return woken
 
 
-def has_lock(thing: Lockable, action: str) -> bool:
-    """Return whether an action, that has not ended, holds something."""
-    held: bool = thing.locks.filter(action=action).exists()
-    return held
+def require_known(model: ForeseenCloud, record: Cluster | Stack) -> None:
+    """Raise `CannotBeForeseen` if an earlier action of the plan would change a cluster or a stack."""
+    if record.uuid in model.members.changed:
+        kind = record._meta.verbose_name
+        raise CannotBeForeseen(f"Another action of the plan changes {kind} {record.uuid} before.")
+
+
+def require_unlocked(model: ForeseenCloud, action: str, wanted: Sequence[tuple[Lockable, bool]]) -> None:
+    """Check that no action of another plan holds one of these locks.
+
+    Raises:
+        CannotBeForeseen: the action would wait for another one, which may change the later decision.
+    """
+    for record, exclusive in wanted:
+        for holder in holders_of(model, record, alone=not exclusive):
+            if holder not in model.members.ended and str(holder) != action:
+                raise CannotBeForeseen(f"It would wait: {refusal(record, holder).reason}")
+
+
+def holders_of(model: ForeseenCloud, record: Lockable, *, alone: bool) -> Sequence[UUID]:
+    """Return the same as `find_holders`, but read the locks of all stacks and resources once, in two queries."""
+    if isinstance(record, Stack | StackResource):
+        held = model.members.once(("locks", "stacks"), read_stack_locks).get(record.uuid, ())
+        return [holder for holder, is_exclusive in held if is_exclusive or not alone]
+    return find_holders(record, alone=alone)
+
+
+def read_stack_locks() -> Mapping[UUID, Sequence[tuple[UUID, bool]]]:
+    """Return the holders of each locked stack and resource, the oldest first, and whether each lock is exclusive."""
+    locks = Lock.objects.filter(cluster=None, node=None)
+    unfinished = Action.objects.unfinished().filter(uuid__in=locks.values("action"))
+    ages = dict(unfinished.values_list("uuid", "pk"))
+    found: dict[UUID, list[tuple[UUID, bool]]] = defaultdict(list)
+    rows = locks.values_list("action", "is_exclusive", "stack__uuid", "resource__uuid")
+    for action, is_exclusive, stack, resource in sorted(rows, key=lambda row: ages.get(row[0], 0)):
+        if action in ages:
+            found[stack or resource].append((action, is_exclusive))
+    return found

@@ -15,7 +15,7 @@ from actions.engine.hung_actions import give_up
 from actions.engine.signals import CANCELLED
 from actions.graph.propagation import end_all_dependents
 from actions.models import Action
-from actions.types.cleanup import settle_cancelled
+from actions.types.hooks import clean_up_cancelled
 from plans.applier.faults import message_of, set_aside
 from plans.applier.plan_run import PlanRun, RunState
 from plans.executors import Beginning, Executor, Report, WorkerTrouble
@@ -322,7 +322,7 @@ class Applier(Worker):
             left = run.actions.cancel_pending(CANCELLED if run.state is RunState.CANCELLING else STUCK)
             counts = run.actions.count_states()
             if counts.get(Action.State.CANCELLED):
-                settle_cancelled(run.actions)
+                clean_up_cancelled(run.actions)
             try:
                 settle(plan, counts, stuck=bool(left))
             except ConcurrentTransition:

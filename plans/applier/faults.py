@@ -6,7 +6,7 @@ from django.db import transaction
 from actions.event_details import PLAN_SET_ASIDE
 from actions.models import Action
 from actions.models.querysets import ActionQuerySet
-from actions.types.cleanup import settle
+from actions.types.hooks import clean_up
 from plans.models import ActionPlan
 from plans.models.querysets import ActionPlanQuerySet
 from watcher_site.models import Service
@@ -56,7 +56,7 @@ def settle_begun(actions: ActionQuerySet) -> None:
     for key, uuid in list(begun.values_list("pk", "uuid")):
         try:
             with transaction.atomic():
-                settle(Action.objects.get(pk=key))
+                clean_up(Action.objects.get(pk=key))
         except NOT_OF_ONE_RECORD:
             raise
         except Exception as problem:

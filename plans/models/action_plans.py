@@ -8,7 +8,7 @@ from django.utils import timezone
 from django_fsm import FSMField, transition
 
 from actions.models.plan_states import RUNNING_PLAN, PlanState
-from actions.operations.staleness import require_current
+from actions.types.hooks import require_current_actions
 from plans.models.hours import Hours, Schedule
 from plans.models.querysets import ActionPlanQuerySet
 from plans.models.summaries import summarize
@@ -235,7 +235,7 @@ class ActionPlan(StatefulModel):
         if caller:
             self.started_by, self.project_id = caller.get("user"), caller.get("project")
         self.save_state(*entries_of("action_plan.start", self))
-        require_current(self.actions)
+        require_current_actions(self.actions)
 
     @transaction.atomic
     def abandon(self, by: str) -> None:

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from actions.models import Action
-from actions.types.clusters.rules import settle
+from actions.types.clusters.rules import settle_status
 from cluster.models import Cluster, Lock, Node, Server, Stack, StackResource
 from cluster.models.stacks import DELETING, MARKED, Verb
 from cluster.operations.marks import Mark, Markable, find_holder, find_mark
@@ -170,7 +170,7 @@ def mark_node(node: Node, unhealthy: bool, reason: str, caller: CallingContext |
     standing.save_state()
     for cluster in clusters:
         if cluster.status in Cluster.SETTLED:
-            settle(cluster, f"Node {standing.name} was marked: {{}}" if unhealthy else "A mark was cleared: {}")
+            settle_status(cluster, f"Node {standing.name} was marked: {{}}" if unhealthy else "A mark was cleared: {}")
             cluster.save_state()
     write_history("node", standing, unhealthy, reason, caller, next(iter(clusters), None))
     return True

@@ -5,7 +5,7 @@ from typing import Any
 
 from actions.types.base import DONE, ActionFailed, CannotBeForeseen, Outcome
 from actions.types.clusters.clusters import BEGUN, ClusterAction
-from actions.types.operations import require_known, require_unlocked
+from actions.types.locking import require_known, require_unlocked
 from cluster.models import Cluster, Policy, PolicyBinding
 from cluster.models.policies import LAST_PRIORITY
 from cluster.policies.base import PolicyRefused, PolicyType

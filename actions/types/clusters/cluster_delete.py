@@ -8,7 +8,7 @@ from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed, Answer, Data, Outcome, Recovery
 from actions.types.clusters.clusters import ClusterAction
 from actions.types.clusters.resizing import find_members
-from actions.types.clusters.rules import settle
+from actions.types.clusters.rules import settle_status
 from actions.types.nodes.nodes import node_action
 from cluster.models import Cluster
 from cluster.policies.base import PolicyRefused
@@ -68,7 +68,7 @@ class ClusterDelete(ClusterAction):
         """One that stands still does not read ACTIVE: it wants no nodes, and may have some."""
         left = self.find()
         if left is not None and left.status == self.at_work:
-            settle(left, f"{self.name}: {{}}")
+            settle_status(left, f"{self.name}: {{}}")
             if left.status == Cluster.Status.ACTIVE:
                 left.settle(Cluster.Status.WARNING, f"{self.name}: the cluster was not deleted")
             self.save(left)

@@ -29,10 +29,9 @@ from actions.types.base import (
     Recovery,
 )
 from actions.types.clusters.resizing import kind_of, name_of, placements_of
-from actions.types.clusters.rules import ask_policies, settle
-from actions.types.locking import Lockable, take_locks
+from actions.types.clusters.rules import ask_policies, settle_status
+from actions.types.locking import Lockable, require_known, require_unlocked, take_locks
 from actions.types.nodes.nodes import node_action, schema_of
-from actions.types.operations import require_known, require_unlocked
 from cluster.models import Cluster, Node
 from cluster.policies.base import When
 from cluster.policies.checking import DECIDED
@@ -285,7 +284,7 @@ class ClusterAction(ActionType, ABC):
         """Set the cluster's status from its nodes, if it still has the status of this action."""
         cluster = self.find()
         if cluster is not None and self.at_work and cluster.status == self.at_work:
-            settle(cluster, f"{self.name}: {{}}")
+            settle_status(cluster, f"{self.name}: {{}}")
             self.save(cluster)
 
     def save(self, cluster: Cluster) -> None:

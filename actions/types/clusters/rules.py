@@ -67,7 +67,7 @@ def require_left(bounds: Bounds, size: int) -> None:
         raise ActionFailed(breach)
 
 
-def settle(cluster: Cluster, reason: str) -> None:
+def settle_status(cluster: Cluster, reason: str) -> None:
     """Set a cluster's status to ACTIVE, WARNING or ERROR by the number of its ACTIVE nodes. It is not saved.
 
     Args:

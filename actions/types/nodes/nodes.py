@@ -15,9 +15,8 @@ from django.db import transaction
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.base import DONE, UUID_SCHEMA, ActionFailed, ActionSkipException, ActionType, Answer, Data, Outcome
-from actions.types.clusters.rules import ask_policies, settle
-from actions.types.locking import has_lock, take_locks
-from actions.types.operations import require_known, require_unlocked
+from actions.types.clusters.rules import ask_policies, settle_status
+from actions.types.locking import has_lock, require_known, require_unlocked, take_locks
 from cluster.drivers.base import CloudServer, NewServer, ServerNotFound, cloud
 from cluster.models import Cluster, Node
 from cluster.policies.base import When
@@ -243,7 +242,7 @@ def write_end(action: NodeAction, data: Data) -> None:
     if cluster is not None:
         action.end(cluster, data)
         if cluster.status != Cluster.Status.INIT:
-            settle(cluster, f"{action.name}: {{}}")
+            settle_status(cluster, f"{action.name}: {{}}")
         cluster.save_state()
     action.context.save_data({**data, SETTLED: True})
 

@@ -13,9 +13,8 @@ from django.db import transaction
 
 from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed, ActionSkipException, Answer, CannotBeForeseen, Data, Outcome, Recovery
-from actions.types.locking import take_locks
+from actions.types.locking import require_known, require_unlocked, take_locks
 from actions.types.nodes.nodes import schema_of
-from actions.types.operations import require_known, require_unlocked
 from actions.types.stack_cleanup import settle_abandoned
 from actions.types.stack_staleness import require_current
 from actions.types.stacks.mark_changes import ending_generations, find_mark_change

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 
 from actions.types.base import ActionFailed, ActionSkipException, Answer, Outcome
-from actions.types.locking import Lockable, take_locks
+from actions.types.locking import Lockable, require_known, require_unlocked, take_locks
 from actions.types.nodes.nodes import written_together
-from actions.types.operations import require_known, require_unlocked
 from actions.types.stacks.status import begin, end_well, write
 from actions.types.stacks.steps import CHANGE
 from cluster.models import Stack, StackResource, StackStatus
