@@ -9,7 +9,7 @@ from actions.exclusions.planning import require_none_excluded
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.operations.signals import signal_action
-from actions.types.stack_cleanup import settle_abandoned
+from actions.types.stacks.resources import settle_abandoned
 from cluster.drivers.quotas import demand_of_template, require_quota
 from cluster.drivers.tenancy import require_creatable
 from cluster.models import Lock, Stack, StackResource

@@ -2,8 +2,7 @@
 
 from actions.types.base import ActionSkipException, Outcome
 from actions.types.stacks.nested import begin_stack, end_stack, former_stacks, remove_empty
-from actions.types.stacks.resources import ResourceAction
-from actions.types.stacks.servers import delete_made, delete_server
+from actions.types.stacks.resources import ResourceAction, delete_made, delete_server
 from actions.types.stacks.status import begin, fail_under_way, save, write
 from cluster.drivers.base import WaitingForCapacity
 from cluster.models import StackResource, StackStatus

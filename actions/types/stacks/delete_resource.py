@@ -6,8 +6,7 @@ from django.db.models import Model
 
 from actions.types.base import DONE, ActionFailed, Outcome
 from actions.types.stacks.nested import remove_empty, stacks_within
-from actions.types.stacks.resources import ResourceAction
-from actions.types.stacks.servers import delete_made, delete_server
+from actions.types.stacks.resources import ResourceAction, delete_made, delete_server
 from actions.types.stacks.status import begin
 from cluster.models import StackResource
 from cluster.models.stacks import Verb

@@ -6,8 +6,7 @@ from actions.types.base import ActionFailed, ActionSkipException, Outcome
 from actions.types.nodes.nodes import schema_of, written_together
 from actions.types.stacks import standalone
 from actions.types.stacks.nested import begin_stack, end_stack, former_stacks, remove_empty
-from actions.types.stacks.resources import ResourceAction
-from actions.types.stacks.servers import change_metadata, delete_made, delete_server
+from actions.types.stacks.resources import ResourceAction, change_metadata, delete_made, delete_server
 from actions.types.stacks.status import write
 from actions.types.stacks.steps import CHANGE
 from cluster.drivers.base import NoValidHost, ServerNotFound, cloud

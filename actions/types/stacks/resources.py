@@ -2,21 +2,102 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from django.db.models import Model
 
-from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery, explain
+from actions.models import Action
+from actions.types.base import DONE, ActionContext, ActionFailed, ActionSkipException, Outcome, Recovery, explain, make
 from actions.types.nodes.nodes import schema_of, written_together
 from actions.types.stacks.nested import stacks_within
-from actions.types.stacks.servers import forget_waiting, is_present, make_server
 from actions.types.stacks.status import begin, end_well, fail_under_way
 from actions.types.stacks.steps import CHANGE, Stepping
-from cluster.drivers.base import CloudBusy, CloudError, WaitingForCapacity
-from cluster.models import StackResource, StackStatus
+from cluster.drivers.base import (
+    Checkpoint,
+    CloudBusy,
+    CloudError,
+    NewServer,
+    ServerNotFound,
+    WaitingForCapacity,
+    cloud,
+)
+from cluster.models import Server, Stack, StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
+from cluster.operations.servers import forget_unplaced
 from cluster.simulated import foreseen_cloud
 from cluster.stacks.decisions import Change
+from cluster.stacks.names import server_name
+from watcher_site.refusals import NotFound
+
+
+def make_server(
+    resource: StackResource,
+    wanted: Mapping[str, Any],
+    generation: int,
+    checkpoint: Checkpoint,
+    *,
+    may_wait: bool = True,
+) -> str:
+    """Create the server of a generation, and return its UUID; repeated calls create no second server.
+
+    Args:
+        may_wait: whether it is PENDING if no host has capacity, and the site allows servers to be PENDING.
+
+    Raises:
+        CloudError: the cloud did not do it.
+        WaitingForCapacity: it found no host, and is PENDING.
+    """
+    properties = wanted["properties"]
+    server = NewServer(
+        name=server_name(resource),
+        flavor=properties["flavor"],
+        token=resource.token(generation),
+        image=properties["image"],
+        metadata=properties["metadata"],
+        zone=properties["availability_zone"],
+        project=resource.stack.project_id,
+        user=resource.stack.user_id,
+        may_wait=may_wait,
+    )
+    return cloud().create_server(server, checkpoint).uuid
+
+
+def change_metadata(server: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Set the metadata of a server where its properties differ. Raises: `CloudError`."""
+    former = before.get("metadata") or {}
+    if former != after["metadata"]:
+        cloud().change_metadata(server, after["metadata"], sorted(set(former).difference(after["metadata"])))
+
+
+def delete_server(server: str | None) -> None:
+    """Delete a server, if it is there. Raises: `CloudError`."""
+    if server:
+        with suppress(ServerNotFound):
+            cloud().delete_server(server)
+
+
+def is_present(server: str) -> bool:
+    """Return whether a server is there, be it as one that waits for capacity."""
+    if model := foreseen_cloud():
+        return server in model.stacks.servers
+    return bool(Server.objects.present().filter(uuid=server).exists())
+
+
+def forget_waiting(resource: StackResource, generation: int) -> None:
+    """Delete the server of a generation if it is still PENDING. Only tables are read."""
+    if foreseen_cloud():
+        return  # What waits is not foreseen.
+    for server in Server.objects.waiting().filter(token=resource.token(generation)):
+        with suppress(NotFound):
+            forget_unplaced(server)
+
+
+def delete_made(resource: StackResource, generation: int) -> None:
+    """Delete the server of a generation, if it is there, whether or not anybody wrote down which one it is."""
+    found = cloud().find_created(server_name(resource), resource.token(generation))
+    delete_server(found.uuid if found else None)
+
 
 WAITS_FOR = "waits_for"
 """The key in an action's data of the UUID of its server that found no host, and is PENDING."""
@@ -192,3 +273,17 @@ class ResourceAction(Stepping, ABC):
 
     def recover(self) -> Recovery:
         return Recovery.AGAIN
+
+
+def settle_abandoned(root: Stack) -> None:
+    """Write the result to each resource of a tree that is still in progress: one query if there is none.
+
+    The caller has made sure that no action works on the stack, and that none begins meanwhile.
+    """
+    rows = StackResource.objects.present().tree(root).filter(status__in=IN_PROGRESS)
+    targets = [str(uuid) for uuid in rows.values_list("uuid", flat=True)]
+    ended = Action.objects.filter(target__in=targets, state__in=Action.FINAL) if targets else Action.objects.none()
+    last = {action.target: action for action in ended.order_by("pk") if BEGUN in (action.data or {})}
+    for action in last.values():
+        context = ActionContext(str(action.uuid), data=action.data, is_derived=True)
+        make(action.action_type, action.input_parameters, context).post_condition()

@@ -15,9 +15,8 @@ from actions.graph.proposals import ProposedAction
 from actions.types.base import ActionFailed, ActionSkipException, Answer, CannotBeForeseen, Data, Outcome, Recovery
 from actions.types.locking import require_known, require_unlocked, take_locks
 from actions.types.nodes.nodes import schema_of
-from actions.types.stack_cleanup import settle_abandoned
-from actions.types.stack_staleness import require_current
-from actions.types.stacks.mark_changes import ending_generations, find_mark_change
+from actions.types.stacks.resources import settle_abandoned
+from actions.types.stacks.staleness import ending_generations, find_mark_change, require_current
 from actions.types.stacks.status import end_well, fail_under_way, write
 from actions.types.stacks.steps import Stepping, propose_all
 from cluster.models import Stack
