@@ -1,4 +1,4 @@
-"""The base of the actions on single resources of a stack: the resource, its status, and the conditions for acting."""
+"""The base of the actions on single resources of a stack: the resource, its server, and its status."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -29,75 +29,6 @@ from cluster.simulated import foreseen_cloud
 from cluster.stacks.decisions import Change
 from cluster.stacks.names import server_name
 from watcher_site.refusals import NotFound
-
-
-def make_server(
-    resource: StackResource,
-    wanted: Mapping[str, Any],
-    generation: int,
-    checkpoint: Checkpoint,
-    *,
-    may_wait: bool = True,
-) -> str:
-    """Create the server of a generation, and return its UUID; repeated calls create no second server.
-
-    Args:
-        may_wait: whether it is PENDING if no host has capacity, and the site allows servers to be PENDING.
-
-    Raises:
-        CloudError: the cloud did not do it.
-        WaitingForCapacity: it found no host, and is PENDING.
-    """
-    properties = wanted["properties"]
-    server = NewServer(
-        name=server_name(resource),
-        flavor=properties["flavor"],
-        token=resource.token(generation),
-        image=properties["image"],
-        metadata=properties["metadata"],
-        zone=properties["availability_zone"],
-        project=resource.stack.project_id,
-        user=resource.stack.user_id,
-        may_wait=may_wait,
-    )
-    return cloud().create_server(server, checkpoint).uuid
-
-
-def change_metadata(server: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Set the metadata of a server where its properties differ. Raises: `CloudError`."""
-    former = before.get("metadata") or {}
-    if former != after["metadata"]:
-        cloud().change_metadata(server, after["metadata"], sorted(set(former).difference(after["metadata"])))
-
-
-def delete_server(server: str | None) -> None:
-    """Delete a server, if it is there. Raises: `CloudError`."""
-    if server:
-        with suppress(ServerNotFound):
-            cloud().delete_server(server)
-
-
-def is_present(server: str) -> bool:
-    """Return whether a server is there, be it as one that waits for capacity."""
-    if model := foreseen_cloud():
-        return server in model.stacks.servers
-    return bool(Server.objects.present().filter(uuid=server).exists())
-
-
-def forget_waiting(resource: StackResource, generation: int) -> None:
-    """Delete the server of a generation if it is still PENDING. Only tables are read."""
-    if foreseen_cloud():
-        return  # What waits is not foreseen.
-    for server in Server.objects.waiting().filter(token=resource.token(generation)):
-        with suppress(NotFound):
-            forget_unplaced(server)
-
-
-def delete_made(resource: StackResource, generation: int) -> None:
-    """Delete the server of a generation, if it is there, whether or not anybody wrote down which one it is."""
-    found = cloud().find_created(server_name(resource), resource.token(generation))
-    delete_server(found.uuid if found else None)
-
 
 WAITS_FOR = "waits_for"
 """The key in an action's data of the UUID of its server that found no host, and is PENDING."""
@@ -220,7 +151,7 @@ class ResourceAction(Stepping, ABC):
         """Create the new server of a resource, and return its UUID.
 
         Args:
-            may_wait: as in `servers.make_server`.
+            may_wait: as in `create_server`.
 
         Raises:
             CloudError: the cloud did not do it; or, as WaitingForCapacity, not yet.
@@ -231,7 +162,7 @@ class ResourceAction(Stepping, ABC):
             raise ActionFailed(f"Instance {waits_for} no longer exists: it was deleted while it waited for room")
         try:
             wanted, generation = self.wanted(resource), self.change.generation
-            return make_server(resource, wanted, generation, self.context.checkpoint, may_wait=may_wait)
+            return create_server(resource, wanted, generation, self.context.checkpoint, may_wait=may_wait)
         except WaitingForCapacity as waiting:
             self.context.save_data({**self.context.data, WAITS_FOR: waiting.server})
             raise
@@ -275,10 +206,79 @@ class ResourceAction(Stepping, ABC):
         return Recovery.AGAIN
 
 
-def settle_abandoned(root: Stack) -> None:
-    """Write the result to each resource of a tree that is still in progress: one query if there is none.
+def create_server(
+    resource: StackResource,
+    wanted: Mapping[str, Any],
+    generation: int,
+    checkpoint: Checkpoint,
+    *,
+    may_wait: bool = True,
+) -> str:
+    """Create the server of a generation, and return its UUID; repeated calls create no second server.
 
-    The caller has made sure that no action works on the stack, and that none begins meanwhile.
+    Args:
+        may_wait: whether it is PENDING if no host has capacity, and the site allows servers to be PENDING.
+
+    Raises:
+        CloudError: the cloud did not do it.
+        WaitingForCapacity: it found no host, and is PENDING.
+    """
+    properties = wanted["properties"]
+    server = NewServer(
+        name=server_name(resource),
+        flavor=properties["flavor"],
+        token=resource.token(generation),
+        image=properties["image"],
+        metadata=properties["metadata"],
+        zone=properties["availability_zone"],
+        project=resource.stack.project_id,
+        user=resource.stack.user_id,
+        may_wait=may_wait,
+    )
+    return cloud().create_server(server, checkpoint).uuid
+
+
+def change_metadata(server: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Set the metadata of a server where its properties differ. Raises: `CloudError`."""
+    former = before.get("metadata") or {}
+    if former != after["metadata"]:
+        cloud().change_metadata(server, after["metadata"], sorted(set(former).difference(after["metadata"])))
+
+
+def delete_server(server: str | None) -> None:
+    """Delete a server, if it is there. Raises: `CloudError`."""
+    if server:
+        with suppress(ServerNotFound):
+            cloud().delete_server(server)
+
+
+def is_present(server: str) -> bool:
+    """Return whether a server is there, be it as one that waits for capacity."""
+    if model := foreseen_cloud():
+        return server in model.stacks.servers
+    return bool(Server.objects.present().filter(uuid=server).exists())
+
+
+def forget_waiting(resource: StackResource, generation: int) -> None:
+    """Delete the server of a generation if it is still PENDING. Only tables are read."""
+    if foreseen_cloud():
+        return  # What waits is not foreseen.
+    for server in Server.objects.waiting().filter(token=resource.token(generation)):
+        with suppress(NotFound):
+            forget_unplaced(server)
+
+
+def delete_made(resource: StackResource, generation: int) -> None:
+    """Delete the server of a generation, if it is there, whether or not anybody wrote down which one it is."""
+    found = cloud().find_created(server_name(resource), resource.token(generation))
+    delete_server(found.uuid if found else None)
+
+
+def settle_abandoned(root: Stack) -> None:
+    """Write the result to each resource of a tree whose action the engine failed: one query if there is none.
+
+    Such an action hung, or was recovered too often. The status of its resource is still in progress, and has replaced
+    a person's mark. The caller has made sure that no action works on the stack, and that none begins meanwhile.
     """
     rows = StackResource.objects.present().tree(root).filter(status__in=IN_PROGRESS)
     targets = [str(uuid) for uuid in rows.values_list("uuid", flat=True)]

@@ -16,7 +16,7 @@ from actions.types.base import ActionFailed, ActionSkipException, Answer, Cannot
 from actions.types.locking import require_known, require_unlocked, take_locks
 from actions.types.nodes.nodes import schema_of
 from actions.types.stacks.resources import settle_abandoned
-from actions.types.stacks.staleness import ending_generations, find_mark_change, require_current
+from actions.types.stacks.staleness import ending_generations, find_mark_change, require_current_stack
 from actions.types.stacks.status import end_well, fail_under_way, write
 from actions.types.stacks.steps import Stepping, propose_all
 from cluster.models import Stack
@@ -98,7 +98,7 @@ class StackAction(Stepping, ABC):
         stack, data = self.find(lock=True), self.context.data
         if stack is None or REVISION not in data or data.get(BEGUN):
             return
-        require_current(stack, self.context.action_uuid, data[REVISION])
+        require_current_stack(stack, self.context.action_uuid, data[REVISION])
         if changed := self.find_mark_change(stack):
             raise Conflict(f"Stack {stack.name}: {changed} Plan anew.")
 

@@ -1,4 +1,4 @@
-"""x"""
+"""Staleness of decisions about a stack: other operations on it, and marks that were made or withdrawn since."""
 
 from collections.abc import Iterable, Mapping
 from math import inf
@@ -14,6 +14,45 @@ from watcher_site.refusals import Conflict
 MARKED, WITHDRAWN = StackStatus.CHECK_FAILED, StackStatus.CHECK_COMPLETE
 
 
+def require_current_stack(stack: Stack, action: str, revision: int) -> None:
+    """Check that no operation on a stack has changed it, or was started, since a plan for it was made.
+
+    Args:
+        stack: its row is locked: of two plans that start at once, the second finds the first.
+        action: the UUID of the planned action.
+        revision: the revision of the stack when the plan was made.
+
+    Raises:
+        Conflict: the message names the operation that came first.
+    """
+    others = Action.objects.present().filter(target=str(stack.uuid), derived_from=None).exclude(uuid=action)
+    others = others.select_related("action_plan").order_by("pk")
+    started = [PlanState.PENDING, *RUNNING_PLAN]
+    if first := others.unfinished().filter(action_plan__state__in=started).first():
+        raise Conflict(f"Stack {stack.name}: {describe_operation(first)} was started before, and has not ended.")
+    if stack.revision == revision:
+        return
+    done = others.filter(data__begun=True, data__revision__gt=revision).order_by("data__revision", "pk").first()
+    first = done or last_replacement(stack)
+    operation = describe_operation(first) if first else "another operation"
+    raise Conflict(
+        f"Stack {stack.name}: {operation} came first, and has changed it since this plan was made. Plan anew."
+    )
+
+
+def last_replacement(stack: Stack) -> Action | None:
+    """Return the last action that replaced one of its resources without an action on the stack, if there is one."""
+    parts = StackResource.objects.tree(stack).values_list("uuid", flat=True)
+    alone = Action.objects.present().filter(action_type="replace_resource", derived_from=None)
+    ended = alone.filter(target__in=[str(uuid) for uuid in parts], end_time__isnull=False)
+    found: Action | None = ended.select_related("action_plan").order_by("end_time").last()
+    return found
+
+
+def describe_operation(action: Action) -> str:
+    return f"action {action.uuid} ({action.action_type}) of action plan {action.action_plan.uuid}"
+
+
 def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str]) -> str | None:
     """Return a sentence about a mark that was made or withdrawn after a decision, or None: two queries.
 
@@ -26,7 +65,7 @@ def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str
         known: the UUIDs of the stacks and resources that were marked when it was made.
     """
     known, ends = set(known), ending_generations(changes)
-    for part in parts_of(root):
+    for part in find_marked(root):
         uuid = str(part.uuid)
         was_known = uuid in known and getattr(part, "generation", 0) < ends.get(uuid, inf)
         if part.status == MARKED and not was_known:
@@ -36,15 +75,18 @@ def find_mark_change(root: Stack, changes: Iterable[Change], known: Iterable[str
     return None
 
 
-def parts_of(root: Stack) -> Iterable[Stack | StackResource]:
-    """Return the parts of a tree that are marked, or whose mark was withdrawn: stacks before resources."""
+def find_marked(root: Stack) -> Iterable[Stack | StackResource]:
+    """Return the stacks, and then the resources, of a tree that are marked or whose mark was withdrawn."""
     if model := foreseen_cloud():
         found = [part for part in model.stacks.tree(root) if part.status in {MARKED, WITHDRAWN}]
         return sorted(found, key=lambda part: (isinstance(part, StackResource), part.pk))
-    return [*rows(Stack.objects.present().tree(root)), *rows(StackResource.objects.present().tree(root))]
+    return [
+        *order_marked(Stack.objects.present().tree(root)),
+        *order_marked(StackResource.objects.present().tree(root)),
+    ]
 
 
-def rows(parts: Any) -> Iterable[Stack | StackResource]:
+def order_marked(parts: Any) -> Iterable[Stack | StackResource]:
     found: Iterable[Stack | StackResource] = parts.filter(status__in=[MARKED, WITHDRAWN]).order_by("pk")
     return found
 
@@ -60,40 +102,3 @@ def ending_generations(changes: Iterable[Change]) -> Mapping[str, float]:
         for step in [*change.steps, change.clearing]:
             found.update(ending_generations(step))
     return found
-
-
-def require_current(stack: Stack, action: str, revision: int) -> None:
-    """Look whether anything was done to a stack, or is about to be, since a plan for it was made.
-
-    Args:
-        stack: its row is locked: of two that start at once the second finds the first.
-        action: the UUID of the action that was planned.
-        revision: that of the stack then.
-
-    Raises:
-        Conflict: it names the operation that came first.
-    """
-    others = Action.objects.present().filter(target=str(stack.uuid), derived_from=None).exclude(uuid=action)
-    others = others.select_related("action_plan").order_by("pk")
-    started = [PlanState.PENDING, *RUNNING_PLAN]
-    if first := others.unfinished().filter(action_plan__state__in=started).first():
-        raise Conflict(f"Stack {stack.name}: {told(first)} was started before, and has not ended.")
-    if stack.revision == revision:
-        return
-    done = others.filter(data__begun=True, data__revision__gt=revision).order_by("data__revision", "pk").first()
-    first = done or last_replacement(stack)
-    what = told(first) if first else "another operation"
-    raise Conflict(f"Stack {stack.name}: {what} came first, and has changed it since this plan was made. Plan anew.")
-
-
-def last_replacement(stack: Stack) -> Action | None:
-    """Return the action that replaced one of its resources alone, if there is one: the last."""
-    parts = StackResource.objects.tree(stack).values_list("uuid", flat=True)
-    alone = Action.objects.present().filter(action_type="replace_resource", derived_from=None)
-    ended = alone.filter(target__in=[str(uuid) for uuid in parts], end_time__isnull=False)
-    found: Action | None = ended.select_related("action_plan").order_by("end_time").last()
-    return found
-
-
-def told(action: Action) -> str:
-    return f"action {action.uuid} ({action.action_type}) of action plan {action.action_plan.uuid}"
