@@ -1,9 +1,17 @@
 """Make what a resource of a stack is to be for the first time."""
 
 from actions.types.base import ActionSkipException, Outcome
-from actions.types.stacks.nested import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction, delete_made, delete_server
-from actions.types.stacks.status import begin, fail_under_way, save, write
+from actions.types.stacks.status import (
+    begin_operation,
+    begin_stack,
+    end_stack,
+    fail_under_way,
+    former_stacks,
+    remove_empty,
+    save_part,
+    write_part,
+)
 from cluster.drivers.base import WaitingForCapacity
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import IN_PROGRESS, Verb
@@ -32,7 +40,7 @@ class CreateResource(ResourceAction):
             begin_stack(nested, Verb.CREATE)
             resource.receive(nested, self.change.generation)
             resource.type = self.wanted(resource)["type"]
-            write(resource)
+            write_part(resource)
 
     def act(self, resource: StackResource) -> Outcome:
         change = self.change
@@ -54,7 +62,7 @@ class CreateResource(ResourceAction):
         except WaitingForCapacity as waiting:
             if resource.physical_id != waiting.server:
                 resource.receive(waiting.server, self.change.generation)
-                save(resource)
+                save_part(resource)
             raise
 
     def abort(self) -> bool:
@@ -71,7 +79,7 @@ class CreateResource(ResourceAction):
         if resource is None or self.change.nested or resource.status != StackStatus.CREATE_COMPLETE:
             return True
         delete_server(resource.physical_id)
-        begin(resource, self.verb)
+        begin_operation(resource, self.verb)
         resource.physical_id = None
         fail_under_way(resource, "Its creation was taken back")
         return True

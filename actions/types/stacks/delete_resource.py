@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from django.db.models import Model
 
 from actions.types.base import DONE, ActionFailed, Outcome
-from actions.types.stacks.nested import remove_empty, stacks_within
 from actions.types.stacks.resources import ResourceAction, delete_made, delete_server
-from actions.types.stacks.status import begin
+from actions.types.stacks.status import begin_operation, remove_empty, stacks_within
 from cluster.models import StackResource
 from cluster.models.stacks import Verb
 from cluster.simulated import foreseen_cloud
@@ -27,7 +26,7 @@ class DeleteResource(ResourceAction):
 
     def begin_within(self, resource: StackResource) -> None:
         for stack in stacks_within(resource):
-            begin(stack, Verb.DELETE)
+            begin_operation(stack, Verb.DELETE)
 
     def act(self, resource: StackResource) -> Outcome:
         if outcome := self.next_step(self.change.steps):

@@ -1,9 +1,8 @@
 """Delete a stack with all that is in it."""
 
 from actions.types.base import Answer, Outcome
-from actions.types.stacks.nested import remove_empty
 from actions.types.stacks.stacks import StackAction
-from actions.types.stacks.status import fail_under_way
+from actions.types.stacks.status import fail_under_way, remove_empty
 from cluster.models import Stack
 from cluster.models.stacks import Verb
 from cluster.stacks.changes import decide_deletion

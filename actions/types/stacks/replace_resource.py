@@ -1,18 +1,35 @@
-"""Replace the server, or the stack, of a resource."""
+"""Replace the server, or the stack, of a resource.
+
+Without an action on the stack, it shares the lock of the root stack, and of the resources that contain its resource,
+with other such actions, and locks its resource exclusively. In the end it updates the status of the stacks that
+contain the resource.
+"""
 
 from contextlib import suppress
 
-from actions.types.base import ActionFailed, ActionSkipException, Outcome
+from django.db import transaction
+
+from actions.types.base import ActionFailed, ActionSkipException, Answer, Outcome
+from actions.types.locking import Lockable, require_known, require_unlocked, take_locks
 from actions.types.nodes.nodes import schema_of, written_together
-from actions.types.stacks import standalone
-from actions.types.stacks.nested import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction, change_metadata, delete_made, delete_server
-from actions.types.stacks.status import write
+from actions.types.stacks.status import (
+    begin_operation,
+    begin_stack,
+    end_stack,
+    end_well,
+    former_stacks,
+    remove_empty,
+    write_part,
+)
 from actions.types.stacks.steps import CHANGE
 from cluster.drivers.base import NoValidHost, ServerNotFound, cloud
-from cluster.models import StackResource, StackStatus
-from cluster.models.stacks import IN_PROGRESS, Verb
+from cluster.models import Stack, StackResource, StackStatus
+from cluster.models.stacks import FAILED, IN_PROGRESS, Verb
 from cluster.simulated import foreseen_cloud
+from cluster.stacks import rows
+from cluster.stacks.changes import decide_replacement
+from cluster.stacks.current import CurrentResource, CurrentStack, read_tree
 from cluster.stacks.servers import is_changeable, parts_differing
 
 CLEARED = "cleared"
@@ -25,10 +42,10 @@ REBUILDABLE = ("ACTIVE", "SHUTOFF", "ERROR")
 
 
 class ReplaceResource(ResourceAction):
-    """First the new is made, then the resource names it, then the former goes: so it is never without.
+    """Creates the new server first, then writes it into the resource, then deletes the former server.
 
-    It keeps its name and its row. A marked resource whose replacement fails stays marked. Where no action on the
-    stack derived it, it takes locks, and decides by itself: `alone` has the order.
+    The resource keeps its name and its row. A marked resource whose replacement fails stays marked. If no action on
+    the stack derived the action, it takes locks, and decides by itself (`take_up`).
 
     Where no host has capacity for a new server, but the former one has the same flavor and zone, that is rebuilt on
     its host: it needs no capacity beside its own, and stays where it is if that fails.
@@ -58,7 +75,7 @@ class ReplaceResource(ResourceAction):
         return ahead > 0 or (ahead == 0 and resource.former_physical_id is None)
 
     def execute(self) -> Outcome:
-        if not self.context.is_derived and (held := standalone.take_up(self)):
+        if not self.context.is_derived and (held := take_up(self)):
             return held
         return super().execute()
 
@@ -95,7 +112,7 @@ class ReplaceResource(ResourceAction):
             records += self.operation("delete", resource.physical_id)
         resource.receive(made, change.generation)
         resource.type = self.wanted(resource)["type"]
-        write(resource, records)
+        write_part(resource, records)
 
     @property
     def is_in_place(self) -> bool:
@@ -156,12 +173,12 @@ class ReplaceResource(ResourceAction):
         if self.status_before == StackStatus.CHECK_FAILED and resource.generation < self.change.generation:
             failed = self.resource()
             failed.mark_unhealthy(f"It was not replaced: {reason}")
-            write(failed)
+            write_part(failed)
 
     def post_condition(self) -> None:
         super().post_condition()
         if not self.context.is_derived and foreseen_cloud() is None and (resource := self.find()):
-            standalone.settle_above(resource)
+            settle_above(resource)
 
     def abort(self) -> bool:
         """A new server goes again; where it took the place already, it is gone on with to the end."""
@@ -176,3 +193,118 @@ class ReplaceResource(ResourceAction):
         elif not self.change.nested:
             delete_made(resource, self.change.generation)
         return super().abort()
+
+
+def take_up(action: ReplaceResource) -> Outcome | None:
+    """Take the locks, and decide, unless that was done; return a RETRY if another action or operation is in the way.
+
+    Raises:
+        ActionFailed: the resource is being deleted, or is gone.
+    """
+    resource = action.resource()
+    above = holders(resource)
+    shared: list[tuple[Lockable, bool]] = [(record, False) for record in above]
+    if model := foreseen_cloud():
+        require_known(model, resource.stack.root or resource.stack)
+        require_unlocked(model, action.context.action_uuid, [*shared, (resource, True)])
+    elif in_the_way := take_locks(action.context.action_uuid, [*shared, (resource, True)]):
+        return in_the_way
+    if CHANGE not in action.context.data:
+        try:
+            action.pre_condition()  # Before the lock, another action might have changed it.
+        except ActionSkipException as superfluous:
+            return Outcome(Answer.RETRY, str(superfluous))
+        decide_alone(action, action.resource())
+    return None
+
+
+def holders(resource: StackResource) -> list[Stack | StackResource]:
+    """Return the root stack, and then the resources that one is within, the outermost first."""
+    found: list[Stack | StackResource] = []
+    stack = resource.stack
+    while stack.parent_resource:
+        found.insert(0, stack.parent_resource)
+        stack = stack.parent_resource.stack
+    return [stack, *found]
+
+
+def decide_alone(action: ReplaceResource, resource: StackResource) -> None:
+    with written_together():
+        write_decision(action, resource, find_root(resource))
+
+
+def find_root(resource: StackResource) -> Stack | None:
+    """Return the root stack that a resource is in, locked, unless it was deleted."""
+    if foreseen_cloud():
+        return resource.stack.root or resource.stack
+    found: Stack | None = (
+        Stack.objects.present().select_for_update(no_key=True).filter(pk=resource.stack.root_key).first()
+    )
+    return found
+
+
+def write_decision(action: ReplaceResource, resource: StackResource, root: Stack | None) -> None:
+    if root is None or resource.verb == Verb.DELETE:
+        raise ActionFailed(f"Resource {resource.name} is being deleted")
+    if resource.name not in resource.stack.template["resources"]:
+        raise ActionFailed(f"Resource {resource.name} is no longer in the template of its stack")
+    model = foreseen_cloud()
+    if model:
+        current = model.stacks.resource(resource)
+    else:
+        current = next(one for one in all_resources(read_tree(root)) if one.uuid == str(resource.uuid))
+    decision = decide_replacement(current, resource.stack.name, action.wanted(resource))
+    if model:
+        model.stacks.write(root, decision)
+    else:
+        rows.write_decision(root, decision)
+    if decision.changes[0].nested:
+        # A plan that was made before knows the stack within that goes.
+        root.revision += 1
+        write_part(root)
+    action.context.save_data({**action.context.data, CHANGE: decision.changes[0].as_data()})
+
+
+def all_resources(stack: CurrentStack) -> list[CurrentResource]:
+    """Return the resources of a stack, at any depth."""
+    inner = [one for part in stack.resources for nested in part.within for one in all_resources(nested)]
+    return [*stack.resources, *inner]
+
+
+@transaction.atomic
+def settle_above(replaced: StackResource) -> None:
+    """Reset the failed status of the stacks and resources that contain a resource.
+
+    That is done only if everything within is healthy and matches the templates: a person's mark stays. If several such
+    actions end at once, the last one sees the results of the others.
+    """
+    Stack.objects.select_for_update(no_key=True).get(pk=replaced.stack.root_key)
+    resource: StackResource | None = StackResource.objects.select_related("stack").get(pk=replaced.pk)
+    while resource is not None:
+        stack = resource.stack
+        if not is_whole(stack):
+            return
+        clear_failure(stack)
+        resource = stack.parent_resource
+        if resource is not None and resource.status in FAILED and not resource.is_marked:
+            # What is within is as that says, which is written of it when it is done.
+            resource.properties = resource.stack.template["resources"][resource.name]["properties"]
+            clear_failure(resource)
+
+
+def clear_failure(part: Stack | StackResource) -> None:
+    if part.status in FAILED and not part.is_marked:
+        begin_operation(part, Verb.UPDATE)
+        end_well(part)
+
+
+def is_whole(stack: Stack) -> bool:
+    """Return whether a stack has exactly the resources of its template, and all of them are healthy."""
+    parts = list(stack.resources.present())
+    wanted = stack.template["resources"]
+    return {part.name for part in parts} == set(wanted) and all(
+        part.status.endswith("_COMPLETE")
+        and part.status != StackStatus.INIT_COMPLETE
+        and part.properties == wanted[part.name]["properties"]
+        for part in parts
+    )

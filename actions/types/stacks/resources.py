@@ -10,8 +10,7 @@ from django.db.models import Model
 from actions.models import Action
 from actions.types.base import DONE, ActionContext, ActionFailed, ActionSkipException, Outcome, Recovery, explain, make
 from actions.types.nodes.nodes import schema_of, written_together
-from actions.types.stacks.nested import stacks_within
-from actions.types.stacks.status import begin, end_well, fail_under_way
+from actions.types.stacks.status import begin_operation, end_well, fail_under_way, stacks_within
 from actions.types.stacks.steps import CHANGE, Stepping
 from cluster.drivers.base import (
     Checkpoint,
@@ -118,7 +117,7 @@ class ResourceAction(Stepping, ABC):
         """Write that it is at work. Raises: `ActionFailed`, where something else is done to the resource."""
         with written_together():
             self.context.save_data({**self.context.data, BEGUN: resource.status})
-            begin(resource, self.verb, self.begun(resource))
+            begin_operation(resource, self.verb, self.begun(resource))
             self.begin_within(resource)
 
     def begun(self, resource: StackResource) -> Sequence[Model]:

@@ -17,7 +17,7 @@ from actions.types.locking import require_known, require_unlocked, take_locks
 from actions.types.nodes.nodes import schema_of
 from actions.types.stacks.resources import settle_abandoned
 from actions.types.stacks.staleness import ending_generations, find_mark_change, require_current_stack
-from actions.types.stacks.status import end_well, fail_under_way, write
+from actions.types.stacks.status import end_well, fail_under_way, write_part
 from actions.types.stacks.steps import Stepping, propose_all
 from cluster.models import Stack
 from cluster.models.stacks import IN_PROGRESS, Verb
@@ -175,7 +175,7 @@ class StackAction(Stepping, ABC):
             model.stacks.write(stack, decision)
         else:
             rows.write_decision(stack, decision)
-        write(stack)
+        write_part(stack)
         self.context.save_data({**data, BEGUN: True, REVISION: stack.revision})
 
     def go_on(self) -> Outcome:

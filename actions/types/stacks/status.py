@@ -1,4 +1,4 @@
-"""Store the results of operations on stacks and resources.
+"""Begin and end operations on stacks and resources, and on the stacks within resources.
 
 After a crash, a result may have been stored already: it stays.
 """
@@ -17,7 +17,7 @@ from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowe
 SHOWN = 10
 
 
-def begin(part: Stack | StackResource, verb: Verb, records: Sequence[Model] = ()) -> None:
+def begin_operation(part: Stack | StackResource, verb: Verb, records: Sequence[Model] = ()) -> None:
     """Begin an operation on a stack or a resource, and write related rows in the same commit.
 
     Raises:
@@ -25,7 +25,7 @@ def begin(part: Stack | StackResource, verb: Verb, records: Sequence[Model] = ()
     """
     try:
         part.begin(verb)
-        write(part, records)
+        write_part(part, records)
     except ConcurrentTransition as problem:
         raise ActionFailed(f"{part._meta.verbose_name} {part.uuid}: something else is done to it") from problem
 
@@ -37,25 +37,25 @@ def end_well(part: Stack | StackResource, left_out: Sequence[str] = (), records:
     part.finish()
     if left_out:
         part.status_reason = cut(f"{part.status_reason}, but for what was skipped: {listed(left_out)}")
-    save(part, records)
+    save_part(part, records)
 
 
 def fail_under_way(part: Stack | StackResource, reason: str) -> None:
     """Set a stack or a resource to failed if an operation on it is in progress."""
     if part.status in IN_PROGRESS:
         part.fail(reason)
-        save(part)
+        save_part(part)
 
 
-def save(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
+def save_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
     """Raises: `ActionFailed`, where something else was done to it meanwhile."""
     try:
-        write(part, records)
+        write_part(part, records)
     except (ConcurrentTransition, TransitionNotAllowed) as problem:
         raise ActionFailed(f"{part._meta.verbose_name} {part.uuid} is no longer as it was read") from problem
 
 
-def write(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
+def write_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
     """Write a change of a part of a stack, unless it is one on a model of the cloud."""
     if foreseen_cloud() is None:
         part.save_state(*records)
@@ -64,3 +64,65 @@ def write(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
 def listed(names: Sequence[str]) -> str:
     more = " and others" if len(names) > SHOWN else ""
     return f"{', '.join(names[:SHOWN])}{more}"
+
+
+def begin_stack(uuid: str, verb: Verb) -> None:
+    """Begin an operation on the stack within a resource. Raises: `ActionFailed`, if another one is in progress."""
+    if stack := find_stack(uuid):
+        begin_operation(stack, verb)
+
+
+def end_stack(uuid: str, left_out: Sequence[str]) -> None:
+    """End an operation on the stack within a resource with success."""
+    if stack := find_stack(uuid):
+        end_well(stack, left_out)
+
+
+def find_stack(uuid: str) -> Stack | None:
+    if model := foreseen_cloud():
+        return model.stacks.find_stack(uuid)
+    found: Stack | None = Stack.objects.present().filter(uuid=uuid).first()
+    return found
+
+
+def stacks_within(resource: StackResource) -> list[Stack]:
+    """Return all stacks that are within a resource: its own, and such as were, or are to be, in the place of it."""
+    if model := foreseen_cloud():
+        return list(model.stacks.within[resource.pk])
+    return list(resource.nested_stacks.present().order_by("pk"))
+
+
+def former_stacks(resource: StackResource) -> list[Stack]:
+    """Return those stacks within a resource that another one has taken the place of, or that never took it."""
+    return [stack for stack in stacks_within(resource) if str(stack.uuid) != resource.physical_id]
+
+
+def remove_empty(stacks: Sequence[Stack], skipped: Sequence[str] = ()) -> str | None:
+    """Delete the rows of stacks that nothing is in any more, and return what is in the way of that, if anything is.
+
+    Args:
+        skipped: the names of resources whose deletion was skipped.
+    """
+    for stack in stacks:
+        if left := names_in(stack):
+            called = "resources whose deletion was skipped" if set(left) <= set(skipped) else "resources"
+            return f"Stack {stack.name} still has {called}: {listed(left)}"
+        remove_stack(stack)
+    return None
+
+
+def names_in(stack: Stack) -> list[str]:
+    """Return the names of the resources that are in a stack, in order."""
+    if model := foreseen_cloud():
+        return sorted(resource.name for resource in model.stacks.parts[stack.pk])
+    return list(stack.resources.present().order_by("name").values_list("name", flat=True))
+
+
+def remove_stack(stack: Stack) -> None:
+    """Delete the row of a stack, whatever its status came to say."""
+    if stack.verb != Verb.DELETE or stack.is_failed:
+        begin_operation(stack, Verb.DELETE)
+    if model := foreseen_cloud():
+        model.stacks.remove_stack(stack)
+    else:
+        stack.remove()

@@ -6,8 +6,8 @@ from django.db.models import Model
 
 from actions.types.base import Outcome
 from actions.types.nodes.server_changes import resize
-from actions.types.stacks.nested import begin_stack, end_stack, former_stacks, remove_empty
 from actions.types.stacks.resources import ResourceAction, change_metadata, delete_made, delete_server
+from actions.types.stacks.status import begin_stack, end_stack, former_stacks, remove_empty
 from cluster.drivers.base import cloud
 from cluster.models import StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb

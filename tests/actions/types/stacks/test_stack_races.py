@@ -3,7 +3,7 @@
 import pytest
 
 from actions.models import Action
-from actions.types.stacks.standalone import settle_above
+from actions.types.stacks.replace_resource import settle_above
 from cluster.models import Lock, Server, Stack
 from cluster.models.stacks import Verb
 from tests.actions.types.clusters.test_cluster_races import appliers, executing, run_to_the_end

@@ -7,7 +7,7 @@ import pytest
 from actions.models import Action
 from actions.models.instance_actions import InstanceAction
 from actions.types.locking import take_lock, take_locks
-from actions.types.stacks import standalone
+from actions.types.stacks import replace_resource
 from cluster.drivers.base import CloudBusy
 from cluster.drivers.embedded import EmbeddedCloud
 from cluster.models import ComputeNode, Server, Stack, StackResource
@@ -80,7 +80,7 @@ def test_what_is_no_longer_as_expected_when_the_lock_is_there_is_left_alone(monk
         monkeypatch.undo()
         return take_locks(*arguments)
 
-    monkeypatch.setattr(standalone, "take_locks", clear_first)
+    monkeypatch.setattr(replace_resource, "take_locks", clear_first)
     plan = run("replace_resource", part(stack, "web"), expected_status="CHECK_FAILED")
     assert only(plan).state == "SKIPPED"
     assert part(stack, "web").generation == 0
@@ -113,7 +113,7 @@ def test_a_stack_never_stays_half_way_between_failed_and_well(monkeypatch: pytes
     stack.begin(Verb.UPDATE)
     stack.fail("once")
     stack.save_state()
-    monkeypatch.setattr(standalone, "end_well", refuse)
+    monkeypatch.setattr(replace_resource, "end_well", refuse)
     run("replace_resource", part(stack, "web"))
     assert again(stack).status == "UPDATE_FAILED"
 
