@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 from cluster.synchronization.cloud_contents import CloudContents
 
 if TYPE_CHECKING:
-    from cluster.drivers.balancing.base import Balancer
+    from cluster.drivers.balancing import Balancer
 
 Checkpoint = Callable[[], None]
 

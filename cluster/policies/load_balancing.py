@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from django.db.models import Q
 
-from cluster.drivers.balancing.base import Balancer, BalancingPoolNotFound, balancer
+from cluster.drivers.balancing import Balancer, BalancingPoolNotFound, balancer
 from cluster.drivers.base import Checkpoint, CloudBusy, CloudError, ServerNotFound, proceed
 from cluster.models import Cluster, Node
 from cluster.models.balancing import LAST_PORT

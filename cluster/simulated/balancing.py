@@ -1,6 +1,6 @@
 """Load balancers of a preflight, on which every operation succeeds."""
 
-from cluster.drivers.balancing.base import Balancer, BalancerPool, PoolMember
+from cluster.drivers.balancing import Balancer, BalancerPool, PoolMember
 from cluster.drivers.base import Checkpoint, proceed
 
 

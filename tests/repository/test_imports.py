@@ -1,8 +1,8 @@
-"""Imports run one way, between the apps and between the packages of each app, and no folder is crowded."""
+"""Imports run one way, between apps, packages and modules, and no folder is crowded."""
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -27,6 +27,40 @@ def imported_modules(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+
+
+def imports_at_load(path: Path) -> Iterator[str]:
+    """Yield the modules, or the names in modules, that a module imports when it is loaded itself."""
+    pending: list[ast.AST] = [ast.parse(path.read_text())]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            pending += node.orelse
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        else:
+            pending += ast.iter_child_nodes(node)
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def loaded_before(module: str, imported: str, modules: Collection[str]) -> set[str]:
+    """Return the modules that an import loads: the imported one, and its packages that the importer is not in.
+
+    Python has begun to load the packages of the importer before.
+    """
+    found = imported if imported in modules else imported.rpartition(".")[0]
+    if found not in modules:
+        return set()
+    parts = found.split(".")
+    packages = {".".join(parts[:length]) for length in range(1, len(parts))}
+    return {found} | {package for package in packages if not f"{module}.".startswith(f"{package}.")}
 
 
 def package_of(module: str) -> str:
@@ -55,6 +89,19 @@ def test_the_packages_of_an_app_import_from_each_other_one_way(app: str) -> None
         package = package_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
         others = {package_of(name) for name in imported_modules(path) if name.startswith(f"{app}.")}
         graph.setdefault(package, set()).update(others - {package})
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as problem:
+        pytest.fail(" imports ".join(reversed(problem.args[1])))
+
+
+def test_each_module_can_be_imported_first() -> None:
+    """Without a cycle of imports, the order in which modules are imported does not matter."""
+    paths = {name_of(path): path for app in ORDER for path in modules_of(app)}
+    graph = {
+        module: set().union(*(loaded_before(module, imported, paths) for imported in imports_at_load(path)))
+        for module, path in paths.items()
+    }
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as problem:

@@ -6,7 +6,6 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from cluster.drivers.balancing.embedded import EmbeddedBalancer
 from cluster.drivers.base import (
     Checkpoint,
     CloudFlavor,
@@ -19,6 +18,7 @@ from cluster.drivers.base import (
     ServerNotFound,
     proceed,
 )
+from cluster.drivers.embedded.balancing import EmbeddedBalancer
 from cluster.drivers.embedded.building import EmbeddedBuilding
 from cluster.drivers.embedded.delay import pass_time
 from cluster.drivers.embedded.lifecycle import EmbeddedLifecycle, find_flavor

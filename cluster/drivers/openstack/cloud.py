@@ -4,7 +4,6 @@ from typing import Any
 
 from django.template.defaultfilters import pluralize
 
-from cluster.drivers.balancing.octavia import OctaviaBalancer
 from cluster.drivers.base import (
     Checkpoint,
     CloudFlavor,
@@ -19,6 +18,7 @@ from cluster.drivers.openstack import power
 from cluster.drivers.openstack.access import Access, translated
 from cluster.drivers.openstack.items import host_of
 from cluster.drivers.openstack.lifecycle import OpenStackLifecycle
+from cluster.drivers.openstack.octavia import OctaviaBalancer
 from cluster.drivers.openstack.reading import Reader, find_hypervisor, list_flavors
 from cluster.drivers.openstack.repairs import OpenStackRepairs
 from cluster.drivers.openstack.volumes import OpenStackVolumes

@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from cluster.drivers.balancing.base import balancer
-from cluster.drivers.balancing.embedded import EmbeddedBalancer
+from cluster.drivers.balancing import balancer
 from cluster.drivers.base import CloudError
+from cluster.drivers.embedded.balancing import EmbeddedBalancer
 from watcher_site.history import record
 from watcher_site.processes import commands
 from watcher_site.refusals import Conflict, Refused

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from cluster.drivers.balancing.embedded import EmbeddedBalancer
 from cluster.drivers.base import OperationRefused
+from cluster.drivers.embedded.balancing import EmbeddedBalancer
 from cluster.models import BalancingMember, Cluster, Node, Policy, PolicyBinding, Server
 from cluster.policies.load_balancing import POOLED
 from plans.models import ActionPlan

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actions.models import Action
-from cluster.drivers.balancing.embedded import EmbeddedBalancer
+from cluster.drivers.embedded.balancing import EmbeddedBalancer
 from cluster.models import BalancingMember, Cluster, Node, PolicyBinding
 from cluster.policies.checking import APPLIED, load_policy
 from plans.operations.cluster_sizes import scale_in

@@ -4,7 +4,7 @@ import pytest
 
 from actions.models import Action
 from actions.operations.skipping import skip_actions
-from cluster.drivers.balancing.base import balancer
+from cluster.drivers.balancing import balancer
 from cluster.models import Cluster, Flavor, Node, Profile, Server
 from cluster.policies.batch import Batch
 from cluster.policies.load_balancing import LoadBalancing

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from actions.models import Action
-from cluster.drivers.balancing.embedded import EmbeddedBalancer
+from cluster.drivers.embedded.balancing import EmbeddedBalancer
 from cluster.models import BalancingMember, BalancingPool, Cluster, ComputeNode, Node
 from cluster.policies.checking import load_policy
 from plans.applier.applier import Applier

@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from cluster.drivers.balancing.base import BalancerPool, BalancingPoolNotFound, MemberDraining, PoolMember, balancer
-from cluster.drivers.balancing.embedded import EmbeddedBalancer
+from cluster.drivers.balancing import BalancerPool, BalancingPoolNotFound, MemberDraining, PoolMember, balancer
 from cluster.drivers.base import Cloud, CloudMisconfigured, OperationRefused, ServerNotFound, cloud, using_cloud
+from cluster.drivers.embedded.balancing import EmbeddedBalancer
 from cluster.models import BalancingMember, BalancingPool, Draining, Server
 from cluster.simulated import ForeseenCloud
 from tests.builders import make_balancing_pool, make_server

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from cluster.drivers.balancing.base import BalancerPool, BalancingPoolNotFound, MemberDraining, PoolMember, balancer
+from cluster.drivers.balancing import BalancerPool, BalancingPoolNotFound, MemberDraining, PoolMember, balancer
 from cluster.drivers.base import (
     CloudBusy,
     CloudError,

@@ -4,8 +4,7 @@ from heapq import heapify, heapreplace
 
 from django.db import transaction
 
-from cluster.drivers.balancing.base import BalancerPool, BalancingPoolNotFound, PoolMember
-from cluster.drivers.balancing.draining import DrainingBalancer
+from cluster.drivers.balancing import BalancerPool, BalancingPoolNotFound, DrainingBalancer, PoolMember
 from cluster.drivers.base import Checkpoint, OperationRefused, ServerNotFound
 from cluster.models import BalancingMember, BalancingPool, Server
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from cluster.drivers.balancing.base import MemberDraining, balancer
-from cluster.drivers.balancing.embedded import EmbeddedBalancer
+from cluster.drivers.balancing import MemberDraining, balancer
+from cluster.drivers.embedded.balancing import EmbeddedBalancer
 from cluster.models import BalancingMember, Draining
 from tests.builders import make_balancing_pool, make_server
 

@@ -1,1 +1,0 @@
-"""The drivers of load balancers."""
