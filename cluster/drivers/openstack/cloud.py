@@ -17,10 +17,9 @@ from cluster.drivers.base import (
 from cluster.drivers.openstack import power
 from cluster.drivers.openstack.access import Access, translated
 from cluster.drivers.openstack.items import host_of
-from cluster.drivers.openstack.lifecycle import OpenStackLifecycle
+from cluster.drivers.openstack.lifecycle import OpenStackLifecycle, OpenStackRepairs
 from cluster.drivers.openstack.octavia import OctaviaBalancer
 from cluster.drivers.openstack.reading import Reader, find_hypervisor, list_flavors
-from cluster.drivers.openstack.repairs import OpenStackRepairs
 from cluster.drivers.openstack.volumes import OpenStackVolumes
 from cluster.synchronization.cloud_contents import CloudContents
 from cluster.synchronization.recording import record_node

@@ -16,7 +16,7 @@ from cluster.drivers.base import (
     ServerNotFound,
 )
 from cluster.drivers.openstack.access import Access
-from cluster.drivers.openstack.waiting import wait_until
+from cluster.drivers.openstack.operations import wait_until
 
 BROKEN = "ERROR"
 PENDING, LEAVING = "PENDING_", "PENDING_DELETE"

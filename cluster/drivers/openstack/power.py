@@ -5,7 +5,7 @@ from typing import Any
 
 from cluster.drivers.base import Checkpoint, NodeNotFound, OperationFailed
 from cluster.drivers.openstack.access import Access
-from cluster.drivers.openstack.waiting import wait_until
+from cluster.drivers.openstack.operations import wait_until
 from cluster.models import ComputeNode
 from cluster.synchronization.recording import record_node
 

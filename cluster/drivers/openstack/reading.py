@@ -7,9 +7,20 @@ import structlog
 from openstack.compute.v2.hypervisor import Hypervisor
 
 from cluster.drivers.base import Checkpoint, NodeNotFound
-from cluster.drivers.openstack import storage_items
 from cluster.drivers.openstack.access import Access, ListChanged, Question
-from cluster.drivers.openstack.items import aggregate_item, flavor_item, has_no_host, host_of, node_item, server_item
+from cluster.drivers.openstack.items import (
+    aggregate_item,
+    attachment_items,
+    flavor_item,
+    has_no_host,
+    host_of,
+    node_item,
+    pool_item,
+    server_item,
+    storage_node_item,
+    type_item,
+    volume_item,
+)
 from cluster.drivers.openstack.power import POWER_STATES, machine_of
 from cluster.models import Server
 from cluster.synchronization.cloud_contents import CloudContents, Item, StorageContents
@@ -65,16 +76,16 @@ class Reader:
         zones = {service.host: service for service in services}
         inventories = self.choose_inventories()
         power_state = self.choose_power_states()
-        items: dict[str, Item] = {}
+        nodes: dict[str, Item] = {}
         for hypervisor in self.read_list(list_hypervisors):
             host = host_of(hypervisor)
             if hypervisor.hypervisor_type == BARE_METAL:
                 continue
-            if host in items:
+            if host in nodes:
                 self.remarks.append(f"Host {host} has several hypervisors: only the first is looked at.")
                 continue
-            items[host] = node_item(hypervisor, zones.get(host), inventories(hypervisor), power_state(hypervisor))
-        return [*items.values()]
+            nodes[host] = node_item(hypervisor, zones.get(host), inventories(hypervisor), power_state(hypervisor))
+        return [*nodes.values()]
 
     def choose_inventories(self) -> Callable[[Any], Mapping[str, Any]]:
         """Return what tells a hypervisor's inventories by resource class."""
@@ -121,14 +132,11 @@ class Reader:
         snapshots = self.read_list(lambda cloud: cloud.block_storage.snapshots(all_projects=True))
         with_snapshots = {snapshot.volume_id for snapshot in snapshots}
         return StorageContents(
-            volume_types=[storage_items.type_item(kind) for kind in types],
-            storage_nodes=[storage_items.storage_node_item(service, pools, types) for service in services],
-            pools=[storage_items.pool_item(pool, volumes) for pool in pools],
-            volumes=[
-                storage_items.volume_item(volume) | {"has_snapshots": volume.id in with_snapshots}
-                for volume in volumes
-            ],
-            attachments=[item for volume in volumes for item in storage_items.attachment_items(volume)],
+            volume_types=[type_item(kind) for kind in types],
+            storage_nodes=[storage_node_item(service, pools, types) for service in services],
+            pools=[pool_item(pool, volumes) for pool in pools],
+            volumes=[volume_item(volume) | {"has_snapshots": volume.id in with_snapshots} for volume in volumes],
+            attachments=[item for volume in volumes for item in attachment_items(volume)],
         )
 
 

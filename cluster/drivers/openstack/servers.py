@@ -22,10 +22,8 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.openstack.access import Access
-from cluster.drivers.openstack.failures import find_reason
 from cluster.drivers.openstack.items import has_no_host, server_item
-from cluster.drivers.openstack.marks import is_marked, marked
-from cluster.drivers.openstack.waiting import wait_for_begin, wait_until
+from cluster.drivers.openstack.operations import find_reason, is_marked, marked, wait_for_begin, wait_until
 from cluster.models import Server
 from cluster.synchronization.recording import record_server, record_server_gone
 

@@ -20,9 +20,8 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.openstack.access import Access
-from cluster.drivers.openstack.marks import is_marked, marked
-from cluster.drivers.openstack.storage_items import takes, volume_item
-from cluster.drivers.openstack.waiting import wait_for_begin, wait_until
+from cluster.drivers.openstack.items import takes, volume_item
+from cluster.drivers.openstack.operations import is_marked, marked, wait_for_begin, wait_until
 from cluster.models import Volume
 from cluster.synchronization.recording import record_volume, record_volume_gone
 

@@ -1,0 +1,143 @@
+"""Operations that this site begins in an OpenStack cloud: their marks in our rows, their end, and reasons of failure."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import structlog
+from django.conf import settings
+
+from cluster.drivers.base import (
+    AnswerLost,
+    Checkpoint,
+    CloudError,
+    CloudUnavailable,
+    NoValidHost,
+    OperationFailed,
+    OperationOutstanding,
+)
+from cluster.drivers.openstack.access import Access, one_line
+from cluster.drivers.ownership import OWNER, may_undo
+from cluster.models import Server, Volume
+
+NO_VALID_HOST = "No valid host was found. "
+Marked = type[Server] | type[Volume]
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+
+@contextmanager
+def marked(model: Marked, uuid: str) -> Iterator[None]:
+    """Mark an operation as ours until it ends, with or without success.
+
+    The mark stays after an interruption, and if the cloud did not report the end: by it the process that continues the
+    work knows that it may end the operation.
+    """
+    owner = OWNER.get()
+    model.objects.filter(uuid=uuid).update(operation_owner=owner)
+    try:
+        yield
+    except (CloudUnavailable, OperationOutstanding):
+        raise
+    except CloudError:
+        remove_mark(model, uuid, owner)
+        raise
+    remove_mark(model, uuid, owner)
+
+
+def is_marked(model: Marked, uuid: str) -> bool:
+    """Return whether this attempt, or one before it, began the operation in progress. Others were begun by people."""
+    row = model.objects.filter(uuid=uuid).exclude(operation_owner="").first()
+    return row is not None and may_undo(row)
+
+
+def remove_mark(model: Marked, uuid: str, owner: str) -> None:
+    model.objects.filter(uuid=uuid, operation_owner=owner).update(operation_owner="")
+
+
+def wait_until(look: Callable[[], T], is_over: Callable[[T], bool], what: str, checkpoint: Checkpoint) -> T:
+    """Poll every `settings.OPENSTACK_POLL_INTERVAL` seconds until an operation is over, and return the last result.
+
+    If the cloud does not answer, the operation may still be in progress: polling goes on until the timeout.
+
+    Raises:
+        OperationOutstanding: it was not over within `settings.OPENSTACK_OPERATION_TIMEOUT` seconds.
+    """
+    end = time.monotonic() + settings.OPENSTACK_OPERATION_TIMEOUT
+    problem = ""
+    while True:
+        checkpoint()
+        try:
+            found = look()
+        except CloudUnavailable as trouble:
+            problem = f" ({trouble})"
+            log.warning("cloud does not answer", waiting_for=what, problem=str(trouble))
+        else:
+            problem = ""
+            if is_over(found):
+                return found
+        if time.monotonic() >= end:
+            raise OperationOutstanding(
+                f"{what} was not over after {settings.OPENSTACK_OPERATION_TIMEOUT:g} seconds,"
+                f" and is no longer waited for{problem}"
+            )
+        time.sleep(settings.OPENSTACK_POLL_INTERVAL)
+
+
+def wait_for_begin(
+    look: Callable[[], T], has_begun: Callable[[T], bool], problem: CloudUnavailable, what: str, checkpoint: Checkpoint
+) -> T:
+    """Return the result of `look` for an operation that has begun, although its request failed with this problem.
+
+    The cloud is polled until it answers. It may accept a request after its answer was lost: it then has another
+    `settings.OPENSTACK_TIMEOUT` seconds to begin.
+
+    Raises:
+        CloudUnavailable: the operation has not begun.
+        OperationOutstanding: the cloud did not answer in time.
+    """
+    patience = settings.OPENSTACK_TIMEOUT if isinstance(problem, AnswerLost) else 0
+    end: float | None = None
+
+    def is_decided(found: T) -> bool:
+        nonlocal end
+        if end is None:
+            end = time.monotonic() + patience
+        return has_begun(found) or time.monotonic() >= end
+
+    found = wait_until(look, is_decided, what, checkpoint)
+    if not has_begun(found):
+        raise problem
+    return found
+
+
+def judge_failure(what: str, reason: str) -> OperationFailed | NoValidHost:
+    """Return what a failure is that Nova gives a reason for, if any."""
+    if reason.startswith(NO_VALID_HOST):
+        return NoValidHost(reason.removeprefix(NO_VALID_HOST))
+    return OperationFailed(f"{what} failed: {reason}" if reason else f"{what} failed")
+
+
+def find_reason(access: Access, server: str) -> str:
+    """Return the cloud's words about the last action on a server, as far as it says any."""
+    try:
+        return one_line(access.ask(lambda cloud: read_fault(cloud, server) or read_event(cloud, server)))
+    except CloudError:
+        # The failure itself is known already; this would only add the reason.
+        return ""
+
+
+def read_fault(cloud: Any, server: str) -> str:
+    found = cloud.compute.get_server(server)
+    return one_line((found.fault or {}).get("message") or "") if found.status == "ERROR" else ""
+
+
+def read_event(cloud: Any, server: str) -> str:
+    latest = next(iter(cloud.compute.server_actions(server)), None)
+    if latest is None or not latest.message:
+        return ""
+    events = cloud.compute.get_server_action(latest.request_id, server).events or []
+    details = [str(event["details"]) for event in events if event.get("details")]
+    return details[-1] if details else str(latest.message)
