@@ -6,7 +6,7 @@ Strategies move servers here and read the totals again, without computing any su
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import UUID
 
-from cluster.drivers.allocation_units import UNITS, find_misfit
+from cluster.drivers.scheduler import UNITS, find_misfit
 from cluster.models import ComputeNode, Server
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 

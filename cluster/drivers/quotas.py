@@ -1,7 +1,9 @@
-"""Quotas: how many servers, vCPUs, MB of memory and stacks a project may have.
+"""Quotas: how many servers, vCPUs, MB of memory and stacks a project may have; and whether it can have servers here.
 
 The resources and the meaning of -1 are those of Nova's quota sets. Servers and stacks that belong to no
 project have no quota. The servers of a real cloud have the quotas of that cloud, which it enforces itself.
+
+The embedded cloud creates servers in any project, an OpenStack cloud only in that which the site logs in to.
 """
 
 from collections import Counter
@@ -12,11 +14,11 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q, Sum
 
-from cluster.drivers.base import cloud
-from cluster.models import Cluster, Flavor, ProjectQuota, Server, Stack, StackResource
+from cluster.drivers.base import cloud, load_driver
+from cluster.models import Cluster, Flavor, ProjectQuota, Server, Stack, StackResource, Synchronization
 from watcher_site.accounts.projects import checked_project
 from watcher_site.history import record
-from watcher_site.refusals import Invalid, Refused
+from watcher_site.refusals import Conflict, Invalid, Refused
 
 UNLIMITED = -1
 RESOURCES = ("servers", "vcpus", "memory", "stacks")
@@ -145,3 +147,27 @@ def set_quota(project: str, limits: Mapping[str, int | None]) -> ProjectQuota:
     quota, _ = ProjectQuota.objects.update_or_create(project_id=project, defaults=dict(limits))
     record("project.set_quota", project, details=dict(limits))
     return quota
+
+
+def explain_foreign(project: str, own: str) -> str:
+    """Return why no server can be created in a project, if the site logs in to its ``own``, or nothing."""
+    if project == own:
+        return ""
+    return f"This cloud creates servers only in the site's own project {own}, not in project {project}"
+
+
+def explain_refusal(project: str) -> str:
+    """Return why the cloud can create no server in a project, or nothing, from the last reading of the cloud.
+
+    An empty project means the one that the cloud chooses.
+    """
+    if not project or not load_driver().is_mirrored:
+        return ""
+    own = Synchronization.current().project
+    return explain_foreign(project, own) if own else "The cloud has not been read yet: run sync_cluster"
+
+
+def require_creatable(project: str) -> None:
+    """Raise `Conflict` if the cloud can create no server in this project."""
+    if reason := explain_refusal(project):
+        raise Conflict(f"project_id: {reason}.")

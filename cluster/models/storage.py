@@ -5,9 +5,12 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Count, F, Q, Sum
+from django.utils import timezone
 
 from cluster.models.compute import DEFAULT_ZONE, Server
 from watcher_site.database.records import Record, RecordQuerySet
+
+BATCH = 500
 
 
 class VolumeType(Record):
@@ -192,3 +195,17 @@ class VolumeAttachment(Record):
 
     def __str__(self) -> str:
         return f"{self.volume} on {self.server}"
+
+
+def account(pools: Iterable[Pool]) -> None:
+    """Set the capacity figures of locked pools from their volumes, and write the pools that changed."""
+    pools = [pool for pool in pools if not pool.deleted_at]
+    held = Volume.objects.held_by(pools)
+    changed = []
+    for pool in pools:
+        before = [getattr(pool, name) for name in ACCOUNTS]
+        pool.account(*held[pool.pk])
+        if before != [getattr(pool, name) for name in ACCOUNTS]:
+            pool.updated_at = timezone.now()
+            changed.append(pool)
+    Pool.objects.bulk_update(changed, [*ACCOUNTS, "updated_at"], batch_size=BATCH)

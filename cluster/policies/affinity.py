@@ -9,7 +9,7 @@ from django.db.models import OuterRef, Q, Subquery, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 
-from cluster.drivers.allocation_units import find_misfit
+from cluster.drivers.scheduler import find_misfit
 from cluster.models import Cluster, ComputeNode, Flavor, Server
 from cluster.models.compute import RESOURCES
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When

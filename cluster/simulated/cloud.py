@@ -27,6 +27,7 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.ownership import may_undo
+from cluster.drivers.quotas import explain_refusal
 from cluster.drivers.rules import (
     COLD_MIGRATED,
     LIVE_MIGRATED,
@@ -49,7 +50,6 @@ from cluster.drivers.rules import (
     state_after_rebuild,
 )
 from cluster.drivers.scheduler import check_growth, choose_among, read_size
-from cluster.drivers.tenancy import explain_refusal
 from cluster.models import ComputeNode, Flavor, Server
 from cluster.simulated.balancing import ForeseenBalancer
 from cluster.simulated.capacity import CapacityIndex

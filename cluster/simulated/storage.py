@@ -17,7 +17,7 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.ownership import may_undo
-from cluster.drivers.storage_rules import (
+from cluster.drivers.rules import (
     describe_volume,
     require_free_volume,
     require_pool,

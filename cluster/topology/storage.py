@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cluster.drivers.pool_usage import account
 from cluster.json_lines import Misfit
 from cluster.models import Pool, Server, StorageNode, Volume, VolumeAttachment, VolumeType
+from cluster.models.storage import account
 from cluster.synchronization.rows import Collection, Entry, find, match, present, write_entries, write_pairs
 
 VOLUME_TYPES = Collection("volume_types", VolumeType, "volume type", "name")

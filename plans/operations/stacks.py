@@ -10,8 +10,7 @@ from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.operations.signals import signal_action
 from actions.types.stacks.resources import settle_abandoned
-from cluster.drivers.quotas import demand_of_template, require_quota
-from cluster.drivers.tenancy import require_creatable
+from cluster.drivers.quotas import demand_of_template, require_creatable, require_quota
 from cluster.models import Lock, Stack, StackResource
 from cluster.models.stacks import LONGEST_TIMEOUT
 from cluster.stacks.templates.schemas import STACK_NAME, STACK_NAMES

@@ -19,10 +19,8 @@ from cluster.drivers.base import (
     proceed,
 )
 from cluster.drivers.embedded.balancing import EmbeddedBalancer
-from cluster.drivers.embedded.building import EmbeddedBuilding
 from cluster.drivers.embedded.delay import pass_time
 from cluster.drivers.embedded.lifecycle import EmbeddedLifecycle, find_flavor
-from cluster.drivers.embedded.repairs import EmbeddedRepairs
 from cluster.drivers.embedded.storage import EmbeddedStorage
 from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
 from cluster.drivers.rules import (
@@ -44,7 +42,7 @@ from cluster.models import ComputeNode, Flavor, Server
 MIGRATING, POWERING_OFF, POWERING_ON, RESIZING = "migrating", "powering-off", "powering-on", "resizing"
 
 
-class EmbeddedCloud(EmbeddedBuilding, EmbeddedLifecycle, EmbeddedRepairs, EmbeddedStorage):
+class EmbeddedCloud(EmbeddedLifecycle, EmbeddedStorage):
     """The embedded cloud. An operation is a short transaction that reserves capacity, a wait, and one that ends it.
 
     While an operation waits, ``task_state`` names it, and ``destination`` reserves capacity. Both stay if the process

@@ -1,8 +1,11 @@
-"""Creation and deletion of servers in the embedded cloud."""
+"""Creation, building, reboots, rebuilds and deletion of servers in the embedded cloud."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -13,6 +16,7 @@ from cluster.drivers.base import (
     Checkpoint,
     Cloud,
     CloudBusy,
+    CloudError,
     CloudServer,
     FlavorNotFound,
     NewServer,
@@ -23,23 +27,40 @@ from cluster.drivers.base import (
     WaitingForCapacity,
     proceed,
 )
-from cluster.drivers.embedded.building import bury
 from cluster.drivers.embedded.delay import pass_time
 from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
 from cluster.drivers.quotas import QuotaExceeded, demand_of, require_quota
-from cluster.drivers.rules import describe_server, make_row
-from cluster.drivers.scheduler import choose_destination
-from cluster.models import Flavor, Server, Volume, VolumeAttachment
-from cluster.notifications import tell_wait_ended
+from cluster.drivers.rules import (
+    describe_server,
+    make_row,
+    merged,
+    require_free,
+    require_never_run,
+    require_node,
+    require_power,
+    require_reboot,
+    require_rebuild,
+    require_status,
+    state_after_rebuild,
+)
+from cluster.drivers.scheduler import choose_destination, find_host_of
+from cluster.models import ComputeNode, Flavor, Server, Volume, VolumeAttachment
+from cluster.notifications import SELECTION, InstanceNotifications, SchedulerNotifications, tell_wait_ended
+from cluster.signals import server_pending
 from watcher_site.database.uniqueness import refuse_taken
+from watcher_site.messages import cut
+from watcher_site.outbox.kinds import UPDATE
+from watcher_site.outbox.writing import announce
 
-SPAWNING, DELETING = "spawning", "deleting"
+State = Server.State
+SPAWNING, DELETING, REBOOTING, REBUILDING = "spawning", "deleting", "rebooting", "rebuilding"
 # The longest time between two looks for free capacity; a deferred action usually looks more often.
 NEXT_LOOK = timedelta(minutes=1)
+FAULT_CODE = 500
 
 
 class EmbeddedLifecycle(Cloud, ABC):
-    """The part of `EmbeddedCloud` that creates and deletes servers.
+    """The part of `EmbeddedCloud` that creates, builds, repairs and deletes servers.
 
     A server that is being created has its capacity reserved from the beginning. Until it runs it is BUILDING; if no
     process works on it, its creation was interrupted. There are no images here: any name is accepted.
@@ -48,6 +69,10 @@ class EmbeddedLifecycle(Cloud, ABC):
     @abstractmethod
     def lock(self, server: str) -> Server:
         """Raises: `ServerNotFound`."""
+
+    @abstractmethod
+    def work(self, server: str, checkpoint: Checkpoint) -> None:
+        """Wait as long as the operation takes."""
 
     @abstractmethod
     def finish(self, server: str, task_state: str, **changes: object) -> None:
@@ -85,17 +110,6 @@ class EmbeddedLifecycle(Cloud, ABC):
     def find_created(self, name: str, token: str) -> CloudServer | None:
         row = Server.objects.present().filter(token=token).select_related("node").first()
         return describe_server(row) if row else None
-
-    def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
-        self.begin_deletion(server)
-        try:
-            pass_time(checkpoint)
-        except OperationFailed:
-            self.reconcile(server)
-            raise
-        # Two may delete it at once: it is gone when the first is done.
-        with suppress(ServerNotFound):
-            self.end(server, DELETING)
 
     @transaction.atomic
     def begin_creation(self, wanted: NewServer) -> tuple[str, bool]:
@@ -143,6 +157,86 @@ class EmbeddedLifecycle(Cloud, ABC):
         require_attempt()
         return str(row.uuid), nowhere is None
 
+    def build_server(self, server: str, checkpoint: Checkpoint = proceed, host: str | None = None) -> None:
+        if nowhere := self.begin_build(server, host):
+            raise nowhere
+        try:
+            pass_time(checkpoint)
+        except OperationFailed as failure:
+            self.fail_build(server, failure)
+            raise
+        after = {"launched_at": timezone.now(), "fault": None, "unhealthy_reason": None}
+        self.finish(server, SPAWNING, state=State.ACTIVE, **after)
+
+    @transaction.atomic
+    def begin_build(self, server: str, host: str | None) -> NoValidHost | None:
+        """Reserve capacity on a node for a server that never ran, or continue an earlier attempt.
+
+        If there is no capacity, return the reason, which is stored under the same lock so that no other process builds
+        the server meanwhile.
+        """
+        row = self.lock(server)
+        if row.task_state != SPAWNING or not may_undo(row):
+            require_free(row)
+        require_never_run(row)
+        if row.node_id is None:
+            try:
+                row.node = choose_destination(row, host, row.pinned_az or None)
+            except NoValidHost as nowhere:
+                bury(row, nowhere, State.PENDING if settings.USE_PENDING_STATE else State.ERROR)
+                require_attempt()
+                return nowhere
+        before = row.state
+        row.state, row.task_state, row.operation_owner = State.BUILDING, SPAWNING, OWNER.get()
+        row.save_changes(["node", "state", "task_state", "operation_owner"])
+        tell_wait_ended(row, before)
+        require_attempt()
+        return None
+
+    @transaction.atomic
+    def fail_build(self, server: str, problem: OperationFailed) -> None:
+        """Write that a build failed, if it is still the one that began, on a server that has not run."""
+        row = self.lock(server)
+        if row.state != State.BUILDING or row.task_state != SPAWNING or not may_end(row):
+            raise OperationFailed(f"Instance {server} was taken out of its operation {SPAWNING}")
+        bury(row, problem, State.ERROR)
+
+    def find_host(self, server: str) -> str | None:
+        return find_host_of(server)
+
+    @transaction.atomic
+    def reset_state(self, server: str, state: str, *, reason: str | None = None, expected: str | None = None) -> None:
+        """Set the state of a server, as Nova does, whatever operation is in progress.
+
+        A server that is PENDING for lack of capacity has never run, and cannot be set to ACTIVE.
+        """
+        row = self.lock(server)
+        require_status(row, expected)
+        before = row.state
+        if state == State.ACTIVE:
+            require_node(row)
+        row.state, row.task_state, row.operation_owner = State(state), None, ""
+        row.destination, row.new_flavor = None, None
+        if state == State.ACTIVE:
+            row.fault, row.unhealthy_reason = None, None
+        elif reason:
+            row.fault = make_fault(reason)
+        changed = ("state", "task_state", "operation_owner", "destination", "new_flavor", "fault", "unhealthy_reason")
+        row.save_changes(changed)
+        tell_wait_ended(row, before)
+        require_attempt()
+
+    def delete_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        self.begin_deletion(server)
+        try:
+            pass_time(checkpoint)
+        except OperationFailed:
+            self.reconcile(server)
+            raise
+        # Two may delete it at once: it is gone when the first is done.
+        with suppress(ServerNotFound):
+            self.end(server, DELETING)
+
     @transaction.atomic
     def begin_deletion(self, server: str) -> None:
         """Take the server out of whatever is under way on it."""
@@ -160,6 +254,56 @@ class EmbeddedLifecycle(Cloud, ABC):
         Server.objects.filter(pk=row.pk).soft_delete()
         release_volumes(row)
         tell_wait_ended(row, row.state)
+
+    def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
+        self.begin_repair(server, REBOOTING, require_reboot)
+        self.work(server, checkpoint)
+        self.finish(server, REBOOTING, state=Server.State.ACTIVE)
+
+    def rebuild_server(self, server: str, image: str | None = None, checkpoint: Checkpoint = proceed) -> None:
+        row = self.begin_repair(server, REBUILDING, require_rebuild)
+        self.work(server, checkpoint)
+        after = {"state": state_after_rebuild(row), "image": image or row.image, "unhealthy_reason": None}
+        self.finish(server, REBUILDING, **after)
+
+    @transaction.atomic
+    def begin_repair(self, server: str, task_state: str, require: Callable[[Server], ComputeNode]) -> Server:
+        """Take a server that is free, or that an earlier attempt at this work left in the same operation."""
+        row = self.lock(server)
+        if row.task_state != task_state or not may_undo(row):
+            require_free(row)
+        node = require(row)
+        # Locked, so that it is not switched off meanwhile.
+        require_power(ComputeNode.objects.select_for_update(no_key=True).get(pk=node.pk))
+        row.task_state, row.operation_owner = task_state, OWNER.get()
+        row.save_changes(["task_state", "operation_owner"])
+        require_attempt()
+        return row
+
+    @transaction.atomic
+    def change_metadata(self, server: str, changed: Mapping[str, str], removed: Collection[str] = ()) -> None:
+        row = self.lock(server)
+        row.metadata = merged(row.metadata, changed, removed)
+        row.save_changes(["metadata"])
+        require_attempt()
+
+
+def bury(row: Server, problem: CloudError, state: State) -> None:
+    """Store that a locked server could not be built, and why, without a node (Nova's ``_bury_in_cell0``)."""
+    row.node, row.task_state, row.operation_owner = None, None, ""
+    # Who is PENDING already, and finds no host again, stays what it is, and is no news.
+    before, is_news = row.state, row.state != state
+    row.state, row.fault = state, make_fault(str(problem))
+    row.save_changes(["node", "state", "task_state", "operation_owner", "fault"])
+    if is_news and state == State.PENDING:
+        announce(SchedulerNotifications.name, SELECTION, [row.pk])
+        announce(InstanceNotifications.name, [UPDATE], [row.pk], before)
+        transaction.on_commit(partial(server_pending.send, sender=Server, server=str(row.uuid)))
+
+
+def make_fault(reason: str) -> dict[str, Any]:
+    """Return why a server could not be built, as Nova tells it."""
+    return {"code": FAULT_CODE, "message": cut(reason), "created": timezone.now().isoformat(), "details": None}
 
 
 def release_volumes(server: Server) -> None:

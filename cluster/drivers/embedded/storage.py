@@ -19,8 +19,7 @@ from cluster.drivers.base import (
 )
 from cluster.drivers.embedded.delay import pass_time
 from cluster.drivers.ownership import OWNER, may_end, may_undo, require_attempt
-from cluster.drivers.pool_usage import account
-from cluster.drivers.storage_rules import (
+from cluster.drivers.rules import (
     describe_volume,
     require_free_volume,
     require_pool,
@@ -29,6 +28,7 @@ from cluster.drivers.storage_rules import (
     roomiest,
 )
 from cluster.models import Pool, StorageNode, Volume, VolumeType
+from cluster.models.storage import account
 
 MIGRATING, RETYPING = "migrating", "retyping"
 # The pools that take volumes.

@@ -17,7 +17,7 @@ from cluster.drivers.base import (
 from cluster.drivers.openstack import power
 from cluster.drivers.openstack.access import Access, translated
 from cluster.drivers.openstack.items import host_of
-from cluster.drivers.openstack.lifecycle import OpenStackLifecycle, OpenStackRepairs
+from cluster.drivers.openstack.lifecycle import OpenStackLifecycle
 from cluster.drivers.openstack.octavia import OctaviaBalancer
 from cluster.drivers.openstack.reading import Reader, find_hypervisor, list_flavors
 from cluster.drivers.openstack.volumes import OpenStackVolumes
@@ -27,7 +27,7 @@ from cluster.synchronization.recording import record_node
 RESTING = {"SHUTOFF", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED"}
 
 
-class OpenStackCloud(OpenStackLifecycle, OpenStackRepairs, OpenStackVolumes):
+class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
     """The driver for OpenStack: it begins each operation and waits, and the cloud goes on without this process.
 
     The owner of an operation is stored beforehand (``operation_owner``), so that the process which continues the work

@@ -28,8 +28,8 @@ from cluster.drivers.openstack.operations import (
     wait_until,
 )
 from cluster.drivers.openstack.servers import WAITING, OpenStackServers, require_no_task
+from cluster.drivers.quotas import explain_foreign
 from cluster.drivers.scheduler import find_host_of
-from cluster.drivers.tenancy import explain_foreign
 from cluster.models import Server
 from cluster.synchronization.recording import record_given_up, record_server_gone, record_server_well
 
@@ -140,8 +140,6 @@ class OpenStackLifecycle(OpenStackServers, ABC):
             raise self.failed(what, server)
         return record_server_gone(server)
 
-
-class OpenStackRepairs(OpenStackServers, ABC):
     def reboot_server(self, server: str, checkpoint: Checkpoint = proceed) -> None:
         """A guest that runs may end by itself. Nova reboots all others hard, or refuses to."""
         found, what = self.find_built(server), f"Rebooting instance {server}"

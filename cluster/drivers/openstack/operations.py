@@ -1,4 +1,4 @@
-"""Operations that this site begins in an OpenStack cloud: their marks in our rows, their end, and reasons of failure."""
+"""Operations that this site begins in an OpenStack cloud: their marks in our rows, their ends and their failures."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -21,11 +21,10 @@ from cluster.drivers.openstack.access import Access, one_line
 from cluster.drivers.ownership import OWNER, may_undo
 from cluster.models import Server, Volume
 
-NO_VALID_HOST = "No valid host was found. "
-Marked = type[Server] | type[Volume]
-
 T = TypeVar("T")
+Marked = type[Server] | type[Volume]
 log = structlog.get_logger(__name__)
+NO_VALID_HOST = "No valid host was found. "
 
 
 @contextmanager

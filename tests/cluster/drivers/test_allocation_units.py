@@ -3,8 +3,8 @@
 import pytest
 
 from audits.strategies.placement import Place
-from cluster.drivers.allocation_units import find_misfit
 from cluster.drivers.base import NoValidHost, cloud
+from cluster.drivers.scheduler import find_misfit
 from cluster.policies.affinity import find_capacity
 from cluster.simulated.cloud import ForeseenCloud
 from tests.audits.clusters import node, server

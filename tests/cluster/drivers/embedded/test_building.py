@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from cluster.drivers.base import CloudBusy, NoValidHost, OperationFailed, OperationRefused, cloud
-from cluster.drivers.embedded import building
+from cluster.drivers.embedded import lifecycle
 from cluster.drivers.ownership import acting_for
 from cluster.drivers.scheduler import choose_destination
 from cluster.models import Server
@@ -117,7 +117,7 @@ def test_who_builds_a_server_just_when_another_finds_no_host_for_it_keeps_it_bui
         finally:
             rival.let_in()
 
-    monkeypatch.setattr(building, "choose_destination", find_none)
+    monkeypatch.setattr(lifecycle, "choose_destination", find_none)
     with pytest.raises(NoValidHost):
         build(server)
     rival.result()
