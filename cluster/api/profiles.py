@@ -1,17 +1,65 @@
-"""``/v1/profiles``, and what there is to read of ``/v1/nodes``."""
+"""``/v1/profiles``."""
+
+from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cluster.api.profile_serializers import NewProfileSerializer, ProfileSerializer
 from cluster.models import Profile
+from cluster.models.profiles import NAME_LENGTH
 from cluster.operations.profiles import CHANGEABLE, change_profile, create_profile, delete_profile
 from watcher_site.api.bodies import apply_patch, read_body, read_patch
+from watcher_site.api.serializers import ResourceSerializer, links_field
+from watcher_site.api.versions import Version
 from watcher_site.api.views import NamedLookup, ResourceView
 
 # The version that brought clusters, and what they are made of.
 CLUSTERS = (1, 12)
+
+
+class ProfileSerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    name = serializers.CharField()
+    type = serializers.ChoiceField(Profile.Type.choices)
+    links = links_field()
+    spec = serializers.DictField(help_text="flavor, image and metadata of the servers that are created from it")
+    metadata = serializers.DictField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(allow_null=True)
+    deleted_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "profiles"
+        short = ("uuid", "name", "type", "links")
+        json = ("spec", "metadata")
+        computed = ("links",)
+
+
+class SpecSerializer(serializers.Serializer[Any]):
+    """The schema of a spec in the OpenAPI document; `cluster.operations.profiles` checks specs."""
+
+    flavor = serializers.CharField(max_length=255, help_text="its id or its name")
+    image = serializers.CharField(max_length=255, required=False, allow_null=True, help_text="its id")
+    metadata = serializers.DictField(child=serializers.CharField(max_length=255), required=False)
+
+
+@extend_schema_field(SpecSerializer())
+class SpecField(serializers.JSONField):
+    """A spec as it was sent: each of its mistakes is worth words of its own."""
+
+
+class NewProfileSerializer(serializers.Serializer[Any]):
+    """The body of POST."""
+
+    name = serializers.CharField(max_length=NAME_LENGTH)
+    spec = SpecField()
+    metadata = serializers.DictField(required=False, allow_null=True)
+
+    argument = "profile"
+    since: dict[str, Version] = {}
 
 
 class ProfileView(NamedLookup, ResourceView):

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.views import View
 
 from cluster.console.filters import PolicyFilters
-from cluster.console.member_tables import PolicyTable
 from cluster.console.profiles import MemberList
+from cluster.console.tables import PolicyTable
 from cluster.models import Policy
 from cluster.models.profiles import NAME_LENGTH
 from cluster.operations.policies import create_policy, delete_policy

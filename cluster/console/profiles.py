@@ -6,7 +6,7 @@ from django.db.models import Count, Q, QuerySet
 from django_tables2 import RequestConfig
 
 from cluster.console.filters import ProfileFilters
-from cluster.console.member_tables import NodeTable, ProfileTable
+from cluster.console.tables import NodeTable, ProfileTable
 from cluster.models import Node, Profile
 from watcher_site.console.pages import ListPage, RecordPage
 

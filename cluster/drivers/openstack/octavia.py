@@ -19,6 +19,7 @@ from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.operations import wait_until
 
 BROKEN = "ERROR"
+
 PENDING, LEAVING = "PENDING_", "PENDING_DELETE"
 
 

@@ -5,8 +5,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from cluster.console.filters import NodeFilters
-from cluster.console.member_tables import NodeTable
 from cluster.console.profiles import MemberList
+from cluster.console.tables import NodeTable
 from cluster.models import Node, Server
 from watcher_site.console.pages import RecordPage
 

@@ -11,8 +11,8 @@ from django_tables2 import RequestConfig
 from actions.console.tables import ActionTable
 from actions.models import Action
 from cluster.console.filters import ClusterFilters
-from cluster.console.member_tables import NodeTable
 from cluster.console.profiles import MemberList
+from cluster.console.tables import NodeTable
 from cluster.models import Cluster, PolicyBinding
 from plans.console.clusters.forms import NewClusterForm
 from plans.console.clusters.tables import BindingTable, ClusterTable, sizes_in_words
