@@ -4,7 +4,7 @@ from django.conf import settings
 
 from actions.checks import ZONE
 from actions.models import Action
-from cluster.zones import find_zone
+from cluster.operations.lookup import find_zone
 
 
 def queue_of(action: Action) -> str:

@@ -17,7 +17,7 @@ class AuditsConfig(SiteApp):
     def ready(self) -> None:
         from audits import checks  # noqa: F401 (registers them)
         from audits.engine.capacity import on_server_pending
-        from cluster.signals import server_pending
+        from cluster.notifications import server_pending
 
         server_pending.connect(on_server_pending, dispatch_uid="audits.engine.capacity")
         post_migrate.connect(synchronize_after_migrate, sender=self)

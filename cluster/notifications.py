@@ -1,8 +1,13 @@
-"""Notifications about servers that find no host (docs/compatibility.md, "Notifications about servers")."""
+"""Notifications about servers that find no host (docs/compatibility.md, "Notifications about servers").
+
+`server_pending` notifies the apps above this one in the same process.
+"""
 
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from django.dispatch import Signal
 
 from cluster.models import Server
 from watcher_site.outbox.kinds import UPDATE, Event, Kind
@@ -28,6 +33,11 @@ UNKNOWN_OF_REQUEST = (
     *("force_hosts", "force_nodes", "ignore_hosts", "instance_group", "numa_topology", "pci_requests"),
     *("requested_destination", "retry", "security_groups"),
 )
+server_pending = Signal()
+"""A server found no host and is PENDING; sent after the commit, and not at all if the process dies before.
+
+Receivers must read the table at intervals as well.
+"""
 
 
 def wrap(name: str, version: str, data: Mapping[str, Any]) -> dict[str, Any]:

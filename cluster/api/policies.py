@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from cluster.api.profiles import CLUSTERS
 from cluster.models import Policy
-from cluster.models.profiles import NAME_LENGTH
+from cluster.models.clusters import NAME_LENGTH
 from cluster.operations.policies import change_policy, check_spec, create_policy, delete_policy, find_type
 from cluster.policies.base import PolicyType, When
 from watcher_site import plugins

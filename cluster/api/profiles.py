@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster.models import Profile
-from cluster.models.profiles import NAME_LENGTH
+from cluster.models.clusters import NAME_LENGTH
 from cluster.operations.profiles import CHANGEABLE, change_profile, create_profile, delete_profile
 from watcher_site.api.bodies import apply_patch, read_body, read_patch
 from watcher_site.api.serializers import ResourceSerializer, links_field

@@ -15,7 +15,7 @@ from cluster.console.filters import PolicyFilters
 from cluster.console.profiles import MemberList
 from cluster.console.tables import PolicyTable
 from cluster.models import Policy
-from cluster.models.profiles import NAME_LENGTH
+from cluster.models.clusters import NAME_LENGTH
 from cluster.operations.policies import create_policy, delete_policy
 from watcher_site import plugins
 from watcher_site.console.pages import RecordPage, Verb

@@ -1,18 +1,15 @@
 """The cloud as tables, named as in the data models of the infra-optim API: memory in MB, disk in GB."""
 
 from cluster.models.balancing import BalancingMember, BalancingPool, Draining
-from cluster.models.clusters import Cluster
-from cluster.models.compute import ComputeNode, ComputeNodeQuerySet, Flavor, HostAggregate, Server
+from cluster.models.clusters import Cluster, Policy, PolicyBinding, Profile
+from cluster.models.compute import ComputeNode, ComputeNodeQuerySet, Flavor, HostAggregate, Server, ServerWait
 from cluster.models.locks import Lock
 from cluster.models.metrics import Sample
 from cluster.models.nodes import Node
-from cluster.models.policies import Policy, PolicyBinding
-from cluster.models.profiles import Profile
 from cluster.models.quotas import ProjectQuota
 from cluster.models.stacks import Stack, StackResource, StackStatus
 from cluster.models.storage import Pool, StorageNode, Volume, VolumeAttachment, VolumeType
 from cluster.models.synchronization import Synchronization
-from cluster.models.waits import ServerWait
 
 __all__ = [
     "BalancingMember",

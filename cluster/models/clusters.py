@@ -1,27 +1,65 @@
-"""Clusters: sets of like nodes whose number is looked after."""
+"""Clusters, the profiles of their servers, and the policies that are bound to them."""
 
+from collections.abc import Collection
 from typing import Any, Self
 
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Upper
 from django.utils import timezone
 from django_fsm import RETURN_VALUE, FSMField, transition
 
-from cluster.models.profiles import NAME_LENGTH, Profile
-from watcher_site.database.records import NullsFirst, RecordQuerySet
+from watcher_site.database.records import NullsFirst, Record, RecordQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.state_machine import ConcurrentTransition, StatefulModel
 from watcher_site.validation.names import find_named
 
+NAME_LENGTH = 255
 UNLIMITED = -1
+LAST_PRIORITY = 1000
 
 
-class ClusterQuerySet(RecordQuerySet):
+def names_among(names: Collection[str]) -> Q:
+    """Return the condition that a record has one of these names, ignoring case."""
+    return Q(*(Q(name__iexact=name) for name in names), _connector=Q.OR)
+
+
+class NamedQuerySet(RecordQuerySet):
+    """Records that people identify by name."""
+
     def named(self, identifier: str) -> Self:
         """Select by UUID, or by name ignoring case."""
         found: Self = find_named(self, identifier)
         return found
 
+
+class Profile(Record):
+    """A description of servers to create: ``spec`` has their flavor, and optionally their image and metadata."""
+
+    class Type(models.TextChoices):
+        SERVER = "os.nova.server-1.0"
+
+    name = models.CharField(max_length=NAME_LENGTH)
+    type = models.CharField(max_length=255, choices=Type, default=Type.SERVER)
+    spec = models.JSONField()
+    metadata = models.JSONField(default=dict, blank=True, help_text="what people note about the profile itself")
+
+    objects = NamedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        indexes = [
+            models.Index("name", "id", name="profile_name_sort"),
+            models.Index("created_at", "id", name="profile_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="profile_updated_at"),
+        ]
+        constraints = [models.UniqueConstraint(Upper("name"), condition=Q(deleted_at=None), name="profile_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ClusterQuerySet(NamedQuerySet):
     def of_profile(self, identifier: str) -> Self:
         """Select the clusters whose nodes are made from the profile of this UUID or name."""
         return self.filter(profile__in=Profile.objects.present().named(identifier))
@@ -124,3 +162,59 @@ class Cluster(StatefulModel):
     def members(self) -> Any:
         """Return its nodes in the order of their joining."""
         return self.nodes.present().order_by("index", "pk")
+
+
+class PolicyQuerySet(NamedQuerySet):
+    """Policies."""
+
+
+class Policy(Record):
+    """A policy of one of the types in `cluster.policies`; ``spec`` holds its properties."""
+
+    name = models.CharField(max_length=NAME_LENGTH)
+    type = models.CharField(max_length=255)
+    spec = models.JSONField(default=dict)
+
+    objects = PolicyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name_plural = "policies"
+        indexes = [
+            models.Index("name", "id", name="policy_name_sort"),
+            models.Index("type", "id", name="policy_type"),
+            models.Index("created_at", "id", name="policy_created_at"),
+            models.Index(NullsFirst("updated_at"), "id", name="policy_updated_at"),
+        ]
+        constraints = [models.UniqueConstraint(Upper("name"), condition=Q(deleted_at=None), name="policy_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PolicyBindingQuerySet(RecordQuerySet):
+    def enabled_for(self, cluster: Cluster) -> Any:
+        """Return the enabled policies of a cluster, in the order in which they are applied."""
+        return self.present().filter(cluster=cluster, enabled=True).select_related("policy").order_by("priority", "pk")
+
+
+class PolicyBinding(Record):
+    """The binding of a policy to a cluster."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="policy_bindings")
+    policy = models.ForeignKey(Policy, models.PROTECT, related_name="bindings")
+    # Policies are applied in ascending order.
+    priority = models.PositiveIntegerField(help_text="the smaller, the earlier it is asked")
+    enabled = models.BooleanField(default=True)
+    last_op = models.DateTimeField(null=True, editable=False, help_text="when what it is about was last done")
+
+    objects = PolicyBindingQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["priority", "pk"]
+        constraints = [
+            models.UniqueConstraint("cluster", "policy", condition=Q(deleted_at=None), name="policy_attached_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.policy} of {self.cluster}"

@@ -8,23 +8,16 @@ from django.db.models.functions import Upper
 from django.utils import timezone
 from django_fsm import RETURN_VALUE, FSMField, transition
 
-from cluster.models.clusters import Cluster
-from cluster.models.profiles import NAME_LENGTH, Profile
+from cluster.models.clusters import NAME_LENGTH, Cluster, NamedQuerySet, Profile
 from cluster.models.stacks import MARKED
-from watcher_site.database.records import NullsFirst, RecordQuerySet
+from watcher_site.database.records import NullsFirst
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.state_machine import ConcurrentTransition, StatefulModel
-from watcher_site.validation.names import find_named
 
 ALONE = -1
 
 
-class NodeQuerySet(RecordQuerySet):
-    def named(self, identifier: str) -> Self:
-        """Return the node with this UUID, or those with this name, whatever the letter case."""
-        found: Self = find_named(self, identifier)
-        return found
-
+class NodeQuerySet(NamedQuerySet):
     def of_profile(self, identifier: str) -> Self:
         """Select the nodes that were made from the profile of this UUID or name."""
         return self.filter(profile__in=Profile.objects.present().named(identifier))

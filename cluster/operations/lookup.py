@@ -1,15 +1,16 @@
-"""The lookup of the cluster or node that a path names: by UUID, by name, or by the beginning of the UUID."""
+"""The lookup of the cluster or node that a path names, and of the availability zone of an action's target."""
 
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
 
+from cluster.models import ComputeNode, Server, Volume
 from watcher_site.refusals import Invalid
 
 
 def only_one(records: Any, identifier: str) -> QuerySet[Any]:
-    """Return the queryset of the one record that a path names; several may have one name.
+    """Return the queryset of the one record of this UUID or name, or whose UUID begins so; several may have one name.
 
     Raises:
         Invalid: several records have the name, or a UUID that begins so.
@@ -36,3 +37,15 @@ def is_uuid(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def find_zone(target: str | None) -> str | None:
+    """Return the zone of the object with this UUID, or of the node with this host name, if there is one."""
+    try:
+        uuid = UUID(target or "")
+    except ValueError:
+        return ComputeNode.objects.present().filter(hostname=target).values_list("zone", flat=True).first()
+    servers = Server.objects.present().filter(uuid=uuid).order_by().values_list("node__zone", flat=True)
+    nodes = ComputeNode.objects.present().filter(uuid=uuid).order_by().values_list("zone", flat=True)
+    volumes = Volume.objects.present().filter(uuid=uuid).order_by().values_list("pool__storage_node__zone", flat=True)
+    return next(iter(servers.union(nodes, volumes)), None)

@@ -9,7 +9,7 @@ from django.template.defaultfilters import pluralize
 
 from cluster.drivers.quotas import require_metadata_quota
 from cluster.models import Cluster, Flavor, Node, Profile
-from cluster.models.profiles import NAME_LENGTH
+from cluster.models.clusters import NAME_LENGTH
 from cluster.operations.named_records import save
 from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable

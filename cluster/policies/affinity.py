@@ -12,9 +12,7 @@ from django.db.models.functions import Coalesce
 from cluster.drivers.scheduler import find_misfit
 from cluster.models import Cluster, ComputeNode, Flavor, Server
 from cluster.models.compute import RESOURCES
-from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
-from cluster.policies.changes import find_change
-from cluster.policies.properties import section
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_change, section
 from cluster.policies.sizes import MOST_NODES
 from cluster.policies.zone_placement import INFEASIBLE
 

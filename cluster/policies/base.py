@@ -1,4 +1,4 @@
-"""`PolicyType`: what a policy decides about the actions on a cluster."""
+"""`PolicyType`: what a policy decides about the actions on a cluster, and what several types share."""
 
 from abc import ABC
 from collections.abc import Callable, Collection, Mapping
@@ -9,6 +9,12 @@ from typing import Any, ClassVar
 from cluster.drivers.base import Checkpoint, proceed
 from cluster.models import Cluster, Node, PolicyBinding
 from watcher_site.validation.json_schema import Draft202012Validator, with_defaults
+
+# Of actions on a single node, and of those that scale by one unless a number is said. All others say what they come to
+# in their data, before they ask the policies.
+BY_ONE = {"CLUSTER_SCALE_OUT": 1, "CLUSTER_SCALE_IN": -1, "NODE_CREATE": 1, "NODE_DELETE": -1}
+LONGEST = 365 * 24 * 3600
+"""Seconds: no policy has anything wait for longer."""
 
 
 class When(StrEnum):
@@ -117,3 +123,41 @@ class PolicyType(ABC):
 
     def detach(self, cluster: Cluster) -> None:  # noqa: B027
         """Clean up a cluster that loses the policy. Must be idempotent. Raises: `PolicyRefused`."""
+
+
+def find_change(check: PolicyCheck) -> int:
+    """Return the change of the number of nodes, negative for a loss: as decided by a policy, or else as requested."""
+    if decided := check.data.get("creation", {}).get("count"):
+        return int(decided)
+    if decided := check.data.get("deletion", {}).get("count"):
+        return -int(decided)
+    return BY_ONE.get(check.action_type, 0) * int(check.inputs.get("count", 1))
+
+
+def find_named(check: PolicyCheck) -> list[str]:
+    """Return the UUIDs of the nodes that are to go, where it is known already which."""
+    if check.node:
+        return [str(check.node.uuid)]
+    named: list[str] = check.data.get("deletion", {}).get("candidates", [])
+    return named
+
+
+def section(description: str, **properties: Any) -> dict[str, Any]:
+    """Return the schema of an object within the properties of a policy; it may be left out where all its own may."""
+    return {
+        "type": "object",
+        "description": description,
+        "properties": properties,
+        "additionalProperties": False,
+        "default": {},
+    }
+
+
+def seconds(description: str, default: int) -> dict[str, Any]:
+    return {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": LONGEST,
+        "default": default,
+        "description": f"{description}, in seconds",
+    }

@@ -7,8 +7,7 @@ from django.db.models import Case
 from django.db.models import When as Where
 
 from cluster.models import Node
-from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
-from cluster.policies.properties import seconds
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, seconds
 from cluster.policies.sizes import MOST_NODES
 
 UNLIMITED = -1

@@ -1,12 +1,12 @@
-"""Apply the policies of a cluster in order, each of them once."""
+"""Apply the policies of a cluster once each in order, and check that the order suits those that need others."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
 from cluster.drivers.base import Checkpoint, proceed
-from cluster.models import Cluster, Node, PolicyBinding
+from cluster.models import Cluster, Node, Policy, PolicyBinding
 from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, nothing_excluded
 from watcher_site import plugins
 
@@ -94,3 +94,32 @@ def load_policy(binding: PolicyBinding) -> PolicyType:
         raise PolicyRefused(f"Policy type {binding.policy.type} is not installed")
     made: PolicyType = policy_type(binding.policy.spec)
     return made
+
+
+def find_disorder(policy: Policy, priority: int | None, others: Iterable[PolicyBinding]) -> str | None:
+    """Return why a policy cannot have this priority among the other policies of a cluster; None, if it can.
+
+    Args:
+        priority: None for that of its type.
+        others: with their policies.
+    """
+    types = plugins.load("POLICY_TYPES")
+    own = types.get(policy.type)
+    if own is None:
+        return None
+    wanted = own.priority if priority is None else priority
+    for other in others:
+        its = types.get(other.policy.type)
+        if its is None or other.policy_id == policy.pk:
+            continue
+        if other.policy.type in own.reads and wanted <= other.priority:
+            return (
+                f"priority: policy '{policy.name}' needs what policy '{other.policy.name}' decides, and must be asked "
+                f"after it: it must be greater than {other.priority}."
+            )
+        if policy.type in its.reads and wanted >= other.priority:
+            return (
+                f"priority: policy '{other.policy.name}' needs what policy '{policy.name}' decides, and must be asked "
+                f"after it: it must be less than {other.priority}."
+            )
+    return None

@@ -1,8 +1,6 @@
 """The deletion policy: which nodes leave when a cluster shrinks, and how."""
 
-from cluster.policies.base import PolicyCheck, PolicyType, When
-from cluster.policies.changes import find_change, find_named
-from cluster.policies.properties import seconds
+from cluster.policies.base import PolicyCheck, PolicyType, When, find_change, find_named, seconds
 from cluster.policies.scale_in import Criteria, choose_nodes_to_remove
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from django.db.models import TextChoices
 
-from cluster.policies.base import PolicyCheck, PolicyType, When
-from cluster.policies.properties import section
+from cluster.policies.base import PolicyCheck, PolicyType, When, section
 
 
 class RecoverAction(TextChoices):

@@ -10,9 +10,7 @@ from cluster.drivers.balancing import Balancer, BalancingPoolNotFound, balancer
 from cluster.drivers.base import Checkpoint, CloudBusy, CloudError, ServerNotFound, proceed
 from cluster.models import Cluster, Node
 from cluster.models.balancing import LAST_PORT
-from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
-from cluster.policies.changes import find_named
-from cluster.policies.properties import seconds, section
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_named, seconds, section
 
 POOLED = "load_balancing"
 """The key in a node's data of the server that is in the pool for it, or was to be put in."""

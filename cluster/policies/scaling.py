@@ -7,8 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from cluster.models import Cluster, PolicyBinding
-from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
-from cluster.policies.properties import seconds, section
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, seconds, section
 from cluster.policies.sizes import MOST_NODES, MOST_PERCENT, AdjustmentType, Bounds, change_of
 
 IN, OUT = "CLUSTER_SCALE_IN", "CLUSTER_SCALE_OUT"

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cluster.models import ComputeNode
-from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When
-from cluster.policies.changes import find_change, find_named
+from cluster.policies.base import PolicyCheck, PolicyRefused, PolicyType, When, find_change, find_named
 from cluster.policies.scale_in import NEVER_CREATED, UNHEALTHY, Criteria, choose_nodes_to_remove, zone_expression
 
 MOST_WEIGHT = 10_000

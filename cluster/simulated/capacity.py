@@ -1,11 +1,13 @@
-"""Free capacity of the nodes of a cloud in memory, and the scheduler's choice among them."""
+"""Free capacity of the nodes of a cloud in memory, the scheduler's choice among them, and the quotas of projects."""
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from cluster.drivers.base import OperationRefused, load_driver
+from cluster.drivers.quotas import QuotaExceeded, check_limits, demand_of, limits_of
 from cluster.drivers.scheduler import UNITS, NodeCapacity, free_of
-from cluster.models import ComputeNode, Server
+from cluster.models import ComputeNode, ProjectQuota, Server
 
 
 class CapacityIndex:
@@ -75,3 +77,33 @@ def rank(candidate: NodeCapacity) -> tuple[float, int]:
 
 def places(server: Server) -> list[int]:
     return [key for key in (server.node_id, server.destination_id) if key is not None]
+
+
+class ForeseenQuotas:
+    """The limits of all projects, read in one query when the first server is to be created in any of them."""
+
+    def __init__(self) -> None:
+        self.quotas: dict[str, ProjectQuota] | None = None
+
+    def require(self, project: str, wanted: Server, servers: Iterable[Server]) -> None:
+        """Check that a project, which has these servers among others, may have one more.
+
+        Raises:
+            OperationRefused: its quota does not allow it.
+        """
+        if not project or load_driver().is_mirrored:
+            return
+        if self.quotas is None:
+            self.quotas = {quota.project_id: quota for quota in ProjectQuota.objects.all()}
+        limits = limits_of(self.quotas.get(project) or ProjectQuota(project_id=project))
+        demand = {name: number for name, number in demand_of(wanted.vcpus, wanted.memory).items() if limits[name] >= 0}
+        if not demand:
+            return
+        usage: Counter[str] = Counter()
+        for server in servers:
+            if server.project_id == project:
+                usage.update(demand_of(server.vcpus, server.memory))
+        try:
+            check_limits(project, {name: number for name, number in demand.items() if number}, usage, limits)
+        except QuotaExceeded as problem:
+            raise OperationRefused(str(problem)) from problem

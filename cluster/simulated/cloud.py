@@ -1,4 +1,4 @@
-"""The servers and compute nodes of a cloud in memory."""
+"""The servers and compute nodes of a cloud in memory, and load balancers on which every operation succeeds."""
 
 from collections.abc import Collection, Mapping
 from itertools import count
@@ -8,6 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Q
 
+from cluster.drivers.balancing import Balancer, BalancerPool, PoolMember
 from cluster.drivers.base import (
     Checkpoint,
     CloudBusy,
@@ -51,16 +52,38 @@ from cluster.drivers.rules import (
 )
 from cluster.drivers.scheduler import check_growth, choose_among, read_size
 from cluster.models import ComputeNode, Flavor, Server
-from cluster.simulated.balancing import ForeseenBalancer
-from cluster.simulated.capacity import CapacityIndex
+from cluster.simulated.capacity import CapacityIndex, ForeseenQuotas
 from cluster.simulated.members import Members
-from cluster.simulated.quotas import ForeseenQuotas
 from cluster.simulated.stacks import ForeseenStacks
 from cluster.simulated.storage import ForeseenStorage
 
 # What no operation asks for, and what may be large.
 DEFERRED = ("metadata", "flavor_extra_specs")
 WOULD_WAIT = "No host has capacity for server {}, which waits for it as PENDING"
+
+
+class ForeseenBalancer(Balancer):
+    """A balancer without state: the pools of a cloud need not be in our tables, so none is read or changed."""
+
+    def find_pool(self, pool: str) -> BalancerPool:
+        return BalancerPool(pool, pool)
+
+    def members(self, pool: str) -> list[PoolMember]:
+        return []
+
+    def add_member(
+        self,
+        pool: str,
+        server: str,
+        port: int,
+        weight: int = 1,
+        subnet: str | None = None,
+        checkpoint: Checkpoint = proceed,
+    ) -> PoolMember:
+        return PoolMember(server, port, weight)
+
+    def remove_member(self, pool: str, server: str, grace_period: float = 0, checkpoint: Checkpoint = proceed) -> None:
+        pass
 
 
 class ForeseenCloud(ForeseenStorage):

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from cluster.models import Cluster, Policy, PolicyBinding
 from cluster.policies.base import PolicyType
-from cluster.policies.ordering import find_disorder
+from cluster.policies.checking import find_disorder
 from plans.operations.base import AT_ONCE, Asked, Operation, hold, plan_cluster_action
 from watcher_site import plugins
 from watcher_site.refusals import Conflict, Invalid, NotFound

@@ -7,7 +7,7 @@ from actions.types.base import DONE, ActionFailed, CannotBeForeseen, Outcome
 from actions.types.clusters.clusters import BEGUN, ClusterAction
 from actions.types.locking import require_known, require_unlocked
 from cluster.models import Cluster, Policy, PolicyBinding
-from cluster.models.policies import LAST_PRIORITY
+from cluster.models.clusters import LAST_PRIORITY
 from cluster.policies.base import PolicyRefused, PolicyType
 from cluster.simulated import foreseen_cloud
 from watcher_site import plugins

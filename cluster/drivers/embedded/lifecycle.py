@@ -45,8 +45,13 @@ from cluster.drivers.rules import (
 )
 from cluster.drivers.scheduler import choose_destination, find_host_of
 from cluster.models import ComputeNode, Flavor, Server, Volume, VolumeAttachment
-from cluster.notifications import SELECTION, InstanceNotifications, SchedulerNotifications, tell_wait_ended
-from cluster.signals import server_pending
+from cluster.notifications import (
+    SELECTION,
+    InstanceNotifications,
+    SchedulerNotifications,
+    server_pending,
+    tell_wait_ended,
+)
 from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.messages import cut
 from watcher_site.outbox.kinds import UPDATE

@@ -5,9 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from cluster.models.clusters import UNLIMITED
-from cluster.models.policies import LAST_PRIORITY
-from cluster.models.profiles import NAME_LENGTH
+from cluster.models.clusters import LAST_PRIORITY, NAME_LENGTH, UNLIMITED
 from cluster.policies.sizes import MOST_NODES, AdjustmentType
 from plans.api.operations import OperationSerializer, OptionsSerializer
 from plans.operations.clusters import LONGEST_TIMEOUT

@@ -4,7 +4,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cluster.models.profiles import NAME_LENGTH
+from cluster.models.clusters import NAME_LENGTH
 from plans.api.clusters.bodies import RECOVERIES
 from plans.api.clusters.node_reading import NodeReading, NodeSerializer
 from plans.api.marks import Marking

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from cluster.api.profiles import CLUSTERS
 from cluster.models import Cluster, Node, PolicyBinding
-from cluster.models.profiles import names_among
+from cluster.models.clusters import names_among
 from cluster.operations.lookup import only_one
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.views import ResourceView

@@ -5,9 +5,7 @@ from typing import Any
 from django import forms
 
 from cluster.models import Cluster, Policy, Profile
-from cluster.models.clusters import UNLIMITED
-from cluster.models.policies import LAST_PRIORITY
-from cluster.models.profiles import NAME_LENGTH
+from cluster.models.clusters import LAST_PRIORITY, NAME_LENGTH, UNLIMITED
 from cluster.policies.sizes import MOST_NODES, AdjustmentType
 from plans.operations.base import is_operated_on
 

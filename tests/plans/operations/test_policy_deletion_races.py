@@ -4,7 +4,7 @@ import pytest
 from pytest_django import Settings
 
 from cluster.models import Cluster, Policy, PolicyBinding
-from cluster.models.policies import PolicyQuerySet
+from cluster.models.clusters import PolicyQuerySet
 from cluster.operations.policies import delete_policy
 from tests.actions.types.clusters.builders import run
 from tests.builders import make_cluster, make_policy

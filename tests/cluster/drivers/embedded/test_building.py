@@ -10,7 +10,7 @@ from cluster.drivers.embedded import lifecycle
 from cluster.drivers.ownership import acting_for
 from cluster.drivers.scheduler import choose_destination
 from cluster.models import Server
-from cluster.signals import server_pending
+from cluster.notifications import server_pending
 from tests.builders import make_node, make_server
 from tests.interleaving import Rival
 
