@@ -9,8 +9,11 @@ from watcher_site.refusals import NotFound
 Row = TypeVar("Row", bound=Any)
 
 
-def lock_present(record: Row) -> Row:
+def lock_present(record: Row, missing: str = "") -> Row:
     """Return a record as it is in the table now, locked until the transaction ends.
+
+    Args:
+        missing: the message if there is none, instead of the usual one.
 
     Raises:
         NotFound: it was deleted meanwhile.
@@ -18,7 +21,7 @@ def lock_present(record: Row) -> Row:
     rows = type(record).objects.present().select_for_update(no_key=True)
     locked: Row | None = rows.filter(pk=record.pk).first()
     if locked is None:
-        raise NotFound(f"{record._meta.object_name} {record.uuid} could not be found")
+        raise NotFound(missing or f"{record._meta.object_name} {record.uuid} could not be found")
     return locked
 
 
