@@ -70,12 +70,12 @@ class ActionPlanNotifications(Kind):
         }
 
     def between(self, old_state: str, state: str, fault: Mapping[str, Any] | None = None) -> Sequence[Event]:
-        told = AFTER.get((State(old_state), State(state)), ())
-        return (UPDATE, *(phase_event(*names, fault) for names in told))
+        phases = AFTER.get((State(old_state), State(state)), ())
+        return (UPDATE, *(phase_event(*names, fault) for names in phases))
 
     def payload(self, notification: Any) -> dict[str, Any]:
         what, _, phase = notification.event_type.removeprefix("action_plan.").partition(".")
-        data = describe(notification.snapshot)
+        data = plan_fields(notification.snapshot)
         if what == "update":
             data["state_update"] = state_update("ActionPlanStateUpdatePayload", notification)
         if phase:
@@ -87,7 +87,7 @@ def phase_event(action: str, phase: str, fault: Mapping[str, Any] | None) -> Eve
     return Event(f"{action}.{phase}", ERROR, fault) if phase == "error" else Event(f"{action}.{phase}")
 
 
-def describe(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+def plan_fields(snapshot: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a plan as all its payloads have them; of one that no audit proposed ``audit`` is null."""
     audit, strategy = structure(snapshot["audit"]), structure(snapshot["strategy"])
     return {

@@ -6,7 +6,7 @@ from typing import Any
 from celery.signals import setup_logging, worker_process_init, worker_process_shutdown, worker_shutting_down
 from django.conf import settings
 
-from plans.workers.messages import TASK, Letter
+from plans.workers.messages import TASK, JobMessage
 from plans.workers.process import WorkerProcess
 from watcher_site.celery import app
 
@@ -16,17 +16,17 @@ process = WorkerProcess(settings.HOST, lambda: STOPPING[0] != 0)
 
 
 @app.task(name=TASK, ignore_result=True)
-def work(**letter: Any) -> None:
-    process.take(Letter(**letter))
+def work(**message: Any) -> None:
+    process.take(JobMessage.of(message))
 
 
 @worker_process_init.connect
-def begin(**_: Any) -> None:
+def begin_process(**_: Any) -> None:
     process.begin()
 
 
 @worker_process_shutdown.connect
-def end(**_: Any) -> None:
+def end_process(**_: Any) -> None:
     process.end()
 
 

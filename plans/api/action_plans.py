@@ -174,15 +174,15 @@ def read_state(patch: list[Step], plan: ActionPlan) -> PlanState:
     Raises:
         Invalid: it asks for anything else, or for a state that a person cannot bring this plan to.
     """
-    asked = plan.state
+    requested = plan.state
     for step in patch:
         if step["path"] != "/state":
             raise cannot_apply(patch, f"State transition not allowed: ({plan.state} -> {plan.state})")
-        asked = step["value"]
-    if asked not in State.values:
-        raise Invalid(f"Invalid state: {asked}")
+        requested = step["value"]
+    if requested not in State.values:
+        raise Invalid(f"Invalid state: {requested}")
     cancelled = State.CANCELLING if plan.state == State.ONGOING else State.CANCELLED
-    operation = {State.PENDING: PlanOperation.START, cancelled: PlanOperation.CANCEL}.get(State(asked))
+    operation = {State.PENDING: PlanOperation.START, cancelled: PlanOperation.CANCEL}.get(State(requested))
     if operation is None or not is_plan_allowing(operation, plan):
-        raise cannot_apply(patch, f"State transition not allowed: ({plan.state} -> {asked})", WrongState)
-    return State(asked)
+        raise cannot_apply(patch, f"State transition not allowed: ({plan.state} -> {requested})", WrongState)
+    return State(requested)

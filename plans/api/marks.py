@@ -73,10 +73,10 @@ def read_mark(document: Any) -> tuple[bool, str]:
         raise Invalid(f"Invalid keys in resource mark unhealthy {{{', '.join(map(repr, strays))}}}")
     if MARK not in document:
         raise Invalid(f"Missing mandatory ({MARK}) key from mark unhealthy request")
-    return read_flag(document[MARK]), document.get(REASON, "")
+    return read_mark_flag(document[MARK]), document.get(REASON, "")
 
 
-def read_flag(value: Any) -> bool:
+def read_mark_flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in WORDS:
@@ -85,7 +85,7 @@ def read_flag(value: Any) -> bool:
     raise Invalid(f'Unrecognized value "{shown}" for "{MARK}", acceptable values are: true, false.')
 
 
-def deed_of_mark(kind: str, document: Any) -> str:
+def mark_event(kind: str, document: Any) -> str:
     """Return what history calls that which a body asks for."""
     takes_back = False
     with suppress(Invalid):
@@ -93,19 +93,19 @@ def deed_of_mark(kind: str, document: Any) -> str:
     return f"{kind}.{'clear' if takes_back else 'mark'}"
 
 
-def describe(found: Mark) -> dict[str, Any]:
+def mark_row(found: Mark) -> dict[str, Any]:
     return {name: getattr(found, name) for name in MarkSerializer._declared_fields}
 
 
-class MarkDeeds:
+class MarkEvents:
     """A view whose patches history tells apart: marks, and that one is taken back."""
 
     def history_event(self: Any) -> str:
         is_mark = self.action == "mark"
-        return deed_of_mark(self.policy, self.document()) if is_mark else super().history_event()  # type: ignore[misc]
+        return mark_event(self.policy, self.document()) if is_mark else super().history_event()  # type: ignore[misc]
 
 
-class Marking(MarkDeeds):
+class Marking(MarkEvents):
     """A view of objects that people can mark; ``permissions_required`` names the right to ``mark``."""
 
     mark_bodies = {"mark": MarkBodySerializer}
@@ -115,17 +115,17 @@ class Marking(MarkDeeds):
     def show_health(self: Any, request: Request, identifier: str, **_: Any) -> Response:
         """Tell whether a person says that it is unhealthy."""
         self.require_version(request)
-        return Response(describe(find_mark(self.get_object(request, identifier))))
+        return Response(mark_row(find_mark(self.get_object(request, identifier))))
 
     def mark(self: Any, request: Request, identifier: str, **_: Any) -> Response:
         """Say that it is unhealthy, or take that back: what is, is replaced by the next operation that repairs."""
         self.require_version(request)
         unhealthy, reason = read_mark(request.data)
-        thing = self.get_object(request, identifier)
-        return Response(describe(mark(thing, unhealthy, reason, caller_of(request))))
+        marked = self.get_object(request, identifier)
+        return Response(mark_row(mark(marked, unhealthy, reason, caller_of(request))))
 
 
-class ResourceMarking(MarkDeeds):
+class ResourceMarking(MarkEvents):
     """A view of the resources of stacks, which are marked at the path at which they are read."""
 
     def mark(self: Any, request: Request, identifier: str, stack_name: str = "", resource: str = "") -> Response:

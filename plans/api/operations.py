@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from plans.operations.base import Asked, Operation
+from plans.operations.base import Operation, RequestOptions
 from watcher_site.api.bodies import FlagField, Step, apply_patch
 from watcher_site.api.versions import Version
 from watcher_site.refusals import Invalid
@@ -39,11 +39,11 @@ class Operating:
 
     operates_on: str
 
-    def asked(self: Any, request: Request, plan_only: bool) -> Asked:
+    def request_options(self: Any, request: Request, plan_only: bool) -> RequestOptions:
         """Return how an operation was asked for: whoever has it done at once starts a plan."""
         if not plan_only:
             self.require(request, "plans.start_actionplan")
-        return Asked(caller_of(request), plan_only, may_cancel=request.user.has_perm("actions.signal_action"))
+        return RequestOptions(caller_of(request), plan_only, may_cancel=request.user.has_perm("actions.signal_action"))
 
     def accepted(self: Any, operation: Operation) -> Response:
         answer = {

@@ -64,9 +64,9 @@ class Preflighting:
         refuse_unknown_arguments(request.query_params, {"limit", "marker"})
         limit = read_limit(request.query_params.get("limit"))
         found = preflight(plan, details=sees_details(request.user))
-        listed = after(found, request.query_params.get("marker"))
-        rows = [row_of(prospect) for prospect in listed[:limit]]
-        answer = {"action_plan_uuid": plan.uuid, **summary(found), "actions": rows}
+        listed = foreseen_after(found, request.query_params.get("marker"))
+        rows = [foreseen_action_row(prospect) for prospect in listed[:limit]]
+        answer = {"action_plan_uuid": plan.uuid, **preflight_summary(found), "actions": rows}
         if len(listed) > limit:
             path = f"{self.host()}/v1/action_plans/{plan.uuid}/preflight"
             answer["next"] = f"{path}?limit={limit}&marker={rows[-1]['uuid']}"
@@ -74,7 +74,7 @@ class Preflighting:
         return Response(answer)
 
 
-def summary(found: Preflight) -> dict[str, Any]:
+def preflight_summary(found: Preflight) -> dict[str, Any]:
     return {
         "cloud_is_mirrored": found.is_mirrored,
         "cloud_read_at": found.read_at,
@@ -83,7 +83,7 @@ def summary(found: Preflight) -> dict[str, Any]:
     }
 
 
-def after(found: Preflight, marker: str | None) -> list[Prospect]:
+def foreseen_after(found: Preflight, marker: str | None) -> list[Prospect]:
     """Return those that would not just succeed, and come after the marker in the order of the plan.
 
     Raises:
@@ -98,7 +98,7 @@ def after(found: Preflight, marker: str | None) -> list[Prospect]:
     raise NotFound(f"Action {marker} could not be found among those that are foreseen")
 
 
-def row_of(prospect: Prospect) -> Row:
+def foreseen_action_row(prospect: Prospect) -> Row:
     action = prospect.action
     return {
         "uuid": action.uuid,

@@ -104,10 +104,10 @@ class Applier(Worker):
             return
         columns = ("pk", "state", "applier", "suspended_by", "signals", "opens_at", "closes_at")
         found = ActionPlan.objects.running().filter(pk__in=self.runs).values_list(*columns)
-        standing = {pk: row for pk, *row in found}
+        current = {pk: row for pk, *row in found}
         for run in self.runs.values():
             with self.guarding(run.plan_pk):
-                self.note(run, *standing.get(run.plan_pk, [None] * 6))
+                self.note(run, *current.get(run.plan_pk, [None] * 6))
         self.note_suspended()
 
     def note(self, run: PlanRun, state: Any, owner: Any, suspended_by: Any, signals: Any, *hours: Any) -> None:
@@ -120,7 +120,7 @@ class Applier(Worker):
         elif state == ActionPlan.State.CANCELLING and not run.is_ending:
             self.cancel(run)
         elif signals != run.signals:
-            run.heed(suspended_by is not None, signals)
+            run.apply_signals(suspended_by is not None, signals)
 
     def note_suspended(self) -> None:
         """Notice which actions wait in the midst of their work: where all that is at work does, others have the place.

@@ -14,7 +14,7 @@ from watcher_site.database.statements import Placeholder, Query
 STILL_READY = Query(Action.objects.ready(Placeholder("now", Action._meta.get_field("due_time"))).filter(pk__in=KEYS))
 
 
-class PassedOver:
+class Backlog:
     """The ready actions of a plan whose queues have no slot, in the order in which they became ready.
 
     A plan may have any number of them: apart from a few rows only keys are kept, and read again when the queue has a

@@ -41,7 +41,7 @@ def set_aside(key: int, applier: Service, message: str) -> bool:
     # Types lock rows of the cloud, which come before those of plans.
     settle_begun(actions)
     try:
-        end(plans, actions, message)
+        end_plan(plans, actions, message)
     except NOT_OF_ONE_RECORD:
         raise
     except Exception as problem:
@@ -64,7 +64,7 @@ def settle_begun(actions: ActionQuerySet) -> None:
 
 
 @transaction.atomic
-def end(plans: ActionPlanQuerySet, actions: ActionQuerySet, message: str) -> None:
+def end_plan(plans: ActionPlanQuerySet, actions: ActionQuerySet, message: str) -> None:
     plan = plans.locked().first()
     if plan:
         actions.present().filter(state__in=Action.BEGUN).end_as(Action.State.FAILED, ACTION_MESSAGE)

@@ -28,7 +28,7 @@ class Shown:
 
     plan: ActionPlan
     counts: dict[str, int] = field(default_factory=dict)
-    told: set[int] = field(default_factory=set)
+    reported: set[int] = field(default_factory=set)
 
 
 class ForegroundApplier(Applier):
@@ -42,7 +42,7 @@ class ForegroundApplier(Applier):
         self.plans = ActionPlan.objects.filter(pk=plan.pk)
         self.display, self.by = display, by
         ended = plan.actions.all().filter(state__in=UNSUCCESSFUL)
-        self.shown = Shown(plan, told=set(ended.values_list("pk", flat=True)))
+        self.shown = Shown(plan, reported=set(ended.values_list("pk", flat=True)))
         self.next_tell = 0.0
         self.interrupted = False
 
@@ -64,7 +64,7 @@ class ForegroundApplier(Applier):
         shown = self.shown
         shown.plan = plan = self.plans.get()
         shown.counts = plan.actions.all().count_states()
-        if sum(shown.counts.get(state, 0) for state in UNSUCCESSFUL) != len(shown.told):
+        if sum(shown.counts.get(state, 0) for state in UNSUCCESSFUL) != len(shown.reported):
             self.tell_of_unsuccessful()
         self.display.wait(why_it_waits(plan))
         is_ours = plan.applier_id in (None, self.service.pk)
@@ -72,13 +72,13 @@ class ForegroundApplier(Applier):
 
     def tell_of_unsuccessful(self) -> None:
         actions = self.shown.plan.actions.all().filter(state__in=UNSUCCESSFUL)
-        told = self.shown.told
-        new = [key for key in actions.order_by("updated_at", "pk").values_list("pk", flat=True) if key not in told]
+        reported = self.shown.reported
+        new = [key for key in actions.order_by("updated_at", "pk").values_list("pk", flat=True) if key not in reported]
         for action in actions.filter(pk__in=new[:MOST_NAMED]).order_by("updated_at", "pk"):
             self.display.tell(action.state, f"{action.called} ({action.uuid}): {action.status_message}")
         if len(new) > MOST_NAMED:
             self.display.say(f"… and {len(new) - MOST_NAMED} more.")
-        told.update(new)
+        reported.update(new)
 
     # Ctrl-C.
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from actions.engine import execution
 from actions.models import Action
 from actions.models.querysets import ActionQuerySet
-from plans.applier.backlog import PassedOver
+from plans.applier.backlog import Backlog
 from plans.applier.readiness import Releases
 from plans.executors import Executor, Job, Work
 from plans.executors.leases import PlanLease
@@ -83,7 +83,7 @@ class PlanRun:
         self.suspended_at_work: set[int] = set()
         self.releases = Releases()
         self.ready: deque[Action] = deque()
-        self.passed_over = PassedOver()
+        self.backlog = Backlog()
         self.walks: deque[Iterator[list[Action]]] = deque()
         self.interrupted: deque[Action] = deque()
         self.later: list[tuple[datetime, int]] = []
@@ -99,7 +99,7 @@ class PlanRun:
         return actions
 
     def walk_all(self) -> None:
-        self.passed_over.clear()
+        self.backlog.clear()
         self.walks = deque([pages(READY, plan=self.plan_pk)])
 
     def recover(self) -> int:
@@ -107,7 +107,7 @@ class PlanRun:
         self.interrupted = deque(self.actions.interrupted().exclude(pk__in=self.at_work).order_by("pk"))
         return len(self.interrupted)
 
-    def heed(self, suspended: bool, signals: int) -> None:
+    def apply_signals(self, suspended: bool, signals: int) -> None:
         """Look at what people signalled: what that begins, ends or recalls is found in the table."""
         self.is_suspended, self.signals = suspended, signals
         if self.state is RunState.AWAITING_SIGNAL:
@@ -129,7 +129,7 @@ class PlanRun:
         """Count as at work what a worker began without being sent it from here."""
         self.at_work.add(action.pk)
         self.ready = deque(other for other in self.ready if other.pk != action.pk)
-        self.passed_over.discard(action.pk)
+        self.backlog.discard(action.pk)
 
     def in_hand(self) -> list[Action]:
         """Return what workers that live are at work on, and this run does not know of."""
@@ -159,7 +159,7 @@ class PlanRun:
         """Forget the actions that could begin: the next look at the whole plan finds them again."""
         self.releases.clear()
         self.ready.clear()
-        self.passed_over.clear()
+        self.backlog.clear()
         self.walks.clear()
 
     def lose(self) -> None:
@@ -209,14 +209,14 @@ class PlanRun:
     def is_stalled(self) -> bool:
         """Return whether all actions wait for queues without progress, while queues of other plans have some."""
         at_work = self.at_work - self.suspended_at_work
-        if not (at_work or self.passed_over) or self.could_begin or self.looks_anew_at < inf:
+        if not (at_work or self.backlog) or self.could_begin or self.looks_anew_at < inf:
             return False
-        return self.executor.stalls(at_work, self.passed_over.queues)
+        return self.executor.stalls(at_work, self.backlog.queues)
 
     @property
     def has_more(self) -> bool:
         """Return whether a known action could begin, now or later."""
-        return bool(self.passed_over) or self.could_begin
+        return bool(self.backlog) or self.could_begin
 
     @property
     def could_begin(self) -> bool:
@@ -250,7 +250,7 @@ class PlanRun:
 
     def begin(self) -> Job | None:
         """Return a job for the first action whose queue has a slot; the actions before it wait."""
-        if action := self.passed_over.next(self.executor):
+        if action := self.backlog.next(self.executor):
             return self.job(execution.execute, action)
         for _ in range(PAGE):
             if not (self.ready or self.find_more()):
@@ -261,7 +261,7 @@ class PlanRun:
                 continue  # It waits for a slot already, and was found once more.
             if self.executor.has_slot(job.queue):
                 return job
-            self.passed_over.add(job.queue, job.action)
+            self.backlog.add(job.queue, job.action)
         # Thousands may wait for the same queue: other plans have their turn meanwhile.
         self.looks_on = True
         return None
@@ -273,7 +273,7 @@ class PlanRun:
     def close(self) -> None:
         """Begin nothing. Once nothing is at work, the table tells whether more is to begin, or the plan has ended."""
         self.note_closed()
-        if not self.at_work and (self.releases or self.ready or self.passed_over):
+        if not self.at_work and (self.releases or self.ready or self.backlog):
             self.forget()
 
     def note_closed(self) -> None:

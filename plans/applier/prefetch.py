@@ -23,7 +23,7 @@ ROWS = Query(
 )
 
 
-class Prospects:
+class PrefetchedChildren:
     """The children of a few running actions, with the rows of those that wait for no other parents.
 
     The rows show one moment in the recent past: the guards of an action that is begun by its row compare it with the

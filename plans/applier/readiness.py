@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 from actions.models import Action, ActionParent
 from actions.models.readiness import is_ready
 from plans.applier.key_lists import KEYS, fill
-from plans.applier.prefetch import Prospects
+from plans.applier.prefetch import PrefetchedChildren
 from watcher_site.database.statements import Placeholder, Query
 
 CHILDREN = Query(
@@ -51,7 +51,8 @@ class Releases:
     For parents that another process ends, without a report to this one, the remaining children are queried once per
     `settings.POLL_INTERVAL` seconds.
 
-    If there is time, children are prefetched while their parents are running (`Prospects`), and need no query later.
+    If there is time, children are prefetched while their parents are running (`PrefetchedChildren`): they need no
+    query later.
     """
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class Releases:
         self.candidates: dict[int, None] = {}  # An ordered set.
         self.awaited: dict[int, int] = {}
         self.held_back: set[int] = set()
-        self.prospects = Prospects()
+        self.prefetched = PrefetchedChildren()
         self.released: list[Action] = []
         self.next_round = 0.0
 
@@ -76,12 +77,12 @@ class Releases:
         self.candidates.clear()
         self.awaited.clear()
         self.held_back.clear()
-        self.prospects.clear()
+        self.prefetched.clear()
         self.released.clear()
 
     def look_ahead(self, at_work: Iterable[int]) -> None:
         """Read the children of a few actions at work, for the case that these succeed soon."""
-        self.prospects.look(at_work)
+        self.prefetched.look(at_work)
 
     def note_end(self, key: int) -> None:
         self.forget(key)
@@ -89,11 +90,11 @@ class Releases:
 
     def forget(self, key: int) -> None:
         """Forget what was read of the children of an action that others than these may wait for now."""
-        self.prospects.forget(*self.prospects.end(key) or ())
+        self.prefetched.forget(*self.prefetched.end(key) or ())
 
     def note_success(self, key: int) -> None:
         """Note the end of an action which means for others nothing but that they need not wait for it any more."""
-        children = self.prospects.end(key)
+        children = self.prefetched.end(key)
         if children is None:
             self.ended.append(key)
         for child in children or ():
@@ -101,7 +102,7 @@ class Releases:
 
     def note_parent(self, child: int) -> None:
         """Note that a child waits for one parent less."""
-        left = self.prospects.waits_for(child)
+        left = self.prefetched.waits_for(child)
         if left is None:
             self.count_down(child, 1)
         elif left:
@@ -109,7 +110,7 @@ class Releases:
         else:
             self.awaited.pop(child, None)
             self.held_back.discard(child)
-            self.released.append(self.prospects.take(child))
+            self.released.append(self.prefetched.take(child))
 
     def consider(self, key: int) -> None:
         """Query an action that may have become ready by itself."""
@@ -121,10 +122,10 @@ class Releases:
             found, self.released = self.released, []
             return found
         self.find_candidates()
-        asked: list[Action] = []
-        while not asked and self.candidates:
-            asked = self.ask()
-        return asked
+        released: list[Action] = []
+        while not released and self.candidates:
+            released = self.query_candidates()
+        return released
 
     def find_candidates(self) -> None:
         while self.ended:
@@ -141,7 +142,7 @@ class Releases:
         self.held_back.add(child)
 
     def count_down(self, child: int, number: int) -> None:
-        self.prospects.forget(child)
+        self.prefetched.forget(child)
         left = self.awaited.pop(child, number) - number
         if left > 0:
             self.hold_back(child, left)
@@ -149,7 +150,7 @@ class Releases:
             self.held_back.discard(child)
             self.candidates[child] = None
 
-    def ask(self) -> list[Action]:
+    def query_candidates(self) -> list[Action]:
         keys = list(islice(self.candidates, len(KEYS)))
         for key in keys:
             del self.candidates[key]

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.views import View
 
 from plans.console.clusters.forms import OperationForm
-from plans.operations.base import Asked, Operation
+from plans.operations.base import Operation, RequestOptions
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.refusals import Refused
 from watcher_site.request_context import caller_of
@@ -42,14 +42,14 @@ class CreationPage(KeepsForm, View):
     def attempt(self, form: OperationForm) -> Operation | None:
         """Create the object that the form describes, or show the reason for a refusal beside the form."""
         try:
-            return self.create(form.inputs, Asked(caller_of(self.request), form.cleaned_data["plan_only"]))
+            return self.create(form.inputs, RequestOptions(caller_of(self.request), form.cleaned_data["plan_only"]))
         except Refused as refusal:
             self.note(refusal, form.inputs["name"])
             form.blame(str(refusal))
             return None
 
     @abstractmethod
-    def create(self, inputs: dict[str, Any], asked: Asked) -> Operation:
+    def create(self, inputs: dict[str, Any], options: RequestOptions) -> Operation:
         """Make the plan.
 
         Raises:

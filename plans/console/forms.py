@@ -21,7 +21,7 @@ class ScheduleForm(WindowFields):
     field_order = ("start_at",)
 
     def __init__(self, plan: ActionPlan, data: Any = None) -> None:
-        super().__init__(data, initial=held(plan))
+        super().__init__(data, initial=schedule_values(plan))
         self.plan = plan
         if not is_plan_allowing(PlanOperation.SET_START_TIME, plan):
             del self.fields["start_at"]
@@ -41,7 +41,7 @@ class ScheduleForm(WindowFields):
         return {**cleaned, "wishes": wishes}
 
 
-def held(plan: ActionPlan) -> dict[str, Any]:
+def schedule_values(plan: ActionPlan) -> dict[str, Any]:
     """Return what the fields show of a plan's schedule."""
     begins = plan.start_at and plan.start_at.astimezone(ZoneInfo(require_zone(plan.zone)))
     start_at = f"{begins:%Y-%m-%dT%H:%M}" if begins else None

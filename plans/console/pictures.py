@@ -51,7 +51,7 @@ class Layer:
 def picture_of(plan: ActionPlan, total: int) -> dict[str, Any]:
     """Return what the template draws, in two queries."""
     if total > DRAWN_ACTIONS:
-        found = summary(plan)
+        found = count_layers(plan)
         return {"layers": found[:SHOWN_LAYERS], "hidden_layers": max(len(found) - SHOWN_LAYERS, 0)}
     actions = {action.pk: action for action in plan.actions.present().order_by("pk")}
     edges = [edge for edge in edges_of(plan) if set(edge) <= actions.keys()]
@@ -63,7 +63,7 @@ def boxes(picture: Picture, actions: dict[int, Action]) -> list[Box]:
     return [Box(actions[node.key], node) for band in picture.bands for node in band.nodes]
 
 
-def summary(plan: ActionPlan) -> list[Layer]:
+def count_layers(plan: ActionPlan) -> list[Layer]:
     rows = list(plan.actions.present().values_list("pk", "state", "derived_from", "has_derived"))
     states = {key: state for key, state, *_ in rows}
 

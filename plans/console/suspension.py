@@ -13,20 +13,20 @@ class PlanSignalVerb(ActionPlanVerb):
     history_event = "action_plan.signal"
     permission_required = PLAN_PERMISSIONS[PlanOperation.SUSPEND]
     signal: ClassVar[Action.Signal]
-    told: ClassVar[str]
+    message: ClassVar[str]
 
     def perform(self, record: ActionPlan) -> str:
         signal_plan(record, self.signal, self.request.user.get_username())
-        return self.told
+        return self.message
 
 
 class Suspend(PlanSignalVerb):
     signal = Action.Signal.SUSPEND
     verb = "suspend the action plan"
-    told = "Suspended. Nothing more of it begins, and what runs waits at its next checkpoint."
+    message = "Suspended. Nothing more of it begins, and what runs waits at its next checkpoint."
 
 
 class Resume(PlanSignalVerb):
     signal = Action.Signal.RESUME
     verb = "resume the action plan"
-    told = "It goes on."
+    message = "It goes on."

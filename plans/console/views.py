@@ -146,9 +146,9 @@ class Continue(ActionPlanVerb):
 
     def perform(self, record: ActionPlan) -> str:
         self.successor = continue_plan(record)
-        told = "This is what the plan before left undone. Look at it, skip what must not happen, and start it."
+        message = "This is what the plan before left undone. Look at it, skip what must not happen, and start it."
         is_scheduled = self.successor.window or self.successor.start_at
-        return f"{told} When it begins is as it was scheduled before." if is_scheduled else told
+        return f"{message} When it begins is as it was scheduled before." if is_scheduled else message
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
         return super().where_to(self.successor if done else record, done)

@@ -13,7 +13,7 @@ OURS = PLAN.filter(applier=Placeholder("applier"))
 ONGOING = Query(PLAN.values_list("pk"))
 HELD = Query(OURS.values_list("pk"))
 OPEN = Query(OURS.open().values_list("pk"))
-STANDING = Query(
+ACTION_ROW = Query(
     Action.objects.present()
     .filter(pk=Placeholder("action"))
     .values_list("state", "attempt", "control", "action_plan__state", "action_plan__applier", "owner")
@@ -56,7 +56,7 @@ class PlanLease:
         return HELD.bind(plan=self.plan, applier=self.applier)
 
     def look(self, action: Action) -> Standing | None:
-        for state, attempt, control, plan_state, applier, owner in STANDING.rows(action=action.pk):
+        for state, attempt, control, plan_state, applier, owner in ACTION_ROW.rows(action=action.pk):
             return Standing(
                 state=state,
                 attempt=attempt,

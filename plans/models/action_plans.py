@@ -175,7 +175,7 @@ class ActionPlan(StatefulModel):
         """An applier claims it."""
         self.applier, self.hostname = applier, applier.host
 
-    def let_go(self, message: str | None) -> None:
+    def clear_applier(self, message: str | None) -> None:
         """Clear the applier of the plan, and the calling context of the person who started it."""
         self.status_message = message and cut(message)
         self.applier = self.context = None
@@ -186,12 +186,12 @@ class ActionPlan(StatefulModel):
 
         A cancel that comes when nothing is left to cancel does not change what is true.
         """
-        self.let_go(message)
+        self.clear_applier(message)
 
     @transition(field=state, source=[State.PENDING, State.ONGOING, State.CANCELLING], target=State.FAILED)
     def fail(self, message: str | None = None) -> None:
         """End the plan as FAILED: an action of it failed, or an applier failed on it."""
-        self.let_go(message)
+        self.clear_applier(message)
 
     @transition(field=state, source=[State.RECOMMENDED, State.PENDING], target=State.CANCELLED)
     def cancel(self, message: str) -> None:
@@ -206,7 +206,7 @@ class ActionPlan(StatefulModel):
     @transition(field=state, source=[State.ONGOING, State.CANCELLING], target=State.CANCELLED)
     def finish_cancel(self, message: str | None) -> None:
         """End the plan as CANCELLED: it was cancelled, or a person cancelled single actions of it."""
-        self.let_go(message)
+        self.clear_applier(message)
 
     @transition(field=state, source=State.RECOMMENDED, target=State.SUPERSEDED)
     def supersede(self, message: str) -> None:
@@ -272,8 +272,8 @@ class ActionPlan(StatefulModel):
             raise Invalid(f"Invalid input for field/attribute on_failure. Value: '{value}'. It must be {choices}.")
         prunable = type(self).objects.present().filter(pk=self.pk, state__in=self.PRUNABLE)
         if not prunable.update(on_failure=value, updated_at=timezone.now()):
-            standing = type(self).objects.get(pk=self.pk)
-            raise Conflict(f"on_failure update not allowed for actionplan state: {standing.state}")
+            current = type(self).objects.get(pk=self.pk)
+            raise Conflict(f"on_failure update not allowed for actionplan state: {current.state}")
         record("action_plan.update", self, details=differences({"on_failure": self.on_failure}, {"on_failure": value}))
         self.on_failure = value
 

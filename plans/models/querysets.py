@@ -87,9 +87,9 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
 
         It is the first action that is not derived.
         """
-        asked_for = Action.objects.present().filter(action_plan=OuterRef("pk"), derived_from=None).order_by("pk")
+        first_actions = Action.objects.present().filter(action_plan=OuterRef("pk"), derived_from=None).order_by("pk")
         name = Coalesce(KeyTextTransform("resource_name", "input_parameters"), Value(""), output_field=TextField())
-        words = asked_for.values(words=Trim(Concat("action_type", Value(" "), name, output_field=TextField())))[:1]
+        words = first_actions.values(words=Trim(Concat("action_type", Value(" "), name, output_field=TextField())))[:1]
         return self.annotate(operation=Case(When(audit=None, then=Subquery(words)), output_field=TextField()))
 
     def adopt(self, applier: Service) -> bool:
@@ -136,8 +136,8 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
     def cancel_unfinished(self, message: str) -> int:
         """Cancel what has not begun, have the appliers cancel what has, and return how many plans that were."""
         running = self.present().filter(state__in=self.model.sources("request_cancel"))
-        asked = self.write_state(running, self.model.State.CANCELLING, message)
-        return asked + self.give_up(self.model.sources("cancel"), self.model.State.CANCELLED, message, message)
+        cancelling = self.write_state(running, self.model.State.CANCELLING, message)
+        return cancelling + self.give_up(self.model.sources("cancel"), self.model.State.CANCELLED, message, message)
 
     def give_up(self, sources: set[str], target: str, message: str, action_message: str) -> int:
         """End plans that have not begun, so that no applier begins them."""

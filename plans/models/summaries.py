@@ -24,12 +24,12 @@ class Mention:
     name: str
     why: str
 
-    def within(self, room: int) -> str | None:
-        """Return the name and as much of the reason as fits into ``room`` characters, or None."""
-        free = room - len(f"{self.name} ()")
+    def within(self, length: int) -> str | None:
+        """Return the name and as much of the reason as fits into ``length`` characters, or None."""
+        free = length - len(f"{self.name} ()")
         if self.why and free >= min(LEAST_WORDS, len(self.why)):
             return f"{self.name} ({cut(self.why, free)})"
-        return self.name if room >= len(self.name) else None
+        return self.name if length >= len(self.name) else None
 
 
 def summarize(actions: ActionQuerySet, counts: Mapping[str, int], opening: str = "") -> str | None:
@@ -50,8 +50,8 @@ def summarize(actions: ActionQuerySet, counts: Mapping[str, int], opening: str =
         text = f"{listed(lead, mentions(actions, 'FAILED'), failed, STATUS_MESSAGE_LENGTH - kept)} {undone}".rstrip()
     if skipped:
         lead = f"{text} {skipped} of {total}{' skipped' if failed else ''}"
-        room = STATUS_MESSAGE_LENGTH - (KEPT_FOR_OTHERS if cancelled else 0)
-        text = listed(lead, mentions(actions, "SKIPPED"), skipped, room)
+        length = STATUS_MESSAGE_LENGTH - (KEPT_FOR_OTHERS if cancelled else 0)
+        text = listed(lead, mentions(actions, "SKIPPED"), skipped, length)
     if cancelled:
         lead = f"{text} {cancelled} of {total if text else count(total)} cancelled".lstrip()
         text = listed(lead, mentions(actions, "CANCELLED"), cancelled, STATUS_MESSAGE_LENGTH)
@@ -89,12 +89,12 @@ def mention(action: Action) -> Mention:
     return Mention(str(action.uuid), finding.replace(f" {action.uuid}", "").strip().removesuffix("."))
 
 
-def listed(lead: str, first: Iterable[Mention], total: int, room: int) -> str:
-    """Return the lead and as many actions as fit into ``room`` characters, then the number of the others."""
+def listed(lead: str, first: Iterable[Mention], total: int, length: int) -> str:
+    """Return the lead and as many actions as fit into ``length`` characters, then the number of the others."""
     named: list[str] = []
     for one in first:
         before, after = f"{lead}: {', '.join([*named, ''])}", ending(total - len(named) - 1)
-        words = one.within(room - len(before) - len(after))
+        words = one.within(length - len(before) - len(after))
         if words is None:
             break
         named.append(words)

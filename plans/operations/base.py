@@ -31,11 +31,11 @@ from watcher_site.validation.json_schema import find_violation
 Target = Cluster | Node | Server | Stack
 SHOWN = 3
 # History names the target itself; a template may contain data that not everybody may read.
-UNTOLD = ("resource_id", "resource_name", "template")
+NOT_RECORDED = ("resource_id", "resource_name", "template")
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestOptions:
     """The options of a requested operation: the caller, and whether its plan is only created, to be reviewed first."""
 
     caller: CallingContext | None = None
@@ -44,7 +44,7 @@ class Asked:
     """Whether the caller may cancel other operations, if this one is forced."""
 
 
-AT_ONCE = Asked()
+AT_ONCE = RequestOptions()
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,13 @@ class Operation:
     target: UUID
 
 
-def hold(
-    action_type: str, thing: Any, asked: Asked, *, beside: Iterable[Node] = (), cancels_others: bool = False
+def lock_for_operation(
+    action_type: str,
+    target: Any,
+    options: RequestOptions,
+    *,
+    beside: Iterable[Node] = (),
+    cancels_others: bool = False,
 ) -> Any:
     """Return a cluster or a node as it is now, locked until the transaction ends.
 
@@ -69,20 +74,18 @@ def hold(
         NotFound: it was deleted meanwhile.
         Conflict: another operation on it waits or runs. A plan that nobody started is in nobody's way.
     """
-    if isinstance(thing, Node) and thing.cluster_id:
-        locked(Cluster, [thing.cluster_id])
-    standing = next(iter(locked(type(thing), [thing.pk])), None)
-    if standing is None:
-        raise NotFound(f"{type(thing).__name__} {thing.uuid} could not be found")
-    if isinstance(thing, Node) and standing.cluster_id != thing.cluster_id:
-        raise Conflict(f"Node {thing.uuid} has just joined or left a cluster.")
+    if isinstance(target, Node) and target.cluster_id:
+        locked(Cluster, [target.cluster_id])
+    current = lock_present(target)
+    if isinstance(target, Node) and current.cluster_id != target.cluster_id:
+        raise Conflict(f"Node {target.uuid} has just joined or left a cluster.")
     nodes = locked(Node, [node.pk for node in beside])
-    if asked.plan_only:
-        return standing
-    others = [*bound_with(standing), *(node.uuid for node in nodes)]
-    if not (cancels_others and asked.may_cancel and cancel_others(action_type, standing, others, asked)):
-        require_free(action_type, standing, others)
-    return standing
+    if options.plan_only:
+        return current
+    others = [*bound_with(current), *(node.uuid for node in nodes)]
+    if not (cancels_others and options.may_cancel and cancel_others(action_type, current, others, options)):
+        require_no_operation(action_type, current, others)
+    return current
 
 
 def locked(model: Any, keys: list[int]) -> list[Any]:
@@ -91,27 +94,27 @@ def locked(model: Any, keys: list[int]) -> list[Any]:
     return list(model.objects.present().select_for_update(no_key=True).filter(pk__in=keys).order_by("pk"))
 
 
-def bound_with(thing: Any) -> list[UUID]:
+def bound_with(target: Any) -> list[UUID]:
     """Return what else nothing may be done to meanwhile: the members of a cluster, the cluster of a node."""
-    found: Any = Cluster.objects.filter(pk=thing.cluster_id) if isinstance(thing, Node) else thing.members()
+    found: Any = Cluster.objects.filter(pk=target.cluster_id) if isinstance(target, Node) else target.members()
     return list(found.values_list("uuid", flat=True))
 
 
-def require_free(
-    action_type: str, thing: Target, others: Iterable[UUID] = (), *, after_cancelled: bool = False
+def require_no_operation(
+    action_type: str, target: Target, others: Iterable[UUID] = (), *, after_cancelled: bool = False
 ) -> None:
     """Raise `Conflict`, naming the actions, if a requested operation on one of these is pending or under way.
 
     Args:
         after_cancelled: whether actions that are being cancelled, which still hold the lock, are ignored.
     """
-    found = asked_for([thing.uuid, *others]).order_by("pk")
+    found = requested_operations([target.uuid, *others]).order_by("pk")
     if after_cancelled:
         found = found.exclude(state=Action.State.CANCELLING)
     if in_the_way := list(found.select_related("action_plan")[:SHOWN]):
         plans = {action.action_plan_id: action.action_plan for action in in_the_way}
         raise Conflict(
-            f"The {action_type} action for target {thing.uuid} conflicts with the following action(s): "
+            f"The {action_type} action for target {target.uuid} conflicts with the following action(s): "
             f"{', '.join(str(action.uuid) for action in in_the_way)}. "
             f"{' '.join(way_out(plan) for plan in plans.values())}"
         )
@@ -122,16 +125,16 @@ def way_out(plan: ActionPlan) -> str:
     return f"Wait for action plan {plan.uuid} to end, or cancel it. {why_it_waits(plan)}".rstrip()
 
 
-def cancel_others(action_type: str, thing: Target, others: Iterable[UUID], asked: Asked) -> bool:
+def cancel_others(action_type: str, target: Target, others: Iterable[UUID], options: RequestOptions) -> bool:
     """Cancel pending and running operations on a record and on others, and return whether that was possible.
 
     It is not possible if the same operation is under way: a repeated request must not start it again. The caller
     locks the rows.
     """
-    found = list(asked_for([thing.uuid, *others]).order_by("pk"))
-    if any(one.action_type == action_type and one.target == str(thing.uuid) for one in found):
+    found = list(requested_operations([target.uuid, *others]).order_by("pk"))
+    if any(one.action_type == action_type and one.target == str(target.uuid) for one in found):
         return False
-    by = str(asked.caller["user"]) if asked.caller else "the site"
+    by = str(options.caller["user"]) if options.caller else "the site"
     for one in found:
         # One that has ended meanwhile is in the way no longer.
         with suppress(NotFound, Conflict):
@@ -139,27 +142,27 @@ def cancel_others(action_type: str, thing: Target, others: Iterable[UUID], asked
     return True
 
 
-def asked_for(things: Iterable[UUID]) -> QuerySet[Action]:
+def requested_operations(targets: Iterable[UUID]) -> QuerySet[Action]:
     """Return the requested operations on these objects that are pending or running."""
     under_way = ActionPlan.objects.present().filter(state__in=[ActionPlan.State.PENDING, *ActionPlan.RUNNING])
     # Of what another action derived, that one tells.
     actions: QuerySet[Action] = Action.objects.unfinished().filter(action_plan__in=under_way, derived_from=None)
-    return actions.filter(target__in=[str(uuid) for uuid in things])
+    return actions.filter(target__in=[str(uuid) for uuid in targets])
 
 
 def is_operated_on(cluster: Cluster) -> bool:
     """Return whether an operation on a cluster or on one of its nodes is pending or under way."""
-    return asked_for([cluster.uuid, *bound_with(cluster)]).exists()
+    return requested_operations([cluster.uuid, *bound_with(cluster)]).exists()
 
 
-def parameters_of(action_type: str, thing: Target, inputs: Mapping[str, Any]) -> dict[str, Any]:
+def parameters_of(action_type: str, target: Target, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of an action on a cluster or a node; inputs that are None are left out.
 
     Raises:
         Invalid: the message names the field and the rule.
     """
     given = {name: value for name, value in inputs.items() if value is not None}
-    parameters = {"resource_id": str(thing.uuid), "resource_name": thing.name, **given}
+    parameters = {"resource_id": str(target.uuid), "resource_name": target.name, **given}
     if violation := find_violation(installed(action_type).validator, parameters):
         raise Invalid(violation)
     return parameters
@@ -172,19 +175,25 @@ def installed(action_type: str) -> type[ActionType]:
     return found
 
 
-def plan_node_action(action_type: str, node: Node, asked: Asked, **inputs: Any) -> Operation:
+def plan_node_action(action_type: str, node: Node, options: RequestOptions, **inputs: Any) -> Operation:
     """Write the plan of one action on a node, and start it unless it is to be looked at. Raises: `Invalid`."""
     action = ProposedAction(action_type, parameters_of(action_type, node, inputs))
-    return written(action, [], node, asked)
+    return written(action, [], node, options)
 
 
-def plan_cluster_action(action_type: str, cluster: Cluster, asked: Asked, **inputs: Any) -> Operation:
+def plan_cluster_action(action_type: str, cluster: Cluster, options: RequestOptions, **inputs: Any) -> Operation:
     """Write the plan of one action on a cluster, as `plan_action`."""
-    return plan_action(action_type, cluster, asked, seconds_allowed=cluster.seconds_allowed, **inputs)
+    return plan_action(action_type, cluster, options, seconds_allowed=cluster.seconds_allowed, **inputs)
 
 
 def plan_action(
-    action_type: str, thing: Target, asked: Asked, *, seconds_allowed: int | None = None, deed: str = "", **inputs: Any
+    action_type: str,
+    target: Target,
+    options: RequestOptions,
+    *,
+    seconds_allowed: int | None = None,
+    event: str = "",
+    **inputs: Any,
 ) -> Operation:
     """Write the plan of one action that derives others, and start it unless it is to be reviewed.
 
@@ -193,25 +202,25 @@ def plan_action(
 
     Args:
         seconds_allowed: the timeout of the action, by default that of the site.
-        deed: the event of history, if it does not follow from the type.
+        event: the event of history, if it does not follow from the type.
 
     Raises:
         Invalid: the message names the field and the rule.
         Conflict: a policy refuses, the operation is not allowed, or it is to start and rules exclude all actions that
             it would derive.
     """
-    parameters = parameters_of(action_type, thing, inputs)
+    parameters = parameters_of(action_type, target, inputs)
     context = ActionContext(str(uuid4()), timeout=seconds_allowed)
     planned = installed(action_type)(parameters, context)
     derived = decide(planned)
-    if not asked.plan_only and planned.only_derives:
+    if not options.plan_only and planned.only_derives:
         require_effect(action_type, [one for one in derived if one.derived_from is None])
     uuid, timeout = UUID(context.action_uuid), seconds_allowed
-    if not asked.plan_only:
-        return written(ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout), [], thing, asked, deed)
+    if not options.plan_only:
+        return written(ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout), [], target, options, event)
     action = ProposedAction(action_type, parameters, uuid=uuid, timeout=timeout, data=context.data)
     others = [replace(one, derived_from=one.derived_from or uuid) for one in derived]
-    return written(action, others, thing, asked, deed)
+    return written(action, others, target, options, event)
 
 
 def decide(action: Any) -> list[ProposedAction]:
@@ -222,22 +231,24 @@ def decide(action: Any) -> list[ProposedAction]:
 
 
 def written(
-    action: ProposedAction, others: Sequence[ProposedAction], thing: Target, asked: Asked, deed: str = ""
+    action: ProposedAction, others: Sequence[ProposedAction], target: Target, options: RequestOptions, event: str = ""
 ) -> Operation:
     """Write the plan of an action and of others beside it, and start it unless it is to be looked at.
 
     Raises:
         Conflict: it is to start, and a rule excludes the action.
     """
-    if not asked.plan_only:
+    if not options.plan_only:
         require_none_excluded([action])
     made = propose([action, *others])
     kind, _, verb = action.action_type.lower().partition("_")
-    inputs = {name: value for name, value in action.input_parameters.items() if name not in UNTOLD}
-    record(deed or f"{kind}.{verb}", thing, details={"action_plan": made.uuid, "plan_only": asked.plan_only, **inputs})
-    if not asked.plan_only:
-        made.launch(asked.caller)
-    return Operation(action.uuid, made.uuid, thing.uuid)
+    inputs = {name: value for name, value in action.input_parameters.items() if name not in NOT_RECORDED}
+    record(
+        event or f"{kind}.{verb}", target, details={"action_plan": made.uuid, "plan_only": options.plan_only, **inputs}
+    )
+    if not options.plan_only:
+        made.launch(options.caller)
+    return Operation(action.uuid, made.uuid, target.uuid)
 
 
 def profile_named(identifier: Any) -> Profile:

@@ -7,7 +7,7 @@ from django.db import transaction
 from cluster.models import Cluster, Policy, PolicyBinding
 from cluster.policies.base import PolicyType
 from cluster.policies.checking import find_disorder
-from plans.operations.base import AT_ONCE, Asked, Operation, hold, plan_cluster_action
+from plans.operations.base import AT_ONCE, Operation, RequestOptions, lock_for_operation, plan_cluster_action
 from watcher_site import plugins
 from watcher_site.refusals import Conflict, Invalid, NotFound
 
@@ -19,7 +19,7 @@ def attach_policy(
     *,
     priority: int | None = None,
     enabled: bool | None = None,
-    asked: Asked = AT_ONCE,
+    options: RequestOptions = AT_ONCE,
 ) -> Operation:
     """Attach a policy to a cluster.
 
@@ -34,15 +34,15 @@ def attach_policy(
             it needs; or another operation is pending or running.
     """
     wanted = policy_named(policy)
-    standing = hold("CLUSTER_ATTACH_POLICY", cluster, asked)
-    held = PolicyBinding.objects.present().filter(cluster=standing).select_related("policy")
+    current = lock_for_operation("CLUSTER_ATTACH_POLICY", cluster, options)
+    held = PolicyBinding.objects.present().filter(cluster=current).select_related("policy")
     if held.filter(policy=wanted).exists():
-        raise Conflict(f"policy: policy {wanted.uuid} is attached to cluster {standing.uuid} already.")
+        raise Conflict(f"policy: policy {wanted.uuid} is attached to cluster {current.uuid} already.")
     if is_single(wanted) and (other := held.filter(policy__type=wanted.type).first()):
         raise Conflict(f"policy: the cluster has policy {other.policy.uuid} of type {wanted.type} already.")
-    require_order(standing, wanted, priority)
+    require_order(current, wanted, priority)
     inputs: dict[str, Any] = {"policy_id": str(wanted.uuid), "priority": priority, "enabled": enabled}
-    return plan_cluster_action("CLUSTER_ATTACH_POLICY", standing, asked, **inputs)
+    return plan_cluster_action("CLUSTER_ATTACH_POLICY", current, options, **inputs)
 
 
 @transaction.atomic
@@ -52,25 +52,25 @@ def update_policy(
     *,
     priority: int | None = None,
     enabled: bool | None = None,
-    asked: Asked = AT_ONCE,
+    options: RequestOptions = AT_ONCE,
 ) -> Operation:
     """Change the priority of a cluster's policy, enable it, or disable it. Raises: as `attach_policy`; `NotFound`."""
     if priority is None and enabled is None:
         raise Invalid("enabled: must be there, unless priority is.")
-    standing = hold("CLUSTER_UPDATE_POLICY", cluster, asked)
-    require_attached(standing, policy)
+    current = lock_for_operation("CLUSTER_UPDATE_POLICY", cluster, options)
+    require_attached(current, policy)
     if priority is not None:
-        require_order(standing, policy, priority)
+        require_order(current, policy, priority)
     inputs: dict[str, Any] = {"policy_id": str(policy.uuid), "priority": priority, "enabled": enabled}
-    return plan_cluster_action("CLUSTER_UPDATE_POLICY", standing, asked, **inputs)
+    return plan_cluster_action("CLUSTER_UPDATE_POLICY", current, options, **inputs)
 
 
 @transaction.atomic
-def detach_policy(cluster: Cluster, policy: Policy, *, asked: Asked = AT_ONCE) -> Operation:
+def detach_policy(cluster: Cluster, policy: Policy, *, options: RequestOptions = AT_ONCE) -> Operation:
     """Detach a policy from a cluster. Raises: as `attach_policy`; `NotFound` if it is not attached."""
-    standing = hold("CLUSTER_DETACH_POLICY", cluster, asked)
-    require_attached(standing, policy)
-    return plan_cluster_action("CLUSTER_DETACH_POLICY", standing, asked, policy_id=str(policy.uuid))
+    current = lock_for_operation("CLUSTER_DETACH_POLICY", cluster, options)
+    require_attached(current, policy)
+    return plan_cluster_action("CLUSTER_DETACH_POLICY", current, options, policy_id=str(policy.uuid))
 
 
 def require_order(cluster: Cluster, policy: Policy, priority: int | None) -> None:

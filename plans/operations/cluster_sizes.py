@@ -10,25 +10,25 @@ from django.db import transaction
 
 from cluster.models import Cluster, Node
 from cluster.policies.sizes import MOST_NODES, AdjustmentType, Bounds, change_of, find_flaw
-from plans.operations.base import AT_ONCE, Asked, Operation, hold, plan_cluster_action
-from plans.operations.clusters import operate
+from plans.operations.base import AT_ONCE, Operation, RequestOptions, lock_for_operation, plan_cluster_action
+from plans.operations.clusters import plan_cluster_operation
 from watcher_site.refusals import Conflict, Invalid
 
 
-def scale_out(cluster: Cluster, *, count: int | None = None, asked: Asked = AT_ONCE) -> Operation:
+def scale_out(cluster: Cluster, *, count: int | None = None, options: RequestOptions = AT_ONCE) -> Operation:
     """Add nodes to a cluster: ``count``, or as many as its scaling policy says, or one.
 
-    Raises: as `operate`.
+    Raises: as `plan_cluster_operation`.
     """
-    return operate("CLUSTER_SCALE_OUT", cluster, asked, count=count)
+    return plan_cluster_operation("CLUSTER_SCALE_OUT", cluster, options, count=count)
 
 
-def scale_in(cluster: Cluster, *, count: int | None = None, asked: Asked = AT_ONCE) -> Operation:
+def scale_in(cluster: Cluster, *, count: int | None = None, options: RequestOptions = AT_ONCE) -> Operation:
     """Remove nodes from a cluster: ``count``, or as many as its scaling policy says, or one.
 
-    Raises: as `operate`.
+    Raises: as `plan_cluster_operation`.
     """
-    return operate("CLUSTER_SCALE_IN", cluster, asked, count=count)
+    return plan_cluster_operation("CLUSTER_SCALE_IN", cluster, options, count=count)
 
 
 @transaction.atomic
@@ -41,7 +41,7 @@ def resize(
     max_size: int | None = None,
     min_step: int | None = None,
     strict: bool | None = None,
-    asked: Asked = AT_ONCE,
+    options: RequestOptions = AT_ONCE,
 ) -> Operation:
     """Adjust the size of a cluster, or its limits, or both.
 
@@ -50,22 +50,22 @@ def resize(
         min_step: the least number of nodes that a percentage stands for.
         strict: whether a size outside of the limits is refused; else the nearest within them is taken.
 
-    Raises: as `operate`.
+    Raises: as `plan_cluster_operation`.
     """
-    standing = hold("CLUSTER_RESIZE", cluster, asked)
+    current = lock_for_operation("CLUSTER_RESIZE", cluster, options)
     check_adjustment(adjustment_type, number, min_step, any(size is not None for size in (min_size, max_size)))
     bounds = Bounds(
-        standing.min_size if min_size is None else min_size, standing.max_size if max_size is None else max_size
+        current.min_size if min_size is None else min_size, current.max_size if max_size is None else max_size
     )
     if flaw := bounds.find_flaw():
         raise Invalid(flaw)
-    size = standing.members().count()
+    size = current.members().count()
     wanted = size + change_of(size, adjustment_type or AdjustmentType.CHANGE_IN_CAPACITY, number or 0, min_step or 1)
     if strict is not False:
         require_size(bounds, wanted, "number" if number is not None else None)
     inputs = {"min_size": min_size, "max_size": max_size, "min_step": min_step, "strict": strict}
     return plan_cluster_action(
-        "CLUSTER_RESIZE", standing, asked, adjustment_type=adjustment_type, number=number, **inputs
+        "CLUSTER_RESIZE", current, options, adjustment_type=adjustment_type, number=number, **inputs
     )
 
 
@@ -89,27 +89,31 @@ def require_size(bounds: Bounds, wanted: int, field: str | None) -> None:
 
 
 @transaction.atomic
-def add_nodes(cluster: Cluster, nodes: Sequence[str], *, asked: Asked = AT_ONCE) -> Operation:
+def add_nodes(cluster: Cluster, nodes: Sequence[str], *, options: RequestOptions = AT_ONCE) -> Operation:
     """Add stand-alone nodes to a cluster.
 
     Args:
         nodes: their UUIDs.
 
-    Raises: as `operate`.
+    Raises: as `plan_cluster_operation`.
     """
     found = nodes_named(nodes)
-    standing = hold("CLUSTER_ADD_NODES", cluster, asked, beside=found)
+    current = lock_for_operation("CLUSTER_ADD_NODES", cluster, options, beside=found)
     for node in Node.objects.filter(pk__in=[one.pk for one in found]).select_related("cluster").order_by("pk"):
         if node.cluster is not None:
             raise Conflict(f"nodes: node {node.uuid} is already owned by cluster {node.cluster.uuid}.")
         if node.status != Node.Status.ACTIVE:
             raise Conflict(f"nodes: node {node.uuid} is {node.status}; only ACTIVE nodes join a cluster.")
-    return plan_cluster_action("CLUSTER_ADD_NODES", standing, asked, nodes=[str(one.uuid) for one in found])
+    return plan_cluster_action("CLUSTER_ADD_NODES", current, options, nodes=[str(one.uuid) for one in found])
 
 
 @transaction.atomic
 def del_nodes(
-    cluster: Cluster, nodes: Sequence[str], *, destroy_after_deletion: bool | None = None, asked: Asked = AT_ONCE
+    cluster: Cluster,
+    nodes: Sequence[str],
+    *,
+    destroy_after_deletion: bool | None = None,
+    options: RequestOptions = AT_ONCE,
 ) -> Operation:
     """Remove members from a cluster.
 
@@ -117,15 +121,15 @@ def del_nodes(
         nodes: their UUIDs.
         destroy_after_deletion: whether they are deleted with their servers; else they stand alone afterwards.
 
-    Raises: as `operate`.
+    Raises: as `plan_cluster_operation`.
     """
     found = nodes_named(nodes)
-    standing = hold("CLUSTER_DEL_NODES", cluster, asked)
+    current = lock_for_operation("CLUSTER_DEL_NODES", cluster, options)
     for node in found:
-        if node.cluster_id != standing.pk:
-            raise Conflict(f"nodes: node {node.uuid} is no member of cluster {standing.uuid}.")
+        if node.cluster_id != current.pk:
+            raise Conflict(f"nodes: node {node.uuid} is no member of cluster {current.uuid}.")
     inputs = {"nodes": [str(one.uuid) for one in found], "destroy_after_deletion": destroy_after_deletion}
-    return plan_cluster_action("CLUSTER_DEL_NODES", standing, asked, **inputs)
+    return plan_cluster_action("CLUSTER_DEL_NODES", current, options, **inputs)
 
 
 def nodes_named(uuids: Sequence[Any]) -> list[Node]:

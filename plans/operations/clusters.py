@@ -11,7 +11,14 @@ from cluster.models import Cluster
 from cluster.models.clusters import UNLIMITED
 from cluster.operations.profiles import checked_metadata, checked_name
 from cluster.policies.sizes import Bounds
-from plans.operations.base import AT_ONCE, Asked, Operation, hold, plan_cluster_action, profile_named
+from plans.operations.base import (
+    AT_ONCE,
+    Operation,
+    RequestOptions,
+    lock_for_operation,
+    plan_cluster_action,
+    profile_named,
+)
 from watcher_site.refusals import Conflict, Invalid
 
 LONGEST_TIMEOUT = 2**31 - 1
@@ -32,7 +39,7 @@ def create_cluster(
     desired_capacity: int | None = None,
     timeout: int = 0,
     metadata: Mapping[str, Any] | None = None,
-    asked: Asked = AT_ONCE,
+    options: RequestOptions = AT_ONCE,
 ) -> Operation:
     """Make a cluster, and have its nodes created.
 
@@ -53,40 +60,40 @@ def create_cluster(
         min_size=min_size,
         max_size=max_size,
         desired_capacity=wanted,
-        timeout=checked_timeout(timeout),
+        timeout=checked_cluster_timeout(timeout),
         metadata=checked_metadata(metadata),
     )
     require_cluster_quota()
     cluster.save()
-    return plan_cluster_action("CLUSTER_CREATE", cluster, asked)
+    return plan_cluster_action("CLUSTER_CREATE", cluster, options)
 
 
 @transaction.atomic
-def delete_cluster(cluster: Cluster, *, force: bool = False, asked: Asked = AT_ONCE) -> Operation:
+def delete_cluster(cluster: Cluster, *, force: bool = False, options: RequestOptions = AT_ONCE) -> Operation:
     """Delete a cluster.
 
     Args:
         force: delete its nodes as well, and cancel other operations on it. Without this, a cluster with nodes is not
             deleted.
 
-    Raises: as `operate`.
+    Raises: as `plan_cluster_operation`.
     """
-    standing = hold("CLUSTER_DELETE", cluster, asked, cancels_others=force)
-    if (number := standing.members().count()) and not force:
+    current = lock_for_operation("CLUSTER_DELETE", cluster, options, cancels_others=force)
+    if (number := current.members().count()) and not force:
         raise Conflict(
             f"Cluster {cluster.uuid} has {number} node{pluralize(number)}: they are deleted with it if that is forced."
         )
-    return plan_cluster_action("CLUSTER_DELETE", standing, asked)
+    return plan_cluster_action("CLUSTER_DELETE", current, options)
 
 
 @transaction.atomic
-def update_cluster(cluster: Cluster, changes: Mapping[str, Any], *, asked: Asked = AT_ONCE) -> Operation:
+def update_cluster(cluster: Cluster, changes: Mapping[str, Any], *, options: RequestOptions = AT_ONCE) -> Operation:
     """Change a cluster, and its nodes if it gets another profile.
 
     Args:
         changes: new values of some of `CHANGEABLE`; the profile is named by its UUID or its name.
 
-    Raises: as `operate`.
+    Raises: as `plan_cluster_operation`.
     """
     if strays := changes.keys() - set(CHANGEABLE):
         raise Invalid(f"{min(strays)}: cannot be changed so; {', '.join(CHANGEABLE)} can.")
@@ -96,15 +103,15 @@ def update_cluster(cluster: Cluster, changes: Mapping[str, Any], *, asked: Asked
     if "metadata" in changes:
         checked["metadata"] = checked_metadata(changes["metadata"])
     if "timeout" in changes:
-        checked["timeout"] = checked_timeout(changes["timeout"])
+        checked["timeout"] = checked_cluster_timeout(changes["timeout"])
     if "profile" in changes:
         checked["new_profile_id"] = str(profile_named(changes["profile"]).uuid)
-    return operate("CLUSTER_UPDATE", cluster, asked, **checked)
+    return plan_cluster_operation("CLUSTER_UPDATE", cluster, options, **checked)
 
 
-def check_cluster(cluster: Cluster, *, asked: Asked = AT_ONCE) -> Operation:
-    """Check whether the servers of the cluster's nodes run. Raises: as `operate`."""
-    return operate("CLUSTER_CHECK", cluster, asked)
+def check_cluster(cluster: Cluster, *, options: RequestOptions = AT_ONCE) -> Operation:
+    """Check whether the servers of the cluster's nodes run. Raises: as `plan_cluster_operation`."""
+    return plan_cluster_operation("CLUSTER_CHECK", cluster, options)
 
 
 def recover_cluster(
@@ -113,7 +120,7 @@ def recover_cluster(
     operation: str | None = None,
     check: bool | None = None,
     check_capacity: bool | None = None,
-    asked: Asked = AT_ONCE,
+    options: RequestOptions = AT_ONCE,
 ) -> Operation:
     """Recover the nodes of a cluster that need it.
 
@@ -122,14 +129,14 @@ def recover_cluster(
         check: whether their servers are checked first.
         check_capacity: whether missing nodes are created, too.
 
-    Raises: as `operate`.
+    Raises: as `plan_cluster_operation`.
     """
     inputs = {"operation": operation, "check": check, "check_capacity": check_capacity}
-    return operate("CLUSTER_RECOVER", cluster, asked, **inputs)
+    return plan_cluster_operation("CLUSTER_RECOVER", cluster, options, **inputs)
 
 
 @transaction.atomic
-def operate(action_type: str, cluster: Cluster, asked: Asked, **inputs: Any) -> Operation:
+def plan_cluster_operation(action_type: str, cluster: Cluster, options: RequestOptions, **inputs: Any) -> Operation:
     """Plan an operation on a cluster.
 
     Raises:
@@ -137,10 +144,10 @@ def operate(action_type: str, cluster: Cluster, asked: Asked, **inputs: Any) -> 
         NotFound: it was deleted meanwhile.
         Conflict: another operation on it, or on one of its nodes, is pending or running; or it is not allowed.
     """
-    standing = hold(action_type, cluster, asked)
-    if standing.status == Cluster.Status.INIT and action_type in OF_CREATED:
+    current = lock_for_operation(action_type, cluster, options)
+    if current.status == Cluster.Status.INIT and action_type in OF_CREATED:
         raise Conflict(f"Cluster {cluster.uuid} has not been created yet: start the plan that creates its nodes.")
-    return plan_cluster_action(action_type, standing, asked, **inputs)
+    return plan_cluster_action(action_type, current, options, **inputs)
 
 
 def require_sizes(bounds: Bounds, wanted: int) -> None:
@@ -151,7 +158,7 @@ def require_sizes(bounds: Bounds, wanted: int) -> None:
         raise Invalid(f"desired_capacity: {breach}")
 
 
-def checked_timeout(timeout: Any) -> int:
+def checked_cluster_timeout(timeout: Any) -> int:
     if isinstance(timeout, bool) or not isinstance(timeout, int) or not 0 <= timeout <= LONGEST_TIMEOUT:
         raise Invalid(f"timeout: must be a whole number of seconds from 0 to {LONGEST_TIMEOUT}.")
     return timeout

@@ -56,7 +56,7 @@ def try_rule(exclusion: Exclusion, plan: ActionPlan, at: str | None = None) -> T
     return Trial(rule, moment, len(actions), found)
 
 
-def lines_of(trial: Trial) -> str:
+def describe_trial(trial: Trial) -> str:
     """Return what came of it for a terminal: a line for each action, and how many these are."""
     listed = [f"{one.state:<9}  {one.uuid}  {one.called}  {match.why}".rstrip() for one, match in trial.found]
     return "\n".join([*listed, f"Excluded: {len(trial.found)} of {trial.total}. {in_force(trial)}"])

@@ -19,9 +19,10 @@ from cluster.operations.marks import Mark, Markable, find_holder, find_mark
 from plans.operations.base import locked
 from plans.operations.stack_progress import VERBS, starting_operations
 from watcher_site import history
+from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.messages import cut
-from watcher_site.refusals import Conflict, Invalid, NotFound
+from watcher_site.refusals import Conflict, Invalid
 from watcher_site.request_context import CallingContext
 
 REASON = "resource_status_reason"
@@ -31,7 +32,7 @@ class ActionInProgress(Conflict):
     """An operation has the lock of what is to be marked. Heat's clients know it by this name."""
 
 
-def mark(thing: Markable, unhealthy: bool, reason: str = "", caller: CallingContext | None = None) -> Mark:
+def mark(target: Markable, unhealthy: bool, reason: str = "", caller: CallingContext | None = None) -> Mark:
     """Mark an object as unhealthy, or remove the mark.
 
     For a server that belongs to a stack or a node, that resource or node is marked instead; for a stack within a stack
@@ -44,7 +45,7 @@ def mark(thing: Markable, unhealthy: bool, reason: str = "", caller: CallingCont
         Conflict: another operation on it is in progress.
     """
     checked = checked_reason(reason)
-    holder = find_holder(thing)
+    holder = find_holder(target)
     verbs: dict[type[Any], Callable[..., bool]] = {
         Stack: mark_stack,
         StackResource: mark_resource,
@@ -78,19 +79,19 @@ def checked_reason(reason: Any) -> str:
 def mark_stack(stack: Stack, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
     """Mark a root stack: an operation on any of its resources writes its status in the end, and is in the way."""
     root = hold_root(stack)
-    require_free(Lock.objects.filter(stack=root), root)
+    require_unlocked(Lock.objects.filter(stack=root), root)
     return change(root, "stack", unhealthy, reason, caller, root)
 
 
 @transaction.atomic
 def mark_resource(resource: StackResource, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
     root = hold_root(resource.stack)
-    standing = next(iter(locked(StackResource, [resource.pk])), None)
-    if standing is None:
-        raise NotFound(f"The Resource ({resource.name}) could not be found in Stack {resource.stack.name}.")
-    within = Q(stack=root) | Q(resource__in=lineage(standing))
-    require_free(Lock.objects.filter(within, is_exclusive=True), standing.stack)
-    return change(standing, "resource", unhealthy, reason, caller, root)
+    current = lock_present(
+        resource, f"The Resource ({resource.name}) could not be found in Stack {resource.stack.name}."
+    )
+    within = Q(stack=root) | Q(resource__in=lineage(current))
+    require_unlocked(Lock.objects.filter(within, is_exclusive=True), current.stack)
+    return change(current, "resource", unhealthy, reason, caller, root)
 
 
 def hold_root(stack: Stack) -> Stack:
@@ -100,9 +101,7 @@ def hold_root(stack: Stack) -> Stack:
         NotFound: it was deleted meanwhile.
         ActionInProgress: an operation on it was accepted, and is about to begin.
     """
-    root: Stack | None = next(iter(locked(Stack, [stack.root_key])), None)
-    if root is None:
-        raise NotFound(f"The Stack ({stack.name}) could not be found.")
+    root = lock_present(Stack(pk=stack.root_key), f"The Stack ({stack.name}) could not be found.")
     if verb := starting_operations([root.uuid]).get(str(root.uuid)):
         refuse_in_progress(stack, verb)
     return root
@@ -117,7 +116,7 @@ def lineage(resource: StackResource) -> list[int]:
     return keys
 
 
-def require_free(locks: Any, stack: Stack) -> None:
+def require_unlocked(locks: Any, stack: Stack) -> None:
     """Raise `ActionInProgress`, in Heat's words, where an action that has not ended holds one of these locks."""
     holders = Action.objects.unfinished().filter(uuid__in=locks.values("action"))
     if holder := holders.order_by("pk").first():
@@ -142,9 +141,9 @@ def change(
 
 
 def write_history(
-    kind: str, thing: Markable, unhealthy: bool, reason: str, caller: CallingContext | None, within: Any = None
+    kind: str, target: Markable, unhealthy: bool, reason: str, caller: CallingContext | None, within: Any = None
 ) -> None:
-    history.record(f"{kind}.{'mark' if unhealthy else 'clear'}", thing, caller=caller, message=reason, within=within)
+    history.record(f"{kind}.{'mark' if unhealthy else 'clear'}", target, caller=caller, message=reason, within=within)
 
 
 # Nodes and servers
@@ -154,49 +153,45 @@ def write_history(
 def mark_node(node: Node, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
     """Mark a node: it is in ERROR then, so that it is recovered, or goes, first; its cluster's status says so, too."""
     clusters = locked(Cluster, [node.cluster_id] if node.cluster_id else [])
-    standing = next(iter(locked(Node, [node.pk])), None)
-    if standing is None:
-        raise NotFound(f"Node {node.uuid} could not be found")
-    if standing.cluster_id != node.cluster_id:
+    current = lock_present(node)
+    if current.cluster_id != node.cluster_id:
         raise Conflict(f"Node {node.uuid} has just joined or left a cluster.")
-    held = Lock.objects.filter(Q(node=standing) | Q(cluster__in=clusters, is_exclusive=True))
-    require_idle(Action.objects.unfinished().filter(uuid__in=held.values("action")), standing)
-    if not unhealthy and standing.unhealthy_reason is None:
+    held = Lock.objects.filter(Q(node=current) | Q(cluster__in=clusters, is_exclusive=True))
+    require_idle(Action.objects.unfinished().filter(uuid__in=held.values("action")), current)
+    if not unhealthy and current.unhealthy_reason is None:
         return False
-    if standing.status not in Node.SETTLED:
-        raise Conflict(f"Node {standing.uuid} is {standing.status}: it can be marked when it is settled.")
-    transition = standing.mark_unhealthy if unhealthy else standing.mark_healthy
+    if current.status not in Node.SETTLED:
+        raise Conflict(f"Node {current.uuid} is {current.status}: it can be marked when it is settled.")
+    transition = current.mark_unhealthy if unhealthy else current.mark_healthy
     transition(reason)
-    standing.save_state()
+    current.save_state()
     for cluster in clusters:
         if cluster.status in Cluster.SETTLED:
-            settle_status(cluster, f"Node {standing.name} was marked: {{}}" if unhealthy else "A mark was cleared: {}")
+            settle_status(cluster, f"Node {current.name} was marked: {{}}" if unhealthy else "A mark was cleared: {}")
             cluster.save_state()
-    write_history("node", standing, unhealthy, reason, caller, next(iter(clusters), None))
+    write_history("node", current, unhealthy, reason, caller, next(iter(clusters), None))
     return True
 
 
 @transaction.atomic
 def mark_server(server: Server, unhealthy: bool, reason: str, caller: CallingContext | None = None) -> bool:
-    standing = next(iter(locked(Server, [server.pk])), None)
-    if standing is None:
-        raise NotFound(f"Server {server.uuid} could not be found")
-    if standing.task_state:
+    current = lock_present(server)
+    if current.task_state:
         verb = "mark unhealthy" if unhealthy else "mark healthy"
-        raise Conflict(f"Cannot '{verb}' instance {standing.uuid} while it is in task_state {standing.task_state}")
+        raise Conflict(f"Cannot '{verb}' instance {current.uuid} while it is in task_state {current.task_state}")
     begun = Action.objects.filter(state__in=Action.BEGUN)
-    require_idle(begun.filter(target=str(standing.uuid)), standing)
-    if not unhealthy and standing.unhealthy_reason is None:
+    require_idle(begun.filter(target=str(current.uuid)), current)
+    if not unhealthy and current.unhealthy_reason is None:
         return False
-    standing.unhealthy_reason = (reason or MARKED) if unhealthy else None
-    standing.save_changes(["unhealthy_reason"])
-    write_history("server", standing, unhealthy, reason, caller)
+    current.unhealthy_reason = (reason or MARKED) if unhealthy else None
+    current.save_changes(["unhealthy_reason"])
+    write_history("server", current, unhealthy, reason, caller)
     return True
 
 
-def require_idle(actions: Any, thing: Node | Server) -> None:
+def require_idle(actions: Any, target: Node | Server) -> None:
     if holder := actions.order_by("pk").first():
         raise Conflict(
-            f"{type(thing).__name__} {thing.uuid} cannot be marked: action {holder.uuid} ({holder.action_type}) is at"
-            " work on it."
+            f"{type(target).__name__} {target.uuid} cannot be marked:"
+            f" action {holder.uuid} ({holder.action_type}) is at work on it."
         )

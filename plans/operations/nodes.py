@@ -8,7 +8,14 @@ from django.db import transaction
 from cluster.models import Cluster, Node
 from cluster.operations.profiles import checked_metadata, checked_name
 from cluster.policies.sizes import Bounds
-from plans.operations.base import AT_ONCE, Asked, Operation, hold, plan_node_action, profile_named
+from plans.operations.base import (
+    AT_ONCE,
+    Operation,
+    RequestOptions,
+    lock_for_operation,
+    plan_node_action,
+    profile_named,
+)
 from watcher_site.database.text import require_storable
 from watcher_site.refusals import Conflict, Invalid
 
@@ -23,7 +30,7 @@ def create_node(
     cluster: str | None = None,
     role: str = "",
     metadata: Mapping[str, Any] | None = None,
-    asked: Asked = AT_ONCE,
+    options: RequestOptions = AT_ONCE,
 ) -> Operation:
     """Make a node, and have its server created.
 
@@ -36,7 +43,7 @@ def create_node(
         Conflict: another operation on the cluster waits or runs, or it has as many nodes as it may.
     """
     named = None if profile is None else profile_named(profile)  # Profiles are locked before clusters.
-    joined = cluster_to_join(cluster, asked) if cluster else None
+    joined = cluster_to_join(cluster, options) if cluster else None
     made_from = named or (joined.profile if joined else None)
     if made_from is None:
         raise Invalid("profile: must be there, unless cluster is.")
@@ -47,49 +54,49 @@ def create_node(
         metadata=checked_metadata(metadata),
     )
     node.save()
-    return plan_node_action("NODE_CREATE", node, asked, cluster_id=joined and str(joined.uuid))
+    return plan_node_action("NODE_CREATE", node, options, cluster_id=joined and str(joined.uuid))
 
 
-def cluster_to_join(identifier: str, asked: Asked) -> Cluster:
+def cluster_to_join(identifier: str, options: RequestOptions) -> Cluster:
     """Return a cluster, locked, that may have one more node."""
     found = Cluster.objects.present().named(identifier)
     if len(few := list(found[:2])) != 1:
         raise Invalid(f"cluster: there is {'no' if not few else 'more than one'} cluster {identifier}.")
-    standing: Cluster = hold("NODE_CREATE", few[0], asked)
-    if breach := Bounds(standing.min_size, standing.max_size).find_breach(standing.members().count() + 1):
+    current: Cluster = lock_for_operation("NODE_CREATE", few[0], options)
+    if breach := Bounds(current.min_size, current.max_size).find_breach(current.members().count() + 1):
         raise Conflict(f"cluster: {breach}")
-    return standing
+    return current
 
 
-def delete_node(node: Node, asked: Asked = AT_ONCE) -> Operation:
-    """Delete a node and its server. Raises: as `operate`."""
-    return operate("NODE_DELETE", node, asked)
+def delete_node(node: Node, options: RequestOptions = AT_ONCE) -> Operation:
+    """Delete a node and its server. Raises: as `plan_node_operation`."""
+    return plan_node_operation("NODE_DELETE", node, options)
 
 
-def check_node(node: Node, asked: Asked = AT_ONCE) -> Operation:
-    """Check whether the server of a node runs. Raises: as `operate`."""
-    return operate("NODE_CHECK", node, asked)
+def check_node(node: Node, options: RequestOptions = AT_ONCE) -> Operation:
+    """Check whether the server of a node runs. Raises: as `plan_node_operation`."""
+    return plan_node_operation("NODE_CHECK", node, options)
 
 
 @transaction.atomic
-def update_node(node: Node, changes: Mapping[str, Any], asked: Asked = AT_ONCE) -> Operation:
+def update_node(node: Node, changes: Mapping[str, Any], options: RequestOptions = AT_ONCE) -> Operation:
     """Change a node; another profile changes or replaces its server.
 
     Args:
         changes: new values of some of `CHANGEABLE`; the profile is named by its UUID or its name.
 
-    Raises: as `operate`.
+    Raises: as `plan_node_operation`.
     """
     if strays := changes.keys() - set(CHANGEABLE):
         raise Invalid(f"{min(strays)}: cannot be changed; {', '.join(CHANGEABLE)} can.")
     inputs = {name: CHANGEABLE[name](value) for name, value in changes.items()}
     if profile := inputs.pop("profile", None):
         inputs["new_profile_id"] = str(profile.uuid)
-    return operate("NODE_UPDATE", node, asked, **inputs)
+    return plan_node_operation("NODE_UPDATE", node, options, **inputs)
 
 
 def recover_node(
-    node: Node, *, operation: str | None = None, check: bool | None = None, asked: Asked = AT_ONCE
+    node: Node, *, operation: str | None = None, check: bool | None = None, options: RequestOptions = AT_ONCE
 ) -> Operation:
     """Recover a node whose server does not run.
 
@@ -97,13 +104,13 @@ def recover_node(
         operation: how: REBOOT, REBUILD or RECREATE.
         check: whether its server is checked first.
 
-    Raises: as `operate`.
+    Raises: as `plan_node_operation`.
     """
-    return operate("NODE_RECOVER", node, asked, operation=operation, check=check)
+    return plan_node_operation("NODE_RECOVER", node, options, operation=operation, check=check)
 
 
 @transaction.atomic
-def operate(action_type: str, node: Node, asked: Asked, **inputs: Any) -> Operation:
+def plan_node_operation(action_type: str, node: Node, options: RequestOptions, **inputs: Any) -> Operation:
     """Plan an operation on a node.
 
     Raises:
@@ -111,7 +118,7 @@ def operate(action_type: str, node: Node, asked: Asked, **inputs: Any) -> Operat
         NotFound: it was deleted meanwhile.
         Conflict: another operation on it or on its cluster is pending or running.
     """
-    return plan_node_action(action_type, hold(action_type, node, asked), asked, **inputs)
+    return plan_node_action(action_type, lock_for_operation(action_type, node, options), options, **inputs)
 
 
 def checked_role(role: Any) -> str:

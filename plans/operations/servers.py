@@ -12,7 +12,7 @@ from cluster.drivers.rules import REBUILT
 from cluster.models import Server
 from cluster.operations.servers import forget_unplaced, request_server
 from plans.models import ActionPlan
-from plans.operations.base import asked_for, installed, require_free
+from plans.operations.base import installed, requested_operations, require_no_operation
 from plans.planning.proposals import propose
 from watcher_site.database.locks import lock_present
 from watcher_site.history import record
@@ -21,7 +21,7 @@ from watcher_site.request_context import CallingContext
 
 State = Server.State
 DELETE = "delete_server"
-DEEDS = {
+HISTORY_EVENTS = {
     "build": "server.create",
     DELETE: "server.delete",
     "rebuild": "server.rebuild",
@@ -40,7 +40,7 @@ def create_server(attributes: Mapping[str, Any], project_id: str, caller: Callin
         QuotaExceeded: the project has no quota left.
     """
     server = request_server(attributes, project_id, str(caller.get("user", "")))
-    operate("build", server, caller)
+    start_server_operation("build", server, caller)
     return server
 
 
@@ -65,7 +65,9 @@ def delete_server(server: Server, caller: CallingContext) -> None:
 
 def is_to_be_deleted(server: Server) -> bool:
     """Return whether the server will be deleted in any case, and not just to free capacity for others."""
-    deletions = asked_for([server.uuid]).filter(action_type=DELETE, input_parameters__needed_for__isnull=True)
+    deletions = requested_operations([server.uuid]).filter(
+        action_type=DELETE, input_parameters__needed_for__isnull=True
+    )
     return deletions.exclude(action_plan__state=ActionPlan.State.CANCELLING).exists()
 
 
@@ -77,14 +79,14 @@ def rebuild_server(server: Server, image: str | None, caller: CallingContext) ->
         NotFound: it was deleted meanwhile.
         Conflict: another operation on it is requested or in progress, or its state does not allow a rebuild.
     """
-    standing = lock_present(server)
-    if standing.task_state:
-        refuse("rebuild", standing, "task_state", standing.task_state)
-    if standing.has_run and standing.state not in REBUILT:
-        refuse("rebuild", standing, "vm_state", standing.state)
-    require_free("rebuild", standing)
+    current = lock_present(server)
+    if current.task_state:
+        refuse("rebuild", current, "task_state", current.task_state)
+    if current.has_run and current.state not in REBUILT:
+        refuse("rebuild", current, "vm_state", current.state)
+    require_no_operation("rebuild", current)
     parameters = {"image": image} if image else {}
-    return operate("rebuild", standing, caller, **parameters)
+    return start_server_operation("rebuild", current, caller, **parameters)
 
 
 @transaction.atomic
@@ -95,10 +97,10 @@ def reset_server(server: Server, state: str, caller: CallingContext) -> ActionPl
         NotFound: it was deleted meanwhile.
         Conflict: it is on no node, and cannot be active.
     """
-    standing = lock_present(server)
-    if state == State.ACTIVE and standing.node_id is None:
-        refuse("os-resetState", standing, "vm_state", standing.state)
-    return operate("reset_state", standing, caller, state=state)
+    current = lock_present(server)
+    if state == State.ACTIVE and current.node_id is None:
+        refuse("os-resetState", current, "vm_state", current.state)
+    return start_server_operation("reset_state", current, caller, state=state)
 
 
 def refuse(verb: str, server: Server, field: str, value: str) -> None:
@@ -106,7 +108,7 @@ def refuse(verb: str, server: Server, field: str, value: str) -> None:
 
 
 @transaction.atomic
-def operate(action_type: str, server: Server, caller: CallingContext, **parameters: Any) -> ActionPlan:
+def start_server_operation(action_type: str, server: Server, caller: CallingContext, **parameters: Any) -> ActionPlan:
     action = proposal(action_type, server, **parameters)
     require_none_excluded([action])
     return start(action, server, caller, **parameters)
@@ -117,10 +119,10 @@ def proposal(action_type: str, server: Server, **parameters: Any) -> ProposedAct
     return ProposedAction(action_type, {**named, **parameters})
 
 
-def start(action: ProposedAction, server: Server, caller: CallingContext, **told: Any) -> ActionPlan:
-    """Write the plan of one action, and start it. ``told`` is what history says beside that."""
+def start(action: ProposedAction, server: Server, caller: CallingContext, **details: Any) -> ActionPlan:
+    """Write the plan of one action, and start it. ``details`` is what history says beside that."""
     made = propose([action])
-    record(DEEDS[action.action_type], server, details={"action_plan": made.uuid, **told})
+    record(HISTORY_EVENTS[action.action_type], server, details={"action_plan": made.uuid, **details})
     made.launch(caller)
     affected = installed(action.action_type).affected(action.input_parameters)
     if verb := affected.operations.get(str(server.uuid)):

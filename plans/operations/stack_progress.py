@@ -35,7 +35,7 @@ def starting_operations(stacks: Iterable[UUID | str] | None = None) -> dict[str,
     return {target: VERBS[kind] for target, kind in unbegun.values_list("target", "action_type")}
 
 
-def shown(status: str, reason: str, verb: Verb | None) -> tuple[str, str]:
+def shown_status(status: str, reason: str, verb: Verb | None) -> tuple[str, str]:
     """Return the status and the reason that users read of a stack, given the operation that is about to begin."""
     if verb is None or status in IN_PROGRESS:
         return status, reason

@@ -19,15 +19,15 @@ from plans.models import ActionPlan
 from plans.operations import marks
 from plans.operations.base import (
     AT_ONCE,
-    Asked,
     Operation,
-    asked_for,
-    locked,
+    RequestOptions,
     parameters_of,
     plan_action,
-    require_free,
+    requested_operations,
+    require_no_operation,
 )
 from watcher_site.accounts.projects import PROJECT_LENGTH
+from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.refusals import Conflict, Invalid, NotFound
@@ -37,7 +37,12 @@ CREATE, UPDATE, DELETE = "create_stack", "update_stack", "delete_stack"
 
 @transaction.atomic
 def create_stack(
-    name: str, template: Any, *, project_id: str = "", timeout_mins: int | None = None, asked: Asked = AT_ONCE
+    name: str,
+    template: Any,
+    *,
+    project_id: str = "",
+    timeout_mins: int | None = None,
+    options: RequestOptions = AT_ONCE,
 ) -> Operation:
     """Make a stack, and have its resources created.
 
@@ -50,23 +55,23 @@ def create_stack(
         Conflict: another stack of the project has the name, or the cloud can create no servers in the project.
         QuotaExceeded: the project may not have the stack, or its servers.
     """
-    user = str(asked.caller.get("user", "")) if asked.caller else ""
+    user = str(options.caller.get("user", "")) if options.caller else ""
     stack = Stack(
         name=checked_name(name),
         template=checked_template(template),
         project_id=checked_project(project_id),
-        timeout_mins=checked_timeout(timeout_mins),
+        timeout_mins=checked_stack_timeout(timeout_mins),
         user_id=user,
     )
     require_creatable(stack.project_id)
     require_quota(stack.project_id, {"stacks": 1, **demand_of_template(stack.template)})
     insert(stack)
-    return operate(CREATE, stack, asked, stack.timeout_mins)
+    return plan_stack_operation(CREATE, stack, options, stack.timeout_mins)
 
 
 @transaction.atomic
 def update_stack(
-    stack: Stack, template: Any = None, *, timeout_mins: int | None = None, asked: Asked = AT_ONCE
+    stack: Stack, template: Any = None, *, timeout_mins: int | None = None, options: RequestOptions = AT_ONCE
 ) -> Operation:
     """Update a stack to its template: resources that were marked unhealthy, or failed, are replaced.
 
@@ -82,26 +87,26 @@ def update_stack(
         QuotaExceeded: its project may not have the servers that the template adds.
     """
     wanted = None if template is None else checked_template(template)
-    minutes, standing = checked_timeout(timeout_mins), hold(UPDATE, stack, asked)
-    require_creatable(standing.project_id)
-    allowed = minutes or standing.timeout_mins
+    minutes, current = checked_stack_timeout(timeout_mins), lock_stack_for_operation(UPDATE, stack, options)
+    require_creatable(current.project_id)
+    allowed = minutes or current.timeout_mins
     if wanted is not None:
-        require_quota(standing.project_id, demand_of_template(wanted) - demand_of_template(standing.template))
-    return operate(UPDATE, standing, asked, allowed, template=wanted, timeout_mins=minutes)
+        require_quota(current.project_id, demand_of_template(wanted) - demand_of_template(current.template))
+    return plan_stack_operation(UPDATE, current, options, allowed, template=wanted, timeout_mins=minutes)
 
 
-def delete_stack(stack: Stack, *, asked: Asked = AT_ONCE) -> Operation:
+def delete_stack(stack: Stack, *, options: RequestOptions = AT_ONCE) -> Operation:
     """Delete a stack, with all its resources, by an action. Raises: as `update_stack`.
 
     An operation that only waits for capacity is cancelled before, in a transaction of its own, as this locks its
     plan: a transaction that has locked a stack locks no plan.
     """
-    if not asked.plan_only:
+    if not options.plan_only:
         require_none_excluded([ProposedAction(DELETE, parameters_of(DELETE, stack, {}))])
-        cancel_waiting(stack, str(asked.caller.get("user", "")) if asked.caller else "")
+        cancel_waiting(stack, str(options.caller.get("user", "")) if options.caller else "")
     with transaction.atomic():
-        standing = hold(DELETE, stack, asked)
-        return operate(DELETE, standing, asked, standing.timeout_mins)
+        current = lock_stack_for_operation(DELETE, stack, options)
+        return plan_stack_operation(DELETE, current, options, current.timeout_mins)
 
 
 def cancel_waiting(stack: Stack, by: str) -> None:
@@ -109,35 +114,35 @@ def cancel_waiting(stack: Stack, by: str) -> None:
     ongoing = ActionPlan.objects.present().filter(state=ActionPlan.State.ONGOING)
     waiting = ongoing.exclude(pk__in=ActionPlan.objects.moving().values("pk"))
     resources = StackResource.objects.present().tree(stack).values_list("uuid", flat=True)
-    for action in asked_for([stack.uuid, *resources]).filter(action_plan__in=waiting).order_by("pk"):
+    for action in requested_operations([stack.uuid, *resources]).filter(action_plan__in=waiting).order_by("pk"):
         # The action has ended meanwhile; or it goes on, and the deletion is refused.
         with suppress(NotFound, Conflict):
             signal_action(action.uuid, Action.Signal.CANCEL, by or "the deletion of its stack")
 
 
-def operate(action_type: str, stack: Stack, asked: Asked, minutes: int | None, **inputs: Any) -> Operation:
+def plan_stack_operation(
+    action_type: str, stack: Stack, options: RequestOptions, minutes: int | None, **inputs: Any
+) -> Operation:
     """Write the plan of an operation that may take so many minutes, as `plan_action`."""
     seconds, verb = minutes and minutes * 60, action_type.removesuffix("_stack")
-    return plan_action(action_type, stack, asked, seconds_allowed=seconds, deed=f"stack.{verb}", **inputs)
+    return plan_action(action_type, stack, options, seconds_allowed=seconds, event=f"stack.{verb}", **inputs)
 
 
-def hold(action_type: str, stack: Stack, asked: Asked) -> Stack:
+def lock_stack_for_operation(action_type: str, stack: Stack, options: RequestOptions) -> Stack:
     """Return a stack as it is now, locked until the transaction ends. Raises: as `update_stack`."""
-    standing: Stack | None = next(iter(locked(Stack, [stack.pk])), None)
-    if standing is None:
-        raise NotFound(f"Stack {stack.uuid} could not be found")
-    if standing.root_id is not None:
-        root = Stack.objects.get(pk=standing.root_id)
+    current = lock_present(stack)
+    if current.root_id is not None:
+        root = Stack.objects.get(pk=current.root_id)
         raise Conflict(f"Stack {stack.name} is within stack {root.name}: that is the one to change or delete.")
-    if asked.plan_only:
+    if options.plan_only:
         # What is decided now of a stack that is being changed would fit it no more when that is done.
-        marks.require_free(Lock.objects.filter(stack=standing), standing)
+        marks.require_unlocked(Lock.objects.filter(stack=current), current)
     else:
-        resources = StackResource.objects.present().tree(standing)
+        resources = StackResource.objects.present().tree(current)
         parts = resources.values_list("uuid", flat=True)
-        require_free(action_type, standing, parts, after_cancelled=action_type == DELETE)
-    settle_abandoned(standing)
-    return standing
+        require_no_operation(action_type, current, parts, after_cancelled=action_type == DELETE)
+    settle_abandoned(current)
+    return current
 
 
 def insert(stack: Stack) -> None:
@@ -154,7 +159,7 @@ def checked_name(name: Any) -> str:
     return name
 
 
-def checked_timeout(minutes: Any) -> int | None:
+def checked_stack_timeout(minutes: Any) -> int | None:
     """Return for how many minutes an operation may take, where that is said. Raises: `Invalid`."""
     if minutes is None:
         return None

@@ -25,7 +25,7 @@ from actions.queues import queue_of
 from plans.applier.readiness import rows_of
 from plans.executors.base import Beginning, Job, Overdue, Report, WorkerTrouble
 from plans.executors.leases import PlanLease
-from plans.workers.messages import TASK, Letter, Reply, standing
+from plans.workers.messages import TASK, JobMessage, Reply, guard_values
 from plans.workers.transport import CONFIRMATION, Inbox, Outbox
 from plans.workers.unread_queues import UnreadQueues
 from watcher_site.celery import app, make_queue, queue_names
@@ -37,10 +37,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(eq=False)
 class Outstanding:
-    """A job that is with the workers. ``standing`` is its action's while none has begun with it."""
+    """A job that is with the workers. Its action has these ``guards`` until a worker begins the job."""
 
     job: Job
-    standing: list[Any]
+    guards: list[Any]
     sent_at: float = inf
     since: float = field(default_factory=time.monotonic)
 
@@ -87,7 +87,7 @@ class CeleryExecutor:
     # Out.
 
     def submit(self, job: Job) -> None:
-        self.put(Outstanding(job, standing(job.action)))
+        self.put(Outstanding(job, guard_values(job.action)))
 
     def put(self, outstanding: Outstanding) -> None:
         outstanding.sent_at = inf
@@ -112,18 +112,18 @@ class CeleryExecutor:
         job = outstanding.job
         if self.jobs.get(job.action.pk) is not outstanding:
             return
-        letter = Letter(
+        message = JobMessage(
             work=job.work.__name__,
             action=job.action.pk,
             plan=job.lease.plan,
             applier=job.lease.applier,
-            standing=outstanding.standing,
+            guards=outstanding.guards,
             queue=job.queue,
             reply_to=self.inbox.queue.name,
         )
         app.send_task(
             TASK,
-            kwargs=letter.as_arguments(),
+            kwargs=message.as_arguments(),
             queue=make_queue(job.queue),
             producer=producer,
             retry=False,
@@ -181,9 +181,9 @@ class CeleryExecutor:
 
     def note_beginning(self, action: Action, lease: PlanLease) -> Beginning:
         job = Job(execution.execute, action, lease, queue=queue_of(action))
-        outstanding = Outstanding(job, standing(action), time.monotonic())
+        outstanding = Outstanding(job, guard_values(action), time.monotonic())
         if action.state != Action.State.PENDING:
-            outstanding.standing = []
+            outstanding.guards = []
         self.add(outstanding)
         return Beginning(job)
 
@@ -210,13 +210,13 @@ class CeleryExecutor:
     @staticmethod
     def waits(outstanding: Outstanding, action: Action) -> bool:
         """Return whether the message of a job is with the broker, and no worker has begun the job."""
-        return outstanding.sent_at < inf and standing(action) == outstanding.standing
+        return outstanding.sent_at < inf and guard_values(action) == outstanding.guards
 
     def judge(self, outstanding: Outstanding, action: Action | None, living: set[int] | None) -> Report | None:
         """Return the result of a job from the row of its action, or None while it waits or is running."""
         if action is None:
             return Report(outstanding.job, done=False)
-        if standing(action) == outstanding.standing:
+        if guard_values(action) == outstanding.guards:
             return None
         if action.owner_id is not None and (living is None or action.owner_id in living):
             return None
@@ -230,10 +230,10 @@ class CeleryExecutor:
         self.lost.clear()
         latest = time.monotonic() - (0 if was_lost else settings.CELERY_RESEND)
         for key, outstanding in list(self.jobs.items()):
-            if outstanding.sent_at <= latest and key in rows and standing(rows[key]) == outstanding.standing:
+            if outstanding.sent_at <= latest and key in rows and guard_values(rows[key]) == outstanding.guards:
                 # What it acts on may be in another zone by now.
                 job = replace(outstanding.job, queue=queue_of(rows[key]))
-                self.put(Outstanding(job, outstanding.standing))
+                self.put(Outstanding(job, outstanding.guards))
 
     # The end.
 

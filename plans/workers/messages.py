@@ -1,7 +1,7 @@
 """Messages between appliers and workers, as JSON. All of their content is in the tables as well."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from actions.engine import execution
@@ -9,30 +9,37 @@ from actions.models import Action
 from plans.executors.base import Work
 
 TASK = "plans.work"
+# The names of fields in messages, where they differ: processes of the previous release send and read them.
+FORMER_NAMES = {"guards": "standing"}
 WORKS: Mapping[str, Work] = {work.__name__: work for work in (execution.execute, execution.recover, execution.revert)}
 
 
-def standing(action: Action) -> list[Any]:
+def guard_values(action: Action) -> list[Any]:
     """Return the values of an action's guards when it was read. If the row differs, a message is out of date."""
     values = action.values_read
     return [values["state"], values["attempt"], values["owner_id"]]
 
 
 @dataclass(frozen=True)
-class Letter:
+class JobMessage:
     """A job for any free worker. It is valid for the action as the applier read it, and in no other state."""
 
     work: str
     action: int
     plan: int
     applier: int
-    standing: list[Any]
+    guards: list[Any]
     queue: str
     reply_to: str
     """The queue that the applier reads the replies from."""
 
     def as_arguments(self) -> dict[str, Any]:
-        return asdict(self)
+        return {FORMER_NAMES.get(name, name): value for name, value in asdict(self).items()}
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> "JobMessage":
+        """Return the message that was sent as these arguments of the task."""
+        return cls(**{field.name: arguments[FORMER_NAMES.get(field.name, field.name)] for field in fields(cls)})
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One process of a worker: executes actions as letters from appliers come, and what they make the way free for."""
+"""One process of a worker: executes the actions of appliers' messages, and actions that become ready by these."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from actions.queues import queue_of
 from plans.applier.readiness import next_released, rows_of
 from plans.executors.base import Job, Report, perform
 from plans.executors.leases import PlanLease
-from plans.workers.messages import WORKS, Letter, Reply, standing
+from plans.workers.messages import WORKS, JobMessage, Reply, guard_values
 from plans.workers.replies import Replies
 from plans.workers.watchdog import Overtime
 from watcher_site.models import Service
@@ -38,7 +38,7 @@ class WorkerProcess:
 
     def begin(self) -> None:
         """Called in the process itself, once it was forked. Without a database it registers with its first action."""
-        # The pool ends it: a signal to all of the service's processes is for the one that takes letters.
+        # The pool ends it: a signal to all of the service's processes is for the one that takes messages.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self.overtime.start()
         with suppress(*LOST_DATABASE):
@@ -76,26 +76,26 @@ class WorkerProcess:
 
     # The work.
 
-    def take(self, letter: Letter) -> None:
-        """Do what a letter says, unless it comes too late, and go on for a while with what that made the way free for.
+    def take(self, message: JobMessage) -> None:
+        """Do the job of a message, unless it comes too late, and go on for a while with actions that it made ready.
 
-        Others' actions have to get their turn: after `settings.POLL_INTERVAL` the next letter is read.
+        Others' actions have to get their turn: after `settings.POLL_INTERVAL` the next message is read.
         """
         until = time.monotonic() + settings.POLL_INTERVAL
         try:
-            lease = PlanLease(letter.plan, letter.applier, self.host, self.register().pk)
-            action = self.find(letter)
+            lease = PlanLease(message.plan, message.applier, self.host, self.register().pk)
+            action = self.find(message)
         except LOST_DATABASE as problem:
             connection.close()
-            return self.reply(letter, letter.action, refused=True, problem=type(problem).__name__)
+            return self.reply(message, message.action, refused=True, problem=type(problem).__name__)
         if action is None:
-            return self.reply(letter, letter.action)
-        work = WORKS[letter.work]
+            return self.reply(message, message.action)
+        work = WORKS[message.work]
         while action:
             report = self.perform(Job(work, action, lease, execution.limit_of(action)))
-            following = None if time.monotonic() > until else self.following(report, letter)
+            following = None if time.monotonic() > until else self.following(report, message)
             self.reply(
-                letter,
+                message,
                 action.pk,
                 refused=not report.done,
                 problem=type(report.error).__name__ if report.error else "",
@@ -104,18 +104,18 @@ class WorkerProcess:
             action, work = following, execution.execute
         return None
 
-    def find(self, letter: Letter) -> Action | None:
-        action = rows_of([letter.action]).get(letter.action)
-        return action if action and standing(action) == letter.standing else None
+    def find(self, message: JobMessage) -> Action | None:
+        action = rows_of([message.action]).get(message.action)
+        return action if action and guard_values(action) == message.guards else None
 
     def perform(self, job: Job) -> Report:
         with self.overtime.watching(job):
             report = perform(job, self.overtime)
         if not report.done:
-            self.let_go(job)
+            self.release(job)
         return report
 
-    def let_go(self, job: Job) -> None:
+    def release(self, job: Job) -> None:
         """Release the action of a job if this worker still owns it, so that it is recovered at once."""
         try:
             Action.objects.filter(pk=job.action.pk).let_go(job.lease.owner)
@@ -123,18 +123,18 @@ class WorkerProcess:
             connection.close()
             self.retire()
 
-    def following(self, report: Report, letter: Letter) -> Action | None:
+    def following(self, report: Report, message: JobMessage) -> Action | None:
         """Return what the end of an action released and this worker may go on with, if there is such an action."""
         action = report.job.action
-        if not report.done or letter.work == "revert" or action.state not in Action.FINAL or self.is_stopping():
+        if not report.done or message.work == "revert" or action.state not in Action.FINAL or self.is_stopping():
             return None
         try:
             released = next_released(action)
-            return released if released and queue_of(released) == letter.queue else None
+            return released if released and queue_of(released) == message.queue else None
         except LOST_DATABASE:
             return None
 
     def reply(
-        self, letter: Letter, action: int, refused: bool = False, problem: str = "", following: int | None = None
+        self, message: JobMessage, action: int, refused: bool = False, problem: str = "", following: int | None = None
     ) -> None:
-        self.replies.send(letter.reply_to, Reply(letter.plan, action, refused, problem, following))
+        self.replies.send(message.reply_to, Reply(message.plan, action, refused, problem, following))

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty
-from queue import Queue as Letters
+from queue import Queue as MessageQueue
 from threading import Event, Thread
 from typing import Any
 
@@ -87,18 +87,18 @@ class Outbox(PostThread):
         super().__init__("outbox", lost)
         self.look, self.next_look = look, 0.0
         # No SimpleQueue: a signal that interrupts its `get` may have it wait for ever (CPython).
-        self.letters: Letters[Any] = Letters()
+        self.messages: MessageQueue[Any] = MessageQueue()
         self.send = send
         self.unsent: Any = None
 
-    def put(self, letter: Any) -> None:
-        self.letters.put(letter)
+    def put(self, message: Any) -> None:
+        self.messages.put(message)
 
     def attend(self, connection: Connection) -> None:
         producer = app.amqp.Producer(connection)
         while not self.stopping.is_set():
             if self.unsent is None:
-                self.unsent = self.next_letter(connection)
+                self.unsent = self.next_message(connection)
             if self.unsent is not None:
                 self.send(producer, self.unsent)
                 self.unsent = None
@@ -106,9 +106,9 @@ class Outbox(PostThread):
                 self.next_look = time.monotonic() + HEARTBEAT
                 self.look(connection)
 
-    def next_letter(self, connection: Connection) -> Any:
+    def next_message(self, connection: Connection) -> Any:
         try:
-            return self.letters.get(timeout=HEARTBEAT / 4)
+            return self.messages.get(timeout=HEARTBEAT / 4)
         except Empty:
             # Its signs of life are read here, where nothing else is.
             with suppress(TimeoutError):
@@ -118,7 +118,7 @@ class Outbox(PostThread):
 
     def stop(self) -> None:
         super().stop()
-        self.letters.put(None)
+        self.messages.put(None)
 
 
 class Inbox(PostThread):
@@ -126,7 +126,7 @@ class Inbox(PostThread):
 
     def __init__(self, name: str, lost: Event) -> None:
         super().__init__("inbox", lost)
-        self.replies: Letters[dict[str, Any]] = Letters()
+        self.replies: MessageQueue[dict[str, Any]] = MessageQueue()
         self.queue = Queue(name, Exchange(""), routing_key=name, durable=False, auto_delete=True, expires=UNREAD)
 
     def attend(self, connection: Connection) -> None:

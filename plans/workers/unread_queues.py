@@ -17,20 +17,20 @@ class UnreadQueues:
 
     def __init__(self) -> None:
         self.since: dict[str, float] = {}
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
 
     def look(self, connection: Connection, queues: Iterable[str]) -> None:
         """Warn once of each that has had no worker for `settings.SERVICE_DOWN_TIME`, and say when it has one again."""
         now = time.monotonic()
         unread = {queue for queue in queues if not count_readers(connection, queue)}
         self.since = {queue: self.since.get(queue, now) for queue in unread}
-        for queue in self.told - unread:
+        for queue in self.reported - unread:
             log.info("queue is read again, or nothing waits in it", queue=queue)
-        self.told &= unread
+        self.reported &= unread
         for queue, since in self.since.items():
-            if queue not in self.told and now - since >= settings.SERVICE_DOWN_TIME:
+            if queue not in self.reported and now - since >= settings.SERVICE_DOWN_TIME:
                 log.warning("actions wait in a queue that no worker reads", queue=queue)
-                self.told.add(queue)
+                self.reported.add(queue)
 
 
 def count_readers(connection: Connection, queue: str) -> int:

@@ -19,18 +19,18 @@ def behave(monkeypatch: pytest.MonkeyPatch, **by_name: Answering) -> list[str]:
 
     Return the names in the order of the calls.
     """
-    asked: list[str] = []
+    calls: list[str] = []
 
     def answering(ending: str) -> Callable[[ActionType], Outcome]:
         def answer(self: ActionType) -> Outcome:
-            asked.append(f"{self.input_parameters['message']}{ending}")
-            return by_name.get(asked[-1], lambda _: DONE)(self)
+            calls.append(f"{self.input_parameters['message']}{ending}")
+            return by_name.get(calls[-1], lambda _: DONE)(self)
 
         return answer
 
     monkeypatch.setattr(Nop, "execute", answering(""))
     monkeypatch.setattr(Nop, "go_on", answering("_goes_on"))
-    return asked
+    return calls
 
 
 def proposed(graph: Mapping[str, Iterable[str]], **parameters: Any) -> list[ProposedAction]:

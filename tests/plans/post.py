@@ -9,7 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from plans.applier.applier import Applier
 from plans.workers import celery
 from plans.workers.celery import CeleryExecutor
-from plans.workers.messages import Letter, Reply
+from plans.workers.messages import JobMessage, Reply
 from plans.workers.process import WorkerProcess
 from plans.workers.transport import PostThread
 from watcher_site.processes.worker import Heartbeat
@@ -19,7 +19,7 @@ class Post:
     """Messages that were sent and not yet delivered: a test delivers, loses or duplicates them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.letters: list[Letter] = []
+        self.messages: list[JobMessage] = []
         monkeypatch.setattr(PostThread, "start", lambda thread: None)
         monkeypatch.setattr(Heartbeat, "start", lambda heartbeat: None)
         # The connection is the test's, and so is its transaction.
@@ -39,7 +39,7 @@ class Post:
         return worker
 
     def collect(self, name: str, kwargs: dict[str, Any], **options: Any) -> None:
-        self.letters.append(Letter(**kwargs))
+        self.messages.append(JobMessage.of(kwargs))
 
     def reply(self, queue: str, reply: Reply) -> None:
         self.executor.inbox.replies.put(asdict(reply))
@@ -52,9 +52,9 @@ class Post:
         self.applier.advance()
 
     def deliver(self, worker: WorkerProcess | None = None) -> None:
-        letters, self.letters = self.letters, []
-        for letter in letters:
-            (worker or self.worker).take(letter)
+        messages, self.messages = self.messages, []
+        for message in messages:
+            (worker or self.worker).take(message)
 
     def settle(self) -> None:
         """Let everything take its course."""

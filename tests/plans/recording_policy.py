@@ -1,4 +1,4 @@
-"""A policy that notes what it is asked, and can refuse it."""
+"""A policy that records the calls of its methods, and can refuse them."""
 
 from typing import ClassVar
 
@@ -8,11 +8,11 @@ from cluster.policies.base import PolicyRefused, PolicyType
 
 class Recording(PolicyType):
     name = "recording"
-    description = "Notes what it is asked."
+    description = "Records the calls of its methods."
     priority = 300
     targets = {}
     schema = {"type": "object", "properties": {"refuses": {"type": "boolean", "default": False}}}
-    asked: ClassVar[list[str]] = []
+    calls: ClassVar[list[str]] = []
 
     def attach(self, cluster: Cluster) -> None:
         self.note("attach")
@@ -23,7 +23,7 @@ class Recording(PolicyType):
     def note(self, what: str) -> None:
         if self.spec["refuses"]:
             raise PolicyRefused("not now")
-        self.asked.append(what)
+        self.calls.append(what)
 
 
 class Several(Recording):

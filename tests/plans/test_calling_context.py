@@ -93,7 +93,7 @@ def test_a_plan_that_was_started_without_one_has_an_empty_one(monkeypatch: pytes
     assert seen == [{}]
 
 
-def test_it_is_asked_for_when_it_is_read_and_not_before() -> None:
+def test_it_is_queried_when_it_is_read_and_not_before() -> None:
     make_plan({"a": []}).launch(CallingContext(user="alice"))
     with counted() as statements:
         run_waiting()

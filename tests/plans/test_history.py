@@ -6,7 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from plans.models import ActionPlan
-from plans.operations.base import Asked
+from plans.operations.base import RequestOptions
 from plans.operations.cluster_sizes import scale_out
 from plans.operations.stacks import update_stack
 from tests.actions.types.clusters.builders import make_cluster
@@ -28,7 +28,7 @@ def api(cloud_admin: User) -> Caller:
     return Caller(cloud_admin, "latest")
 
 
-def deeds() -> list[tuple[str, str]]:
+def recorded_events() -> list[tuple[str, str]]:
     return list(HistoryEntry.objects.order_by("pk").values_list("user", "deed"))
 
 
@@ -46,7 +46,7 @@ def test_each_skipped_action_tells_who_skipped_it_and_why_and_so_does_its_plan(a
 def test_a_plan_tells_who_scheduled_started_and_cancelled_it(api: Caller, plan: ActionPlan) -> None:
     api.post(f"/action_plans/{plan.uuid}/start", {"start_at": "2100-01-01T00:00"})
     api.post(f"/action_plans/{plan.uuid}/signal", {"signal": "CANCEL"})
-    assert deeds() == [
+    assert recorded_events() == [
         ("alice", "action_plan.schedule"),
         ("alice", "action_plan.start"),
         ("alice", "action_plan.cancel"),
@@ -58,22 +58,22 @@ def test_a_start_that_someone_else_was_before_leaves_no_trace_of_a_start(plan: A
     plan.launch()
     with on_behalf_of(lambda: CallingContext(user="rosa")), pytest.raises(Exception, match="no longer"):
         slow.launch()
-    assert deeds() == []
+    assert recorded_events() == []
 
 
-def test_what_is_done_in_the_console_is_told_as_what_is_done_by_the_api(cloud_admin: User, plan: ActionPlan) -> None:
+def test_history_records_the_console_as_it_records_the_api(cloud_admin: User, plan: ActionPlan) -> None:
     client = Client()
     client.force_login(cloud_admin)
     action = plan.actions.first()
     client.post(reverse("plans:skip", args=[plan.uuid]), {"only": str(action.uuid), "confirmed": "1", "reason": ""})
     client.post(reverse("plans:restore", args=[plan.uuid]), {"only": str(action.uuid)})
-    assert deeds() == [("alice", "action.skip"), ("alice", "action.restore")]
+    assert recorded_events() == [("alice", "action.skip"), ("alice", "action.restore")]
 
 
-def test_an_operation_on_a_cluster_tells_its_plan_and_what_was_asked_for() -> None:
+def test_an_operation_on_a_cluster_is_recorded_with_its_plan_and_inputs() -> None:
     cluster = make_cluster(name="web")
     with on_behalf_of(lambda: CallingContext(user="rosa")):
-        operation = scale_out(cluster, count=2, asked=Asked(plan_only=True))
+        operation = scale_out(cluster, count=2, options=RequestOptions(plan_only=True))
     entry = HistoryEntry.objects.get()
     assert (entry.deed, entry.object_name, entry.object_uuid) == ("cluster.scale_out", "web", cluster.uuid)
     assert entry.details == {"action_plan": str(operation.action_plan), "plan_only": True, "count": 2}
@@ -83,5 +83,5 @@ def test_history_tells_that_a_stack_was_updated_and_not_its_template() -> None:
     make_flavor("small")
     template = {"resources": {"web": {"type": "server", "properties": {"flavor": "small"}}}}
     with on_behalf_of(lambda: CallingContext(user="rosa")):
-        update_stack(make_stack(), template, asked=Asked(plan_only=True))
+        update_stack(make_stack(), template, options=RequestOptions(plan_only=True))
     assert HistoryEntry.objects.get(deed="stack.update").details.keys() == {"action_plan", "plan_only"}

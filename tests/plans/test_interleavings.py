@@ -221,7 +221,7 @@ def test_a_plan_that_another_adopts_while_it_is_settled_is_left_to_that_one(
     assert (again(plan).state, again(plan).applier) == ("ONGOING", appliers[1])
 
 
-def test_who_continues_a_plan_while_another_does_waits_and_is_told_by_which_it_was(
+def test_of_two_continuations_at_once_the_second_waits_and_is_refused_with_the_plan_of_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan({"a": []}, state="FAILED")

@@ -103,7 +103,7 @@ def test_a_failure_before_the_start_has_no_start() -> None:
 
 
 @pytest.mark.usefixtures("audience")
-def test_a_skip_by_a_person_is_told_when_they_do_it_and_not_again_when_the_plan_runs() -> None:
+def test_a_skip_by_a_person_is_notified_at_once_and_not_again_when_the_plan_runs() -> None:
     plan = make_plan({"a": []}, state="PENDING")
     skip_action(plan.actions.get().uuid, "rosa", "not tonight")
     (update,) = payloads("action.update")
@@ -114,7 +114,7 @@ def test_a_skip_by_a_person_is_told_when_they_do_it_and_not_again_when_the_plan_
 
 
 @pytest.mark.usefixtures("audience")
-def test_what_is_skipped_together_is_told_of_each() -> None:
+def test_a_skip_of_several_actions_is_notified_for_each() -> None:
     plan = make_plan({"a": [], "b": [], "c": []})
     skip_actions(plan, [action(plan, name).uuid for name in ("a", "b")], "rosa")
     objects = (
@@ -195,7 +195,7 @@ def test_nothing_is_written_where_nobody_listens_to_such_events() -> None:
     assert told() == []
 
 
-def test_a_change_that_is_refused_is_not_told() -> None:
+def test_a_refused_change_is_not_notified() -> None:
     listen()
     plan = make_plan({"a": []}, state="PENDING")
     stale = Action.objects.get()

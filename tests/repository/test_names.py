@@ -33,24 +33,6 @@ SHARED: dict[str, set[str]] = {
         "told",
         "write",
     },
-    "plans": {
-        "after",
-        "asked_for",
-        "check",
-        "checked_timeout",
-        "describe",
-        "end",
-        "held",
-        "hold",
-        "lines_of",
-        "operate",
-        "read_depth",
-        "read_flag",
-        "require_free",
-        "row_of",
-        "shown",
-        "summary",
-    },
 }
 
 

@@ -63,8 +63,8 @@ class BindingView(Operating, ResourceView):
         """Have a cluster get a policy by an action."""
         cluster = self.find_cluster(request, identifier)
         attributes = read_body(request, AttachmentSerializer, BindingSerializer._declared_fields)
-        asked = self.asked(request, attributes.pop("plan_only"))
-        return self.accepted(attach_policy(cluster, **attributes, asked=asked))
+        options = self.request_options(request, attributes.pop("plan_only"))
+        return self.accepted(attach_policy(cluster, **attributes, options=options))
 
     def partial_update(self, request: Request, identifier: str, policy: str) -> Response:
         """Have a policy of a cluster asked earlier or later, or not at all, by an action."""
@@ -73,15 +73,15 @@ class BindingView(Operating, ResourceView):
         binding = self.find_binding(request, identifier, policy)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of(columns_of(binding, CHANGEABLE), patch)
-        asked = self.asked(request, read_flag(request, "plan_only"))
-        return self.accepted(update_policy(binding.cluster, binding.policy, **changes, asked=asked))
+        options = self.request_options(request, read_flag(request, "plan_only"))
+        return self.accepted(update_policy(binding.cluster, binding.policy, **changes, options=options))
 
     def destroy(self, request: Request, identifier: str, policy: str) -> Response:
         """Have a cluster lose a policy by an action."""
         binding = self.find_binding(request, identifier, policy)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
-        asked = self.asked(request, read_flag(request, "plan_only"))
-        return self.accepted(detach_policy(binding.cluster, binding.policy, asked=asked))
+        options = self.request_options(request, read_flag(request, "plan_only"))
+        return self.accepted(detach_policy(binding.cluster, binding.policy, options=options))
 
     def find_cluster(self, request: Request, identifier: str) -> Cluster:
         """Return the cluster that the path names, if this person may do this with its policies.

@@ -69,14 +69,14 @@ class ClusterView(Operating, ClusterReading):
 
     def history_event(self) -> str:
         body = self.document()
-        asked = next(iter(body), None) if self.action == "act" and isinstance(body, dict) else None
-        return f"cluster.{asked}" if asked in OPERATIONS else super().history_event()
+        operation = next(iter(body), None) if self.action == "act" and isinstance(body, dict) else None
+        return f"cluster.{operation}" if operation in OPERATIONS else super().history_event()
 
     def create(self, request: Request) -> Response:
         """Make a cluster, and have its nodes created by an action."""
         attributes = read_body(request, NewClusterSerializer, ClusterSerializer._declared_fields)
-        asked = self.asked(request, attributes.pop("plan_only"))
-        return self.accepted(create_cluster(**attributes, asked=asked))
+        options = self.request_options(request, attributes.pop("plan_only"))
+        return self.accepted(create_cluster(**attributes, options=options))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
         """Have the name, the profile, the timeout or the metadata changed by an action."""
@@ -89,15 +89,15 @@ class ClusterView(Operating, ClusterReading):
         cluster = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of({**columns_of(cluster, CHANGEABLE), "profile": str(cluster.profile.uuid)}, patch)
-        asked = self.asked(request, read_flag(request, "plan_only"))
-        return self.accepted(update_cluster(cluster, changes, asked=asked))
+        options = self.request_options(request, read_flag(request, "plan_only"))
+        return self.accepted(update_cluster(cluster, changes, options=options))
 
     def destroy(self, request: Request, identifier: str) -> Response:
         """Delete a cluster by an action; if forced, cancel other operations on it and delete its nodes, too."""
         cluster = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"force", "plan_only"})
-        force, asked = read_flag(request, "force"), self.asked(request, read_flag(request, "plan_only"))
-        return self.accepted(delete_cluster(cluster, force=force, asked=asked))
+        force, options = read_flag(request, "force"), self.request_options(request, read_flag(request, "plan_only"))
+        return self.accepted(delete_cluster(cluster, force=force, options=options))
 
     def scale_in(self, request: Request, identifier: str) -> Response:
         """Have nodes taken from a cluster by an action: so many, or as many as its scaling policy says, or one."""
@@ -140,8 +140,8 @@ class ClusterView(Operating, ClusterReading):
     def operate(self, request: Request, identifier: str, name: str, document: Any) -> Response:
         cluster: Cluster = self.get_object(request, identifier)
         inputs = read_attributes(document, self.bodies[name])
-        asked = self.asked(request, inputs.pop("plan_only"))
-        return self.accepted(OPERATIONS[name](cluster, **inputs, asked=asked))
+        options = self.request_options(request, inputs.pop("plan_only"))
+        return self.accepted(OPERATIONS[name](cluster, **inputs, options=options))
 
 
 def refuse_sizes(document: Any) -> None:

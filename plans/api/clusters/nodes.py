@@ -76,14 +76,14 @@ class NodeView(Marking, Operating, NodeReading):
     def create(self, request: Request) -> Response:
         """Make a node from a profile, and have its server created by an action."""
         attributes = read_body(request, NewNodeSerializer, NodeSerializer._declared_fields)
-        asked = self.asked(request, attributes.pop("plan_only"))
-        return self.accepted(create_node(**attributes, asked=asked))
+        options = self.request_options(request, attributes.pop("plan_only"))
+        return self.accepted(create_node(**attributes, options=options))
 
     def destroy(self, request: Request, identifier: str) -> Response:
         """Have a node and its server deleted by an action."""
         node = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
-        return self.accepted(delete_node(node, self.asked(request, read_flag(request, "plan_only"))))
+        return self.accepted(delete_node(node, self.request_options(request, read_flag(request, "plan_only"))))
 
     def partial_update(self, request: Request, identifier: str) -> Response:
         """Have the name, the role, the metadata, the profile, or whether it is tainted, changed by an action."""
@@ -92,17 +92,19 @@ class NodeView(Marking, Operating, NodeReading):
         node = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
         changes = changes_of({**columns_of(node, CHANGEABLE), "profile": str(node.profile.uuid)}, patch)
-        return self.accepted(update_node(node, changes, self.asked(request, read_flag(request, "plan_only"))))
+        return self.accepted(
+            update_node(node, changes, self.request_options(request, read_flag(request, "plan_only")))
+        )
 
     def check(self, request: Request, identifier: str) -> Response:
         """Have an action look whether the server of a node runs: it is ACTIVE or ERROR then."""
         node = self.get_object(request, identifier)
         plan_only = read_body(request, OptionsSerializer)["plan_only"]
-        return self.accepted(check_node(node, self.asked(request, plan_only)))
+        return self.accepted(check_node(node, self.request_options(request, plan_only)))
 
     def recover(self, request: Request, identifier: str) -> Response:
         """Have a node get a server that runs by an action, where its own does not."""
         node = self.get_object(request, identifier)
         inputs = read_body(request, NodeRecoverySerializer)
-        asked = self.asked(request, inputs.pop("plan_only"))
-        return self.accepted(recover_node(node, **inputs, asked=asked))
+        options = self.request_options(request, inputs.pop("plan_only"))
+        return self.accepted(recover_node(node, **inputs, options=options))

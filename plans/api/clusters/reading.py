@@ -57,10 +57,10 @@ class ClusterSerializer(ResourceSerializer):
         add_uuids(rows, "policies", bindings, "policy__uuid")
 
 
-def add_uuids(rows: list[Row], field: str, things: QuerySet[Any], column: str) -> None:
+def add_uuids(rows: list[Row], field: str, related: QuerySet[Any], column: str) -> None:
     """Add to clusters the UUIDs of related objects, in the order of these, in one query."""
     found: dict[UUID, list[UUID]] = defaultdict(list)
-    of_these = things.filter(cluster__uuid__in=[row["uuid"] for row in rows])
+    of_these = related.filter(cluster__uuid__in=[row["uuid"] for row in rows])
     for cluster, uuid in of_these.values_list("cluster__uuid", column):
         found[cluster].append(uuid)
     for row in rows:

@@ -100,16 +100,16 @@ class ExclusionView(rules.ExclusionView):
         refuse_unknown_arguments(request.query_params, {"limit", "marker"})
         limit = read_limit(request.query_params.get("limit"))
         trial = try_rule(exclusion, ActionPlan.objects.find(body["action_plan"]), body.get("at"))
-        listed = after(trial, request.query_params.get("marker"))
-        rows = [row_of(action, match) for action, match in listed[:limit]]
-        answer = {"action_plan_uuid": body["action_plan"], **summary(trial), "actions": rows}
+        listed = excluded_after(trial, request.query_params.get("marker"))
+        rows = [excluded_action_row(action, match) for action, match in listed[:limit]]
+        answer = {"action_plan_uuid": body["action_plan"], **trial_summary(trial), "actions": rows}
         if len(listed) > limit:
             answer["next"] = f"{self.host()}{request.path}?limit={limit}&marker={rows[-1]['uuid']}"
         ActionSerializer.add_links(rows, self.host())
         return Response(answer)
 
 
-def summary(trial: Trial) -> dict[str, Any]:
+def trial_summary(trial: Trial) -> dict[str, Any]:
     return {
         "at": trial.moment,
         "is_in_force": trial.is_in_force,
@@ -119,7 +119,7 @@ def summary(trial: Trial) -> dict[str, Any]:
     }
 
 
-def after(trial: Trial, marker: str | None) -> list[tuple[Action, Match]]:
+def excluded_after(trial: Trial, marker: str | None) -> list[tuple[Action, Match]]:
     """Return those that come after the marker.
 
     Raises:
@@ -134,7 +134,7 @@ def after(trial: Trial, marker: str | None) -> list[tuple[Action, Match]]:
     raise NotFound(f"Action {marker} could not be found among those that are excluded")
 
 
-def row_of(action: Action, match: Match) -> Row:
+def excluded_action_row(action: Action, match: Match) -> Row:
     return {
         "uuid": action.uuid,
         "name": action.name,

@@ -96,10 +96,10 @@ class InstanceActionView(ServerReading):
         """List what was done to a server, by people and by plans, the newest first."""
         server = self.find_server(request, identifier)
         refuse_unknown_arguments(request.query_params, ARGUMENTS)
-        asked = read_asked(request.query_params)
-        page = read_list(server.uuid, asked)
+        listing = read_asked(request.query_params)
+        page = read_list(server.uuid, listing)
         answer: dict[str, Any] = {"instanceActions": [show(one) for one in page]}
-        if following := next_query(asked, request.query_params, page):
+        if following := next_query(listing, request.query_params, page):
             path = f"{self.host()}/v1/servers/{server.uuid}/os-instance-actions"
             answer["links"] = [{"rel": "next", "href": f"{path}?{urlencode(following)}"}]
         return Response(answer)

@@ -81,9 +81,9 @@ class ServerSerializer(ResourceSerializer):
         """Add marks, in two more queries: for a server of a stack or a cluster, the mark is on another row."""
         rows = super().finish(values, version, detailed, host)
         if rows and "unhealthy_reason" in rows[0]:
-            told = reasons_of({str(row["id"]): row["unhealthy_reason"] for row in rows})
+            reasons = reasons_of({str(row["id"]): row["unhealthy_reason"] for row in rows})
             for row in rows:
-                row["unhealthy_reason"] = told[str(row["id"])]
+                row["unhealthy_reason"] = reasons[str(row["id"])]
         return rows
 
 

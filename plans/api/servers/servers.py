@@ -22,7 +22,7 @@ from watcher_site.request_context import CallingContext, caller_of
 from watcher_site.validation.json_schema import Draft202012Validator, find_violation
 
 REBUILD, RESET = "rebuild", "os-resetState"
-DEEDS = {REBUILD: "server.rebuild", RESET: "server.reset_state"}
+HISTORY_EVENTS = {REBUILD: "server.rebuild", RESET: "server.reset_state"}
 RESET_RIGHT = "cluster.reset_server"
 SCHEMAS: dict[str, dict[str, Any]] = {
     REBUILD: {
@@ -77,8 +77,10 @@ class ServerView(Marking, ServerReading):
 
     def history_event(self) -> str:
         body = self.document()
-        asked = next(iter(body), "") if isinstance(body, dict) else ""
-        return DEEDS.get(asked, super().history_event()) if self.action == "act" else super().history_event()
+        operation = next(iter(body), "") if isinstance(body, dict) else ""
+        return (
+            HISTORY_EVENTS.get(operation, super().history_event()) if self.action == "act" else super().history_event()
+        )
 
     def create(self, request: Request) -> Response:
         """Ask for a server: a host is found for it by an action."""

@@ -16,8 +16,8 @@ from cluster.stacks.templates.schemas import TEMPLATE as TEMPLATE_VALIDATOR
 from plans.api.marks import Marking, ResourceMarking
 from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, OperationSerializer, OptionsSerializer
 from plans.api.stacks.reading import StackReading, StackResourceReading, StackSerializer, known_statuses
-from plans.operations.base import Asked
-from plans.operations.stack_progress import having_status, shown, starting_operations
+from plans.operations.base import RequestOptions
+from plans.operations.stack_progress import having_status, shown_status, starting_operations
 from plans.operations.stacks import create_stack, delete_stack, update_stack
 from watcher_site.api.bodies import DescribedField, WholeField, read_body
 from watcher_site.api.paging import read_flag, refuse_unknown_arguments
@@ -31,8 +31,8 @@ TEMPLATE = "an object, or a text in JSON or YAML"
 
 
 def timeout_field(default: str) -> Any:
-    told = f"for how many minutes an operation on it may take, beside its pauses; left out: {default}"
-    return WholeField(required=False, min_value=1, max_value=LONGEST_TIMEOUT, help_text=told)
+    help_text = f"for how many minutes an operation on it may take, beside its pauses; left out: {default}"
+    return WholeField(required=False, min_value=1, max_value=LONGEST_TIMEOUT, help_text=help_text)
 
 
 class StackOperationSerializer(OperationSerializer):
@@ -83,8 +83,9 @@ class StackView(Marking, Operating, StackReading):
         rows = super().read(queryset, detailed)
         starting = starting_operations([row["id"] for row in rows]) if rows else {}
         for row in rows:
-            told = row["stack_status"], row["stack_status_reason"]
-            row["stack_status"], row["stack_status_reason"] = shown(*told, starting.get(str(row["id"])))
+            verb = starting.get(str(row["id"]))
+            status, reason = shown_status(row["stack_status"], row["stack_status_reason"], verb)
+            row["stack_status"], row["stack_status_reason"] = status, reason
         return rows
 
     def filter_status(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
@@ -95,8 +96,8 @@ class StackView(Marking, Operating, StackReading):
         attributes = read_body(request, NewStackSerializer, StackSerializer._declared_fields)
         plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
         project = self.choose_project(wanted)
-        asked = self.asked_for(request, plan_only, project)
-        return self.accepted(create_stack(**attributes, project_id=project, asked=asked))
+        options = self.project_request_options(request, plan_only, project)
+        return self.accepted(create_stack(**attributes, project_id=project, options=options))
 
     def update(self, request: Request, stack_name: str, identifier: str) -> Response:
         """Have a stack changed by an action: as another template says, or as its own does.
@@ -105,17 +106,17 @@ class StackView(Marking, Operating, StackReading):
         """
         stack: Stack = self.get_object(request, identifier)
         attributes = read_body(request, StackUpdateSerializer, StackSerializer._declared_fields)
-        asked = self.asked_for(request, attributes.pop("plan_only"), stack.project_id)
-        return self.accepted(update_stack(stack, **attributes, asked=asked))
+        options = self.project_request_options(request, attributes.pop("plan_only"), stack.project_id)
+        return self.accepted(update_stack(stack, **attributes, options=options))
 
     def destroy(self, request: Request, stack_name: str, identifier: str) -> Response:
         """Have a stack deleted by an action, with all that is in it."""
         stack: Stack = self.get_object(request, identifier)
         refuse_unknown_arguments(request.query_params, {"plan_only"})
-        asked = self.asked_for(request, read_flag(request, "plan_only"), stack.project_id)
-        return self.accepted(delete_stack(stack, asked=asked))
+        options = self.project_request_options(request, read_flag(request, "plan_only"), stack.project_id)
+        return self.accepted(delete_stack(stack, options=options))
 
-    def asked_for(self, request: Request, plan_only: bool, project: str) -> Asked:
+    def project_request_options(self, request: Request, plan_only: bool, project: str) -> RequestOptions:
         """Return how an operation was asked for: what is done at once to a project's own needs no right on plans.
 
         Raises:
@@ -124,7 +125,7 @@ class StackView(Marking, Operating, StackReading):
         if plan_only and not request.user.has_perm(VIEW_PLAN):
             raise PermissionDenied("plan_only: you may not see plans; without plan_only it is done at once.")
         is_own = project in self.projects
-        return Asked(caller_of(request), plan_only) if is_own else self.asked(request, plan_only)
+        return RequestOptions(caller_of(request), plan_only) if is_own else self.request_options(request, plan_only)
 
 
 class StackResourceView(ResourceMarking, StackResourceReading):

@@ -19,7 +19,7 @@ from plans.console.clusters.forms import (
     ResizeForm,
     ScaleForm,
 )
-from plans.operations.base import Asked, Operation
+from plans.operations.base import Operation, RequestOptions
 from plans.operations.cluster_policies import attach_policy, detach_policy, update_policy
 from plans.operations.cluster_sizes import resize, scale_in, scale_out
 from plans.operations.clusters import check_cluster, delete_cluster, recover_cluster, update_cluster
@@ -52,7 +52,7 @@ class OperationVerb(KeepsForm, Verb):
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
-        self.asked_for = form = self.form(record, request.POST)
+        self.submitted = form = self.form(record, request.POST)
         if not form.is_valid():
             return self.show(record, form)
         try:
@@ -64,19 +64,19 @@ class OperationVerb(KeepsForm, Verb):
         return redirect(self.where_to(record, True))
 
     def perform(self, record: Any) -> str:
-        form = self.asked_for
+        form = self.submitted
         may_cancel = self.request.user.has_perm("actions.signal_action")
-        asked = Asked(caller_of(self.request), form.cleaned_data["plan_only"], may_cancel)
-        self.operation = self.plan(record, form.inputs, asked)
-        if asked.plan_only:
+        options = RequestOptions(caller_of(self.request), form.cleaned_data["plan_only"], may_cancel)
+        self.operation = self.plan(record, form.inputs, options)
+        if options.plan_only:
             return "This is what would be done. Look at it, skip what must not happen, and start it."
         return linked(f"Requested: plan {self.operation.action_plan} does it, by action {self.operation.action}.")
 
-    def plan(self, record: Any, inputs: dict[str, Any], asked: Asked) -> Operation:
-        return type(self).operate(record, **inputs, asked=asked)
+    def plan(self, record: Any, inputs: dict[str, Any], options: RequestOptions) -> Operation:
+        return type(self).operate(record, **inputs, options=options)
 
     def where_to(self, record: Any, done: bool) -> str:
-        if done and (self.is_final or self.asked_for.cleaned_data["plan_only"]):
+        if done and (self.is_final or self.submitted.cleaned_data["plan_only"]):
             return reverse("plans:detail", args=[self.operation.action_plan])
         return self.page_of(record)
 
@@ -154,8 +154,8 @@ class BindingVerb(OperationVerb):
     def page_of(self, record: PolicyBinding) -> str:
         return record_page(record.cluster)
 
-    def plan(self, record: PolicyBinding, inputs: dict[str, Any], asked: Asked) -> Operation:
-        return type(self).operate(record.cluster, record.policy, **inputs, **self.also(record), asked=asked)
+    def plan(self, record: PolicyBinding, inputs: dict[str, Any], options: RequestOptions) -> Operation:
+        return type(self).operate(record.cluster, record.policy, **inputs, **self.also(record), options=options)
 
     def also(self, record: PolicyBinding) -> dict[str, Any]:
         return {}

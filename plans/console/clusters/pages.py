@@ -18,7 +18,7 @@ from plans.console.clusters.forms import NewClusterForm
 from plans.console.clusters.tables import BindingTable, ClusterTable, sizes_in_words
 from plans.console.creation import CreationPage
 from plans.console.views import MOVING
-from plans.operations.base import Asked, Operation
+from plans.operations.base import Operation, RequestOptions
 from plans.operations.clusters import create_cluster
 from watcher_site.console.pages import RecordPage
 from watcher_site.links import linked
@@ -89,8 +89,8 @@ class NewCluster(CreationPage):
     form_class = NewClusterForm
     template_name = "clusters/cluster_form.html"
 
-    def create(self, inputs: dict[str, Any], asked: Asked) -> Operation:
-        return create_cluster(**inputs, asked=asked)
+    def create(self, inputs: dict[str, Any], options: RequestOptions) -> Operation:
+        return create_cluster(**inputs, options=options)
 
     def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
         if plan_only:

@@ -66,7 +66,7 @@ class ExclusionForm(WindowFields):
     expires_at = text_field("datetime-local", "Expires", "Left empty, it stays until somebody deletes it.")
 
     def __init__(self, *arguments: Any, exclusion: Exclusion | None = None, **options: Any) -> None:
-        super().__init__(*arguments, initial=held(exclusion) if exclusion else {"zone": "UTC"}, **options)
+        super().__init__(*arguments, initial=exclusion_values(exclusion) if exclusion else {"zone": "UTC"}, **options)
         self.exclusion = exclusion or Exclusion()
         field: Any = self.fields["action_types"]
         field.choices = [(name, name) for name in sorted(plugins.load("ACTION_TYPES"))]
@@ -133,7 +133,7 @@ def lines(text: str) -> list[str]:
     return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
 
 
-def held(exclusion: Exclusion) -> Mapping[str, Any]:
+def exclusion_values(exclusion: Exclusion) -> Mapping[str, Any]:
     """Return what the fields show of a rule."""
     said = described(exclusion)
     expires = exclusion.expires_at and exclusion.expires_at.astimezone(ZoneInfo(require_zone(exclusion.zone)))

@@ -66,14 +66,14 @@ class ExclusionPage(RecordPage):
     def try_out(self, exclusion: Exclusion) -> dict[str, Any]:
         form = TrialForm(self.request.GET if "plan" in self.request.GET else None)
         plan = form.cleaned_data.get("plan") if form.is_valid() else None
-        return {"trial_form": form, **shown(try_rule(exclusion, plan) if plan else None)}
+        return {"trial_form": form, **trial_context(try_rule(exclusion, plan) if plan else None)}
 
 
 def next_in_force(exclusion: Exclusion) -> datetime | None:
     return Rule.of(exclusion).next_in_force(timezone.now())
 
 
-def shown(trial: Trial | None) -> dict[str, Any]:
+def trial_context(trial: Trial | None) -> dict[str, Any]:
     if trial is None:
         return {}
     return {"trial": trial, "tried": trial.found[:SHOWN], "more": max(0, len(trial.found) - SHOWN)}
@@ -86,21 +86,21 @@ class ExclusionEditing(KeepsForm, View):
     saved: str
 
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
-        return self.show(ExclusionForm(self.kept(), exclusion=self.standing()))
+        return self.show(ExclusionForm(self.kept(), exclusion=self.current()))
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
-        standing = self.standing()
-        form = ExclusionForm(request.POST, exclusion=standing)
+        current = self.current()
+        form = ExclusionForm(request.POST, exclusion=current)
         trial, made = None, None
         if form.is_valid():
             try:
                 if "try" in request.POST:
-                    trial = form.trial_of(self.draft(standing, form.attributes()))
+                    trial = form.trial_of(self.draft(current, form.attributes()))
                 else:
-                    made = self.save(standing, form.attributes())
+                    made = self.save(current, form.attributes())
             except Refused as refusal:
                 form.blame(str(refusal))
-                self.note(refusal, standing)
+                self.note(refusal, current)
         if made is None:
             return self.show(form, trial)
         messages.success(request, self.saved)
@@ -108,20 +108,20 @@ class ExclusionEditing(KeepsForm, View):
 
     def show(self, form: ExclusionForm, trial: Trial | None = None) -> HttpResponse:
         may_try = self.request.user.has_perms(TO_TRY)
-        context = {"form": form, "exclusion": self.standing(), "may_try": may_try, **shown(trial)}
+        context = {"form": form, "exclusion": self.current(), "may_try": may_try, **trial_context(trial)}
         return render(self.request, "exclusions/exclusion_form.html", context)
 
     @property
     def person(self) -> str:
         return self.request.user.get_username()
 
-    def standing(self) -> Exclusion | None:
+    def current(self) -> Exclusion | None:
         return None
 
-    def draft(self, standing: Exclusion | None, attributes: dict[str, Any]) -> Exclusion:
+    def draft(self, current: Exclusion | None, attributes: dict[str, Any]) -> Exclusion:
         return drafted(attributes, self.person)
 
-    def save(self, standing: Exclusion | None, attributes: dict[str, Any]) -> Exclusion:
+    def save(self, current: Exclusion | None, attributes: dict[str, Any]) -> Exclusion:
         return create_exclusion(attributes, self.person)
 
 
@@ -137,15 +137,15 @@ class ChangeExclusion(ByUUID, ExclusionEditing):
     history_event = "exclusion.update"
     saved = "Saved. It holds for all that has not begun yet."
 
-    def standing(self) -> Exclusion | None:
+    def current(self) -> Exclusion | None:
         found: Exclusion = self.get_object()
         return found
 
-    def draft(self, standing: Any, attributes: dict[str, Any]) -> Exclusion:
-        return redrafted(standing, attributes, self.person)
+    def draft(self, current: Any, attributes: dict[str, Any]) -> Exclusion:
+        return redrafted(current, attributes, self.person)
 
-    def save(self, standing: Any, attributes: dict[str, Any]) -> Exclusion:
-        return change_exclusion(standing, attributes, self.person)
+    def save(self, current: Any, attributes: dict[str, Any]) -> Exclusion:
+        return change_exclusion(current, attributes, self.person)
 
 
 class EnableExclusion(Verb):

@@ -47,7 +47,7 @@ class MarkVerb(KeepsForm, Verb):
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
-        self.asked_for = form = MarkForm(request.POST)
+        self.submitted = form = MarkForm(request.POST)
         if not form.is_valid():
             return self.show(record, form)
         try:
@@ -59,7 +59,7 @@ class MarkVerb(KeepsForm, Verb):
         return redirect(self.where_to(record, True))
 
     def perform(self, record: Any) -> str:
-        found = mark(record, self.unhealthy, self.asked_for.cleaned_data["reason"], caller_of(self.request))
+        found = mark(record, self.unhealthy, self.submitted.cleaned_data["reason"], caller_of(self.request))
         what = f"{found.object_type.capitalize()} {found.object_name}"
         if found.unhealthy is self.unhealthy:
             return f"{what} is marked unhealthy." if found.unhealthy else f"{what} is no longer marked unhealthy."

@@ -78,7 +78,7 @@ class UpdateStackForm(TemplateForm):
     @property
     def inputs(self) -> dict[str, Any]:
         template, minutes = self.cleaned_data["template"], self.cleaned_data["timeout_mins"]
-        given = {} if lines_of(template) == lines_of(self.text) else {"template": template}
+        given = {} if template_lines(template) == template_lines(self.text) else {"template": template}
         return given if minutes in (None, self.record.timeout_mins) else {**given, "timeout_mins": minutes}
 
     def clean(self) -> dict[str, Any]:
@@ -89,5 +89,5 @@ class UpdateStackForm(TemplateForm):
         return cleaned
 
 
-def lines_of(text: str) -> list[str]:
+def template_lines(text: str) -> list[str]:
     return text.strip().splitlines()

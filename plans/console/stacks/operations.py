@@ -13,7 +13,7 @@ from plans.console.clusters.operations import OperationVerb
 from plans.console.creation import CreationPage
 from plans.console.stacks.forms import NewStackForm, UpdateStackForm
 from plans.console.stacks.pages import page_of
-from plans.operations.base import Asked, Operation
+from plans.operations.base import Operation, RequestOptions
 from plans.operations.stacks import create_stack, delete_stack, update_stack
 from watcher_site.links import linked
 
@@ -27,8 +27,8 @@ class NewStack(CreationPage):
     def surroundings(self) -> dict[str, Any]:
         return {"back": reverse("stacks:list")}
 
-    def create(self, inputs: dict[str, Any], asked: Asked) -> Operation:
-        return create_stack(**inputs, asked=asked)
+    def create(self, inputs: dict[str, Any], options: RequestOptions) -> Operation:
+        return create_stack(**inputs, options=options)
 
     def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
         if not plan_only:

@@ -70,8 +70,10 @@ class StackPage(RecordPage):
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         tree = grow(self.object)
         targets = [str(self.object.uuid), *(str(resource.uuid) for resource in tree.rows)]
-        asked = Action.objects.present().filter(target__in=targets, derived_from=None).select_related("action_plan")
-        recent = list(asked.order_by("-pk")[:RECENT])
+        requested = (
+            Action.objects.present().filter(target__in=targets, derived_from=None).select_related("action_plan")
+        )
+        recent = list(requested.order_by("-pk")[:RECENT])
         holders = list(unfinished_holders(self.object))
         table = ActionTable(recent, orderable=False)
         # The column of the resource depends on the rights of the user.

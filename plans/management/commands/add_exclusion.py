@@ -8,7 +8,7 @@ from django.core.management import CommandParser
 from actions.exclusions.records import create_exclusion, drafted
 from actions.exclusions.targets import KINDS
 from plans.models import ActionPlan
-from plans.operations.exclusion_trials import lines_of, try_rule
+from plans.operations.exclusion_trials import describe_trial, try_rule
 from watcher_site.processes import commands
 from watcher_site.refusals import Refused
 from watcher_site.windows.maintenance import WEEKDAYS
@@ -51,7 +51,7 @@ class Command(commands.Command):
         attributes = attributes_of(options)
         try:
             if plan is not None:
-                return lines_of(try_rule(drafted(attributes, person), ActionPlan.objects.find(plan)))
+                return describe_trial(try_rule(drafted(attributes, person), ActionPlan.objects.find(plan)))
             return str(create_exclusion(attributes, person).uuid)
         except Refused as refusal:
             raise type(refusal)(by_option(str(refusal))) from refusal

@@ -21,5 +21,5 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, plan: UUID, signal: str, person: str, **options: Any) -> str:
         signal_plan(ActionPlan.objects.find(plan), Action.Signal(signal), person)
-        standing = ActionPlan.objects.find(plan)
-        return f"{standing.state}, suspended" if standing.is_suspended else str(standing.state)
+        current = ActionPlan.objects.find(plan)
+        return f"{current.state}, suspended" if current.is_suspended else str(current.state)

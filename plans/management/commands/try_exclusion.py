@@ -7,7 +7,7 @@ from django.core.management import CommandParser
 
 from actions.exclusions.records import find_exclusion
 from plans.models import ActionPlan
-from plans.operations.exclusion_trials import lines_of, try_rule
+from plans.operations.exclusion_trials import describe_trial, try_rule
 from watcher_site.processes import commands
 
 
@@ -19,4 +19,4 @@ class Command(commands.Command):
         parser.add_argument("plan", type=UUID, help="the UUID of the plan")
 
     def handle(self, *args: Any, exclusion: str, plan: UUID, **options: Any) -> str:
-        return lines_of(try_rule(find_exclusion(exclusion), ActionPlan.objects.find(plan)))
+        return describe_trial(try_rule(find_exclusion(exclusion), ActionPlan.objects.find(plan)))

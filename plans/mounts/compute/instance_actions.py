@@ -50,10 +50,10 @@ class InstanceActionList(InstanceActionsView):
         server = self.server(identifier)
         query = request.query_params if self.version >= PAGES else QueryDict()
         self.refuse_unknown(query)
-        asked = read_asked(query)
-        page = read_list(server.uuid, asked)
+        listing = read_asked(query)
+        page = read_list(server.uuid, listing)
         answer: Row = {"instanceActions": [self.show(one) for one in page]}
-        following = next_query(asked, query, page) if self.version >= PAGES else None
+        following = next_query(listing, query, page) if self.version >= PAGES else None
         if following:
             path = f"{self.base}/servers/{server.uuid}/os-instance-actions"
             answer["links"] = [{"rel": "next", "href": f"{path}?{urlencode(following)}"}]
@@ -77,8 +77,8 @@ class OneInstanceAction(InstanceActionsView):
 
     def events(self, found: InstanceAction, server: Server, is_admin: bool) -> list[Row]:
         details = self.version >= DETAILS and sees_details(self.request.user, server.project_id)
-        told = shown(read_events(found), project=server.project_id, host=is_admin, details=details)
-        return [self.event(event, is_admin) for event in told]
+        events = shown(read_events(found), project=server.project_id, host=is_admin, details=details)
+        return [self.event(event, is_admin) for event in events]
 
     def event(self, event: dict[str, Any], is_admin: bool) -> Row:
         event["result"] = RESULTS.get(event["result"])

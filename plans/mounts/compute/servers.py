@@ -63,7 +63,7 @@ class ServersView(ComputeView):
 
     def in_full(self, server: Any) -> Row:
         node = server.node.hostname if server.node else ""
-        told = self.in_short(server) | {
+        fields = self.in_short(server) | {
             "status": server.shown,
             "tenant_id": server.project_id,
             "user_id": server.user_id,
@@ -81,8 +81,8 @@ class ServersView(ComputeView):
             "OS-SRV-USG:terminated_at": server.deleted_at and server.deleted_at.strftime("%Y-%m-%dT%H:%M:%S.%f"),
         }
         if server.shown in (server_statuses.ERROR_STATUS, server_statuses.DELETED) and server.fault:
-            told["fault"] = {name: server.fault.get(name) for name in ("code", "created", "message")}
-        return told | ({HOST: node or None} if self.sees_all and sees_host(self.request.user) else {})
+            fields["fault"] = {name: server.fault.get(name) for name in ("code", "created", "message")}
+        return fields | ({HOST: node or None} if self.sees_all and sees_host(self.request.user) else {})
 
     def flavor(self, server: Server) -> Row:
         """Return what a server has of everything; before 2.47 the name of its flavor, in the place of its id."""

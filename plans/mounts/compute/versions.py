@@ -38,11 +38,11 @@ class ComputeVersioning(BaseVersioning):
     def determine_version(  # type: ignore[override]
         self, request: Request, *args: Any, **kwargs: Any
     ) -> Version:
-        asked = asked_for(request)
-        return MINIMUM if asked is None else parse(asked)
+        requested = requested_version(request)
+        return MINIMUM if requested is None else parse(requested)
 
 
-def asked_for(request: Request) -> str | None:
+def requested_version(request: Request) -> str | None:
     """Return the version that the headers name for this service."""
     for item in (header(request, HEADER) or "").split(","):
         service, _, version = item.strip().partition(" ")
@@ -51,22 +51,24 @@ def asked_for(request: Request) -> str | None:
     return header(request, LEGACY_HEADER)
 
 
-def parse(asked: str) -> Version:
+def parse(requested: str) -> Version:
     """Return a version that is spoken here.
 
     Raises:
         ParseError: it is none.
         NotAcceptable: it is out of range.
     """
-    if asked == "latest":
+    if requested == "latest":
         return MAXIMUM
-    found = FORMAT.fullmatch(asked)
+    found = FORMAT.fullmatch(requested)
     if found is None:
-        raise ParseError(f"API Version String {asked:.40} is of invalid format. Must be of format MajorNum.MinorNum.")
+        raise ParseError(
+            f"API Version String {requested:.40} is of invalid format. Must be of format MajorNum.MinorNum."
+        )
     version = int(found[1]), int(found[2])
     if not MINIMUM <= version <= MAXIMUM:
         raise NotAcceptable(
-            f"Version {asked} is not supported by the API. "
+            f"Version {requested} is not supported by the API. "
             f"Minimum is {format_version(MINIMUM)} and maximum is {format_version(MAXIMUM)}."
         )
     return version

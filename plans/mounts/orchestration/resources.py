@@ -14,9 +14,9 @@ from rest_framework.response import Response
 
 from cluster.models import StackResource
 from cluster.stacks.lookup import find_resource, stacks_within
-from plans.api.marks import deed_of_mark, read_mark
+from plans.api.marks import mark_event, read_mark
 from plans.mounts.orchestration.shapes import TYPES, statuses_having
-from plans.mounts.orchestration.stacks import read_flag
+from plans.mounts.orchestration.stacks import read_heat_flag
 from plans.mounts.orchestration.views import OrchestrationView
 from plans.operations.marks import mark
 from watcher_site.api.views import is_refusal, why
@@ -34,8 +34,8 @@ class ResourceList(OrchestrationView):
         query = request.query_params
         if strays := sorted(set(query) - {"nested_depth", "with_detail", *FILTERS}):
             raise Invalid(f"Invalid parameters {', '.join(strays)}")
-        read_flag("with_detail", query.get("with_detail", "false"))
-        depth = read_depth(query.get("nested_depth", "0"))
+        read_heat_flag("with_detail", query.get("with_detail", "false"))
+        depth = read_heat_depth(query.get("nested_depth", "0"))
         stack = self.find_stack(identifier, name)
         known = with_stacks(StackResource.objects.present().filter(stack__in=stacks_within(stack, depth)))
         every = list(known.order_by("stack__pk", "name", "pk"))
@@ -57,7 +57,7 @@ class ResourceItem(OrchestrationView):
         with suppress(Refused):
             stack = self.find_stack(self.kwargs["identifier"], self.kwargs["name"])
             found = find_resource(stack, named)
-        record_refusal(deed_of_mark("resource", self.document), found or named, why(problem), within=stack)
+        record_refusal(mark_event("resource", self.document), found or named, why(problem), within=stack)
 
     @property
     def document(self) -> Any:
@@ -104,7 +104,7 @@ def keeps(resource: StackResource, query: Any) -> bool:
     )
 
 
-def read_depth(text: str) -> int:
+def read_heat_depth(text: str) -> int:
     """Raises: `Invalid`."""
     if text.lower() in ("true", "false"):
         return 1000 if text.lower() == "true" else 0

@@ -38,7 +38,7 @@ class StackList(OrchestrationView):
         query = request.query_params
         if strays := sorted(set(query) - {*PAGING, *FLAGS, *TAGS, *FILTERS}):
             raise Invalid(f"Invalid parameters {', '.join(strays)}")
-        flags = {name: read_flag(name, query.get(name, "false")) for name in FLAGS}
+        flags = {name: read_heat_flag(name, query.get(name, "false")) for name in FLAGS}
         found = self.filtered(self.listed(flags))
         page = read_page(query)
         place = None
@@ -120,7 +120,7 @@ def read_page(query: Any) -> Page:
     return Page(read_limit(query.get("limit")), query.get("marker"), keys)
 
 
-def read_flag(name: str, value: str) -> bool:
+def read_heat_flag(name: str, value: str) -> bool:
     if value.lower() not in FLAG_WORDS:
         raise Invalid(f'Unrecognized value "{value}" for "{name}", acceptable values are: true, false.')
     return FLAG_WORDS[value.lower()]

@@ -12,7 +12,7 @@ from cluster.models import Cluster
 from plans.models import ActionPlan
 from plans.operations import cluster_sizes
 from plans.operations import clusters as cluster_operations
-from plans.operations.base import Asked
+from plans.operations.base import RequestOptions
 from plans.planning.proposals import propose
 from tests.actions.exclusions.builders import make_exclusion
 from tests.actions.exclusions.test_exclusions import nop, states
@@ -22,7 +22,7 @@ from tests.plans.inline import run_waiting
 from watcher_site.refusals import Conflict
 
 pytestmark = pytest.mark.django_db
-AT_ONCE, TO_LOOK_AT = Asked(), Asked(plan_only=True)
+AT_ONCE, TO_LOOK_AT = RequestOptions(), RequestOptions(plan_only=True)
 OLDEST_FIRST = {"criteria": "OLDEST_FIRST"}
 
 
@@ -41,9 +41,9 @@ def exclude(*servers: str) -> None:
     make_exclusion("keep", action_types=["NODE_DELETE", "NODE_LEAVE"], targets={"servers": list(servers)})
 
 
-def end(asked: Asked) -> None:
+def end(options: RequestOptions) -> None:
     """Start the plan if it was planned only, and run it to its end."""
-    if asked.plan_only:
+    if options.plan_only:
         ActionPlan.objects.get().launch()
     run_waiting()
 
@@ -54,36 +54,38 @@ def look(cluster: Cluster) -> tuple[list[str], int, str, str]:
     return names, standing.desired_capacity, standing.status, standing.status_reason
 
 
-@pytest.mark.parametrize("asked", [AT_ONCE, TO_LOOK_AT])
+@pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
 @pytest.mark.parametrize("has_policy", [True, False])
-def test_a_scale_in_takes_nodes_that_no_rule_excludes(cluster: Cluster, asked: Asked, has_policy: bool) -> None:
+def test_a_scale_in_takes_nodes_that_no_rule_excludes(
+    cluster: Cluster, options: RequestOptions, has_policy: bool
+) -> None:
     if has_policy:
         make_binding(cluster, "senlin.policy.deletion-1.1", OLDEST_FIRST)
     exclude("s0", "s1")
-    cluster_sizes.scale_in(cluster, count=1, asked=asked)
-    end(asked)
+    cluster_sizes.scale_in(cluster, count=1, options=options)
+    end(options)
     reason = "CLUSTER_SCALE_IN: number of active nodes is 2, as desired_capacity (2) says"
     assert look(cluster) == (["n0", "n1"], 2, "ACTIVE", reason)
 
 
-@pytest.mark.parametrize("asked", [AT_ONCE, TO_LOOK_AT])
-def test_a_scale_in_by_more_than_may_go_takes_as_many_as_may(cluster: Cluster, asked: Asked) -> None:
+@pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
+def test_a_scale_in_by_more_than_may_go_takes_as_many_as_may(cluster: Cluster, options: RequestOptions) -> None:
     exclude("s0", "s2")
-    cluster_sizes.scale_in(cluster, count=2, asked=asked)
-    end(asked)
+    cluster_sizes.scale_in(cluster, count=2, options=options)
+    end(options)
     assert look(cluster)[:3] == (["n0", "n2"], 2, "ACTIVE")
 
 
-@pytest.mark.parametrize("asked", [AT_ONCE, TO_LOOK_AT])
+@pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
 @pytest.mark.parametrize("has_policy", [True, False])
 def test_a_scale_in_of_a_cluster_whose_nodes_are_all_excluded_is_refused(
-    cluster: Cluster, asked: Asked, has_policy: bool
+    cluster: Cluster, options: RequestOptions, has_policy: bool
 ) -> None:
     if has_policy:
         make_binding(cluster, "senlin.policy.deletion-1.1", OLDEST_FIRST)
     exclude("s0", "s1", "s2")
     with pytest.raises(Conflict, match=f"exclusions keep NODE_DELETE from all members of cluster {cluster.uuid}"):
-        cluster_sizes.scale_in(cluster, count=1, asked=asked)
+        cluster_sizes.scale_in(cluster, count=1, options=options)
 
 
 def test_removing_an_excluded_node_is_refused_and_leaves_nothing(cluster: Cluster, cloud_admin: User) -> None:
@@ -107,12 +109,14 @@ def test_an_operation_is_refused_whose_whole_effect_is_excluded(cluster: Cluster
         ask[operation]()
 
 
-@pytest.mark.parametrize("asked", [AT_ONCE, TO_LOOK_AT])
-def test_of_the_nodes_that_are_removed_the_excluded_one_stays_and_counts(cluster: Cluster, asked: Asked) -> None:
+@pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
+def test_of_the_nodes_that_are_removed_the_excluded_one_stays_and_counts(
+    cluster: Cluster, options: RequestOptions
+) -> None:
     exclude("s1")
     uuids = [str(uuid) for uuid in cluster.members().filter(name__in=["n1", "n2"]).values_list("uuid", flat=True)]
-    cluster_sizes.del_nodes(cluster, uuids, asked=asked)
-    end(asked)
+    cluster_sizes.del_nodes(cluster, uuids, options=options)
+    end(options)
     reason = "CLUSTER_DEL_NODES: number of active nodes is 2, as desired_capacity (2) says"
     assert look(cluster) == (["n0", "n1"], 2, "ACTIVE", reason)
 
@@ -123,17 +127,17 @@ def test_a_node_that_is_excluded_while_its_cluster_shrinks_stays_and_counts(
     excluded = "actions.types.clusters.clusters.ClusterAction.find_excluded"
     monkeypatch.setattr(excluded, lambda *_: set())
     exclude("s0", "s1", "s2")
-    cluster_sizes.scale_in(cluster, count=1, asked=TO_LOOK_AT)
+    cluster_sizes.scale_in(cluster, count=1, options=TO_LOOK_AT)
     Action.objects.filter(derived_from__isnull=False).update(state="PENDING", exclusion=None)
     end(TO_LOOK_AT)
     assert look(cluster)[:3] == (["n0", "n1", "n2"], 3, "ACTIVE")
 
 
-@pytest.mark.parametrize("asked", [AT_ONCE, TO_LOOK_AT])
-def test_new_nodes_whose_creation_is_excluded_do_not_count(cluster: Cluster, asked: Asked) -> None:
+@pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
+def test_new_nodes_whose_creation_is_excluded_do_not_count(cluster: Cluster, options: RequestOptions) -> None:
     make_exclusion("keep", action_types=["NODE_CREATE"], targets={"clusters": ["web"]})
-    cluster_sizes.scale_out(cluster, count=2, asked=asked)
-    end(asked)
+    cluster_sizes.scale_out(cluster, count=2, options=options)
+    end(options)
     assert look(cluster)[:3] == (["n0", "n1", "n2"], 3, "ACTIVE")
 
 

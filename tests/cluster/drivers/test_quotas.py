@@ -217,7 +217,7 @@ def test_of_two_requests_at_once_for_the_last_server_of_a_quota_one_is_refused(
     set_quota("shop", {"servers": 1})
     wanted = {"name": "web", "flavorRef": "small"}
     second = Rival(lambda: create_server(wanted, "shop", {}))
-    interrupt_before(monkeypatch, server_operations, "operate", second)
+    interrupt_before(monkeypatch, server_operations, "start_server_operation", second)
     create_server(wanted, "shop", {})
     with pytest.raises(QuotaExceeded):
         second.result()

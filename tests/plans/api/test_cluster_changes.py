@@ -36,7 +36,7 @@ def test_a_node_is_changed(api: Caller) -> None:
     assert node not in members()
 
 
-def test_a_policy_is_attached_changed_heeded_and_detached(api: Caller) -> None:
+def test_a_policy_is_attached_changed_applied_and_detached(api: Caller) -> None:
     make_policy("grow", "senlin.policy.scaling-1.0", spec=SCALING)
     done(api, "POST", "/web/policies", {"policy": "grow"})
     assert api.get("/clusters/web/policies/grow").json()["priority"] == 100

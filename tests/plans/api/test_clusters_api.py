@@ -248,7 +248,7 @@ def test_a_patch_that_makes_no_sense_is_refused(api: Caller, step: dict[str, Any
 # Policies
 
 
-def test_the_policies_of_a_cluster_are_listed_in_the_order_in_which_they_are_asked(api: Caller) -> None:
+def test_the_policies_of_a_cluster_are_listed_in_the_order_of_their_priorities(api: Caller) -> None:
     cluster = make_cluster("web")
     for name, priority in (("late", 300), ("early", 100)):
         PolicyBinding.objects.create(cluster=cluster, policy=make_policy(name, f"type of {name}"), priority=priority)
@@ -411,14 +411,14 @@ def test_a_cluster_whose_creation_waits_does_not_change_its_size(api: Caller, op
     assert not Action.objects.exists()
 
 
-@pytest.mark.parametrize("asked", ["name=web", "name=WEB", "name=none&name=Web"])
-def test_clusters_are_found_by_their_names_whatever_the_letter_case(api: Caller, asked: str) -> None:
+@pytest.mark.parametrize("query", ["name=web", "name=WEB", "name=none&name=Web"])
+def test_clusters_are_found_by_their_names_whatever_the_case(api: Caller, query: str) -> None:
     make_cluster("Web")
     make_cluster("web 2")
-    assert [row["name"] for row in api.get(f"/clusters?{asked}").json()["clusters"]] == ["Web"]
+    assert [row["name"] for row in api.get(f"/clusters?{query}").json()["clusters"]] == ["Web"]
 
 
-def test_nodes_are_found_by_their_names_whatever_the_letter_case(api: Caller) -> None:
+def test_nodes_are_found_by_their_names_whatever_the_case(api: Caller) -> None:
     make_member("Web-1")
     assert [row["name"] for row in api.get("/nodes?name=web-1").json()["nodes"]] == ["Web-1"]
 

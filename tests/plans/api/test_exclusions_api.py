@@ -121,7 +121,7 @@ def test_a_rule_that_expires_before_its_window_opens_is_refused(api: Caller) -> 
     assert fault(answer).startswith("expires_at: the exclusion would expire before its window opens")
 
 
-def test_a_rule_that_names_a_thousand_things_is_made_in_as_many_queries_as_one_that_names_one(api: Caller) -> None:
+def test_a_rule_with_a_thousand_targets_is_made_in_as_many_queries_as_one_with_one_target(api: Caller) -> None:
     node = make_node("compute1")
     make_aggregate(7, "gpu", node), make_cluster("web")
     one = make_server("server", node)
@@ -146,7 +146,7 @@ def test_an_aggregate_is_found_by_its_number_unless_one_is_called_so(api: Caller
     assert made.json()["targets"] == {"aggregates": ["8", "9"]}
 
 
-def test_a_name_is_given_once_whatever_the_letter_case(api: Caller) -> None:
+def test_a_name_is_given_once_whatever_the_case(api: Caller) -> None:
     make_exclusion("freeze")
     answer = api.post("/exclusions", {"name": "FREEZE"})
     assert (answer.status_code, fault(answer)) == (409, "name: another exclusion is called FREEZE.")

@@ -76,8 +76,8 @@ def test_true_may_be_a_word_in_any_case(api: Caller, server: Server, path: str, 
 
 def test_a_node_is_marked_with_its_reason_and_by_way_of_its_server(api: Caller, server: Server, path: str) -> None:
     node = make_member(status="ACTIVE", server=server)
-    told = api.patch(f"{path}/health", {"mark_unhealthy": True, "resource_status_reason": "slow"}).json()
-    assert (told["object_type"], told["object_id"]) == ("node", str(node.uuid))
+    answer = api.patch(f"{path}/health", {"mark_unhealthy": True, "resource_status_reason": "slow"}).json()
+    assert (answer["object_type"], answer["object_id"]) == ("node", str(node.uuid))
     shown = api.get(f"/nodes/{node.uuid}").json()
     assert (shown["status"], shown["unhealthy_reason"]) == ("ERROR", "slow")
     answer = api.patch(f"/nodes/{node.uuid}/health", {"mark_unhealthy": False})
@@ -156,9 +156,7 @@ def test_marking_what_is_being_deleted_changes_nothing(api: Caller, stack: Stack
     assert (answer.status_code, answer.json()["resource_status"]) == (200, "DELETE_IN_PROGRESS")
 
 
-def test_what_cannot_be_marked_in_a_stack_is_told_as_heat_tells_it(
-    api: Caller, stack: Stack, web: StackResource
-) -> None:
+def test_a_refused_mark_in_a_stack_has_the_message_of_heat(api: Caller, stack: Stack, web: StackResource) -> None:
     def refused(rest: str, body: Any = None) -> tuple[int, str]:
         answer = api.patch(at(stack, rest), body or {"mark_unhealthy": True})
         return answer.status_code, fault(answer)
@@ -167,24 +165,24 @@ def test_what_cannot_be_marked_in_a_stack_is_told_as_heat_tells_it(
     assert refused("/resources/web", {"foo": 1}) == (400, "Invalid keys in resource mark unhealthy {'foo'}")
     for name in ("a", "b"):
         make_resource(stack, name, physical_id="same")
-    told = "Multiple resources were found with the physical ID (same)."
-    assert refused("/resources/same") == (400, told)
+    message = "Multiple resources were found with the physical ID (same)."
+    assert refused("/resources/same") == (400, message)
     take_lock(stack, make_action("update_stack"))
-    told = "Stack shop already has an action (UPDATE) in progress."
-    assert refused("/resources/web") == refused("/health") == (409, told)
-    noted = HistoryEntry.objects.filter(outcome="refused", message=told).order_by("pk")
+    message = "Stack shop already has an action (UPDATE) in progress."
+    assert refused("/resources/web") == refused("/health") == (409, message)
+    noted = HistoryEntry.objects.filter(outcome="refused", message=message).order_by("pk")
     assert [(one.deed, one.object_uuid) for one in noted] == [("resource.mark", web.uuid), ("stack.mark", stack.uuid)]
     well = {"mark_unhealthy": False}
-    assert refused("/resources/web", well) == refused("/health", well) == (409, told)
+    assert refused("/resources/web", well) == refused("/health", well) == (409, message)
     assert [one.deed for one in noted.all()[2:]] == ["resource.clear", "stack.clear"]
     assert state(web)[0] == "INIT_COMPLETE"
 
 
 def test_a_stack_is_marked_as_a_whole(api: Caller, stack: Stack) -> None:
-    told = api.patch(at(stack, "/health"), {"mark_unhealthy": True, "resource_status_reason": "all of it"}).json()
-    assert (told["object_type"], told["unhealthy"], told["reason"]) == ("stack", True, "all of it")
+    answer = api.patch(at(stack, "/health"), {"mark_unhealthy": True, "resource_status_reason": "all of it"}).json()
+    assert (answer["object_type"], answer["unhealthy"], answer["reason"]) == ("stack", True, "all of it")
     assert api.get(at(stack)).json()["stack_status"] == "CHECK_FAILED"
-    assert api.get(at(stack, "/health")).json() == told
+    assert api.get(at(stack, "/health")).json() == answer
 
 
 def test_people_mark_what_is_in_the_stacks_of_their_projects_and_readers_nothing(
@@ -209,8 +207,8 @@ def test_what_was_marked_is_replaced_by_the_next_update_and_nothing_else(api: Ca
     run_waiting()
     before = dict(made.resources.values_list("name", "physical_id"))
     marked = Server.objects.get(uuid=before["web"])
-    told = api.patch(f"/servers/{marked.uuid}/health", {"mark_unhealthy": True, "resource_status_reason": "slow"})
-    assert (told.json()["object_type"], told.json()["object_name"]) == ("resource", "web")
+    answer = api.patch(f"/servers/{marked.uuid}/health", {"mark_unhealthy": True, "resource_status_reason": "slow"})
+    assert (answer.json()["object_type"], answer.json()["object_name"]) == ("resource", "web")
     api.put(at(made), {})
     run_waiting()
     after = dict(made.resources.values_list("name", "physical_id"))
@@ -232,11 +230,11 @@ def belonging(number: int) -> list[Server]:
 
 
 def test_the_list_of_servers_tells_of_each_what_its_health_does(api: Caller) -> None:
-    told = {str(one.uuid): api.get(f"/servers/{one.uuid}/health").json()["reason"] for one in belonging(1)}
-    assert list(told.values()) == ["itself", "as resource", "as node", None]
+    reasons = {str(one.uuid): api.get(f"/servers/{one.uuid}/health").json()["reason"] for one in belonging(1)}
+    assert list(reasons.values()) == ["itself", "as resource", "as node", None]
     listed = api.get("/servers/detail").json()["servers"]
-    assert {one["id"]: one["unhealthy_reason"] for one in listed} == told
-    assert {server: api.get(f"/servers/{server}").json()["unhealthy_reason"] for server in told} == told
+    assert {one["id"]: one["unhealthy_reason"] for one in listed} == reasons
+    assert {server: api.get(f"/servers/{server}").json()["unhealthy_reason"] for server in reasons} == reasons
 
 
 @pytest.mark.parametrize("number", [1, 10])

@@ -30,22 +30,22 @@ def test_any_other_plan_is_not_started(api: Caller, state: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "asked"),
+    ("before", "requested"),
     [("RECOMMENDED", "PENDING"), ("RECOMMENDED", "CANCELLED"), ("PENDING", "CANCELLED"), ("ONGOING", "CANCELLING")],
 )
-def test_the_state_may_be_patched(api: Caller, before: str, asked: str) -> None:
-    answer = api.patch(f"/action_plans/{make_plan(state=before).uuid}", to(asked))
-    assert (answer.status_code, answer.json()["state"]) == (200, asked)
+def test_the_state_may_be_patched(api: Caller, before: str, requested: str) -> None:
+    answer = api.patch(f"/action_plans/{make_plan(state=before).uuid}", to(requested))
+    assert (answer.status_code, answer.json()["state"]) == (200, requested)
 
 
 @pytest.mark.parametrize(
-    ("before", "asked"),
+    ("before", "requested"),
     [("RECOMMENDED", "ONGOING"), ("PENDING", "PENDING"), ("ONGOING", "CANCELLED"), ("SUCCEEDED", "PENDING")],
 )
-def test_other_transitions_are_refused(api: Caller, before: str, asked: str) -> None:
-    answer = api.patch(f"/action_plans/{make_plan(state=before).uuid}", to(asked))
+def test_other_transitions_are_refused(api: Caller, before: str, requested: str) -> None:
+    answer = api.patch(f"/action_plans/{make_plan(state=before).uuid}", to(requested))
     assert answer.status_code == 400
-    assert f"State transition not allowed: ({before} -> {asked})" in fault(answer)
+    assert f"State transition not allowed: ({before} -> {requested})" in fault(answer)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_a_deleted_plan_is_not_started_by_those_who_see_it(api: Caller) -> None:
     assert answer.status_code == 404
 
 
-@pytest.mark.parametrize("asked", ["ONGOING", "PENDING", "CANCELLED", "FOO"])
-def test_who_has_no_right_learns_nothing_of_the_state(stranger: User, asked: str) -> None:
-    answer = Caller(stranger).patch(f"/action_plans/{make_plan().uuid}", to(asked))
+@pytest.mark.parametrize("requested", ["ONGOING", "PENDING", "CANCELLED", "FOO"])
+def test_who_has_no_right_learns_nothing_of_the_state(stranger: User, requested: str) -> None:
+    answer = Caller(stranger).patch(f"/action_plans/{make_plan().uuid}", to(requested))
     assert answer.status_code == 403
     assert "RECOMMENDED" not in fault(answer)

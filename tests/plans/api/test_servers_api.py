@@ -53,7 +53,7 @@ def path(server: Server) -> str:
 # Asking for servers
 
 
-def test_a_server_that_is_asked_for_is_built_by_an_action(api: Caller) -> None:
+def test_a_requested_server_is_built_by_an_action(api: Caller) -> None:
     node = make_node("here", zone="az1")
     answer = api.post(
         "/servers", wanted(imageRef="cirros", metadata={"role": "web"}, availability_zone="az1", project_id="p1")
@@ -264,7 +264,7 @@ def test_who_deletes_a_server_twice_has_it_deleted_once(api: Caller) -> None:
 @pytest.mark.parametrize(
     ("state", "parameters"), [("CANCELLING", {}), ("RECOMMENDED", {}), ("ONGOING", {"needed_for": [str(UUID(int=1))]})]
 )
-def test_a_deletion_that_may_not_come_about_is_asked_for_again(
+def test_a_deletion_that_may_not_come_about_can_be_requested_again(
     api: Caller, state: str, parameters: dict[str, Any]
 ) -> None:
     server = make_server(node=make_node())

@@ -149,8 +149,8 @@ def test_nothing_is_marked_between_the_acceptance_of_an_operation_and_its_beginn
     api: Caller, verb: str, marked: str
 ) -> None:
     stack = done(api.post("/stacks", WEB))
-    asked = api.put(path(stack), {}) if verb == "UPDATE" else api.delete(path(stack))
-    assert asked.status_code == 202
+    accepted = api.put(path(stack), {}) if verb == "UPDATE" else api.delete(path(stack))
+    assert accepted.status_code == 202
     answer = api.patch(f"{path(stack)}/{marked}", {"mark_unhealthy": True})
     words = f"Stack shop already has an action ({verb}) in progress."
     assert (answer.status_code, fault(answer)) == (409, words)
@@ -256,7 +256,7 @@ def test_a_stack_is_found_by_its_name_by_its_id_and_by_both(api: Caller) -> None
     assert (ambiguous.status_code, fault(ambiguous)) == (400, "Multiple stacks are called other. Name it by its id.")
 
 
-def test_stacks_are_listed_by_what_they_are_and_nested_ones_where_they_are_asked_for(api: Caller) -> None:
+def test_stacks_are_filtered_and_nested_ones_are_listed_on_request(api: Caller) -> None:
     shop = make_stack("shop", project_id="acme", status="CHECK_FAILED")
     make_stack("shop-inner-x", make_resource(shop, "inner", type="stack"))
     make_stack("blog")
@@ -326,7 +326,7 @@ def test_a_resource_that_is_not_there_and_one_that_may_be_several(api: Caller, t
     )
 
 
-def test_resources_are_listed_by_what_they_are_and_as_deep_as_is_asked_for(api: Caller, tree: Stack) -> None:
+def test_resources_are_filtered_and_listed_down_to_the_requested_depth(api: Caller, tree: Stack) -> None:
     for query, expected in (
         ("", ["web", "inner"]),
         ("?nested_depth=1", ["web", "inner", "deep"]),

@@ -112,7 +112,7 @@ def test_no_action_begins_once_the_plan_is_being_cancelled() -> None:
     applier.stop()
 
 
-def test_another_appliers_plan_is_let_go() -> None:
+def test_another_appliers_plan_is_released() -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     applier = Applier(InlineExecutor())
     applier.advance()

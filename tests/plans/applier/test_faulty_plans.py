@@ -114,8 +114,8 @@ def test_actions_that_had_begun_are_failed_and_the_others_cancelled(faulty: Acti
 
 def test_the_log_names_the_plan_and_the_exception(faulty: ActionPlan, caplog: pytest.LogCaptureFixture) -> None:
     run_waiting()
-    told = [record.msg for record in caplog.records if "plan set aside" in record.getMessage()]
-    assert [(entry["plan"], type(entry["exc_info"])) for entry in told if isinstance(entry, dict)] == [
+    logged = [record.msg for record in caplog.records if "plan set aside" in record.getMessage()]
+    assert [(entry["plan"], type(entry["exc_info"])) for entry in logged if isinstance(entry, dict)] == [
         (str(faulty.uuid), ZeroDivisionError)
     ]
 
@@ -154,7 +154,7 @@ def test_a_plan_is_set_aside_when_its_running_actions_have_ended(monkeypatch: py
     applier = Applier(executor)
     reports, executor.finished = executor.finished, lambda _: []  # type: ignore[method-assign, assignment]
     applier.advance()
-    break_for(monkeypatch, plan, PlanRun, "heed")
+    break_for(monkeypatch, plan, PlanRun, "apply_signals")
     signal_plan(again(plan), Action.Signal.SUSPEND, "alice")
     applier.look_soon()
     applier.advance()

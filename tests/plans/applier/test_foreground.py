@@ -71,7 +71,7 @@ def test_it_names_what_does_not_succeed(
     ]
 
 
-def test_what_had_ended_before_is_not_told_again(
+def test_actions_that_had_ended_before_are_not_reported_again(
     watch: Callable[[ActionPlan], ForegroundApplier], shown: StringIO
 ) -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
@@ -179,7 +179,7 @@ def test_a_plan_that_ended_while_its_end_was_thought_about_is_not_cancelled(
     assert shown.getvalue() == "Not cancelled: the action plan is SUCCEEDED.\n"
 
 
-def test_where_nobody_can_be_asked_the_plan_is_left(shown: StringIO) -> None:
+def test_without_a_terminal_the_plan_is_left_to_other_appliers(shown: StringIO) -> None:
     assert Display(shown).ask() is Choice.LEAVE
 
 
@@ -192,7 +192,7 @@ def test_where_nobody_can_be_asked_the_plan_is_left(shown: StringIO) -> None:
         (["c"], Choice.CANCEL),
     ],
 )
-def test_an_answer_that_is_none_is_asked_for_again(
+def test_an_unknown_answer_repeats_the_question(
     shown: StringIO, monkeypatch: pytest.MonkeyPatch, answers: list[str], choice: Choice
 ) -> None:
     display, left = Display(shown), iter(answers)

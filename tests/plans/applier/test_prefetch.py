@@ -80,7 +80,7 @@ def test_a_failure_asks_what_stands_in_the_table() -> None:
     assert releases.find() == []
 
 
-def test_what_was_read_long_ago_is_asked_for_once_more(settings: Settings) -> None:
+def test_children_that_were_read_long_ago_are_queried_once_more(settings: Settings) -> None:
     settings.POLL_INTERVAL = 0
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
@@ -103,7 +103,7 @@ def test_of_more_children_than_are_read_at_once_none_is_lost() -> None:
 
 
 @pytest.mark.parametrize("looks", [True, False])
-def test_what_is_put_off_is_not_released_before_its_time(looks: bool) -> None:
+def test_a_deferred_action_is_not_released_before_its_time(looks: bool) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     Action.objects.filter(pk=action(plan, "b").pk).update(due_time=timezone.now() + timedelta(hours=1))
     releases = Releases()

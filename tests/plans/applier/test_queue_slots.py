@@ -35,11 +35,11 @@ def plan_of(sleeps: int, nops: int, **columns: object) -> ActionPlan:
 
 def read(post: Post, *queues: str) -> list[int]:
     """Run all jobs that wait in these queues, and return their actions."""
-    taken = [letter for letter in post.letters if letter.queue in queues]
-    post.letters = [letter for letter in post.letters if letter not in taken]
-    for letter in taken:
-        post.worker.take(letter)
-    return [letter.action for letter in taken]
+    taken = [message for message in post.messages if message.queue in queues]
+    post.messages = [message for message in post.messages if message not in taken]
+    for message in taken:
+        post.worker.take(message)
+    return [message.action for message in taken]
 
 
 def settle(post: Post, *queues: str) -> None:
@@ -85,7 +85,7 @@ def test_where_every_queue_waits_no_more_plans_are_claimed_than_may_be_under_way
     assert ActionPlan.objects.get(pk=waiting.pk).state == "PENDING"
 
 
-def test_what_was_passed_over_begins_in_its_order_when_its_queue_is_read(post: Post) -> None:
+def test_actions_without_a_slot_begin_in_their_order_when_their_queue_is_read(post: Post) -> None:
     plan = plan_of(sleeps=30, nops=2)
     settle(post, "watcher")
     begun = []
@@ -96,7 +96,7 @@ def test_what_was_passed_over_begins_in_its_order_when_its_queue_is_read(post: P
     assert ActionPlan.objects.get(pk=plan.pk).state == "SUCCEEDED"
 
 
-def test_what_was_passed_over_and_then_skipped_does_not_begin(post: Post) -> None:
+def test_an_action_without_a_slot_that_is_skipped_does_not_begin(post: Post) -> None:
     plan = plan_of(sleeps=4, nops=0)
     settle(post, "watcher")
     keys = list(plan.actions.order_by("pk").values_list("pk", flat=True))
@@ -108,7 +108,7 @@ def test_what_was_passed_over_and_then_skipped_does_not_begin(post: Post) -> Non
     assert begun == [keys[0], keys[1], keys[3]]
 
 
-def test_what_waits_for_a_full_queue_is_not_asked_about_again(post: Post) -> None:
+def test_actions_that_wait_for_a_full_queue_are_not_queried_again(post: Post) -> None:
     plan_of(sleeps=20, nops=1)
     settle(post, "watcher")
     with counted() as statements:
@@ -141,23 +141,23 @@ def test_thousands_that_wait_for_a_full_queue_are_looked_through_while_others_ha
         post.applier.submit()
         waits.append(post.applier.runs[plan.pk].looks_on)
     assert waits == [True, True, False, False]
-    assert [letter.queue for letter in post.letters] == ["slow", "slow", "watcher"]
+    assert [message.queue for message in post.messages] == ["slow", "slow", "watcher"]
 
 
-def test_where_the_site_has_one_queue_no_more_is_read_than_there_are_slots_for(post: Post, settings: Settings) -> None:
+def test_with_one_queue_no_more_actions_are_read_than_there_are_slots(post: Post, settings: Settings) -> None:
     settings.CELERY_QUEUES = {}
     plan = plan_of(sleeps=0, nops=250)
     settle(post)
     run = post.applier.runs[plan.pk]
-    assert (len(run.ready), bool(run.passed_over)) == (98, False)
+    assert (len(run.ready), bool(run.backlog)) == (98, False)
 
 
-def test_the_broker_is_asked_who_reads_the_queues_in_which_something_waits(
+def test_the_broker_is_queried_for_the_readers_of_queues_with_waiting_actions(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[set[str]] = []
-    monkeypatch.setattr(post.executor.unread, "look", lambda connection, queues: asked.append(queues))
+    queried: list[set[str]] = []
+    monkeypatch.setattr(post.executor.unread, "look", lambda connection, queues: queried.append(queues))
     plan_of(sleeps=1, nops=1)
     settle(post, "watcher")
     post.executor.outbox.look(Connection())
-    assert asked == [{"slow"}]
+    assert queried == [{"slow"}]

@@ -26,20 +26,20 @@ def names(found: list[Action]) -> list[str]:
     return [one.input_parameters["message"] for one in found]
 
 
-def test_what_waits_for_many_is_asked_about_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_action_with_many_parents_is_queried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({**{name: [] for name in PARENTS}, "last": PARENTS})
     releases = Releases()
     releases.next_round = float("inf")
-    asked: list[str] = []
+    queried: list[str] = []
     for name in PARENTS:
         releases.note_end(finish(plan, name))
         with counted() as statements:
             found = releases.find()
-        asked += [name] * (len(statements) - 1)
-    assert (asked, names(found)) == ([PARENTS[0], PARENTS[-1]], ["last"])
+        queried += [name] * (len(statements) - 1)
+    assert (queried, names(found)) == ([PARENTS[0], PARENTS[-1]], ["last"])
 
 
-def test_what_is_a_child_of_many_that_ended_together_is_asked_about_once(
+def test_a_child_of_many_actions_that_ended_together_is_queried_once(
     django_assert_num_queries: Callable[[int], AbstractContextManager[None]],
 ) -> None:
     plan = make_plan({**{name: [] for name in PARENTS}, "last": PARENTS})

@@ -53,7 +53,7 @@ def come(plan: ActionPlan, applier: Applier) -> None:
 
 
 @pytest.mark.django_db
-def test_what_is_put_off_is_done_in_the_end_and_before_what_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deferred_action_is_executed_before_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     executed = answer(monkeypatch, "a", BUSY, BUSY)
     run_waiting()
@@ -63,7 +63,7 @@ def test_what_is_put_off_is_done_in_the_end_and_before_what_waits_for_it(monkeyp
 
 
 @pytest.mark.django_db
-def test_what_is_put_off_too_often_fails_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_action_that_is_deferred_too_often_fails_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     executed = answer(monkeypatch, "a", *[BUSY] * 9)
     run_waiting()
@@ -136,7 +136,7 @@ def patient(settings: Settings) -> Applier:
 
 
 @pytest.mark.django_db
-def test_a_plan_with_nothing_but_what_is_put_off_stays_under_way_without_a_worker_or_a_query(
+def test_a_plan_with_only_deferred_actions_stays_ongoing_without_a_worker_or_a_query(
     patient: Applier, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: object
 ) -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
@@ -149,7 +149,7 @@ def test_a_plan_with_nothing_but_what_is_put_off_stays_under_way_without_a_worke
 
 
 @pytest.mark.django_db
-def test_others_go_on_while_one_is_put_off(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_actions_go_on_while_one_is_deferred(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": [], "b": [], "c": ["b"]}, state="PENDING")
     executed = answer(monkeypatch, "a", BUSY)
     advance(patient)
@@ -161,7 +161,9 @@ def test_others_go_on_while_one_is_put_off(patient: Applier, monkeypatch: pytest
 
 
 @pytest.mark.django_db
-def test_another_applier_waits_on_for_what_was_put_off(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_applier_keeps_waiting_for_a_deferred_action(
+    patient: Applier, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     executed = answer(monkeypatch, "a", BUSY)
     advance(patient)
@@ -176,7 +178,7 @@ def test_another_applier_waits_on_for_what_was_put_off(patient: Applier, monkeyp
 
 
 @pytest.mark.django_db
-def test_a_cancel_ends_what_is_put_off_at_once(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancel_ends_a_deferred_action_at_once(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     answer(monkeypatch, "a", BUSY)
     advance(patient)
@@ -198,7 +200,7 @@ def test_an_action_that_gave_itself_up_does_not_fail_its_plan_and_is_named(monke
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_putting_off_and_a_recovery_at_the_same_moment_one_wins() -> None:
+def test_of_a_deferral_and_a_recovery_at_the_same_moment_one_wins() -> None:
     service = Service.register(Service.APPLIER, "here")
 
     with Race() as race:
@@ -210,10 +212,10 @@ def test_of_putting_off_and_a_recovery_at_the_same_moment_one_wins() -> None:
             mine, theirs = plan.actions.get(), plan.actions.get()
             mine.put_off("busy")
             theirs.begin_again(service.pk)
-            put_off, recovered = race.run(mine.save_state, theirs.save_state)
-            assert put_off != recovered
+            deferred, recovered = race.run(mine.save_state, theirs.save_state)
+            assert deferred != recovered
             left = plan.actions.get()
-            assert (left.state, left.attempt) == (("PENDING", 1) if put_off else ("ONGOING", 2))
+            assert (left.state, left.attempt) == (("PENDING", 1) if deferred else ("ONGOING", 2))
 
 
 @pytest.mark.django_db
@@ -226,7 +228,7 @@ def test_an_applier_does_not_begin_what_is_not_due() -> None:
 
 
 @pytest.mark.django_db
-def test_what_is_put_off_can_not_be_skipped_any_more(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deferred_action_can_not_be_skipped_any_more(patient: Applier, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     answer(monkeypatch, "a", BUSY)
     advance(patient)

@@ -148,7 +148,7 @@ def test_a_plan_that_is_suspended_has_all_that_runs_wait_and_begins_nothing(star
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["with its plan", "alone"])
-def test_what_is_suspended_in_its_slot_takes_no_place_among_the_plans_of_an_applier(
+def test_a_plan_whose_actions_are_suspended_in_their_slots_does_not_count_as_running(
     start: Start, end: Event, settings: Settings, whole: bool
 ) -> None:
     settings.APPLIER_PLANS = 1
@@ -177,7 +177,7 @@ def test_a_plan_in_which_one_action_is_suspended_and_another_runs_keeps_its_plac
     assert (states(plan), applier.free_plans) == (["SUSPENDED", "ONGOING"], 0)
 
 
-def test_an_applier_that_lost_its_lease_lets_go_of_what_is_suspended(start: Start, end: Event) -> None:
+def test_an_applier_that_lost_its_lease_releases_suspended_actions(start: Start, end: Event) -> None:
     applier = start(1)
     plan = long_plan()
     wait_for(lambda: states(plan) == ["ONGOING"])

@@ -71,7 +71,7 @@ def test_a_cluster_says_who_holds_it_and_updates_itself_meanwhile(browser: Clien
     assert ("Held by" in text, action.name in text, 'hx-trigger="every 2s"' in text) == (True, True, True)
 
 
-def test_a_cluster_updates_itself_as_soon_as_something_was_asked_for(browser: Client) -> None:
+def test_a_cluster_updates_itself_as_soon_as_an_operation_was_requested(browser: Client) -> None:
     cluster = make_cluster("web")
     where, poll = reverse("clusters:scale-out", args=[cluster.uuid]), 'hx-trigger="every 2s"'
     browser.post(where, {"count": "1", "plan_only": "on"})
@@ -104,7 +104,7 @@ def test_each_operation_on_a_policy_of_a_cluster_has_a_form(browser: Client, ver
     assert "Plan only: look at it first" in browser.get(where).content.decode()
 
 
-def test_what_is_asked_for_starts_at_once_and_the_message_leads_to_its_plan(browser: Client) -> None:
+def test_a_requested_operation_starts_at_once_and_the_message_leads_to_its_plan(browser: Client) -> None:
     cluster = make_cluster("web")
     answer = browser.post(reverse("clusters:scale-out", args=[cluster.uuid]), {"count": "2"}, follow=True)
     action = Action.objects.get()

@@ -119,7 +119,7 @@ def test_a_plan_that_was_started_meanwhile_says_so(administrator: Client) -> Non
 
 
 @pytest.mark.parametrize(("verb", "state"), [("cancel", "SUCCEEDED"), ("cancel", "CANCELLING"), ("delete", "ONGOING")])
-def test_what_a_state_does_not_allow_is_not_asked_about(administrator: Client, verb: str, state: str) -> None:
+def test_an_operation_that_the_state_does_not_allow_is_refused_without_a_question(administrator: Client, verb: str, state: str) -> None:
     plan = make_plan({"a": []}, state=state)
     text = administrator.get(reverse(f"plans:{verb}", args=[plan.uuid]), follow=True).content.decode()
     assert f"Not done ({verb} the action plan): the action plan is already {state}." in text
@@ -293,7 +293,7 @@ MISSING = {
 
 
 @pytest.mark.parametrize(
-    ("executor", "alive", "told"),
+    ("executor", "alive", "missing"),
     [
         ("threads", [], "No applier"),
         ("threads", [Service.APPLIER], None),
@@ -303,13 +303,13 @@ MISSING = {
     ],
 )
 def test_a_plan_that_nobody_executes_says_what_is_to_be_started(
-    administrator: Client, settings: Settings, executor: str, alive: list[str], told: str | None
+    administrator: Client, settings: Settings, executor: str, alive: list[str], missing: str | None
 ) -> None:
     settings.EXECUTOR = executor
     for name in alive:
         Service.register(name, "one.example")
     text = page(administrator, make_plan({"a": []}, state="ONGOING"))
-    assert [words.split(" is ")[0] for words in MISSING if words in text] == ([told] if told else [])
+    assert [words.split(" is ")[0] for words in MISSING if words in text] == ([missing] if missing else [])
 
 
 def test_how_long_an_action_sleeps_is_shown_in_seconds(administrator: Client) -> None:
@@ -319,7 +319,7 @@ def test_how_long_an_action_sleeps_is_shown_in_seconds(administrator: Client) ->
     assert (cell[0].strip(), cell[1]) == ("", "25 s")
 
 
-def test_a_plan_that_no_audit_proposed_says_what_it_was_asked_for(administrator: Client) -> None:
+def test_a_plan_that_no_audit_proposed_names_the_requested_operation(administrator: Client) -> None:
     cluster = make_cluster("shop")
     inputs = {"resource_id": str(cluster.uuid), "resource_name": "shop"}
     plan = propose([ProposedAction("CLUSTER_SCALE_OUT", inputs), ProposedAction("nop", {"message": "x"})])

@@ -71,7 +71,7 @@ def test_it_can_be_narrowed_to_one_outcome(browser: Client) -> None:
     assert str(action(plan, "bad-0").uuid) not in shown
 
 
-def test_a_narrowing_that_is_none_is_passed_over(browser: Client) -> None:
+def test_an_unknown_outcome_does_not_narrow_the_list(browser: Client) -> None:
     assert "What would not succeed" in page(browser, failing(1), "?outcome=GREEN")
 
 

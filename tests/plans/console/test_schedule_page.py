@@ -130,7 +130,7 @@ def test_the_button_is_there_while_something_is_still_to_begin(
     assert (BUTTON in page(administrator, make_plan({"a": []}, state=state))) is is_there
 
 
-def test_what_is_over_is_not_asked_about(administrator: Client) -> None:
+def test_the_schedule_of_an_ended_plan_cannot_be_changed(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="SUCCEEDED")
     text = administrator.get(reverse("plans:schedule", args=[plan.uuid]), follow=True).content.decode()
     assert "Not done (schedule the action plan): the action plan is already SUCCEEDED" in text

@@ -92,7 +92,7 @@ def test_to_cancel_asks_first(administrator: Client) -> None:
     assert Action.objects.get().control is None
 
 
-def test_what_comes_too_late_is_told_in_the_words_of_the_console(administrator: Client) -> None:
+def test_a_signal_that_comes_too_late_is_refused_in_the_words_of_the_console(administrator: Client) -> None:
     one = make_action("SUCCEEDED")
     answer = administrator.post(reverse("actions:suspend", args=[one.uuid]), follow=True)
     assert "Not done (suspend the action): nop a is SUCCEEDED, since its last change" in answer.content.decode()

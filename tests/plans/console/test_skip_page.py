@@ -81,7 +81,7 @@ def test_a_plan_that_began_meanwhile_refuses_and_says_why(administrator: Client)
     assert states(plan) == {"a": "PENDING"}
 
 
-def test_a_reason_that_does_not_fit_is_asked_for_again(administrator: Client) -> None:
+def test_a_reason_that_does_not_fit_has_to_be_typed_again(administrator: Client) -> None:
     plan = make_plan({"a": []})
     text = send(administrator, plan, actions=[action(plan, "a").uuid], reason="x" * 300, confirmed="yes")
     assert "at most 223 characters" in text

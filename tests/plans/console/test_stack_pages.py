@@ -10,7 +10,7 @@ from cluster.models import Stack
 from cluster.stacks.templates.templates import normalise
 from cluster.stacks.templates.writing import written_out
 from plans.models import ActionPlan
-from plans.operations.base import Asked
+from plans.operations.base import RequestOptions
 from plans.operations.stacks import update_stack
 from tests.builders import make_flavor, make_resource, make_stack
 
@@ -64,7 +64,7 @@ def test_a_plan_to_look_at_shows_what_would_be_made(browser: Client) -> None:
         ({"name": "taken", "project_id": ""}, "Another stack of the project is called taken."),
     ],
 )
-def test_what_breaks_a_rule_is_told_beside_what_was_typed(browser: Client, change: dict[str, str], words: str) -> None:
+def test_a_mistake_is_shown_beside_what_was_typed(browser: Client, change: dict[str, str], words: str) -> None:
     make_stack("taken")
     answer = browser.post(reverse("stacks:create"), NEW | change)
     assert answer.status_code == 200
@@ -72,7 +72,7 @@ def test_what_breaks_a_rule_is_told_beside_what_was_typed(browser: Client, chang
     assert not ActionPlan.objects.exists()
 
 
-def test_a_template_that_is_left_as_it_was_shown_is_not_asked_for(browser: Client, stack: Stack) -> None:
+def test_a_template_that_is_left_as_it_was_shown_is_not_sent(browser: Client, stack: Stack) -> None:
     assert "flavor: small" in browser.get(at("update", stack)).content.decode()
     shown = written_out(stack.template).replace("\n", "\r\n")
     browser.post(at("update", stack), {"template": shown, "revision": "3"})
@@ -87,7 +87,7 @@ def test_a_template_that_was_changed_is_what_the_stack_shall_be_like(browser: Cl
     assert action.input_parameters["template"] == normalise({"resources": {}})
 
 
-def test_a_timeout_that_was_changed_is_asked_for(browser: Client, stack: Stack) -> None:
+def test_a_timeout_that_was_changed_is_sent(browser: Client, stack: Stack) -> None:
     shown = written_out(stack.template).replace("\n", "\r\n")
     browser.post(at("update", stack), {"template": shown, "revision": "3", "timeout_mins": "90"})
     action = Action.objects.get()
@@ -112,7 +112,7 @@ def test_no_verb_is_offered_that_an_operation_in_progress_would_refuse(
     browser: Client, stack: Stack, plan_only: bool
 ) -> None:
     make_resource(stack, "web")
-    update_stack(stack, asked=Asked(plan_only=plan_only))
+    update_stack(stack, options=RequestOptions(plan_only=plan_only))
     page = browser.get(at("detail", stack)).content.decode()
     verbs = [at("update", stack), at("delete", stack), "/mark/"]
     assert [verb in page for verb in verbs] == [plan_only] * 3

@@ -69,7 +69,7 @@ def test_what_failed_and_why_stands_before_what_was_skipped() -> None:
     )
 
 
-def test_many_failures_leave_room_for_the_first_that_was_skipped() -> None:
+def test_many_failures_leave_space_for_the_first_that_was_skipped() -> None:
     plan = make_plan({str(number): [] for number in range(20)})
     skipped = skip(plan, "7", "closing")
     for number in range(7):
@@ -87,7 +87,7 @@ def test_a_long_reason_is_cut_and_what_follows_is_counted() -> None:
     assert re.search(r" by alice \(the books are .*…\) and 2 more\.$", summary(plan) or "")
 
 
-def test_a_name_that_leaves_no_room_is_left_out_and_all_are_counted() -> None:
+def test_a_name_that_does_not_fit_is_left_out_and_all_are_counted() -> None:
     plan = make_plan({"a": []})
     skip_action(action(plan, "a").uuid, "a" * 200, "closing")
     assert summary(plan) == "One or more actions were skipped. 1 of 1."

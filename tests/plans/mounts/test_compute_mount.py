@@ -18,8 +18,8 @@ def get(user: User | None, path: str = "", version: str | None = None, **headers
     client = APIClient()
     if user:
         client.force_authenticate(user)
-    asked = {"OpenStack-API-Version": f"compute {version}"} if version else {}
-    return client.get(f"/compute/v2.1{path}", headers=asked | headers)
+    headers_sent = {"OpenStack-API-Version": f"compute {version}"} if version else {}
+    return client.get(f"/compute/v2.1{path}", headers=headers_sent | headers)
 
 
 def event(user: User, version: str, server: Server) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def event(user: User, version: str, server: Server) -> dict[str, Any]:
     return dict(found)
 
 
-def test_everybody_is_told_which_versions_there_are() -> None:
+def test_everybody_may_list_the_versions() -> None:
     [version] = APIClient().get("/compute/").json()["versions"]
     assert (version["id"], version["min_version"], version["version"]) == ("v2.1", "2.1", "2.84")
     assert get(None).json()["version"]["links"][0]["href"] == "http://testserver/compute/v2.1/"

@@ -86,8 +86,8 @@ def test_what_is_no_json_is_refused(heat: APIClient, web: StackResource) -> None
 
 def test_a_lock_is_a_conflict_of_the_type_that_clients_know(heat: APIClient, web: StackResource) -> None:
     take_lock(web.stack, make_action("delete_stack"))
-    told = refused(patch(heat, web.stack, "web"), 409, "ActionInProgress", "Conflict")
-    assert told == "Stack shop already has an action (DELETE) in progress."
+    answer = refused(patch(heat, web.stack, "web"), 409, "ActionInProgress", "Conflict")
+    assert answer == "Stack shop already has an action (DELETE) in progress."
 
 
 def test_history_tells_of_refused_marks(heat: APIClient, reader: User, web: StackResource) -> None:
@@ -105,9 +105,9 @@ def test_history_tells_who_may_not_read_a_project(stranger: User, web: StackReso
     assert list(HistoryEntry.objects.values_list("user", "deed", "outcome")) == [("sam", "stack.view", "refused")]
 
 
-def test_what_is_not_there_is_told(heat: APIClient, web: StackResource, stack: Stack) -> None:
-    told = refused(patch(heat, stack, "nope"), 404, "EntityNotFound", "Not Found")
-    assert told == "The Resource (nope) could not be found in Stack shop."
+def test_a_missing_object_is_named(heat: APIClient, web: StackResource, stack: Stack) -> None:
+    answer = refused(patch(heat, stack, "nope"), 404, "EntityNotFound", "Not Found")
+    assert answer == "The Resource (nope) could not be found in Stack shop."
     answer = heat.get(path(stack).replace("shop", "other"))
     refused(answer, 404, "EntityNotFound", "Not Found")
 
@@ -124,8 +124,8 @@ def test_a_refusal_names_the_part_that_is_not_offered(
 def test_several_of_one_physical_id_are_refused(heat: APIClient, stack: Stack) -> None:
     for name in ("a", "b"):
         make_resource(stack, name, physical_id="same")
-    told = refused(patch(heat, stack, "same"), 400, "HTTPBadRequest", "Bad Request")
-    assert told == "Multiple resources were found with the physical ID (same)."
+    answer = refused(patch(heat, stack, "same"), 400, "HTTPBadRequest", "Bad Request")
+    assert answer == "Multiple resources were found with the physical ID (same)."
 
 
 def test_a_name_or_an_id_leads_to_where_the_stack_is(heat: APIClient, stack: Stack) -> None:
@@ -148,7 +148,7 @@ def test_a_name_or_an_id_leads_to_where_the_stack_is(heat: APIClient, stack: Sta
         ("show_nested=maybe", "Unrecognized value"),
     ],
 )
-def test_a_list_is_not_asked_for_what_it_does_not_know(heat: APIClient, query: str, words: str) -> None:
+def test_a_list_refuses_unknown_arguments(heat: APIClient, query: str, words: str) -> None:
     answer = heat.get(f"/orchestration/v1/sales/stacks?{query}")
     assert words in refused(answer, 400, "HTTPBadRequest", "Bad Request")
 

@@ -15,7 +15,7 @@ from tests.plans.operations.test_node_operations import race
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_of_several_operations_on_one_cluster_that_are_asked_for_at_once_one_is_planned() -> None:
+def test_of_several_simultaneous_requests_for_operations_on_one_cluster_one_is_planned() -> None:
     for number in range(5):
         cluster = make_cluster(str(number))
         assert race(*[lambda cluster=cluster: scale_out(cluster)] * 4) == 1

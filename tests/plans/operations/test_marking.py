@@ -38,8 +38,8 @@ def make_group(root: Stack, name: str = "group") -> tuple[StackResource, StackRe
     return group, make_resource(nested, "abcd")
 
 
-def again(thing: Any) -> Any:
-    return type(thing).objects.get(pk=thing.pk)
+def again(target: Any) -> Any:
+    return type(target).objects.get(pk=target.pk)
 
 
 def state(part: Any) -> tuple[str, str]:
@@ -108,9 +108,9 @@ def test_while_an_operation_has_the_lock_of_the_stack_nothing_of_it_is_marked(
 ) -> None:
     _, member = make_group(stack)
     take_lock(stack, make_action(kind))
-    for thing in (member, stack):
+    for target in (member, stack):
         with pytest.raises(ActionInProgress, match=rf"already has an action \({verb}\) in progress\.$"):
-            mark(thing, True)
+            mark(target, True)
     assert state(member)[0] == "INIT_COMPLETE"
 
 
@@ -119,9 +119,9 @@ def test_an_operation_on_one_resource_is_in_the_way_of_what_is_in_it_alone(stack
     action = make_action("replace_resource")
     take_lock(stack, action, exclusive=False)
     take_lock(group, action)
-    for thing in (group, member, stack):
+    for target in (group, member, stack):
         with pytest.raises(ActionInProgress):
-            mark(thing, True)
+            mark(target, True)
     assert mark(web, True).unhealthy
 
 
@@ -142,8 +142,8 @@ def test_who_marked_what_and_why_is_kept_in_history_and_nothing_where_nothing_wa
     mark(web, True, "it smells", CALLER)
     mark(web, False, caller=CALLER)
     mark(web, False, caller=CALLER)
-    told = HistoryEntry.objects.order_by("pk").values_list("deed", "object_uuid", "within", "user", "message")
-    assert list(told) == [
+    entries = HistoryEntry.objects.order_by("pk").values_list("deed", "object_uuid", "within", "user", "message")
+    assert list(entries) == [
         ("resource.mark", web.uuid, stack.uuid, "alice", "it smells"),
         ("resource.clear", web.uuid, stack.uuid, "alice", ""),
     ]
@@ -238,7 +238,7 @@ def test_a_node_that_failed_and_was_not_marked_is_not_cleared() -> None:
     assert state(node) == ("ERROR", "No valid host was found.")
 
 
-def test_a_look_at_its_server_leaves_a_mark_standing_and_a_recovery_clears_it() -> None:
+def test_a_check_of_its_server_keeps_a_mark_and_a_recovery_clears_it() -> None:
     node = member_with_server()
     mark(node, True, "slow")
     parameters = {"resource_id": str(node.uuid)}
@@ -256,8 +256,8 @@ def test_a_node_whose_lock_an_action_has_is_not_marked(of_cluster: bool) -> None
     cluster = make_cluster(size=1)
     node = cluster.members()[0]
     action = make_action("CLUSTER_RECOVER")
-    thing: Cluster | Node = cluster if of_cluster else node
-    take_lock(thing, action)
+    target: Cluster | Node = cluster if of_cluster else node
+    take_lock(target, action)
     with pytest.raises(Conflict, match=action):
         mark(node, True)
 

@@ -51,8 +51,8 @@ def test_a_creation_that_is_cancelled_in_its_midst_leaves_no_server(
     plan = ActionPlan.objects.get(uuid=create_node("web", "web").action_plan)
 
     def cancel_meanwhile(checkpoint: Checkpoint) -> None:
-        if (standing := ActionPlan.objects.get(pk=plan.pk)).state == "ONGOING":
-            standing.abandon("alice")
+        if (current := ActionPlan.objects.get(pk=plan.pk)).state == "ONGOING":
+            current.abandon("alice")
         checkpoint()
 
     monkeypatch.setattr(cluster.drivers.embedded.lifecycle, "pass_time", cancel_meanwhile)
@@ -63,7 +63,7 @@ def test_a_creation_that_is_cancelled_in_its_midst_leaves_no_server(
     assert not Server.objects.present().exists()
 
 
-def test_a_creation_that_finds_no_room_can_be_continued() -> None:
+def test_a_creation_that_finds_no_capacity_can_be_continued() -> None:
     make_profile("web")
     plan = ActionPlan.objects.get(uuid=create_node("web", "web").action_plan)
     run_waiting()
@@ -74,7 +74,7 @@ def test_a_creation_that_finds_no_room_can_be_continued() -> None:
     assert Node.objects.get().status == "ACTIVE"
 
 
-def test_of_two_operations_on_one_node_that_are_asked_for_at_once_one_is_refused() -> None:
+def test_of_two_simultaneous_requests_for_operations_on_one_node_one_is_refused() -> None:
     for _ in range(10):
         node = make_member(status="ACTIVE")
         assert race(lambda node=node: delete_node(node), lambda node=node: check_node(node)) == 1

@@ -19,7 +19,7 @@ def kinds() -> list[str]:
 def test_of_two_who_rebuild_a_server_at_once_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     server = make_server(node=make_node())
     second = Rival(lambda: rebuild_server(server, None, {}))
-    interrupt_before(monkeypatch, server_operations, "operate", second)
+    interrupt_before(monkeypatch, server_operations, "start_server_operation", second)
     rebuild_server(server, None, {})
     with pytest.raises(Conflict, match=str(Action.objects.get().uuid)):
         second.result()
@@ -35,10 +35,10 @@ def test_two_who_delete_a_server_at_once_have_it_deleted_once(monkeypatch: pytes
     assert kinds() == ["delete_server"]
 
 
-def test_who_resets_a_server_that_is_just_being_asked_to_be_rebuilt_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reset_of_a_server_during_the_request_to_rebuild_it_takes_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     server = make_server(node=make_node())
     second = Rival(lambda: reset_server(server, "error", {}))
-    interrupt_before(monkeypatch, server_operations, "operate", second)
+    interrupt_before(monkeypatch, server_operations, "start_server_operation", second)
     rebuild_server(server, None, {})
     second.result()
     assert kinds() == ["rebuild", "reset_state"]

@@ -20,7 +20,7 @@ def profile() -> None:
     make_profile("web")
 
 
-def room(name: str, servers: int) -> None:
+def add_host(name: str, servers: int) -> None:
     make_node(name, vcpus=servers, memory=1024 * servers, disk=servers)
 
 
@@ -37,22 +37,22 @@ def look(cluster: Cluster) -> tuple[str, int, list[str]]:
 
 
 def test_a_creation_that_failed_half_way_creates_the_servers_that_are_missing() -> None:
-    room("small", 1)
+    add_host("small", 1)
     cluster = make_cluster(status="INIT", desired_capacity=3)
     plan = run("CLUSTER_CREATE", cluster)
     assert (plan.state, sorted(statuses(cluster))) == ("FAILED", ["ACTIVE", "ERROR", "ERROR"])
-    room("large", 10)
+    add_host("large", 10)
     assert continued(plan).state == "SUCCEEDED"
     assert look(cluster) == ("ACTIVE", 3, ["ACTIVE"] * 3)
     assert running_servers() == Server.objects.present().count() == 3
 
 
-def test_growth_that_found_no_room_is_not_counted_again() -> None:
+def test_growth_that_found_no_capacity_is_not_counted_again() -> None:
     cluster = make_cluster(size=2)
     plan = run("CLUSTER_SCALE_OUT", cluster, count=2)
     again_failed = continued(plan)
     assert (again_failed.state, again(cluster).desired_capacity, cluster.members().count()) == ("FAILED", 4, 4)
-    room("large", 10)
+    add_host("large", 10)
     assert continued(again_failed).state == "SUCCEEDED"
     assert look(cluster) == ("ACTIVE", 4, ["ACTIVE"] * 4)
 
@@ -60,7 +60,7 @@ def test_growth_that_found_no_room_is_not_counted_again() -> None:
 def test_a_cluster_that_shrank_before_its_action_failed_does_not_shrink_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    room("large", 10)
+    add_host("large", 10)
     cluster = create_cluster(4)
 
     def break_down(*_: object) -> None:
@@ -75,7 +75,7 @@ def test_a_cluster_that_shrank_before_its_action_failed_does_not_shrink_again(
 
 
 def test_what_was_refused_before_it_began_is_decided_anew() -> None:
-    room("large", 10)
+    add_host("large", 10)
     cluster = make_cluster(size=2, max_size=2)
     plan = run("CLUSTER_SCALE_OUT", cluster)
     assert plan.state == "FAILED"
@@ -84,13 +84,13 @@ def test_what_was_refused_before_it_began_is_decided_anew() -> None:
     assert (again(cluster).desired_capacity, Node.objects.count()) == (3, 3)
 
 
-def test_a_policy_that_was_asked_before_is_not_asked_again() -> None:
+def test_a_policy_that_was_applied_before_is_not_applied_again() -> None:
     spec = {"event": "CLUSTER_SCALE_OUT", "adjustment": {"number": 2, "cooldown": 3600}}
     cluster = make_cluster(size=1)
     policy = make_policy(type="senlin.policy.scaling-1.0", spec=spec)
     cluster.policy_bindings.create(policy=policy, priority=100)
     plan = run("CLUSTER_SCALE_OUT", cluster)
     assert (plan.state, cluster.members().count()) == ("FAILED", 3)
-    room("large", 10)
+    add_host("large", 10)
     assert continued(plan).state == "SUCCEEDED"
     assert look(cluster) == ("ACTIVE", 3, ["ACTIVE"] * 3)

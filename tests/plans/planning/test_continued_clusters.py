@@ -6,7 +6,7 @@ from pytest_django import Settings
 from actions.models import Action
 from cluster.models import Cluster, Node, Server
 from plans.models import ActionPlan
-from plans.operations.base import Asked
+from plans.operations.base import RequestOptions
 from plans.operations.cluster_sizes import scale_out
 from plans.operations.clusters import create_cluster
 from plans.planning.continuation import continue_plan
@@ -17,7 +17,7 @@ from tests.plans.inline import run_waiting
 pytestmark = pytest.mark.django_db
 
 
-def room_for(number: int) -> None:
+def add_host_for(number: int) -> None:
     """Add a node with capacity for this number of servers."""
     make_node(f"compute{number}", vcpus=number)
 
@@ -33,53 +33,53 @@ def continued(plan: ActionPlan) -> ActionPlan:
 
 def size_of(cluster: Cluster) -> tuple[int, int, int, str]:
     """Return how many members and servers there are, how many are wanted, and what the cluster's status says."""
-    standing = again(cluster)
+    current = again(cluster)
     servers = Server.objects.present().count()
-    return standing.members().count(), servers, standing.desired_capacity, standing.status
+    return current.members().count(), servers, current.desired_capacity, current.status
 
 
 @pytest.mark.parametrize("looked_at", [False, True])
 def test_a_cluster_gets_the_nodes_that_are_missing_and_no_more(looked_at: bool) -> None:
-    room_for(2)
+    add_host_for(2)
     make_profile("small web")
-    asked = create_cluster("web", "small web", desired_capacity=3, asked=Asked(plan_only=looked_at))
-    plan = ActionPlan.objects.get(uuid=asked.action_plan)
+    operation = create_cluster("web", "small web", desired_capacity=3, options=RequestOptions(plan_only=looked_at))
+    plan = ActionPlan.objects.get(uuid=operation.action_plan)
     if looked_at:
         plan.launch()
     run_waiting()
     cluster = Cluster.objects.get()
     assert size_of(cluster)[:3] == (3, 2, 3)
-    room_for(1)
+    add_host_for(1)
     assert continued(plan).state == "SUCCEEDED"
     assert size_of(cluster) == (3, 3, 3, "ACTIVE")
 
 
 @pytest.mark.parametrize("looked_at", [False, True])
 def test_a_cluster_that_grew_in_part_grows_by_the_rest(looked_at: bool) -> None:
-    room_for(1)
+    add_host_for(1)
     cluster = make_cluster()
-    asked = scale_out(cluster, count=2, asked=Asked(plan_only=looked_at))
-    plan = ActionPlan.objects.get(uuid=asked.action_plan)
+    operation = scale_out(cluster, count=2, options=RequestOptions(plan_only=looked_at))
+    plan = ActionPlan.objects.get(uuid=operation.action_plan)
     if looked_at:
         plan.launch()
     run_waiting()
     assert size_of(cluster)[:3] == (2, 1, 2)
-    room_for(2)
+    add_host_for(2)
     assert continued(plan).state == "SUCCEEDED"
     assert size_of(cluster) == (2, 2, 2, "ACTIVE")
 
 
 def test_a_cluster_that_was_resized_in_part_gets_the_rest() -> None:
-    room_for(1)
+    add_host_for(1)
     cluster = make_cluster()
     plan = run("CLUSTER_RESIZE", cluster, adjustment_type="CHANGE_IN_CAPACITY", number=2)
-    room_for(2)
+    add_host_for(2)
     assert continued(plan).state == "SUCCEEDED"
     assert size_of(cluster) == (2, 2, 2, "ACTIVE")
 
 
 def test_a_cluster_that_shrank_in_part_loses_the_rest_and_no_others(settings: Settings) -> None:
-    room_for(4)
+    add_host_for(4)
     cluster = make_cluster(status="INIT", desired_capacity=4)
     run("CLUSTER_CREATE", cluster)
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
@@ -94,7 +94,7 @@ def test_a_cluster_that_shrank_in_part_loses_the_rest_and_no_others(settings: Se
 
 @pytest.mark.parametrize("kind", ["CLUSTER_CREATE", "CLUSTER_SCALE_OUT"])
 def test_the_outputs_name_the_nodes_that_were_created_alone(kind: str) -> None:
-    room_for(1)
+    add_host_for(1)
     cluster = make_cluster(status="INIT", desired_capacity=2)
     run(kind, cluster, **({} if kind == "CLUSTER_CREATE" else {"count": 2}))
     created = cluster.members().get(status="ACTIVE")

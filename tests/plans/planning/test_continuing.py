@@ -241,14 +241,14 @@ def test_an_action_begins_anew_with_the_data_that_it_was_proposed_with() -> None
 
 def test_what_was_planned_runs_in_the_follower(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [Outcome(Answer.ERROR), DONE]
-    asked = behave(monkeypatch, a=waits, x=lambda _: answers.pop(0))
+    calls = behave(monkeypatch, a=waits, x=lambda _: answers.pop(0))
     plan = plan_to_derive({"a": []}, {"a": {"x": [], "y": ["x"], "z": []}})
     run_waiting()
     follower = continue_plan(ActionPlan.objects.get(pk=plan.pk))
-    asked.clear()
+    calls.clear()
     follower.launch()
     run_waiting()
-    assert asked == ["a", "x", "y", "a_goes_on"]
+    assert calls == ["a", "x", "y", "a_goes_on"]
     assert ActionPlan.objects.get(pk=follower.pk).state == "SUCCEEDED"
 
 

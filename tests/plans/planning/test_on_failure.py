@@ -40,20 +40,20 @@ def make_stopping(graph: dict[str, list[str]] = DIAMOND) -> ActionPlan:
 def test_by_default_what_depends_on_it_is_executed(
     monkeypatch: pytest.MonkeyPatch, answer: Callable[[ActionType], Outcome]
 ) -> None:
-    asked = behave(monkeypatch, a=answer)
+    calls = behave(monkeypatch, a=answer)
     make_plan(DIAMOND, state="PENDING")
     run_waiting()
-    assert sorted(asked) == ["a", "b", "c", "d", "other"]
+    assert sorted(calls) == ["a", "b", "c", "d", "other"]
 
 
 @pytest.mark.parametrize(("answer", "state"), [(error, "FAILED"), (cancel, "CANCELLED")])
 def test_where_the_plan_says_stop_what_depends_on_it_ends_as_it_did_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, answer: Callable[[ActionType], Outcome], state: str
 ) -> None:
-    asked = behave(monkeypatch, a=answer)
+    calls = behave(monkeypatch, a=answer)
     plan = make_stopping()
     run_waiting()
-    assert sorted(asked) == ["a", "other"]
+    assert sorted(calls) == ["a", "other"]
     assert states(plan) == {"a": state, "b": state, "c": state, "d": state, "other": "SUCCEEDED"}
 
 
@@ -143,10 +143,10 @@ def test_among_derived_actions_a_failure_always_stops_those_that_depend_on_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     graph = {"x": [], "y": ["x"], "z": ["y"], "other": []}
-    asked = behave(monkeypatch, a=deriving(graph), x=error)
+    calls = behave(monkeypatch, a=deriving(graph), x=error)
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     run_waiting()
-    assert asked == ["a", "x", "other", "a_goes_on", "b"]
+    assert calls == ["a", "x", "other", "a_goes_on", "b"]
     assert states(plan) == {
         "a": "FAILED",
         "b": "SUCCEEDED",
@@ -160,10 +160,10 @@ def test_among_derived_actions_a_failure_always_stops_those_that_depend_on_it(
 def test_what_waits_for_a_derived_one_that_failed_goes_on_first_and_then_stops_what_depends_on_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = behave(monkeypatch, a=deriving({"x": []}), x=error)
+    calls = behave(monkeypatch, a=deriving({"x": []}), x=error)
     plan = make_stopping({"a": [], "b": ["a"]})
     run_waiting()
-    assert asked == ["a", "x", "a_goes_on"]
+    assert calls == ["a", "x", "a_goes_on"]
     assert set(states(plan).values()) == {"FAILED"}
 
 

@@ -75,21 +75,23 @@ def test_an_action_waits_for_a_window_that_is_being_closed_and_does_not_begin(
     assert (worker.result(), plan.actions.get().state) == (False, "PENDING")
 
 
-def test_a_plan_that_is_put_off_is_not_claimed_by_who_had_found_it_waiting(applier: Service) -> None:
+def test_a_plan_that_is_rescheduled_is_not_claimed_by_an_applier_that_had_found_it_waiting(applier: Service) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             plan = make_plan({"a": []}, state="PENDING")
             found = again(plan)
-            claimed, put_off = race.run(
+            claimed, rescheduled = race.run(
                 lambda found=found: claim(found, applier), lambda plan=plan: schedule(plan, LATER)
             )
-            assert claimed != put_off
+            assert claimed != rescheduled
             assert (again(plan).state, again(plan).opens_at is None) == (
                 ("ONGOING", True) if claimed else ("PENDING", False)
             )
 
 
-def test_the_applier_itself_leaves_a_plan_that_is_put_off_while_it_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_applier_does_not_begin_a_plan_that_is_rescheduled_while_it_claims(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plan = make_plan({"a": []}, state="PENDING")
     person = Rival(lambda: schedule(plan, LATER))
     interrupt_before(monkeypatch, ActionPlan, "save_state", person)

@@ -45,7 +45,7 @@ def test_a_queue_that_nobody_reads_for_a_moment_is_not_warned_of(
     assert levels(connection, UnreadQueues(), queue) == []
 
 
-def test_that_a_queue_is_read_again_is_told(connection: Connection, queue: str, settings: Settings) -> None:
+def test_it_is_logged_that_a_queue_is_read_again(connection: Connection, queue: str, settings: Settings) -> None:
     settings.SERVICE_DOWN_TIME = 0
     unread = UnreadQueues()
     unread.look(connection, [queue])

@@ -62,46 +62,46 @@ def test_a_plan_runs_to_its_end(post: Post) -> None:
     assert (state(plan), events()) == ("SUCCEEDED", 3)
 
 
-def test_a_letter_that_comes_twice_has_the_action_executed_once(post: Post) -> None:
+def test_a_message_that_comes_twice_has_the_action_executed_once(post: Post) -> None:
     plan = chain()
     post.advance()
-    post.letters *= 2
+    post.messages *= 2
     post.settle()
     assert (state(plan), events()) == ("SUCCEEDED", 3)
 
 
-def test_a_letter_that_comes_when_all_is_over_changes_nothing(post: Post) -> None:
+def test_a_message_that_comes_when_all_is_over_changes_nothing(post: Post) -> None:
     plan = chain()
     post.advance()
-    late = post.letters[0]
+    late = post.messages[0]
     post.settle()
     post.worker.take(late)
     assert (state(plan), events()) == ("SUCCEEDED", 3)
 
 
-def test_a_letter_that_was_lost_is_sent_again(post: Post, settings: Settings) -> None:
+def test_a_message_that_was_lost_is_sent_again(post: Post, settings: Settings) -> None:
     settings.CELERY_RESEND = 0
     chain()
     post.advance()
-    post.letters.clear()
+    post.messages.clear()
     post.advance()
-    assert len(post.letters) == 1
+    assert len(post.messages) == 1
 
 
-def test_a_letter_that_waits_is_not_sent_again_before_its_time(post: Post) -> None:
+def test_a_message_that_waits_is_not_sent_again_before_its_time(post: Post) -> None:
     chain()
     for _ in range(3):
         post.advance()
-    assert len(post.letters) == 1
+    assert len(post.messages) == 1
 
 
 def test_all_that_nobody_began_is_sent_again_once_the_broker_was_lost(post: Post) -> None:
     make_plan({"a": [], "b": []}, state="PENDING")
     post.advance()
-    post.letters.clear()
+    post.messages.clear()
     post.executor.lost.set()
     post.advance()
-    assert len(post.letters) == 2
+    assert len(post.messages) == 2
 
 
 def test_replies_that_are_lost_are_read_in_the_table(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_an_applier_that_takes_over_leaves_to_a_living_worker_what_it_has_in_han
     be_lost(plan.applier)
     for _ in range(3):
         post.advance()
-    assert (state(plan), post.letters, events("recover")) == ("ONGOING", [], 0)
+    assert (state(plan), post.messages, events("recover")) == ("ONGOING", [], 0)
 
 
 def test_an_applier_with_threads_leaves_to_a_living_worker_what_it_has_in_hand(post: Post) -> None:
@@ -140,7 +140,7 @@ def test_an_applier_with_threads_leaves_to_a_living_worker_what_it_has_in_hand(p
     assert (state(plan), events("recover"), action(plan, "a").state) == ("ONGOING", 0, "ONGOING")
 
 
-def test_an_applier_that_stops_leaves_what_workers_have_in_hand_and_lets_go_of_the_plan(post: Post) -> None:
+def test_an_applier_that_stops_leaves_the_actions_of_workers_and_releases_the_plan(post: Post) -> None:
     plan = in_hand(post)
     be_lost(plan.applier)
     post.advance()
@@ -149,7 +149,7 @@ def test_an_applier_that_stops_leaves_what_workers_have_in_hand_and_lets_go_of_t
     assert (found.state, found.applier, action(plan, "a").state) == ("ONGOING", None, "ONGOING")
 
 
-def test_a_letter_of_an_applier_that_lost_the_plan_is_not_followed(post: Post) -> None:
+def test_a_message_of_an_applier_that_lost_the_plan_is_not_followed(post: Post) -> None:
     plan = chain()
     post.advance()
     ActionPlan.objects.filter(pk=plan.pk).update(applier=Service.register(Service.APPLIER, "other"))
@@ -184,30 +184,30 @@ def test_a_worker_leaves_what_waits_in_other_queues_to_those_who_read_them(post:
     post.deliver()
     assert plan.actions.count_states() == {"SUCCEEDED": 1, "PENDING": 2}
     post.advance()
-    assert [letter.queue for letter in post.letters] == ["sleepers"]
+    assert [message.queue for message in post.messages] == ["sleepers"]
 
 
-def test_an_action_is_undone_once_though_the_letter_comes_twice(post: Post, settings: Settings) -> None:
+def test_an_action_is_reverted_once_though_the_message_comes_twice(post: Post, settings: Settings) -> None:
     settings.ROLLBACK = True
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     plan.actions.filter(pk=action(plan, "b").pk).update(input_parameters={"message": "b", "fail_execute": True})
-    while not (post.letters and post.letters[0].work == "revert"):
+    while not (post.messages and post.messages[0].work == "revert"):
         post.deliver()
         post.advance()
-    post.letters *= 2
+    post.messages *= 2
     post.settle()
     assert (state(plan), events("revert")) == ("FAILED", 1)
 
 
-def test_an_action_is_recovered_once_though_two_workers_get_the_letter(post: Post) -> None:
+def test_an_action_is_recovered_once_though_two_workers_get_the_message(post: Post) -> None:
     plan = in_hand(post)
     be_lost(plan.applier)
     be_lost(post.worker.register())
     post.advance()
-    (letter,) = post.letters
+    (message,) = post.messages
     for host in ("worker-2", "worker-3"):
-        post.hire(host).take(letter)
-    assert (letter.work, events("recover")) == ("recover", 1)
+        post.hire(host).take(message)
+    assert (message.work, events("recover")) == ("recover", 1)
 
 
 def test_a_worker_whose_database_is_away_has_the_action_wait(
@@ -245,7 +245,7 @@ def test_an_applier_whose_database_is_away_keeps_what_it_waits_for(
     assert state(plan) == "SUCCEEDED"
 
 
-def test_a_worker_that_can_not_go_on_lets_go_of_the_action(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_can_not_go_on_releases_the_action(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose(*_: object) -> None:
         raise LeaseLost
 
@@ -293,30 +293,30 @@ def test_what_a_forgotten_plan_had_out_is_reported_as_not_done(post: Post) -> No
     assert (report.done, post.executor.jobs) == (False, {})
 
 
-def test_a_standing_that_is_a_little_different_is_not_the_one_that_was_meant(post: Post) -> None:
+def test_a_message_with_other_values_of_the_guards_is_out_of_date(post: Post) -> None:
     plan = chain()
     post.advance()
-    (letter,) = post.letters
-    post.worker.take(replace(letter, standing=["PENDING", 1, None]))
+    (message,) = post.messages
+    post.worker.take(replace(message, guards=["PENDING", 1, None]))
     assert action(plan, "a").state == "PENDING"
 
 
 def test_what_an_action_derives_is_executed_by_workers_and_then_the_action_goes_on(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = behave(monkeypatch, a=deriving({"x": [], "y": ["x"], "z": []}))
+    calls = behave(monkeypatch, a=deriving({"x": [], "y": ["x"], "z": []}))
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     post.settle()
-    assert (state(plan), asked[0], asked[-2:]) == ("SUCCEEDED", "a", ["a_goes_on", "b"])
-    assert sorted(asked) == ["a", "a_goes_on", "b", "x", "y", "z"]
+    assert (state(plan), calls[0], calls[-2:]) == ("SUCCEEDED", "a", ["a_goes_on", "b"])
+    assert sorted(calls) == ["a", "a_goes_on", "b", "x", "y", "z"]
 
 
 def test_so_it_is_where_every_reply_is_lost(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}))
+    calls = behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}))
     monkeypatch.setattr(post.worker.replies, "send", lambda queue, reply: None)
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     post.settle()
-    assert (state(plan), asked) == ("SUCCEEDED", ["a", "x", "y", "a_goes_on", "b"])
+    assert (state(plan), calls) == ("SUCCEEDED", ["a", "x", "y", "a_goes_on", "b"])
 
 
 def test_a_suspended_action_stays_in_the_hands_of_its_worker_until_that_is_to_stop(post: Post) -> None:
@@ -335,7 +335,7 @@ def test_what_is_suspended_takes_no_place_among_what_an_applier_has_with_the_wor
     be_lost(plan.applier)
     other = make_plan({"x": []}, state="PENDING")
     post.advance()
-    assert post.letters == []
+    assert post.messages == []
     plan.actions.update(state="SUSPENDED")
     post.settle()
     assert (plan.actions.get().state, state(other)) == ("SUSPENDED", "SUCCEEDED")
@@ -351,4 +351,4 @@ def test_what_is_suspended_in_nobody_s_hands_is_not_recovered(post: Post) -> Non
     plan.actions.update(state="SUSPENDED", owner=None)
     for _ in range(3):
         post.advance()
-    assert (state(plan), post.letters, events("recover")) == ("ONGOING", [], 0)
+    assert (state(plan), post.messages, events("recover")) == ("ONGOING", [], 0)

@@ -23,7 +23,7 @@ MISSING = "8c1c4e8e-6d51-4b4a-9e39-3d8e8f1d9a55"
 @pytest.fixture(autouse=True)
 def types(settings: Settings) -> None:
     settings.POLICY_TYPES = [f"tests.plans.recording_policy.{kind.__name__}" for kind in (Recording, Several)]
-    Recording.asked.clear()
+    Recording.calls.clear()
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def bindings() -> list[tuple[int, bool]]:
 
 def test_a_cluster_gets_a_policy_with_the_priority_of_its_type(cluster: Cluster, policy: Policy) -> None:
     assert attach(cluster, policy).state == "SUCCEEDED"
-    assert (bindings(), Recording.asked) == ([(300, True)], ["attach"])
+    assert (bindings(), Recording.calls) == ([(300, True)], ["attach"])
 
 
 def test_a_cluster_gets_a_policy_as_it_is_asked_for(cluster: Cluster, policy: Policy) -> None:
@@ -71,14 +71,14 @@ def test_a_policy_that_is_attached_already_stays_as_it_is_and_that_is_a_success(
     attach(cluster, policy, priority=7)
     plan = attach(cluster, policy, priority=8)
     assert (plan.state, origin(plan).outputs) == ("SUCCEEDED", {"reason": "Policy already attached."})
-    assert (bindings(), Recording.asked) == ([(7, True)], ["attach"])
+    assert (bindings(), Recording.calls) == ([(7, True)], ["attach"])
 
 
 def test_a_cluster_gets_no_second_policy_of_a_type(cluster: Cluster, policy: Policy) -> None:
     attach(cluster, policy)
     plan = attach(cluster, make_policy("another", type="recording"))
     assert f"a cluster has one policy of type recording, and this one has {policy.uuid}" in origin(plan).status_message
-    assert (len(bindings()), Recording.asked) == (1, ["attach"])
+    assert (len(bindings()), Recording.calls) == (1, ["attach"])
 
 
 def test_a_cluster_gets_several_policies_of_a_type_that_allows_it(cluster: Cluster) -> None:
@@ -116,7 +116,7 @@ def test_a_cluster_loses_a_policy_and_can_get_it_again(cluster: Cluster, policy:
     assert detach(cluster, policy).state == "SUCCEEDED"
     assert bindings() == []
     attach(cluster, policy)
-    assert (len(bindings()), Recording.asked) == (1, ["attach", "detach", "attach"])
+    assert (len(bindings()), Recording.calls) == (1, ["attach", "detach", "attach"])
 
 
 def test_a_policy_that_refuses_to_be_detached_stays(cluster: Cluster, policy: Policy) -> None:

@@ -10,7 +10,7 @@ from cluster.policies.batch import Batch
 from cluster.policies.load_balancing import LoadBalancing
 from plans.applier.applier import Applier
 from plans.models import ActionPlan
-from plans.operations.base import Asked
+from plans.operations.base import RequestOptions
 from plans.operations.clusters import update_cluster
 from tests.actions.types.clusters.builders import again, create_cluster, derived, origin, proposed, run, statuses
 from tests.builders import make_balancing_pool, make_cluster, make_flavor, make_node, make_policy, make_profile
@@ -147,8 +147,8 @@ def test_the_pool_of_a_cluster_has_the_servers_that_took_the_place_of_others(clu
 
 def test_in_a_plan_to_look_at_a_step_begins_after_the_pause_too(cluster: Cluster, large: Profile) -> None:
     in_steps(cluster, max_batch_size=2, pause_time=3600)
-    asked = update_cluster(cluster, {"profile": "large"}, asked=Asked(plan_only=True))
-    plan = ActionPlan.objects.get(uuid=asked.action_plan)
+    operation = update_cluster(cluster, {"profile": "large"}, options=RequestOptions(plan_only=True))
+    plan = ActionPlan.objects.get(uuid=operation.action_plan)
     assert plan.actions.filter(action_type="NODE_UPDATE").count() == 2
     plan.launch()
     run_what_can_begin()
@@ -160,8 +160,8 @@ def test_in_a_plan_to_look_at_a_step_begins_after_the_pause_too(cluster: Cluster
 
 def test_in_a_plan_to_look_at_what_is_left_out_of_the_first_step_stays(cluster: Cluster, large: Profile) -> None:
     in_steps(cluster, max_batch_size=2, pause_time=3600)
-    asked = update_cluster(cluster, {"profile": "large"}, asked=Asked(plan_only=True))
-    plan = ActionPlan.objects.get(uuid=asked.action_plan)
+    operation = update_cluster(cluster, {"profile": "large"}, options=RequestOptions(plan_only=True))
+    plan = ActionPlan.objects.get(uuid=operation.action_plan)
     skip_actions(plan, plan.actions.filter(action_type="NODE_UPDATE").values_list("uuid", flat=True), "alice", "")
     plan.launch()
     run_what_can_begin()
@@ -172,8 +172,8 @@ def test_in_a_plan_to_look_at_what_is_left_out_of_the_first_step_stays(cluster: 
 
 def test_in_a_plan_to_look_at_each_step_waits_for_the_one_before(cluster: Cluster, large: Profile) -> None:
     in_steps(cluster, max_batch_size=2, pause_time=0)
-    asked = update_cluster(cluster, {"profile": "large"}, asked=Asked(plan_only=True))
-    plan = ActionPlan.objects.get(uuid=asked.action_plan)
+    operation = update_cluster(cluster, {"profile": "large"}, options=RequestOptions(plan_only=True))
+    plan = ActionPlan.objects.get(uuid=operation.action_plan)
     updates = plan.actions.filter(action_type="NODE_UPDATE").order_by("pk")
     of_updates = [one.parents.filter(action_type="NODE_UPDATE").count() for one in updates]
     assert of_updates == [0, 0, 2, 2]

@@ -6,7 +6,7 @@ from actions.models import Action
 from actions.operations.skipping import skip_actions
 from cluster.models import Cluster, Node, Server
 from plans.models import ActionPlan
-from plans.operations.base import Asked, Operation
+from plans.operations.base import Operation, RequestOptions
 from plans.operations.cluster_sizes import scale_out
 from plans.operations.clusters import create_cluster
 from tests.builders import make_binding, make_cluster, make_node, make_profile
@@ -14,7 +14,7 @@ from tests.plans.inline import run_waiting
 
 pytestmark = pytest.mark.django_db
 
-LOOK_FIRST = Asked(plan_only=True)
+LOOK_FIRST = RequestOptions(plan_only=True)
 
 
 def plan_of(operation: Operation) -> ActionPlan:
@@ -31,7 +31,7 @@ def start_without(operation: Operation, left_out: Action) -> ActionPlan:
 
 def test_a_scale_out_to_look_at_holds_the_creation_of_each_node() -> None:
     cluster = make_cluster(size=1)
-    plan = plan_of(scale_out(cluster, count=3, asked=LOOK_FIRST))
+    plan = plan_of(scale_out(cluster, count=3, options=LOOK_FIRST))
     parent, *creations = plan.actions.order_by("pk")
     assert (plan.state, parent.action_type) == ("RECOMMENDED", "CLUSTER_SCALE_OUT")
     assert parent.data["creation"]["count"] == len(creations) == 3
@@ -44,9 +44,9 @@ def test_a_scale_out_to_look_at_holds_the_creation_of_each_node() -> None:
 def test_of_three_nodes_that_were_planned_two_come_where_one_is_skipped() -> None:
     make_node()
     cluster = make_cluster(size=1)
-    asked = scale_out(cluster, count=3, asked=LOOK_FIRST)
-    skipped = plan_of(asked).actions.filter(action_type="NODE_CREATE").order_by("pk")[1]
-    plan = start_without(asked, skipped)
+    operation = scale_out(cluster, count=3, options=LOOK_FIRST)
+    skipped = plan_of(operation).actions.filter(action_type="NODE_CREATE").order_by("pk")[1]
+    plan = start_without(operation, skipped)
     assert plan.state == "SUCCEEDED", plan.status_message
     assert Action.objects.get(pk=skipped.pk).state == "SKIPPED"
     assert not Node.objects.filter(uuid=skipped.target).exists()
@@ -60,7 +60,7 @@ def test_of_two_scalings_that_were_planned_the_second_waits_until_the_cluster_ha
     cluster = make_cluster()
     spec = {"event": "CLUSTER_SCALE_OUT", "adjustment": {"cooldown": 3600}}
     make_binding(cluster, "senlin.policy.scaling-1.0", spec)
-    plans = [plan_of(scale_out(cluster, asked=LOOK_FIRST)) for _ in range(2)]
+    plans = [plan_of(scale_out(cluster, options=LOOK_FIRST)) for _ in range(2)]
     for plan in plans:
         plan.launch()
         run_waiting()
@@ -72,9 +72,9 @@ def test_of_two_scalings_that_were_planned_the_second_waits_until_the_cluster_ha
 def test_a_cluster_whose_plan_is_looked_at_first_gets_its_nodes_when_it_is_started() -> None:
     make_node()
     make_profile("small web")
-    asked = create_cluster("web", "small web", desired_capacity=2, asked=LOOK_FIRST)
+    operation = create_cluster("web", "small web", desired_capacity=2, options=LOOK_FIRST)
     assert (Cluster.objects.get().status, Node.objects.count()) == ("INIT", 0)
-    plan = start_without(asked, plan_of(asked).actions.filter(action_type="NODE_CREATE").order_by("pk")[0])
+    plan = start_without(operation, plan_of(operation).actions.filter(action_type="NODE_CREATE").order_by("pk")[0])
     assert plan.state == "SUCCEEDED", plan.status_message
     standing = Cluster.objects.get()
     assert (standing.members().count(), standing.desired_capacity, standing.status) == (1, 1, "ACTIVE")

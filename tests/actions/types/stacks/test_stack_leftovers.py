@@ -17,7 +17,7 @@ from cluster.drivers.embedded import EmbeddedCloud
 from cluster.models import Server, Stack
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from plans.operations.base import Asked
+from plans.operations.base import RequestOptions
 from plans.operations.stacks import update_stack
 from plans.planning.continuation import continue_plan
 from tests.actions.types.stacks.builders import (
@@ -137,7 +137,7 @@ def test_a_mark_outlives_an_action_that_was_given_up(monkeypatch: pytest.MonkeyP
         patched.setattr(ReplaceResource, "fail", lambda self, reason: None)
         assert run(kind, stack if kind == "update_stack" else web).state == "FAILED"
     assert again(web).status == "UPDATE_IN_PROGRESS"
-    plan = ActionPlan.objects.get(uuid=update_stack(stack, asked=Asked(plan_only=True)).action_plan)
+    plan = ActionPlan.objects.get(uuid=update_stack(stack, options=RequestOptions(plan_only=True)).action_plan)
     assert (again(web).status, again(web).status_reason[:20]) == ("CHECK_FAILED", "It was not replaced:")
     assert start(plan).state == "SUCCEEDED"
     assert (again(web).status, again(web).generation) == ("UPDATE_COMPLETE", 1)
@@ -148,7 +148,7 @@ def test_no_plan_is_made_of_a_stack_that_is_being_changed() -> None:
     holder = Action.objects.create(action_plan=make_plan(), action_type="update_stack")
     take_lock(stack, str(holder.uuid))
     with pytest.raises(Conflict, match=r"Stack shop already has an action \(UPDATE\) in progress\."):
-        update_stack(stack, asked=Asked(plan_only=True))
+        update_stack(stack, options=RequestOptions(plan_only=True))
 
 
 # What the engine gives up.
