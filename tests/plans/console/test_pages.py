@@ -119,7 +119,9 @@ def test_a_plan_that_was_started_meanwhile_says_so(administrator: Client) -> Non
 
 
 @pytest.mark.parametrize(("verb", "state"), [("cancel", "SUCCEEDED"), ("cancel", "CANCELLING"), ("delete", "ONGOING")])
-def test_an_operation_that_the_state_does_not_allow_is_refused_without_a_question(administrator: Client, verb: str, state: str) -> None:
+def test_an_operation_that_the_state_does_not_allow_is_refused_without_a_question(
+    administrator: Client, verb: str, state: str
+) -> None:
     plan = make_plan({"a": []}, state=state)
     text = administrator.get(reverse(f"plans:{verb}", args=[plan.uuid]), follow=True).content.decode()
     assert f"Not done ({verb} the action plan): the action plan is already {state}." in text
