@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from actions.engine.phases import PERSISTENTLY, PhaseRecord, Result
+from actions.engine.phases import Result
+from actions.engine.storage import PERSISTENTLY, StoredPhases
 from actions.graph.propagation import WORDS
 from actions.graph.proposals import ProposedAction, write_actions
 from actions.models import Action, ActionEvent, ActionParent
@@ -21,28 +21,35 @@ COLUMNS = ("uuid", "name", "action_type", "state", "status_message", "outputs", 
 DECISIVE = {State.FAILED: Answer.ERROR, State.CANCELLED: Answer.CANCEL}
 
 
-def finder(action: Action) -> Callable[[], Sequence[DerivedAction]]:
-    """Return a function that reads the actions which an action derived."""
-    return partial(find_derived, action)
-
-
 def find_derived(action: Action) -> list[DerivedAction]:
+    """Return the actions that an action derived, in the order of their creation, with one query."""
     found = action.derived.order_by("pk").values_list(*COLUMNS)
     return [DerivedAction(*row) for row in found]
 
 
 def verdict(action: Action, outcome: Outcome) -> Outcome:
-    """Return what came of an action that derived others: what it answers, unless one of them says more."""
-    counts = action.derived.count_states()
+    """Return the outcome of an action that derived others: its answer, unless the end of a derived action decides."""
+
+    def first(state: State) -> tuple[str, str | None]:
+        derived = action.derived.filter(state=state).order_by("pk")[0]
+        return derived.name, derived.status_message
+
+    return decide(outcome, action.derived.count_states(), first)
+
+
+def decide(outcome: Outcome, counts: Mapping[str, int], first: Callable[[State], tuple[str, str | None]]) -> Outcome:
+    """Return the outcome of an action, given the ends of its derived actions.
+
+    Args:
+        outcome: its own answer.
+        counts: the number of derived actions by state.
+        first: returns the name and the message of the first derived action in a state.
+    """
     for state, answer in DECISIVE.items():
-        if counts.get(state):
-            return Outcome(answer, outcome.reason or name_decisive(action, state, counts))
+        if number := counts.get(state):
+            reason = outcome.reason or describe_decisive(number, sum(counts.values()), state, *first(state))
+            return Outcome(answer, reason)
     return outcome
-
-
-def name_decisive(action: Action, state: State, counts: dict[str, int]) -> str:
-    first = action.derived.filter(state=state).order_by("pk")[0]
-    return describe_decisive(counts[state], sum(counts.values()), state, first.name, first.status_message)
 
 
 def describe_decisive(number: int, total: int, state: State, name: str, message: str | None) -> str:
@@ -81,7 +88,7 @@ def give_time(action: Action, pause: float) -> None:
         origin = waiting.values_list("derived_from", flat=True).first()
 
 
-class Derivation(PhaseRecord):
+class Derivation(StoredPhases):
     """Writes the rows of an action that derives others."""
 
     outcome: Outcome

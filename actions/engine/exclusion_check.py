@@ -20,8 +20,8 @@ class ActionExcluded(ActionSkipException):
         self.rule = rule
 
 
-class Heed:
-    """The rules that one action is judged by, from the look at it until it begins."""
+class ExclusionCheck:
+    """The check of one action against the exclusions, from its pre_condition until it begins."""
 
     def __init__(self, action: Action) -> None:
         self.action = action
@@ -33,7 +33,7 @@ class Heed:
         """Return the condition for the statement that begins the action, which fails if the rules have changed."""
         return self.rules.unchanged
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Judge the action by the rules that are in force now, as far as it was not yet.
 
         Raises:

@@ -7,41 +7,38 @@ begins as well, so that it can be counted.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
+from typing import Any
 
 from django.conf import settings
 
 from actions.engine.checkpoints import Checkpoint
-from actions.engine.children import Derivation, finder
-from actions.engine.data import save_data
-from actions.engine.exclusion_check import ActionExcluded, Heed
+from actions.engine.children import Derivation, find_derived, verdict
+from actions.engine.exclusion_check import ExclusionCheck
 from actions.engine.leases import Lease
 from actions.engine.leftovers import advise, reconcile
-from actions.engine.outcomes import TOO_LONG, ask
-from actions.engine.phases import PERSISTENTLY, Result
+from actions.engine.outcomes import TOO_LONG, read
+from actions.engine.phases import ActionPhases, Result
 from actions.engine.signals import Signalled
 from actions.engine.slots import NO_SLOT, Slot
+from actions.engine.storage import PERSISTENTLY, save_data
 from actions.models import Action, ActionEvent
-from actions.models.actions import GAVE_ITSELF_UP
 from actions.models.callers import find_caller
 from actions.models.instance_actions import InstanceAction
 from actions.server_history.recording import new_operation, operation_of
 from actions.types.base import (
     AbortRequested,
-    ActionContext,
     ActionFailed,
-    ActionSkipException,
-    ActionType,
     Answer,
+    DerivedAction,
     Interruption,
     LeaseLost,
     Outcome,
     Recovery,
     TimedOut,
     explain,
-    make,
 )
 from cluster.drivers.ownership import acting_for
 from watcher_site.models import Service
@@ -96,15 +93,15 @@ def limit_of(action: Action) -> float:
     return action.seconds_allowed + settings.ACTION_TIMEOUT_GRACE
 
 
-class Execution(Signalled, Derivation):
+class Execution(Signalled, Derivation, ActionPhases):
     """The execution of one action by one worker."""
 
-    action_type: ActionType
-    heed: Heed
-    outcome: Outcome
+    checkpoint: Checkpoint
+    exclusions: ExclusionCheck | None = None
 
     def __init__(self, action: Action, lease: Lease, slot: Slot) -> None:
         super().__init__(action, lease)
+        self.owner = lease.owner
         self.checkpoint = Checkpoint(action, lease, slot)
 
     def guarded(self, work: Callable[[], bool]) -> bool:
@@ -150,26 +147,17 @@ class Execution(Signalled, Derivation):
             return self.end(self.phase, hold=hold, orphans=True, abandons=True)
         return False
 
-    def run(self) -> bool:
-        if self.action.has_derived:
-            return self.take_up()
-        while True:
-            self.heed = Heed(self.action)
-            phase = self.begin("pre_condition")
-            problem = self.perform(phase, self.check)
-            if problem:
-                return self.leave_out(phase, problem)
-            execute = self.begin("execute")
-            guards, records = self.no_other_signal, self.operations()
-            self.action.begin(self.lease.owner)
-            try:
-                self.write(phase, execute, hold=True, guards=guards, beside=self.heed.unchanged, records=records)
-            except ConcurrentTransition:
-                if not self.heed.is_outdated():
-                    raise
-                self.read_again()
-            else:
-                return self.carry_out(execute)
+    def write_beginning(self, *phases: ActionEvent) -> bool:
+        guards, exclusions = self.no_other_signal, self.exclusions
+        beside = exclusions.unchanged if exclusions else None
+        try:
+            return self.write(*phases, hold=True, guards=guards, beside=beside, records=self.operations())
+        except ConcurrentTransition:
+            if not (exclusions and exclusions.is_outdated()):
+                raise
+        self.read_again()
+        self.exclusions = None
+        return False
 
     def operations(self) -> list[InstanceAction]:
         """Return rows for the operations on servers that begin now, unless they have rows from a request."""
@@ -177,12 +165,6 @@ class Execution(Signalled, Derivation):
             operation_of(self.action, self.began, *operation)
             for operation in self.action_type.affected(self.action_type.input_parameters).operations.items()
         ]
-
-    def take_up(self) -> bool:
-        """Go on with an action that waited for those that it derived."""
-        phase = self.begin("go_on")
-        self.action.begin(self.lease.owner)
-        return self.write(phase, hold=True, guards=self.no_other_signal) and self.carry_out(phase)
 
     def recover(self) -> bool:
         guards = self.no_other_signal
@@ -228,7 +210,7 @@ class Execution(Signalled, Derivation):
         if self.action.losses > MOST_LOSSES or tries > MOST_RECOVERIES:
             reason = UNKNOWN.format(why)
             self.finish(phase, Result.ERROR, reason)
-        elif problem := self.perform(phase, self.ask_for_the_last_time):
+        elif problem := self.perform(phase, self.find_last_outcome):
             reason = explain(problem)
         elif self.recovery is Recovery.DONE:
             self.action.finish_before_abort() if is_aborting else self.action.succeed()
@@ -241,20 +223,13 @@ class Execution(Signalled, Derivation):
         self.action.fail_abort(reason) if is_aborting else self.action.fail("recover", reason)
         return self.end(phase, abandons=True)
 
-    def go_on(self, phase: ActionEvent) -> bool:
-        """Do what the type says of an action that was left in mid-execution."""
-        problem = self.perform(phase, self.ask_recovery)
-        if problem:
-            self.action.fail("recover", explain(problem))
-        elif self.recovery is Recovery.DONE:
-            self.action.succeed()
-        elif self.is_being_cancelled() and self.action.has_derived:
+    def run_again(self, phase: ActionEvent) -> bool:
+        if not self.is_being_cancelled():
+            return super().run_again(phase)
+        if self.action.has_derived:
             return self.abort(phase)
-        elif self.is_being_cancelled():
-            self.cancel()
-        else:
-            return self.run_again(phase)
-        return self.end(phase, abandons=self.action.state != State.SUCCEEDED)
+        self.cancel()
+        return self.end(phase, abandons=True)
 
     def revert(self) -> bool:
         phase = self.begin("revert")
@@ -284,59 +259,17 @@ class Execution(Signalled, Derivation):
             reason = f"{reason} {explain(problem)}" if problem else reason
         self.finish(phase, Result.ERROR, f"{reason} {advise(self.action)}".strip())
 
-    def run_again(self, phase: ActionEvent) -> bool:
-        self.action.begin_again(self.lease.owner)
-        execute = self.begin("go_on" if self.action.has_derived else "execute")
-        return self.write(phase, execute, hold=True, guards=self.no_other_signal) and self.carry_out(execute)
-
-    def leave_out(self, phase: ActionEvent, problem: BaseException) -> bool:
-        """End an action that does not begin: skipped, or failed after its post_condition, as in Watcher."""
-        if isinstance(problem, ActionSkipException):
-            phase.result = Result.SKIPPED
-            if isinstance(problem, ActionExcluded):
-                self.action.exclude(problem.rule.key, explain(problem))
-            else:
-                self.action.skip_automatically(explain(problem))
-            return self.end(phase, hold=True)
-        phases, records = [phase], []
-        if hasattr(self, "action_type"):
-            records = self.operations()
-            self.checkpoint.goes_forward = False
-            phases.append(self.begin("post_condition"))
-            self.perform(phases[-1], self.action_type.post_condition)
-        self.action.fail("pre_condition", explain(problem))
-        return self.end(*phases, hold=True, records=records)
-
     def carry_out(self, execute: ActionEvent) -> bool:
         self.checkpoint.slot.begin(self.action.attempt)
         self.checkpoint.note_begun()
         self.checkpoint.deadline = time.monotonic() + self.action.seconds_allowed
         with self.acting():
-            return self.go_through(execute)
-
-    def go_through(self, execute: ActionEvent) -> bool:
-        try:
-            problem = self.perform(execute, self.work)
-        except AbortRequested:
-            return self.abort(execute)
-        except TimedOut:
-            return self.time_out(execute)
-        self.checkpoint.goes_forward = False  # What finished first keeps its result.
-        if problem is None and self.outcome.answer is Answer.RETRY:
-            return self.unless_signalled(execute, self.put_off)
-        if problem is None and self.outcome.answer is Answer.CANCEL:
-            return self.give_itself_up(execute)
-        if problem is None and self.outcome.answer is Answer.WAIT:
-            return self.unless_signalled(execute, self.derive)
-        post = self.begin("post_condition")
-        post_problem = self.perform(post, self.action_type.post_condition)
-        if problem:
-            self.action.fail(execute.event, explain(problem))
-        elif post_problem:
-            self.action.fail("post_condition", explain(post_problem))
-        else:
-            self.action.succeed()
-        return self.end(execute, post)
+            try:
+                return super().carry_out(execute)
+            except AbortRequested:
+                return self.abort(execute)
+            except TimedOut:
+                return self.time_out(execute)
 
     def time_out(self, execute: ActionEvent) -> bool:
         """Fail what takes longer than it may, and have its type undo what it had begun."""
@@ -362,12 +295,6 @@ class Execution(Signalled, Derivation):
         self.cancel()
         return self.end(execute, abandons=True)
 
-    def give_itself_up(self, execute: ActionEvent) -> bool:
-        self.finish(execute, Result.CANCELLED, self.outcome.reason)
-        self.action.request_abort()
-        self.action.finish_abort(f"{GAVE_ITSELF_UP} {self.outcome.reason}".strip())
-        return self.end(execute)
-
     def abort(self, execute: ActionEvent) -> bool:
         """Give the action up in mid-execution; that it is being given up can be seen while it takes its time."""
         self.action.request_abort()
@@ -387,39 +314,28 @@ class Execution(Signalled, Derivation):
             self.action.finish_before_abort()
         return self.end(*execute, phase)
 
-    # What each phase calls.
+    # The work of the phases.
 
-    def load(self) -> None:
-        action = self.action
-        context = ActionContext(
-            action_uuid=str(action.uuid),
-            checkpoint=self.checkpoint,
-            find_derived=finder(action),
-            outputs=action.outputs,
-            data=action.data,
-            find_caller=partial(find_caller, action),
-            keep_data=partial(save_data, action),
-            is_derived=action.derived_from_id is not None,
-            timeout=action.timeout,
-            new_operation=partial(new_operation, action, self.began),
-        )
-        self.action_type = make(action.action_type, action.input_parameters, context)
+    def services(self) -> Mapping[str, Any]:
+        return {
+            "checkpoint": self.checkpoint,
+            "find_caller": partial(find_caller, self.action),
+            "keep_data": partial(save_data, self.action),
+            "new_operation": partial(new_operation, self.action, self.began),
+        }
 
-    def check(self) -> None:
-        self.checkpoint.goes_forward = True
-        self.heed.look()
-        self.load()
-        self.action_type.pre_condition()
-        # It may have taken its time.
-        self.heed.look()
+    def find_derived(self) -> Sequence[DerivedAction]:
+        return find_derived(self.action)
 
-    def work(self) -> None:
-        self.checkpoint.goes_forward = True
+    def check_exclusions(self) -> None:
+        if self.exclusions is None:
+            self.exclusions = ExclusionCheck(self.action)
+        self.exclusions.check()
+
+    def call(self) -> Outcome:
         if self.action.has_derived:
-            self.load()
-        self.outcome = ask(self.action_type, self.action)
-        if self.outcome.answer is Answer.WAIT:
-            self.checkpoint.look()  # What is being cancelled makes nothing new.
+            return verdict(self.action, read(self.action_type, "go_on"))
+        return read(self.action_type, "execute", self.action.is_to_derive)
 
     def ask_abort(self) -> None:
         self.checkpoint.goes_forward = False
@@ -427,15 +343,10 @@ class Execution(Signalled, Derivation):
             self.load()
         self.aborted = self.action_type.abort()
 
-    def ask_recovery(self) -> None:
-        self.load()
-        # go_on of a type may be called twice, so its state does not matter.
-        self.recovery = Recovery.AGAIN if self.action.has_derived else self.action_type.recover()
-
     def reconcile(self) -> None:
         reconcile(self.action, self.checkpoint)
 
-    def ask_for_the_last_time(self) -> None:
+    def find_last_outcome(self) -> None:
         """Determine the outcome of the action after its last operation in the cloud has ended.
 
         An action that derived others has no operation of its own in the cloud, and is not tried again.

@@ -5,7 +5,8 @@ from contextlib import suppress
 from actions.engine.leases import Lease
 from actions.engine.leftovers import advise
 from actions.engine.outcomes import TOO_LONG
-from actions.engine.phases import PhaseRecord, Result
+from actions.engine.phases import Result
+from actions.engine.storage import StoredPhases
 from actions.models import Action
 from watcher_site.database.statements import Bound
 from watcher_site.state_machine import ConcurrentTransition
@@ -40,7 +41,7 @@ def is_in_hand(action: Action, lease: Lease, attempt: int, has_begun: bool) -> b
     return action.attempt == attempt and is_ours
 
 
-class Surrender(PhaseRecord):
+class Surrender(StoredPhases):
     @property
     def reason(self) -> str:
         """Return why the action is given up, and the operations that its worker may still have under way."""

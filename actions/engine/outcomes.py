@@ -2,7 +2,6 @@
 
 from django.conf import settings
 
-from actions.engine.children import verdict
 from actions.graph.proposals import ProposedAction, check_graph
 from actions.models import Action
 from actions.types.base import ActionFailed, ActionType, Answer, Outcome, explain
@@ -14,18 +13,6 @@ REASONS = {
     Answer.ERROR: "The action {} execution failed.",
     Answer.TIMEOUT: "The action {} execution took too long.",
 }
-
-
-def ask(action_type: ActionType, action: Action) -> Outcome:
-    """Execute or continue an action, and return its outcome unless it is a failure.
-
-    Raises:
-        ActionFailed: the action or a derived one failed, it was deferred too often, or its answer is invalid.
-        Invalid: the derived actions are no valid graph.
-    """
-    if action.has_derived:
-        return judge(action, verdict(action, read(action_type, "go_on")))
-    return judge(action, read(action_type, "execute", action.is_to_derive))
 
 
 def judge(action: Action, outcome: Outcome) -> Outcome:

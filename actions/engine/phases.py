@@ -1,201 +1,277 @@
-"""The record of an action's phases: what each did, written together with the action's state."""
+"""The phases of an action: their order, and the consequences of their results for the action.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+An execution and the dry run of a preflight both go through them. `ActionPhases` changes the action in memory and
+writes nothing; its subclasses supply the writes, the checkpoint and the context.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
-from django.db import connection, transaction
 from django.db.models import Model
 from django.utils import timezone
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
-from actions.engine.data import make_outputs_storable
-from actions.engine.leases import Lease
-from actions.graph.propagation import bound_to, end_dependents, takes_others
+from actions.engine.exclusion_check import ActionExcluded
+from actions.engine.outcomes import judge
 from actions.models import Action, ActionEvent
-from actions.types.base import OWN_EXCEPTIONS, ActionSkipException, Interruption, explain
-from actions.types.hooks import clean_up
-from actions.types.locking import wake_waiting
-from watcher_site import plugins
-from watcher_site.database.statements import Bound, insert
+from actions.models.actions import GAVE_ITSELF_UP
+from actions.types.base import (
+    OWN_EXCEPTIONS,
+    ActionContext,
+    ActionSkipException,
+    ActionType,
+    Answer,
+    DerivedAction,
+    Interruption,
+    Outcome,
+    Recovery,
+    explain,
+    make,
+)
 from watcher_site.messages import cut
 from watcher_site.outbox import payloads
 from watcher_site.processes.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
 Result = ActionEvent.Result
-UNRECORDED = "Its outcome was not recorded."
 
 
-def reconnect(state: RetryCallState) -> None:
-    log.warning("outcome not recorded yet", problem=str(state.outcome and state.outcome.exception()))
-    if not connection.in_atomic_block:
-        connection.close_if_unusable_or_obsolete()
+class Stop(Protocol):
+    """The part of a checkpoint that the phases use."""
 
+    goes_forward: bool
+    """Whether the current work can be aborted or time out: other work stops only for a lost lease."""
 
-# An outcome that is lost may have to be found out by doing the action again: worth some seconds of a worker's time.
-PERSISTENTLY = Retrying(
-    retry=retry_if_exception_type(LOST_DATABASE),
-    wait=wait_exponential(multiplier=0.1, max=1),
-    stop=stop_after_delay(10),
-    before_sleep=reconnect,
-    reraise=True,
-)
+    def look(self) -> None:
+        """Return when the action may go on."""
 
 
 class PhaseRecord:
-    """The writes of one worker for one action."""
+    """The record of an action's phases, in memory."""
 
     phase: ActionEvent
-    """The one that was begun last."""
+    """The phase that was begun last."""
     began: datetime | None = None
-    """When the first was begun."""
+    """When the first phase was begun."""
 
-    def __init__(self, action: Action, lease: Lease) -> None:
-        self.action, self.lease = action, lease
+    def __init__(self, action: Action, host: str = "") -> None:
+        self.action, self.host = action, host
         self.log = log.bind(action=str(action.uuid), action_type=action.action_type)
 
     def begin(self, event: str) -> ActionEvent:
         now = timezone.now()
         self.began = self.began or now
-        self.phase = ActionEvent(action=self.action, event=event, start_time=now, host=self.lease.host)
+        self.phase = ActionEvent(action=self.action, event=event, start_time=now, host=self.host)
         return self.phase
 
     def finish(self, phase: ActionEvent, result: str, details: str | None = None) -> None:
         phase.finish_time, phase.result, phase.details = timezone.now(), result, details and cut(details)
 
     def perform(self, phase: ActionEvent, work: Callable[[], None]) -> BaseException | None:
-        """Do what the phase is for, and return what went wrong, even an exit: it ends the action, not the worker.
+        """Do the work of a phase, and return its error, even an exit: it ends the action, not the worker.
 
-        A lost database is nobody's failure: it is raised.
+        A lost database is not the action's failure: it is raised.
         """
         try:
             work()
         except (*LOST_DATABASE, Interruption):
             raise
         except BaseException as problem:
-            self.tell(phase, problem)
+            self.log_failure(phase, problem)
             self.finish(phase, Result.ERROR, explain(problem))
-            # What comes after it, such as a look at what is left, may fail as well.
+            # A later phase may fail as well.
             self.action.fault = self.action.fault or payloads.describe_fault(problem, explain(problem))
             return problem
         self.finish(phase, Result.SUCCESS)
         return None
 
-    def tell(self, phase: ActionEvent, problem: BaseException) -> None:
-        """Log what went wrong: where it comes from only of what nobody foresaw."""
+    def log_failure(self, phase: ActionEvent, problem: BaseException) -> None:
+        """Log the error of a phase, with the traceback of an unexpected one."""
         if isinstance(problem, ActionSkipException):
             return
-        unforeseen = None if isinstance(problem, OWN_EXCEPTIONS) else problem
+        unexpected = None if isinstance(problem, OWN_EXCEPTIONS) else problem
         reason = explain(problem, is_for_log=True)
-        self.log.warning("action phase failed", phase=phase.event, problem=reason, exc_info=unforeseen)
+        self.log.warning("action phase failed", phase=phase.event, problem=reason, exc_info=unexpected)
 
+
+class ActionPhases(PhaseRecord, ABC):
+    """The phases of one action, from its beginning or its recovery to its end, a deferral or the wait for others."""
+
+    action_type: ActionType
+    checkpoint: Stop
+    outcome: Outcome
+    recovery: Recovery
+
+    # Supplied by subclasses.
+
+    owner: int | None = None
+    """The service that executes the action."""
+
+    @abstractmethod
+    def find_derived(self) -> Sequence[DerivedAction]:
+        """Return the actions that this one derived."""
+
+    def services(self) -> Mapping[str, Any]:
+        """Return the callables of the type's context, as far as they are not the default ones."""
+        return {}
+
+    @abstractmethod
+    def check_exclusions(self) -> None:
+        """Raises: `ActionExcluded`."""
+
+    @abstractmethod
+    def call(self) -> Outcome:
+        """Call the method of the type that does the work."""
+
+    def operations(self) -> Sequence[Model]:
+        """Return rows, not yet written, for the operations on servers that begin with the action."""
+        return ()
+
+    @abstractmethod
+    def write(self, *phases: ActionEvent, hold: bool = ..., guards: Mapping[str, Any] | None = ...) -> bool:
+        """Write the action's state together with the phases."""
+
+    @abstractmethod
+    def write_beginning(self, *phases: ActionEvent) -> bool:
+        """Write the beginning, and return true, or false if the exclusions are to be checked again before it."""
+
+    @abstractmethod
     def end(self, *phases: ActionEvent, **how: Any) -> bool:
-        """Write the action's end as `write` does, for some seconds even against a database that does not answer."""
-        written: bool = PERSISTENTLY(self.write, *phases, **how)
-        self.log.info("action ended", state=self.action.state, message=self.action.status_message)
-        self.wake_waiting()
-        return written
+        """Write the end of the action, or its release."""
 
-    def wake_waiting(self) -> None:
-        """Make the actions due that wait for a lock of this one, if it has ended."""
-        action_type = plugins.load("ACTION_TYPES").get(self.action.action_type)
-        is_over = self.action.state in Action.FINAL and self.action.derived_from_id is None
-        if is_over and action_type is not None and action_type.takes_locks:
-            # If this fails, they try again when their pauses are over.
-            with suppress(*LOST_DATABASE):
-                wake_waiting(self.action.uuid)
+    @property
+    def no_other_signal(self) -> Mapping[str, Any]:
+        """Return guards that keep the worker from overwriting a signal that it has not seen."""
+        return {"control": self.action.control}
 
-    def write(
-        self,
-        *phases: ActionEvent,
-        hold: bool = False,
-        orphans: bool = False,
-        abandons: bool = False,
-        guards: Mapping[str, Any] | None = None,
-        beside: Bound | None = None,
-        records: Sequence[Model] = (),
-    ) -> bool:
-        """Commit the action's new state and the phases together.
+    def unless_signalled(self, execute: ActionEvent, release: Callable[[ActionEvent], bool]) -> bool:
+        """Release the action, unless a signal to it arrives meanwhile."""
+        return release(execute)
 
-        Args:
-            hold: whether the plan must be ours, and is locked meanwhile.
-            orphans: whether phases that a lost worker left open are closed.
-            abandons: whether the action ends without its type's own clean-up, so that the hook for that is called.
-            guards: values by column that the action's row must still have.
-            beside: a query that must find a row, if the plan is held.
-            records: new rows of other models.
+    @abstractmethod
+    def put_off(self, execute: ActionEvent) -> bool:
+        """Defer the action and release it."""
 
-        Raises:
-            ConcurrentTransition: the action is no longer as this worker left it, its plan may not be worked on, or the
-                query found nothing.
-        """
-        make_outputs_storable(self.action)
-        new = [phase for phase in phases if phase.pk is None]
-        for phase in phases:
-            phase.attempt = self.action.attempt
-        try:
-            with self.settled(abandons):
-                self.write_together((*phases, *records), self.held(beside) if hold else None, orphans, guards)
-        except BaseException:
-            for phase in new:
-                phase.pk = None  # It was rolled back.
-            raise
-        return True
+    @abstractmethod
+    def derive(self, execute: ActionEvent) -> bool:
+        """Release the action until the actions that it derives have ended."""
 
-    @contextmanager
-    def settled(self, abandons: bool) -> Iterator[None]:
-        """Call the clean-up hook of an abandoned action in the transaction that ends the action."""
-        if not abandons:
-            yield
-            return
-        with transaction.atomic():
-            clean_up(self.action)
-            yield
+    # The order.
 
-    def write_together(
-        self, records: Sequence[Model], condition: Bound | None, orphans: bool, guards: Mapping[str, Any] | None
-    ) -> None:
-        takes = takes_others(self.action)
-        if not orphans and not takes:
-            self.action.save_state(*records, condition=condition, guards=guards)
-            return
-        with transaction.atomic():
-            bound = bound_to(self.action) if takes else Action.objects.none()
-            if orphans:
-                self.close_orphans()
-            self.action.save_state(*records, condition=condition, guards=guards)
-            if takes and (number := end_dependents(self.action, bound)):
-                self.log.info("dependents ended", number=number, state=self.action.state)
+    def run(self) -> bool:
+        """Run a PENDING action."""
+        if self.action.has_derived:
+            return self.take_up()
+        while True:
+            phase = self.begin("pre_condition")
+            problem = self.perform(phase, self.check)
+            if problem:
+                return self.leave_out(phase, problem)
+            execute = self.begin("execute")
+            self.action.begin(self.owner)
+            if self.write_beginning(phase, execute):
+                return self.carry_out(execute)
 
-    def held(self, beside: Bound | None = None) -> Bound:
-        return self.lease.hold(has_begun=self.action.values_read["state"] != Action.State.PENDING).beside(beside)
+    def take_up(self) -> bool:
+        """Continue an action whose derived actions have ended."""
+        phase = self.begin("go_on")
+        self.action.begin(self.owner)
+        return self.write(phase, hold=True, guards=self.no_other_signal) and self.carry_out(phase)
 
-    def write_beside(self, phase: ActionEvent) -> bool:
-        """Write the beginning or the end of a phase that leaves the state as it is.
+    def go_on(self, phase: ActionEvent) -> bool:
+        """Continue an action whose worker was lost, as its type's recover decides."""
+        problem = self.perform(phase, self.ask_recovery)
+        if problem:
+            self.action.fail("recover", explain(problem))
+        elif self.recovery is Recovery.DONE:
+            self.action.succeed()
+        else:
+            return self.run_again(phase)
+        return self.end(phase, abandons=problem is not None)
 
-        Says whether it may begin; if not, nothing is written. What was done is recorded, whatever became of the plan
-        meanwhile. A new phase closes those that were left open.
+    def run_again(self, phase: ActionEvent) -> bool:
+        self.action.begin_again(self.owner)
+        execute = self.begin("go_on" if self.action.has_derived else "execute")
+        return self.write(phase, execute, hold=True, guards=self.no_other_signal) and self.carry_out(execute)
 
-        Raises:
-            ConcurrentTransition: the action is no longer as this worker left it.
-        """
-        phase.attempt = self.action.attempt
-        with transaction.atomic():
-            if phase.pk is None and not self.lease.hold(has_begun=False).rows():
-                return False
-            self.action.save_state()
-            if phase.pk:
-                phase.save(update_fields=["finish_time", "result", "details"])
+    def leave_out(self, phase: ActionEvent, problem: BaseException) -> bool:
+        """End an action that does not begin: skipped, or failed after its post_condition, as in Watcher."""
+        if isinstance(problem, ActionSkipException):
+            phase.result = Result.SKIPPED
+            if isinstance(problem, ActionExcluded):
+                self.action.exclude(problem.rule.key, explain(problem))
             else:
-                self.close_orphans()
-                insert([phase])
-        return True
+                self.action.skip_automatically(explain(problem))
+            return self.end(phase, hold=True)
+        if not hasattr(self, "action_type"):
+            self.action.fail("pre_condition", explain(problem))
+            return self.end(phase, hold=True)
+        return self.conclude(phase, problem, hold=True, records=self.operations())
 
-    def close_orphans(self) -> None:
-        """End what a worker had begun to record and never ended: it, its machine or its database was lost."""
-        self.action.events.filter(finish_time=None).update(
-            finish_time=timezone.now(), result=Result.ERROR, details=UNRECORDED
+    def carry_out(self, execute: ActionEvent) -> bool:
+        """Do the work, and act on its answer."""
+        problem = self.perform(execute, self.work)
+        if problem is None and self.outcome.answer is Answer.RETRY:
+            return self.unless_signalled(execute, self.put_off)
+        if problem is None and self.outcome.answer is Answer.WAIT:
+            return self.unless_signalled(execute, self.derive)
+        if problem is None and self.outcome.answer is Answer.CANCEL:
+            return self.give_itself_up(execute)
+        return self.conclude(execute, problem)
+
+    def give_itself_up(self, execute: ActionEvent) -> bool:
+        self.finish(execute, Result.CANCELLED, self.outcome.reason)
+        self.action.request_abort()
+        self.action.finish_abort(f"{GAVE_ITSELF_UP} {self.outcome.reason}".strip())
+        return self.end(execute)
+
+    def conclude(self, phase: ActionEvent, problem: BaseException | None, **how: Any) -> bool:
+        """Call post_condition, and end the action by the first error, if there was one."""
+        self.checkpoint.goes_forward = False  # The result stays if the action is cancelled or times out from here on.
+        post = self.begin("post_condition")
+        post_problem = self.perform(post, self.action_type.post_condition)
+        if problem:
+            self.action.fail(phase.event, explain(problem))
+        elif post_problem:
+            self.action.fail("post_condition", explain(post_problem))
+        else:
+            self.action.succeed()
+        return self.end(phase, post, **how)
+
+    # The work of the phases.
+
+    def load(self) -> None:
+        action = self.action
+        context = ActionContext(
+            action_uuid=str(action.uuid),
+            find_derived=self.find_derived,
+            outputs=action.outputs,
+            data=action.data,
+            is_derived=action.derived_from_id is not None,
+            timeout=action.timeout,
+            **self.services(),
         )
+        self.action_type = make(action.action_type, action.input_parameters, context)
+
+    def check(self) -> None:
+        self.checkpoint.goes_forward = True
+        self.check_exclusions()
+        self.load()
+        self.action_type.pre_condition()
+        # The pre_condition may have taken long.
+        self.check_exclusions()
+
+    def work(self) -> None:
+        self.checkpoint.goes_forward = True
+        if self.action.has_derived:
+            self.load()
+        self.outcome = judge(self.action, self.call())
+        if self.outcome.answer is Answer.WAIT:
+            self.checkpoint.look()  # An action that is being cancelled derives nothing.
+
+    def ask_recovery(self) -> None:
+        self.load()
+        # go_on of a type may be called twice, so its state does not matter.
+        self.recovery = Recovery.AGAIN if self.action.has_derived else self.action_type.recover()

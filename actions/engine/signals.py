@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from actions.engine.checkpoints import Checkpoint
-from actions.engine.phases import PhaseRecord, Result
+from actions.engine.phases import Result
+from actions.engine.storage import StoredPhases
 from actions.models import Action, ActionEvent
 from actions.models.actions import GAVE_ITSELF_UP
 from watcher_site.state_machine import ConcurrentTransition
@@ -14,15 +15,10 @@ State, Signal = Action.State, Action.Signal
 CANCELLED = "Action was cancelled with its action plan."
 
 
-class Signalled(PhaseRecord, ABC):
+class Signalled(StoredPhases, ABC):
     """The part of an execution that honours the signals of people."""
 
     checkpoint: Checkpoint
-
-    @property
-    def no_other_signal(self) -> Mapping[str, Any]:
-        """Return guards that keep the worker from overwriting a signal that it has not seen."""
-        return {"control": self.action.control}
 
     def read_again(self) -> Action:
         """Take the action as it is in the table, with a signal that came meanwhile.
@@ -37,7 +33,7 @@ class Signalled(PhaseRecord, ABC):
         self.action = self.phase.action = self.checkpoint.action = action
         return action
 
-    def unless_signalled(self, execute: ActionEvent, let_go: Callable[[ActionEvent], bool]) -> bool:
+    def unless_signalled(self, execute: ActionEvent, release: Callable[[ActionEvent], bool]) -> bool:
         """Release the action. If a signal arrives meanwhile, CANCEL is honoured and SUSPEND is kept.
 
         If its plan is cancelled meanwhile, the action is cancelled.
@@ -48,7 +44,7 @@ class Signalled(PhaseRecord, ABC):
         while True:
             seen = self.action.control
             try:
-                return let_go(execute)
+                return release(execute)
             except ConcurrentTransition:
                 self.read_again()
                 standing = self.lease.look(self.action)
@@ -97,8 +93,8 @@ class Signalled(PhaseRecord, ABC):
 
     def why_cancelled(self) -> str:
         """Return what the message of an action says that somebody cancelled, alone or with its plan."""
-        asked = self.action.events.filter(event=f"signal_{Signal.CANCEL.lower()}").last()
-        return f"{GAVE_ITSELF_UP} {asked.details}" if asked else CANCELLED
+        signal = self.action.events.filter(event=f"signal_{Signal.CANCEL.lower()}").last()
+        return f"{GAVE_ITSELF_UP} {signal.details}" if signal else CANCELLED
 
     def why_late(self) -> str | None:
         """Return what is said of an action that is aborted because it waited too long for what it derived."""

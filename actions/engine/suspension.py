@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 from django.db import transaction
 
-from actions.engine.phases import PhaseRecord, Result
+from actions.engine.phases import Result
+from actions.engine.storage import StoredPhases
 from actions.models import Action
 
 Signal = Action.Signal
 
 
-class Suspension(PhaseRecord):
+class Suspension(StoredPhases):
     """Writes the suspension of an action. Each method returns whether its signal was still set."""
 
     def begin_to_wait(self) -> bool:

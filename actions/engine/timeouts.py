@@ -4,7 +4,8 @@ from django.db import transaction
 
 from actions.engine.leases import Lease
 from actions.engine.outcomes import TOO_LONG
-from actions.engine.phases import PhaseRecord, Result
+from actions.engine.phases import Result
+from actions.engine.storage import StoredPhases
 from actions.models import Action
 from actions.operations.signals import cancel_derived
 
@@ -18,7 +19,7 @@ def time_out(action: Action, lease: Lease) -> None:
     Raises:
         ConcurrentTransition: it waits no more, or may wait for longer; or its plan may not be worked at here and now.
     """
-    record = PhaseRecord(action, lease)
+    record = StoredPhases(action, lease)
     phase, reason = record.begin("timeout"), TOO_LONG.format(action.seconds_allowed)
     record.finish(phase, Result.ERROR, reason)
     action.abort_waiting()

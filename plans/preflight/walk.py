@@ -8,7 +8,7 @@ from operator import itemgetter
 from uuid import UUID
 
 from actions.engine.children import COLUMNS
-from actions.engine.dry_run import Foresight, conclude, foresee
+from actions.engine.dry_run import DryRun, Foresight
 from actions.event_details import generic_message
 from actions.exclusions.matching import Match
 from actions.exclusions.planning import excluded_now
@@ -236,9 +236,9 @@ class Walk:
 
     def conclude(self, action: Action, foresight: Foresight, ends: list[DerivedAction]) -> Foresight:
         """Foresee the unplanned actions that an action derives, and then the action itself."""
-        while foresight.derived is not None:
-            ends += self.look_at_new(action, foresight.derived)
-            foresight = conclude(action, ends, foresight.rehearsal)
+        while foresight.dry_run:
+            ends += self.look_at_new(action, foresight.derived or ())
+            foresight = foresight.dry_run.go_on_after(ends)
         return foresight
 
     def look_at_new(self, origin: Action, proposed: Sequence[ProposedAction]) -> list[DerivedAction]:
@@ -250,7 +250,7 @@ class Walk:
         for one, action in zip(proposed, new, strict=True):
             inherited = next((bad[parent] for parent in one.parents if parent in bad), None)
             match = self.looked_up[rule_key(action)]
-            end = inherited or (exclude(action, match) if match else foresee(action, self.model))
+            end = inherited or (exclude(action, match) if match else DryRun(action, self.model).foresee())
             if end.derived is not None:
                 end = self.conclude(action, end, [])
             if end.state in WITHOUT_SUCCESS:
@@ -284,7 +284,7 @@ class Walk:
             # Its target may be one that the deriving action would create.
             return Foresight(None, f"It follows from the action that is to derive it. {origin.message}")
         match = self.excluded.get(action.uuid) or self.looked_up.get(rule_key(action))
-        foresight = exclude(action, match) if match else foresee(action, self.model, self.planned_for(action))
+        foresight = exclude(action, match) if match else DryRun(action, self.model, self.planned_for(action)).foresee()
         self.note(action, foresight)
         return foresight
 

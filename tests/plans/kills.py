@@ -11,7 +11,7 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 from tenacity import stop_after_attempt
 
-from actions.engine.phases import PERSISTENTLY
+from actions.engine.storage import PERSISTENTLY
 from plans.applier.applier import Applier
 from plans.models import ActionPlan
 from tests.plans.inline import InlineExecutor, run_waiting

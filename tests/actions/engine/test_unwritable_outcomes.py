@@ -8,7 +8,7 @@ from tenacity import stop_after_attempt, wait_none
 
 from actions.engine import execution
 from actions.engine.execution import MOST_RECOVERIES
-from actions.engine.phases import PERSISTENTLY
+from actions.engine.storage import PERSISTENTLY
 from actions.models import Action, ActionEvent
 from actions.types.base import ActionFailed
 from tests.actions.engine.test_interruptions import FakeLease, again, answer, behave, failing, make_action, phases

@@ -109,9 +109,9 @@ def test_they_end_together_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> Non
     """The database is lost between the action's end and that of those that depend on it."""
     plan = make_stopping({"a": [], "b": ["a"]})
     behave(monkeypatch, a=error)
-    monkeypatch.setattr("actions.engine.phases.end_dependents", lose)
+    monkeypatch.setattr("actions.engine.storage.end_dependents", lose)
     monkeypatch.setattr(
-        "actions.engine.phases.PERSISTENTLY", lambda work, *phases, **options: work(*phases, **options)
+        "actions.engine.storage.PERSISTENTLY", lambda work, *phases, **options: work(*phases, **options)
     )
     from tests.actions.engine.test_interruptions import FakeLease
 

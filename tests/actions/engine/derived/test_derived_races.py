@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from actions.engine import execution, phases
+from actions.engine import execution, storage
 from actions.operations.skipping import skip_action
 from actions.types.base import Answer, Outcome
 from plans.executors.leases import PlanLease
@@ -86,7 +86,7 @@ def test_of_two_that_end_at_once_the_first_takes_what_depends_on_both(
     plan = make_plan(graph, state="ONGOING", applier=appliers[0], on_failure="stop")
     lease, second = PlanLease.of(plan, appliers[0]), action(plan, "y")
     rival = Rival(lambda: execution.execute(second, lease))
-    interrupt_after(monkeypatch, phases, "end_dependents", rival)
+    interrupt_after(monkeypatch, storage, "end_dependents", rival)
     assert execution.execute(action(plan, "x"), lease)
     assert rival.result()
     assert states(plan) == {"x": "FAILED", "y": "CANCELLED", "z": "FAILED", "last": "FAILED"}

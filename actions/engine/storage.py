@@ -1,0 +1,196 @@
+"""The writes of an execution: the action's state, together with its phases, its outputs and its data."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from django.db import connection, transaction
+from django.db.models import Model
+from django.utils import timezone
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
+
+from actions.engine.leases import Lease
+from actions.engine.phases import PhaseRecord, Result
+from actions.graph.propagation import bound_to, end_dependents, takes_others
+from actions.models import Action, ActionEvent
+from actions.types.base import ActionFailed, LeaseLost, explain
+from actions.types.hooks import clean_up
+from actions.types.locking import wake_waiting
+from watcher_site import plugins
+from watcher_site.database.statements import Bound, insert
+from watcher_site.database.text import require_storable
+from watcher_site.processes.worker import LOST_DATABASE
+from watcher_site.refusals import Refused
+
+log = structlog.get_logger(__name__)
+UNRECORDED = "Its outcome was not recorded."
+
+
+def reconnect(state: RetryCallState) -> None:
+    log.warning("outcome not recorded yet", problem=str(state.outcome and state.outcome.exception()))
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()
+
+
+# An outcome that is lost may have to be found out by doing the action again: worth some seconds of a worker's time.
+PERSISTENTLY = Retrying(
+    retry=retry_if_exception_type(LOST_DATABASE),
+    wait=wait_exponential(multiplier=0.1, max=1),
+    stop=stop_after_delay(10),
+    before_sleep=reconnect,
+    reraise=True,
+)
+
+
+class StoredPhases(PhaseRecord):
+    """The writes of one worker for one action: its state together with the record of its phases."""
+
+    def __init__(self, action: Action, lease: Lease) -> None:
+        super().__init__(action, lease.host)
+        self.lease = lease
+
+    def end(self, *phases: ActionEvent, **how: Any) -> bool:
+        """Write the action's end as `write` does, for some seconds even against a database that does not answer."""
+        written: bool = PERSISTENTLY(self.write, *phases, **how)
+        self.log.info("action ended", state=self.action.state, message=self.action.status_message)
+        self.wake_waiting()
+        return written
+
+    def wake_waiting(self) -> None:
+        """Make the actions due that wait for a lock of this one, if it has ended."""
+        action_type = plugins.load("ACTION_TYPES").get(self.action.action_type)
+        is_over = self.action.state in Action.FINAL and self.action.derived_from_id is None
+        if is_over and action_type is not None and action_type.takes_locks:
+            # If this fails, they try again when their pauses are over.
+            with suppress(*LOST_DATABASE):
+                wake_waiting(self.action.uuid)
+
+    def write(
+        self,
+        *phases: ActionEvent,
+        hold: bool = False,
+        orphans: bool = False,
+        abandons: bool = False,
+        guards: Mapping[str, Any] | None = None,
+        beside: Bound | None = None,
+        records: Sequence[Model] = (),
+    ) -> bool:
+        """Commit the action's new state and the phases together.
+
+        Args:
+            hold: whether the plan must be ours, and is locked meanwhile.
+            orphans: whether phases that a lost worker left open are closed.
+            abandons: whether the action ends without its type's own clean-up, so that the hook for that is called.
+            guards: values by column that the action's row must still have.
+            beside: a query that must find a row, if the plan is held.
+            records: new rows of other models.
+
+        Raises:
+            ConcurrentTransition: the action is no longer as this worker left it, its plan may not be worked on, or the
+                query found nothing.
+        """
+        make_outputs_storable(self.action)
+        new = [phase for phase in phases if phase.pk is None]
+        for phase in phases:
+            phase.attempt = self.action.attempt
+        condition = self.held(beside) if hold else None
+        try:
+            if abandons or orphans or takes_others(self.action):
+                self.write_with_others((*phases, *records), condition, guards, abandons, orphans)
+            else:
+                self.action.save_state(*phases, *records, condition=condition, guards=guards)
+        except BaseException:
+            for phase in new:
+                phase.pk = None  # It was rolled back.
+            raise
+        return True
+
+    @transaction.atomic
+    def write_with_others(
+        self,
+        records: Sequence[Model],
+        condition: Bound | None,
+        guards: Mapping[str, Any] | None,
+        abandons: bool,
+        orphans: bool,
+    ) -> None:
+        if abandons:
+            clean_up(self.action)
+        takes = takes_others(self.action)
+        bound = bound_to(self.action) if takes else Action.objects.none()
+        if orphans:
+            self.close_orphans()
+        self.action.save_state(*records, condition=condition, guards=guards)
+        if takes and (number := end_dependents(self.action, bound)):
+            self.log.info("dependents ended", number=number, state=self.action.state)
+
+    def held(self, beside: Bound | None = None) -> Bound:
+        return self.lease.hold(has_begun=self.action.values_read["state"] != Action.State.PENDING).beside(beside)
+
+    def write_beside(self, phase: ActionEvent) -> bool:
+        """Write the beginning or the end of a phase that leaves the state as it is.
+
+        Says whether it may begin; if not, nothing is written. What was done is recorded, whatever became of the plan
+        meanwhile. A new phase closes those that were left open.
+
+        Raises:
+            ConcurrentTransition: the action is no longer as this worker left it.
+        """
+        phase.attempt = self.action.attempt
+        with transaction.atomic():
+            if phase.pk is None and not self.lease.hold(has_begun=False).rows():
+                return False
+            self.action.save_state()
+            if phase.pk:
+                phase.save(update_fields=["finish_time", "result", "details"])
+            else:
+                self.close_orphans()
+                insert([phase])
+        return True
+
+    def close_orphans(self) -> None:
+        """End what a worker had begun to record and never ended: it, its machine or its database was lost."""
+        self.action.events.filter(finish_time=None).update(
+            finish_time=timezone.now(), result=Result.ERROR, details=UNRECORDED
+        )
+
+
+def require_json(field: str, value: Any) -> None:
+    """Refuse what no JSON column can hold.
+
+    Raises:
+        ActionFailed, Invalid: the field, and the rule that it breaks.
+    """
+    if not isinstance(value, dict):
+        raise ActionFailed(f"{field}: must be an object.")
+    require_storable(field, value)
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError) as problem:
+        raise ActionFailed(f"{field}: must hold nothing but JSON.") from problem
+
+
+def make_outputs_storable(action: Action) -> None:
+    """Replace outputs that cannot be stored by an error: the work of the action is done regardless."""
+    if not action.outputs:
+        return
+    try:
+        require_json("outputs", action.outputs)
+    except (ActionFailed, Refused) as problem:
+        log.warning("outputs not kept", action=str(action.uuid), problem=str(problem))
+        action.outputs.clear()
+        action.outputs["error"] = explain(problem)
+
+
+def save_data(action: Action, data: dict[str, Any]) -> None:
+    """Store data at once, for the worker that continues the action.
+
+    Raises:
+        ActionFailed, Invalid: it cannot be stored.
+        LeaseLost: another worker owns the action.
+    """
+    require_json("data", data)
+    if not Action.objects.filter(pk=action.pk, **action.values_read).update(data=data):
+        raise LeaseLost
