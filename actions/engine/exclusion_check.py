@@ -4,9 +4,8 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from actions.exclusions.cached_rules import held_rules, standing_rules
 from actions.exclusions.matching import excluded
-from actions.exclusions.rules import Rule
+from actions.exclusions.rules import Rule, cached_rules, current_rules
 from actions.models import Action
 from actions.types.base import ActionSkipException
 from watcher_site.database.statements import Bound
@@ -25,7 +24,7 @@ class ExclusionCheck:
 
     def __init__(self, action: Action) -> None:
         self.action = action
-        self.rules = held_rules()
+        self.rules = cached_rules()
         self.judged: set[int | None] = set()
 
     @property
@@ -42,7 +41,7 @@ class ExclusionCheck:
         if self.find() is None:
             return
         # Nothing is left out for a rule that is no more.
-        self.rules = standing_rules()
+        self.rules = current_rules()
         self.judged.clear()
         if rule := self.find():
             raise ActionExcluded(rule)
@@ -58,7 +57,7 @@ class ExclusionCheck:
 
     def is_outdated(self) -> bool:
         """Return whether the rules have changed since they were read."""
-        return standing_rules() is not self.rules
+        return current_rules() is not self.rules
 
 
 def in_force(rules: tuple[Rule, ...], moment: datetime) -> list[Rule]:

@@ -1,25 +1,32 @@
-"""Create, change and delete rules, for the API, the console and the commands.
+"""Create, change, check and delete rules, for the API, the console and the commands.
 
 The transaction of each change renews the mark of the rules, so that processes which cache them read them again before
 the next action begins, and records the change in history.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
-from actions.exclusions.targets import names_of
-from actions.exclusions.validation import read_attributes
-from actions.models.exclusions import Exclusion, ExclusionRevision
+from actions.exclusions.targets import KINDS, identify, names_of
+from actions.models.exclusions import NAME_LENGTH, TEXT_LENGTH, Exclusion, ExclusionRevision
 from cluster.operations.named_records import save
+from watcher_site import plugins
 from watcher_site.database.locks import lock_present
+from watcher_site.database.text import require_storable
 from watcher_site.history import differences, record
 from watcher_site.refusals import Invalid, NotFound
+from watcher_site.validation.names import require_addressable_name
+from watcher_site.windows.wall_clock import read_moment, read_window, read_zone, written
 
 WRITABLE = ("name", "reason", "owner", "action_types", "targets", "window", "zone", "expires_at", "enabled")
+MOST_NAMED = 1000
+"""The number of targets of a kind that one rule may name."""
+NO_NAMES = ("detail", "try")
 
 
 @transaction.atomic
@@ -35,7 +42,7 @@ def create_exclusion(attributes: Mapping[str, Any], by: str) -> Exclusion:
         Conflict: another one has the name.
     """
     exclusion = drafted(attributes, by)
-    save(exclusion, details=told(described(exclusion)))
+    save(exclusion, details=details_of(attributes_of(exclusion)))
     ExclusionRevision.renew()
     return exclusion
 
@@ -77,11 +84,11 @@ def change_exclusion(exclusion: Exclusion, attributes: Mapping[str, Any], by: st
         Invalid, Conflict: as `create_exclusion`.
         NotFound: it was deleted meanwhile.
     """
-    standing = lock_present(exclusion)
-    changed = redrafted(standing, attributes, by)
-    before, after = described(standing), described(changed)
+    locked = lock_present(exclusion)
+    changed = redrafted(locked, attributes, by)
+    before, after = attributes_of(locked), attributes_of(changed)
     if changes := [name for name in WRITABLE if after[name] != before[name]]:
-        save(changed, changes, differences(told(before), told(after)))
+        save(changed, changes, differences(details_of(before), details_of(after)))
         ExclusionRevision.renew()
     return changed
 
@@ -93,22 +100,135 @@ def delete_exclusion(exclusion: Exclusion) -> None:
     Raises:
         NotFound: somebody else deleted it.
     """
-    standing = lock_present(exclusion)
-    Exclusion.objects.filter(pk=standing.pk).soft_delete()
+    locked = lock_present(exclusion)
+    Exclusion.objects.filter(pk=locked.pk).soft_delete()
     ExclusionRevision.renew()
-    record("exclusion.delete", standing, details=told(described(standing)))
+    record("exclusion.delete", locked, details=details_of(attributes_of(locked)))
 
 
-def described(exclusion: Exclusion) -> dict[str, Any]:
-    """Return all that a rule says, as JSON has it."""
+def attributes_of(exclusion: Exclusion) -> dict[str, Any]:
+    """Return the attributes of a rule as JSON values."""
     said = {name: getattr(exclusion, name) for name in WRITABLE}
     return {**said, "expires_at": exclusion.expires_at and exclusion.expires_at.isoformat()}
 
 
-def told(said: dict[str, Any]) -> dict[str, Any]:
+def details_of(said: dict[str, Any]) -> dict[str, Any]:
     """Return the details of a rule for history, with the current names of its targets."""
     named = {
         kind: [name if name == identifier else f"{name} ({identifier})" for identifier, name in found.items()]
         for kind, found in names_of(said["targets"]).items()
     }
     return {**said, "targets": named}
+
+
+def read_attributes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> None:
+    """Write into a rule what people say of it; what they leave out stays, and null takes it back.
+
+    Raises:
+        Invalid: the message names the field and the rule that it breaks.
+    """
+    for name, length in (("name", NAME_LENGTH), ("owner", TEXT_LENGTH), ("reason", TEXT_LENGTH)):
+        if name in attributes:
+            setattr(exclusion, name, read_line(name, attributes[name], length, least=int(name != "reason")))
+    if "name" in attributes:
+        require_addressable_name(exclusion.name, NO_NAMES)
+    if "enabled" in attributes:
+        exclusion.enabled = read_switch(attributes["enabled"])
+    if "action_types" in attributes:
+        exclusion.action_types = read_action_types(attributes["action_types"])
+    if "targets" in attributes:
+        exclusion.targets = read_targets(attributes["targets"], exclusion.targets)
+    if attributes.keys() & {"window", "zone", "expires_at"}:
+        read_times(exclusion, attributes, now)
+
+
+def mistakes(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> list[str]:
+    """Return all that is wrong with what people say of a rule, where `read_attributes` raises the first of it."""
+    found: dict[str, None] = {}
+    for part in split_attributes(attributes):
+        try:
+            read_attributes(copy(exclusion), part, now)
+        except Invalid as problem:
+            found[str(problem)] = None
+    return list(found)
+
+
+def split_attributes(attributes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what can be judged by itself: a zone is that of all times, and a window and an expiry may not agree."""
+    for name, value in attributes.items():
+        if name == "targets":
+            yield from ({name: {kind: named}} for kind, named in value.items())
+        elif name in ("window", "expires_at") and "zone" in attributes:
+            yield {name: value, "zone": attributes["zone"]}
+        else:
+            yield {name: value}
+    yield {name: attributes[name] for name in ("zone", "window", "expires_at") if name in attributes}
+
+
+def read_line(name: str, text: Any, longest: int, least: int) -> str:
+    if text is None and not least:
+        return ""
+    if not isinstance(text, str):
+        raise Invalid(f"{name}: must be a text.")
+    require_storable(name, text)
+    line = " ".join(text.split())
+    if not least <= len(line) <= longest:
+        raise Invalid(f"{name}: must have {least} to {longest} characters.")
+    return line
+
+
+def read_switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Invalid("enabled: must be true or false.")
+    return value
+
+
+def read_action_types(names: Any) -> list[str]:
+    types = plugins.load("ACTION_TYPES")
+    if not isinstance(names, list | None):
+        raise Invalid("action_types: must be a list of action types; an empty one means all of them.")
+    for name in names or []:
+        if not isinstance(name, str) or name not in types:
+            raise Invalid(f"action_types: there is no action type {name}; there are {', '.join(sorted(types))}.")
+    return sorted(set(names or []))
+
+
+def read_targets(targets: Any, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return the targets of a rule by kind. Targets that it named before are not looked up, as they may be deleted.
+
+    Raises:
+        Invalid: there is no such kind, or no such object.
+    """
+    if not isinstance(targets, Mapping | None):
+        raise Invalid("targets: must be an object of lists.")
+    found = {}
+    for kind, names in (targets or {}).items():
+        if kind not in KINDS:
+            raise Invalid(f"targets: there is no kind {kind}; there are {', '.join(KINDS)}.")
+        if not isinstance(names, list | None) or len(names or []) > MOST_NAMED:
+            raise Invalid(f"targets.{kind}: must be a list of at most {MOST_NAMED} texts, each {KINDS[kind][1]}.")
+        if names == []:
+            raise Invalid(f"targets.{kind}: must not be empty; left out, the rule is not about any of that kind.")
+        before = known.get(kind, [])
+        kept = [name for name in names or [] if name in before]
+        named = [name for name in names or [] if name not in before]
+        found[kind] = sorted({*kept, *identify(kind, named)})
+    return {kind: names for kind, names in found.items() if names}
+
+
+def read_times(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetime) -> None:
+    """Write down in which hours a rule is in force, and until when: some hours are to be left for it."""
+    zone = read_zone(attributes.get("zone", exclusion.zone) or "UTC")
+    window = read_window(attributes.get("window", exclusion.window), zone)
+    expires_at = exclusion.expires_at
+    if "expires_at" in attributes:
+        expires_at = read_moment("expires_at", attributes["expires_at"], zone, now)
+    if window:
+        first = window.opening(now)
+        if first is None:
+            raise Invalid("window.last_day: the window opens on no day any more: it would never be in force.")
+        if expires_at and expires_at <= first:
+            raise Invalid(
+                f"expires_at: the exclusion would expire before its window opens, at {first:%Y-%m-%d %H:%M} UTC."
+            )
+    exclusion.zone, exclusion.window, exclusion.expires_at = zone.key, written(window), expires_at

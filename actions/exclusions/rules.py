@@ -1,25 +1,36 @@
-"""A rule as it is applied: nothing but what it says, ready to be compared."""
+"""The rules as they are applied, the cache of the enabled rules, and rules in words.
+
+Beginning an action takes no additional statement: the one that begins it finds no row if the rules have changed since
+the action was compared with them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import structlog
+from django.db import connection
+from django.template.defaultfilters import pluralize
+from django.utils import timezone
 
-from actions.models.exclusions import Exclusion
+from actions.exclusions.targets import KINDS
+from actions.models.exclusions import Exclusion, ExclusionRevision
+from watcher_site.database.statements import Bound
 from watcher_site.refusals import Invalid
 from watcher_site.windows.maintenance import Window
-from watcher_site.windows.wall_clock import read_window, read_zone
+from watcher_site.windows.wall_clock import read_window, read_zone, require_zone
 
 log = structlog.get_logger(__name__)
 Touched = Mapping[str, Mapping[str, str]]
 """What an action touches: by kind, the names by the identifiers."""
+TABLE = ExclusionRevision._meta.db_table
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule in memory; ``key`` is None for one that is only tried."""
+    """A rule in memory; ``key`` is None for a rule that is only tried."""
 
     key: int | None
     uuid: UUID
@@ -46,7 +57,7 @@ class Rule:
         )
 
     @property
-    def is_standing(self) -> bool:
+    def is_permanent(self) -> bool:
         """Return whether the rule has no window and no expiry, and thus is in force when a plan runs, too."""
         return self.window is None and self.expires_at is None
 
@@ -90,3 +101,65 @@ def window_of(exclusion: Exclusion) -> Window | None:
     except Invalid as problem:
         log.error("window of an exclusion is unreadable", exclusion=str(exclusion.uuid), problem=str(problem))
         return None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The enabled rules, and the mark of the table, which is None as long as there never was a rule."""
+
+    mark: UUID | None = None
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def unchanged(self) -> Bound:
+        """Return the query that finds a row as long as no rule was added, changed or deleted."""
+        if self.mark is None:
+            return Bound(f"SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM {TABLE})", [])  # noqa: S608
+        mark = ExclusionRevision._meta.get_field("mark").get_db_prep_value(self.mark, connection)
+        return Bound(f"SELECT 1 FROM {TABLE} WHERE mark = %s", [mark])  # noqa: S608
+
+
+cache: Rules | None = None
+
+
+def cached_rules() -> Rules:
+    """Return the rules as this process read them last. The caller makes sure that they are `unchanged`."""
+    return cache or current_rules()
+
+
+def current_rules() -> Rules:
+    """Return the current rules: one query, and another if they were changed since this process read them.
+
+    The mark is read first: a change between the two queries is read, and then read once more.
+    """
+    global cache
+    mark = ExclusionRevision.objects.values_list("mark", flat=True).first()
+    rules = cache
+    if rules is None or rules.mark != mark:
+        present = Exclusion.objects.enabled().order_by("pk") if mark else ()
+        rules = cache = Rules(mark, tuple(map(Rule.of, present)))
+    return rules
+
+
+def force_in_words(exclusion: Exclusion) -> str:
+    now = timezone.now()
+    if not exclusion.enabled:
+        return "disabled"
+    if exclusion.expires_at and exclusion.expires_at <= now:
+        return "expired"
+    return "now" if Rule.of(exclusion).is_in_force(now) else "not now"
+
+
+def expiry_in_words(exclusion: Exclusion) -> str:
+    """Return until when a rule is in force, by the same clock as its hours; nothing, where that is for ever."""
+    if not exclusion.expires_at:
+        return ""
+    zone = require_zone(exclusion.zone)
+    return f"until {exclusion.expires_at.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} ({zone})"
+
+
+def what_in_words(exclusion: Exclusion) -> str:
+    """Return a summary of actions and targets, such as "migrate, resize on 2 servers"."""
+    types = ", ".join(exclusion.action_types) or "every action"
+    named = [f"{len(found)} {KINDS[kind][0]}{pluralize(found)}" for kind, found in exclusion.targets.items()]
+    return f"{types} on {', '.join(named)}" if named else types

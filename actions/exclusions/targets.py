@@ -25,7 +25,7 @@ KINDS = {
     CLUSTERS: ("cluster", "the UUID or the name of a cluster"),
 }
 LONGEST = 255
-MOST_TOLD = 10
+MOST_LISTED = 10
 
 
 def identify(kind: str, texts: Sequence[Any]) -> set[str]:
@@ -52,8 +52,8 @@ def identify(kind: str, texts: Sequence[Any]) -> set[str]:
 def missing_in_words(singular: str, names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"there is no {singular} {names[0]}."
-    more = f" and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else ""
-    return f"there are no {singular}s {', '.join(names[:MOST_TOLD])}{more}."
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return f"there are no {singular}s {', '.join(names[:MOST_LISTED])}{more}."
 
 
 def is_name(text: Any) -> bool:
@@ -68,10 +68,10 @@ def by_uuid_or_name(model: Any, texts: set[str], name: str = "name", identifier:
     """Find objects by UUID, and texts that are no UUID by the column ``name``."""
     uuids = {text: uuid for text in texts if (uuid := parse_uuid(text))}
     names = texts - uuids.keys()
-    asked = Q(uuid__in=set(uuids.values())) | Q(**{f"{name}__in": names})
+    condition = Q(uuid__in=set(uuids.values())) | Q(**{f"{name}__in": names})
     by_uuid: dict[UUID, str] = {}
     found: Found = defaultdict(set)
-    for uuid, called, one in model.objects.present().filter(asked).values_list("uuid", name, identifier):
+    for uuid, called, one in model.objects.present().filter(condition).values_list("uuid", name, identifier):
         by_uuid[uuid] = str(one)
         if called in names:
             found[called].add(str(one))
@@ -82,9 +82,9 @@ def find_aggregates(texts: set[str]) -> Found:
     """Find aggregates by their names, or else by their ids or UUIDs: the name of an aggregate may be a number."""
     numbers = {text for text in texts if text.isascii() and text.isdigit() and len(text) < len(str(2**31))}
     uuids = {text: uuid for text in texts if (uuid := parse_uuid(text))}
-    asked = Q(name__in=texts) | Q(pk__in=set(map(int, numbers))) | Q(uuid__in=set(uuids.values()))
+    condition = Q(name__in=texts) | Q(pk__in=set(map(int, numbers))) | Q(uuid__in=set(uuids.values()))
     by_name, by_number, by_uuid = defaultdict(set), {}, {}
-    for key, name, uuid in HostAggregate.objects.present().filter(asked).values_list("pk", "name", "uuid"):
+    for key, name, uuid in HostAggregate.objects.present().filter(condition).values_list("pk", "name", "uuid"):
         by_name[name].add(str(key))
         by_number[key] = {str(key)}
         by_uuid[uuid] = {str(key)}

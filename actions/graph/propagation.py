@@ -1,11 +1,13 @@
-"""Failure propagation: end the actions that need the success of an action that ended, or were to be derived by it."""
+"""Propagation: actions that end, are skipped or are restored with the action that they depend on or derive from."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 
 from actions.models import NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action
 from actions.models.querysets import ActionQuerySet
+from actions.models.refusals import origin_skipped
 from watcher_site.database.statements import Placeholder, Query
 
 State = Action.State
@@ -81,3 +83,36 @@ def end_all_dependents(actions: ActionQuerySet) -> int:
 def not_executed(uuid: UUID, state: str) -> str:
     """Return what is said of an action which was not executed since one that it depends on ended without success."""
     return f"{NOT_EXECUTED} action {uuid}, which it depends on, {WORDS[State(state)]}."
+
+
+def skip_planned(origins: Sequence[Action]) -> int:
+    """Skip what these actions, which were skipped, were to derive, and return how many that are.
+
+    What a person skipped before stays as it is. As for the others here the caller holds the plan's row.
+    """
+    if not (keys := deriving(origins)):
+        return 0
+    return Action.objects.planned_by(keys).end_as(*end_with(origins[0].uuid, State.SKIPPED))
+
+
+def restore_planned(origins: Sequence[Action]) -> int:
+    """Restore what was skipped with these actions, and return how many that are."""
+    if not (keys := deriving(origins)):
+        return 0
+    return Action.objects.planned_by(keys, State.SKIPPED).restore()
+
+
+def deriving(actions: Sequence[Action]) -> list[int]:
+    return [action.pk for action in actions if action.is_to_derive]
+
+
+def require_pending_origins(actions: Sequence[Action]) -> None:
+    """Refuse to restore actions while the ones that are to derive them are skipped.
+
+    Raises:
+        Conflict: the message names both.
+    """
+    planned = [action.pk for action in actions if action.is_planned]
+    orphaned = Action.objects.filter(pk__in=planned, derived_from__state=State.SKIPPED).select_related("derived_from")
+    for action in orphaned.order_by("pk")[:1] if planned else ():
+        raise origin_skipped(action)

@@ -11,9 +11,8 @@ from django.utils import timezone
 from django_fsm import FSMField, transition
 
 from actions.models.exclusions import Exclusion
-from actions.models.fields import FilledCharField
 from actions.models.instance_actions import InstanceAction
-from actions.models.naming import generated_name, resource, target
+from actions.models.naming import FilledCharField, generated_name, resource, target
 from actions.models.querysets import ActionQuerySet
 from watcher_site.database.records import NullsFirst
 from watcher_site.database.text import make_storable

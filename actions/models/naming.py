@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.db import models
+
 from watcher_site import plugins
 
 NAME_LENGTH = TARGET_LENGTH = 255
@@ -26,3 +28,26 @@ def target(action_type: str, parameters: Mapping[str, Any]) -> str | None:
     kind = plugins.load("ACTION_TYPES").get(action_type)
     found = kind.affected(parameters).target if kind else None
     return found if isinstance(found, str) and len(found) <= TARGET_LENGTH else None
+
+
+class FilledCharField(models.CharField):
+    """A text that, where a new row has none, the method of its model that ``filled_by`` names gives.
+
+    At the INSERT, so that it does not matter by which way the row comes, one or many.
+    """
+
+    def __init__(self, filled_by: str = "", **options: Any) -> None:
+        super().__init__(**options)
+        self.filled_by = filled_by
+
+    def deconstruct(self) -> Any:
+        """Stand in migrations as what it is to the database."""
+        name, _, positional, options = super().deconstruct()
+        return name, "django.db.models.CharField", positional, options
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        value = getattr(model_instance, self.attname)
+        if add and not value:
+            value = getattr(model_instance, self.filled_by)()
+            setattr(model_instance, self.attname, value)
+        return value

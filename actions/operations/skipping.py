@@ -11,8 +11,8 @@ from django.db import transaction
 from django.db.models import Model
 from django.utils import timezone
 
-from actions.exclusions.restoring import require_lifted
-from actions.graph.derived import require_pending_origins, restore_planned, skip_planned
+from actions.exclusions.matching import require_lifted
+from actions.graph.propagation import require_pending_origins, restore_planned, skip_planned
 from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action, may_be_restored
 from actions.models.refusals import Operation, require_allowed
 from watcher_site.database.statements import Placeholder, Query

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from django.conf import settings
 
 from actions.models import Action, ActionParent
-from actions.models.readiness import is_ready
+from actions.models.querysets import is_ready
 from plans.applier.key_lists import KEYS, OTHER_KEYS, fill
 from watcher_site.database.statements import Query
 

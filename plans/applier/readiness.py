@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.models import Count, Q
 
 from actions.models import Action, ActionParent
-from actions.models.readiness import is_ready
+from actions.models.querysets import is_ready
 from plans.applier.key_lists import KEYS, fill
 from plans.applier.prefetch import PrefetchedChildren
 from watcher_site.database.statements import Placeholder, Query

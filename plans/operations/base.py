@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 from django.db.models import QuerySet
 
-from actions.exclusions.planning import require_effect, require_none_excluded
+from actions.exclusions.matching import require_effect, require_none_excluded
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.operations.signals import signal_action

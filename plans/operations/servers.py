@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from actions.exclusions.planning import require_none_excluded
+from actions.exclusions.matching import require_none_excluded
 from actions.graph.proposals import ProposedAction
 from actions.server_history.recording import record_request
 from cluster.drivers.rules import REBUILT

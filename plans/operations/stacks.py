@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from actions.exclusions.planning import require_none_excluded
+from actions.exclusions.matching import require_none_excluded
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.operations.signals import signal_action

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
-from actions.graph.derived import skip_planned
+from actions.graph.propagation import skip_planned
 from actions.graph.proposals import BATCH, ProposedAction
 from actions.models import Action, ActionParent, may_be_restored
 from actions.models.naming import generated_name

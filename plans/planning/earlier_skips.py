@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from actions.graph.derived import skip_planned
+from actions.graph.propagation import skip_planned
 from actions.graph.proposals import BATCH
 from actions.models import Action
 from plans.models import ActionPlan

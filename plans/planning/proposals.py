@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from actions.exclusions.planning import excluded_for_good
+from actions.exclusions.matching import excluded_permanently
 from actions.graph.proposals import BATCH, ProposedAction, check_graph, write_actions
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.outbox.kinds import CREATE
@@ -36,7 +36,7 @@ def propose(
         Invalid: a parent is no action of the plan, or the parents form a cycle.
     """
     check_graph(actions)
-    excluded = excluded_for_good(actions)
+    excluded = excluded_permanently(actions)
     plan = ActionPlan(
         audit_id=audit_id,
         strategy_id=strategy_id,

@@ -10,8 +10,7 @@ from uuid import UUID
 from actions.engine.children import COLUMNS
 from actions.engine.dry_run import DryRun, Foresight
 from actions.event_details import generic_message
-from actions.exclusions.matching import Match
-from actions.exclusions.planning import excluded_now
+from actions.exclusions.matching import Match, excluded_now
 from actions.graph.propagation import WITHOUT_SUCCESS, end_with, not_executed
 from actions.graph.proposals import ProposedAction
 from actions.models import FAILED_IN, NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action, ActionParent

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from actions.engine import execution
-from actions.exclusions.cached_rules import standing_rules
+from actions.exclusions.rules import current_rules
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.operations.skipping import skip_action, skip_actions
@@ -219,7 +219,7 @@ def test_an_action_takes_no_more_statements_on_postgresql_for_those_who_listen(l
     lease.hold(has_begun=False)
     action = plan.actions.get()
     listeners.look()
-    standing_rules()
+    current_rules()
     with counted() as statements:
         assert execution.execute(action, lease)
     kinds = [sql.split()[0] for sql in statements if "SAVEPOINT" not in sql]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from actions.exclusions.descriptions import expiry_in_words, force_in_words, what_in_words
+from actions.exclusions.rules import expiry_in_words, force_in_words, what_in_words
 from actions.models.exclusions import Exclusion
 from watcher_site.processes import commands
 from watcher_site.windows.wall_clock import describe_window

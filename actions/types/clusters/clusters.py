@@ -14,8 +14,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from actions.exclusions.cached_rules import standing_rules
-from actions.exclusions.planning import excluded_now
+from actions.exclusions.matching import excluded_now
+from actions.exclusions.rules import current_rules
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.base import (
@@ -251,7 +251,7 @@ class ClusterAction(ActionType, ABC):
 
     def find_excluded(self, cluster: Cluster, kind: str, uuids: Collection[str] | None = None) -> set[str]:
         """Return the UUIDs of the members, or of these, on which rules in force allow no action of a type."""
-        if not standing_rules().rules:
+        if not current_rules().rules:
             return set()
         members = cluster.members() if uuids is None else cluster.members().filter(uuid__in=uuids)
         actions = [node_action(kind, node) for node in members]

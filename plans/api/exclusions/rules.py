@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from actions.api.serializers import EXCLUSIONS
-from actions.exclusions.records import WRITABLE, change_exclusion, create_exclusion, delete_exclusion, described
+from actions.exclusions.records import WRITABLE, attributes_of, change_exclusion, create_exclusion, delete_exclusion
 from actions.models.exclusions import Exclusion
 from plans.api.exclusions.serializers import ExclusionSerializer, NewExclusionSerializer
 from watcher_site.api.bodies import FLAG, apply_patch, read_body, read_patch
@@ -58,7 +58,7 @@ class ExclusionView(NamedLookup, ResourceView):
         """Change what a rule says: that holds for all that has not begun yet."""
         patch = read_patch(request.data, internal=("/is_in_force",), mandatory=("/name", "/enabled"))
         exclusion = self.get_object(request, identifier)
-        before = described(exclusion)
+        before = attributes_of(exclusion)
         after = apply_patch(before, patch)
         if changes := {name: after.get(name) for name in WRITABLE if after.get(name) != before[name]}:
             change_exclusion(exclusion, changes, request.user.get_username())

@@ -17,7 +17,7 @@ SAYS = ("action_types", "targets", "window", "zone", "expires_at", "enabled")
 
 
 class TargetsSerializer(serializers.Serializer[Any]):
-    """The schema of targets in the OpenAPI document; `actions.exclusions.validation` parses targets."""
+    """The schema of targets in the OpenAPI document; `actions.exclusions.records` parses targets."""
 
     vars().update(
         {
@@ -63,7 +63,7 @@ class ExclusionSerializer(ResourceSerializer):
 
 
 class NewExclusionSerializer(serializers.Serializer[Any]):
-    """The body of POST: `actions.exclusions.validation` says of each field what is wrong with it."""
+    """The body of POST: `actions.exclusions.records` says of each field what is wrong with it."""
 
     name = serializers.CharField(max_length=NAME_LENGTH)
     owner = serializers.CharField(

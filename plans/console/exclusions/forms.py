@@ -7,9 +7,8 @@ from zoneinfo import ZoneInfo
 from django import forms
 from django.utils import timezone
 
-from actions.exclusions.records import described
+from actions.exclusions.records import attributes_of, mistakes
 from actions.exclusions.targets import KINDS
-from actions.exclusions.validation import mistakes
 from actions.models.exclusions import NAME_LENGTH, TEXT_LENGTH, Exclusion
 from cluster.operations.named_records import taken
 from plans.models import ActionPlan
@@ -135,7 +134,7 @@ def lines(text: str) -> list[str]:
 
 def exclusion_values(exclusion: Exclusion) -> Mapping[str, Any]:
     """Return what the fields show of a rule."""
-    said = described(exclusion)
+    said = attributes_of(exclusion)
     expires = exclusion.expires_at and exclusion.expires_at.astimezone(ZoneInfo(require_zone(exclusion.zone)))
     return {
         **{name: said[name] for name in ("name", "reason", "owner", "action_types")},

@@ -11,9 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views import View
 
-from actions.exclusions.descriptions import force_in_words
 from actions.exclusions.records import change_exclusion, create_exclusion, delete_exclusion, drafted, redrafted
-from actions.exclusions.rules import Rule
+from actions.exclusions.rules import Rule, force_in_words
 from actions.exclusions.targets import KINDS, names_of
 from actions.models.exclusions import Exclusion
 from plans.console.exclusions.forms import ExclusionForm, TrialForm

@@ -3,7 +3,7 @@
 import django_filters
 import django_tables2 as tables
 
-from actions.exclusions.descriptions import force_in_words, what_in_words
+from actions.exclusions.rules import force_in_words, what_in_words
 from actions.models.exclusions import Exclusion
 from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, MessageColumn, TimeColumn
 from watcher_site.windows.wall_clock import describe_window

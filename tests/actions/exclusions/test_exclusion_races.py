@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from actions.engine.execution import execute
-from actions.exclusions.cached_rules import standing_rules
+from actions.exclusions.rules import current_rules
 from actions.models.exclusions import Exclusion
 from plans.planning.proposals import propose
 from tests.actions.exclusions.builders import make_exclusion
@@ -40,7 +40,7 @@ def test_of_two_rules_that_are_saved_at_once_neither_is_missed_by_who_reads_mean
         for number in range(ROUNDS):
             rules = [partial(make_exclusion, f"{kind} {number}", action_types=[kind]) for kind in ("nop", "migrate")]
             assert race.run(*rules) == [True, True]
-            assert {rule.name for rule in standing_rules().rules} >= {f"nop {number}", f"migrate {number}"}
+            assert {rule.name for rule in current_rules().rules} >= {f"nop {number}", f"migrate {number}"}
     plan = propose([nop("a")])
     plan.launch()
     run_waiting()

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, connections
 
 from actions.engine import execution
-from actions.exclusions.cached_rules import standing_rules
+from actions.exclusions.rules import current_rules
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from tests.builders import make_plan
@@ -59,7 +59,7 @@ def begin(size: int = 1) -> tuple[ActionPlan, PlanLease]:
     # Composed once a process, in a transaction that sends nothing.
     lease.hold(has_begun=False)
     # Read once a process, and again when they were changed: by other tests, too.
-    standing_rules()
+    current_rules()
     return plan, lease
 
 
