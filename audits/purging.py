@@ -15,7 +15,7 @@ from django.db.models import Count, Q, QuerySet
 from actions.models import Action, ActionEvent, ActionParent
 from actions.models.exclusions import Exclusion
 from actions.models.instance_actions import InstanceAction
-from actions.server_history.retention import expired_operations, keep_operations
+from actions.server_history import expired_operations, keep_operations
 from audits.models import Audit, AuditTemplate, Goal, Strategy
 from cluster.purging import order_removable, refers, removable
 from plans.models import ActionPlan, EfficacyIndicator

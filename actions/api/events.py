@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from actions.event_details import DETAILS, sees_details, sees_host
 from actions.models import ActionEvent
-from actions.server_history.events import COLUMNS, plain
+from actions.server_history import COLUMNS, event_values
 from watcher_site.api.paging import read_limit, refuse_unknown_arguments
 from watcher_site.api.serializers import Row
 from watcher_site.api.versions import Version, used_by
@@ -61,7 +61,7 @@ def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> R
     limit = read_limit(request.query_params.get("limit"))
     found = list(after(events, request.query_params).order_by("-pk").values("pk", "attempt", *COLUMNS)[:limit])
     host, details = sees_host(request.user), used_by(request) >= DETAILS and sees_details(request.user)
-    answer: Row = {"events": [show(event, host, details) for event in found]}
+    answer: Row = {"events": [api_values(event, host, details) for event in found]}
     if len(found) == limit:
         answer["next"] = f"{path}?limit={limit}&marker={found[-1]['pk']}"
     return answer
@@ -81,13 +81,13 @@ def after(events: QuerySet[ActionEvent], query: QueryDict) -> QuerySet[ActionEve
     return events.filter(pk__lt=int(marker))
 
 
-def show(event: Any, host: bool, details: bool) -> Row:
-    told = plain(event)
-    shown = {"id": event["pk"], "event": told["event"], "attempt": event["attempt"]}
-    shown |= {name: told[name] for name in ("start_time", "finish_time", "result")}
+def api_values(event: Any, host: bool, details: bool) -> Row:
+    values = event_values(event)
+    shown = {"id": event["pk"], "event": values["event"], "attempt": event["attempt"]}
+    shown |= {name: values[name] for name in ("start_time", "finish_time", "result")}
     if host:
-        shown["host"] = told["host"] or None
+        shown["host"] = values["host"] or None
     if details:
         # The details of a signal name the person who sent it.
-        shown["details"] = event["details"] if told["event"].startswith(SIGNAL) else told["details"]
+        shown["details"] = event["details"] if values["event"].startswith(SIGNAL) else values["details"]
     return shown

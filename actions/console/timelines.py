@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from actions.event_details import HOST_RIGHT, generic_message, sees_details
 from actions.models import ActionEvent
 from actions.models.instance_actions import InstanceAction
-from actions.server_history.lists import TIME, Row
+from actions.server_history import TIME, Row
 
 SHOWN, MOST = 10, 200
 

@@ -25,9 +25,8 @@ from actions.engine.signals import Signalled
 from actions.engine.slots import NO_SLOT, Slot
 from actions.engine.storage import PERSISTENTLY, save_data
 from actions.models import Action, ActionEvent
-from actions.models.callers import find_caller
 from actions.models.instance_actions import InstanceAction
-from actions.server_history.recording import new_operation, operation_of
+from actions.server_history import find_caller, new_operation, operation_of
 from actions.types.base import (
     AbortRequested,
     ActionFailed,

@@ -1,4 +1,7 @@
-"""Propagation: actions that end, are skipped or are restored with the action that they depend on or derive from."""
+"""Propagation: actions end with an action that they depend on, and are skipped or restored with their origin.
+
+The origin of an action is the one that is to derive it.
+"""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -32,7 +35,7 @@ def takes_others(action: Action) -> bool:
 
 
 def bound_to(action: Action) -> ActionQuerySet:
-    """Lock the plan's row until the transaction ends, and return those that end with an action that ended so.
+    """Lock the plan's row until the transaction ends, and return the actions that end with an action that has ended.
 
     What was planned to be derived from it ends with it in any case. So does what depends on it where it had no success
     and the plan says so, and always among actions that were derived together. Where the plan is being cancelled, that
@@ -86,9 +89,9 @@ def not_executed(uuid: UUID, state: str) -> str:
 
 
 def skip_planned(origins: Sequence[Action]) -> int:
-    """Skip what these actions, which were skipped, were to derive, and return how many that are.
+    """Skip the actions that these skipped actions were to derive, and return their number.
 
-    What a person skipped before stays as it is. As for the others here the caller holds the plan's row.
+    An action that a person skipped before stays as it is. The caller holds the plan's row, as for the next functions.
     """
     if not (keys := deriving(origins)):
         return 0
@@ -96,7 +99,7 @@ def skip_planned(origins: Sequence[Action]) -> int:
 
 
 def restore_planned(origins: Sequence[Action]) -> int:
-    """Restore what was skipped with these actions, and return how many that are."""
+    """Restore the actions that were skipped with these actions, and return their number."""
     if not (keys := deriving(origins)):
         return 0
     return Action.objects.planned_by(keys, State.SKIPPED).restore()

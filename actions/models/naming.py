@@ -1,4 +1,4 @@
-"""Names of actions and of the objects that they act on, from their types and parameters."""
+"""Names of actions and of their objects, from the types and parameters, and the columns that store them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,9 +31,9 @@ def target(action_type: str, parameters: Mapping[str, Any]) -> str | None:
 
 
 class FilledCharField(models.CharField):
-    """A text that, where a new row has none, the method of its model that ``filled_by`` names gives.
+    """A text column that is filled by the method ``filled_by`` of the model when a new row has no text.
 
-    At the INSERT, so that it does not matter by which way the row comes, one or many.
+    It is filled at the INSERT, so that rows which are created in bulk get their texts, too.
     """
 
     def __init__(self, filled_by: str = "", **options: Any) -> None:
@@ -41,7 +41,7 @@ class FilledCharField(models.CharField):
         self.filled_by = filled_by
 
     def deconstruct(self) -> Any:
-        """Stand in migrations as what it is to the database."""
+        """Return the field as a plain CharField, so that migrations do not depend on this class."""
         name, _, positional, options = super().deconstruct()
         return name, "django.db.models.CharField", positional, options
 

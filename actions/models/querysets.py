@@ -1,4 +1,8 @@
-"""Questions to the table of actions. The table is the queue: readiness is a WHERE clause."""
+"""Queries on the table of actions, which is the queue: an action may begin when its conditions hold in the table.
+
+Readiness is defined for queries and for rows that were read: the action is PENDING, its parents have ended, and it is
+due.
+"""
 
 from collections.abc import Sequence, Set
 from datetime import timedelta
@@ -34,6 +38,30 @@ from watcher_site.refusals import Invalid
 
 PENDING = "PENDING"
 PENDING_ONLY = frozenset({PENDING})
+# The pending actions that wait for one, and those that wait for these. What waits for what it derived is not among
+# them: it goes on when these have ended.
+DEPENDING = """
+    WITH RECURSIVE depending(id) AS (
+        SELECT {action}.id FROM {link} JOIN {action} ON {action}.id = child_id
+        WHERE parent_id = %s AND state = %s AND NOT has_derived AND deleted_at IS NULL
+        UNION
+        SELECT {action}.id FROM depending
+        JOIN {link} ON parent_id = depending.id JOIN {action} ON {action}.id = child_id
+        WHERE state = %s AND NOT has_derived AND deleted_at IS NULL
+    ) SELECT id FROM depending
+"""
+# What was planned to be derived, and what that is to derive again, as far as no person and no rule made an exception
+# of it.
+PLANNED = """
+    WITH RECURSIVE planned(id) AS (
+        SELECT id FROM {action}
+        WHERE derived_from_id IN ({origins})
+        AND state = %s AND skipped_by IS NULL AND exclusion_id IS NULL AND deleted_at IS NULL
+        UNION ALL
+        SELECT {action}.id FROM planned JOIN {action} ON derived_from_id = planned.id
+        WHERE state = %s AND skipped_by IS NULL AND exclusion_id IS NULL AND deleted_at IS NULL
+    ) SELECT id FROM planned
+"""
 
 
 def due_condition(now: Any = None) -> Q:
@@ -90,32 +118,6 @@ class ReadinessQuerySet(RecordQuerySet):
     def ready(self, now: Any = None) -> Self:
         """Select the actions that may begin."""
         return self.present().filter(self.ready_condition(now))
-
-
-# The pending actions that wait for one, and those that wait for these. What waits for what it derived is not among
-# them: it goes on when these have ended.
-DEPENDING = """
-    WITH RECURSIVE depending(id) AS (
-        SELECT {action}.id FROM {link} JOIN {action} ON {action}.id = child_id
-        WHERE parent_id = %s AND state = %s AND NOT has_derived AND deleted_at IS NULL
-        UNION
-        SELECT {action}.id FROM depending
-        JOIN {link} ON parent_id = depending.id JOIN {action} ON {action}.id = child_id
-        WHERE state = %s AND NOT has_derived AND deleted_at IS NULL
-    ) SELECT id FROM depending
-"""
-# What was planned to be derived, and what that is to derive again, as far as no person and no rule made an exception
-# of it.
-PLANNED = """
-    WITH RECURSIVE planned(id) AS (
-        SELECT id FROM {action}
-        WHERE derived_from_id IN ({origins})
-        AND state = %s AND skipped_by IS NULL AND exclusion_id IS NULL AND deleted_at IS NULL
-        UNION ALL
-        SELECT {action}.id FROM planned JOIN {action} ON derived_from_id = planned.id
-        WHERE state = %s AND skipped_by IS NULL AND exclusion_id IS NULL AND deleted_at IS NULL
-    ) SELECT id FROM planned
-"""
 
 
 def living_workers() -> Any:

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from actions.exclusions.matching import require_none_excluded
 from actions.graph.proposals import ProposedAction
-from actions.server_history.recording import record_request
+from actions.server_history import record_request
 from cluster.drivers.rules import REBUILT
 from cluster.models import Server
 from cluster.operations.servers import forget_unplaced, request_server

@@ -14,8 +14,16 @@ from rest_framework.response import Response
 
 from actions.event_details import DETAILS, sees_details, sees_host
 from actions.models import ActionEvent
-from actions.server_history.events import read_events, shown
-from actions.server_history.lists import ARGUMENTS, find_one, next_query, read_asked, read_list, show
+from actions.server_history import (
+    ARGUMENTS,
+    events_of_operation,
+    find_one,
+    next_query,
+    operation_values,
+    read_list,
+    read_query,
+    visible_events,
+)
 from cluster.models import Server
 from plans.api.servers.reading import ServerReading
 from watcher_site.api.paging import refuse_unknown_arguments
@@ -96,9 +104,9 @@ class InstanceActionView(ServerReading):
         """List what was done to a server, by people and by plans, the newest first."""
         server = self.find_server(request, identifier)
         refuse_unknown_arguments(request.query_params, ARGUMENTS)
-        listing = read_asked(request.query_params)
+        listing = read_query(request.query_params)
         page = read_list(server.uuid, listing)
-        answer: dict[str, Any] = {"instanceActions": [show(one) for one in page]}
+        answer: dict[str, Any] = {"instanceActions": [operation_values(one) for one in page]}
         if following := next_query(listing, request.query_params, page):
             path = f"{self.host()}/v1/servers/{server.uuid}/os-instance-actions"
             answer["links"] = [{"rel": "next", "href": f"{path}?{urlencode(following)}"}]
@@ -109,13 +117,13 @@ class InstanceActionView(ServerReading):
         server = self.find_server(request, identifier)
         refuse_unknown_arguments(request.query_params, ())
         found = find_one(server.uuid, request_id)
-        events = shown(
-            read_events(found),
+        events = visible_events(
+            events_of_operation(found),
             project=server.project_id,
             host=sees_host(request.user),
             details=used_by(request) >= DETAILS and sees_details(request.user, server.project_id),
         )
-        return Response({"instanceAction": show(found) | {"events": events}})
+        return Response({"instanceAction": operation_values(found) | {"events": events}})
 
     def find_server(self, request: Request, identifier: str) -> Server:
         found: Server = self.get_object(request, identifier)

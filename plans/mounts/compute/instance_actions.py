@@ -14,8 +14,17 @@ from rest_framework.response import Response
 from actions.event_details import sees_details, sees_host
 from actions.models import ActionEvent
 from actions.models.instance_actions import InstanceAction
-from actions.server_history.events import read_events, shown
-from actions.server_history.lists import ARGUMENTS, BEFORE, find_one, next_query, read_asked, read_list, show
+from actions.server_history import (
+    ARGUMENTS,
+    BEFORE,
+    events_of_operation,
+    find_one,
+    next_query,
+    operation_values,
+    read_list,
+    read_query,
+    visible_events,
+)
 from cluster.models import Server
 from plans.mounts.compute.servers import Row, ServersView
 from plans.mounts.compute.versions import CHANGES_BEFORE, DELETED_SERVERS, DETAILS, EVENTS_FOR_ALL, HOSTS, PAGES
@@ -39,7 +48,7 @@ class InstanceActionsView(ServersView):
         return self.find_server(identifier, deleted=self.version >= DELETED_SERVERS)
 
     def show(self, found: InstanceAction) -> Row:
-        row = show(found)
+        row = operation_values(found)
         if self.version < PAGES:
             del row["updated_at"]
         return row
@@ -50,7 +59,7 @@ class InstanceActionList(InstanceActionsView):
         server = self.server(identifier)
         query = request.query_params if self.version >= PAGES else QueryDict()
         self.refuse_unknown(query)
-        listing = read_asked(query)
+        listing = read_query(query)
         page = read_list(server.uuid, listing)
         answer: Row = {"instanceActions": [self.show(one) for one in page]}
         following = next_query(listing, query, page) if self.version >= PAGES else None
@@ -77,7 +86,7 @@ class OneInstanceAction(InstanceActionsView):
 
     def events(self, found: InstanceAction, server: Server, is_admin: bool) -> list[Row]:
         details = self.version >= DETAILS and sees_details(self.request.user, server.project_id)
-        events = shown(read_events(found), project=server.project_id, host=is_admin, details=details)
+        events = visible_events(events_of_operation(found), project=server.project_id, host=is_admin, details=details)
         return [self.event(event, is_admin) for event in events]
 
     def event(self, event: dict[str, Any], is_admin: bool) -> Row:

@@ -9,8 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from actions.event_details import sees_host
-from actions.server_history.events import host_id
-from actions.server_history.lists import read_limit
+from actions.server_history import host_id, read_limit
 from cluster import server_statuses
 from cluster.models import Server
 from plans.api.servers.reading import HOST, VIEW_ALL

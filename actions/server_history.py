@@ -1,0 +1,267 @@
+"""The history of operations on servers, Nova's instance actions: how they are recorded, kept, listed and shown."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from hashlib import sha224
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime
+
+from actions.models import Action, ActionEvent
+from actions.models.instance_actions import InstanceAction, request_id_of
+from cluster.models import Server
+from watcher_site.refusals import Invalid, NotFound
+from watcher_site.request_context import CallingContext, unseal
+
+SINCE, BEFORE = "changes-since", "changes-before"
+ARGUMENTS = ("limit", "marker", SINCE, BEFORE)
+# How Nova writes a time: in UTC, without saying so.
+TIME = "%Y-%m-%dT%H:%M:%S.%f"
+# So many digits make a number that is more than any limit.
+DIGITS = 12
+COLUMNS = ("event", "start_time", "finish_time", "result", "details", "host")
+BATCH = 500
+KEPT = ("kept_events", "message", "updated_at", "user_id", "project_id")
+Row = dict[str, Any]
+
+
+def record_request(server: UUID, verb: str, caller: CallingContext, action: Action | None = None) -> None:
+    """Record the request of a person for an operation on a server, and the action that will do it, if there is one."""
+    request_id = caller.get("request_id")
+    if action is None and request_id is None:
+        return
+    InstanceAction.objects.bulk_create(
+        [
+            InstanceAction(
+                server_uuid=server,
+                action=action,
+                verb=verb,
+                request_id=request_id or request_id_of(action.uuid),  # type: ignore[union-attr]
+                user_id=caller.get("user"),
+                project_id=caller.get("project"),
+            )
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def new_operation(action: Action, began: datetime | None, server: str, verb: str) -> Sequence[InstanceAction]:
+    """Return a new record, with the id of the request if the person requested this action alone."""
+    return [operation_of(action, began, server, verb, own_request(action))]
+
+
+def operation_of(
+    action: Action, began: datetime | None, server: str, verb: str, request_id: str | None = None
+) -> InstanceAction:
+    """Return the record, not yet written, of the operation of an action on a server.
+
+    Args:
+        began: the time of its first event: an operation begins with the check that it is possible.
+    """
+    known, start = request_id or request_id_of(action.uuid), began or timezone.now()
+    return InstanceAction(server_uuid=UUID(server), action=action, verb=verb, request_id=known, start_time=start)
+
+
+def own_request(action: Action) -> str | None:
+    """Return the request in which a person requested this single action, with one query or two."""
+    if action.derived_from_id is not None:
+        return None
+    others = Action.objects.filter(action_plan=action.action_plan_id, derived_from=None).exclude(pk=action.pk)
+    return None if others.exists() else find_caller(action).get("request_id")
+
+
+def find_caller(action: Action) -> CallingContext:
+    """Return the person or audit on whose behalf an action is executed, empty if its plan was started without one."""
+    of_plan = Action.objects.filter(pk=action.pk).order_by()
+    sealed = of_plan.values_list("action_plan__context", flat=True).first()
+    return unseal(sealed) if sealed else CallingContext()
+
+
+def keep_operations(actions: QuerySet[Action]) -> None:
+    """Copy the data of operations on servers from actions, and their plans, that are about to be removed."""
+    found: Any = InstanceAction.objects.in_full().filter(action__in=actions).order_by("pk")
+    last = 0
+    while some := list(found.filter(pk__gt=last)[:BATCH]):
+        last = some[-1].pk
+        events = events_by_action([one.action_id for one in some])
+        for one in some:
+            one.kept_events = events[one.action_id]
+            one.message, one.updated_at = one.outcome, one.changed_at
+            one.user_id, one.project_id = one.by, one.project
+        InstanceAction.objects.bulk_update(some, KEPT)
+
+
+def events_by_action(actions: list[int]) -> dict[int, list[Row]]:
+    events: dict[int, list[Row]] = defaultdict(list)
+    found = ActionEvent.objects.filter(action__in=actions).order_by("-start_time", "-pk")
+    for event in found.values("action_id", *COLUMNS):
+        events[event["action_id"]].append(event_values(event))
+    return events
+
+
+def expired_operations(cutoff: datetime) -> QuerySet[InstanceAction]:
+    """Return the operations on servers that were deleted until a time, or of which there is no row."""
+    servers = Server.objects.filter(uuid=OuterRef("server_uuid"))
+    deleted, unknown = Exists(servers.filter(deleted_at__lte=cutoff)), ~Exists(servers)
+    found: QuerySet[InstanceAction] = InstanceAction.objects.filter(deleted | Q(unknown, start_time__lte=cutoff))
+    return found
+
+
+@dataclass(frozen=True)
+class ListQuery:
+    """The query arguments of a list: the number of entries, the request id to continue after, the times."""
+
+    limit: int
+    marker: str | None = None
+    since: datetime | None = None
+    before: datetime | None = None
+
+
+def read_query(query: Mapping[str, str]) -> ListQuery:
+    """Return the query arguments of a list.
+
+    Raises:
+        Invalid: a limit or a time that is none, or times in the wrong order.
+    """
+    since, before = (read_time(query, name) for name in (SINCE, BEFORE))
+    if since and before and since > before:
+        raise Invalid(f"The value of {SINCE} must be less than or equal to {BEFORE}.")
+    return ListQuery(read_limit(query.get("limit")), query.get("marker"), since, before)
+
+
+def read_limit(text: str | None) -> int:
+    """Return a limit; 0 is allowed, and only checks the permission."""
+    if text is None:
+        return settings.API_MAX_LIMIT
+    if not (text.isascii() and text.isdigit()):
+        raise Invalid(f"Invalid input for field/attribute limit. Value: '{text}'. It must be an integer from 0.")
+    digits = text.lstrip("0")
+    return settings.API_MAX_LIMIT if len(digits) > DIGITS else min(int(digits or 0), settings.API_MAX_LIMIT)
+
+
+def read_time(query: Mapping[str, str], name: str) -> datetime | None:
+    """Return a time of ISO 8601, which is in UTC where it does not say otherwise."""
+    text = query.get(name)
+    if text is None:
+        return None
+    try:
+        # A plus sign that nobody encoded reaches us as a blank.
+        moment = parse_datetime(text.replace(" ", "+") if text.count(" ") == 1 and "T" in text else text)
+        if moment is None:
+            moment = datetime.combine(day_of(text), time.min)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Invalid(
+            f"Invalid input for field/attribute {name}. Value: '{text}'. It must be a time of ISO 8601."
+        ) from None
+
+
+def day_of(text: str) -> date:
+    day = parse_date(text)
+    if day is None:
+        raise ValueError(text)
+    return day
+
+
+def read_list(server: UUID, wanted: ListQuery) -> list[InstanceAction]:
+    """Return a page of the operations on a server, the newest first: one query, and one more with a marker.
+
+    Raises:
+        Invalid: the marker is no request on this server.
+    """
+    found: Any = InstanceAction.objects.of(server).in_full()
+    if wanted.since:
+        found = found.filter(changed_at__gte=wanted.since)
+    if wanted.before:
+        found = found.filter(changed_at__lte=wanted.before)
+    if wanted.marker is not None:
+        last = InstanceAction.objects.of(server).filter(request_id=wanted.marker).first()
+        if last is None:
+            raise Invalid(f"marker [{wanted.marker}] not found")
+        found = found.filter(Q(start_time__lt=last.start_time) | Q(start_time=last.start_time, pk__lt=last.pk))
+    return list(found[: wanted.limit])
+
+
+def find_one(server: UUID, request_id: str) -> InstanceAction:
+    """Return the operation on a server in a request, with one query. Raises: `NotFound`."""
+    found: InstanceAction | None = InstanceAction.objects.of(server).in_full().filter(request_id=request_id).first()
+    if found is None:
+        raise NotFound(f"Action {request_id} not found")
+    return found
+
+
+def next_query(wanted: ListQuery, query: Mapping[str, str], page: Sequence[InstanceAction]) -> dict[str, str] | None:
+    """Return the query arguments of the next page, or None if this page is not full."""
+    if not page or len(page) < wanted.limit:
+        return None
+    kept = {name: query[name] for name in ("limit", SINCE, BEFORE) if name in query}
+    return {**kept, "marker": page[-1].request_id}
+
+
+def operation_values(found: InstanceAction) -> Row:
+    """Return the JSON values of an operation, without its events."""
+    return {
+        "action": found.verb,
+        "instance_uuid": str(found.server_uuid),
+        "request_id": found.request_id,
+        "user_id": found.by,  # type: ignore[attr-defined]
+        "project_id": found.project,  # type: ignore[attr-defined]
+        "start_time": format_time(found.start_time),
+        "updated_at": format_time(found.changed_at),  # type: ignore[attr-defined]
+        "message": found.outcome,  # type: ignore[attr-defined]
+    }
+
+
+def events_of_operation(found: InstanceAction) -> list[Row]:
+    """Return the events of an operation, the newest first: one query, and none where they were removed for good."""
+    if found.action_id is None:
+        return list(found.kept_events or [])
+    events = ActionEvent.objects.filter(action=found.action_id).order_by("-start_time", "-pk")
+    return [event_values(event) for event in events.values(*COLUMNS)]
+
+
+def event_values(event: Mapping[str, Any]) -> Row:
+    """Return the JSON values of an event, with the details of faults only (docs/compatibility.md, "Event details")."""
+    is_fault = event["result"] in ActionEvent.FAULTS
+    return {
+        "event": event["event"],
+        "start_time": format_time(event["start_time"]),
+        "finish_time": format_time(event["finish_time"]),
+        "result": event["result"],
+        "details": event["details"] if is_fault else None,
+        "host": event["host"],
+    }
+
+
+def visible_events(events: Iterable[Row], *, project: str, host: bool, details: bool) -> list[Row]:
+    """Return events with the names of hosts and the reasons of failures only for users who may see these.
+
+    Args:
+        project: the project of the server, from which `host_id` is derived.
+    """
+    return [visible_event(event, project, host, details) for event in events]
+
+
+def visible_event(event: Row, project: str, host: bool, details: bool) -> Row:
+    visible = {name: event[name] for name in ("event", "start_time", "finish_time", "result")}
+    visible["hostId"] = host_id(project, event["host"])
+    if host:
+        visible["host"] = event["host"] or None
+    if details:
+        visible["details"] = event["details"]
+    return visible
+
+
+def host_id(project: str, host: str) -> str:
+    """Return Nova's hostId, which identifies a machine within a project without naming it."""
+    return sha224(f"{project}{host}".encode()).hexdigest() if host else ""
+
+
+def format_time(moment: datetime | None) -> str | None:
+    return moment.astimezone(UTC).strftime(TIME) if moment else None

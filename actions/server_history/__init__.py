@@ -1,1 +1,0 @@
-"""The history of operations on servers: Nova's instance actions."""
