@@ -87,7 +87,7 @@ def conceal_faults(actions: Iterable[Row]) -> None:
             if name in row:
                 row[name] = generic_message(row["state"], row[name])
         if "outputs" in row:
-            row["outputs"] = without_error(read(row["outputs"]))
+            row["outputs"] = without_error(as_dictionary(row["outputs"]))
 
 
 def conceal_plan_faults(plans: Iterable[Row]) -> None:
@@ -101,7 +101,7 @@ def without_error(outputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in outputs.items() if name != "error"}
 
 
-def read(outputs: Any) -> dict[str, Any]:
-    """Return outputs as a dictionary, also where a statement has read them as text."""
+def as_dictionary(outputs: Any) -> dict[str, Any]:
+    """Return outputs as a dictionary, even if a statement has read them as text."""
     found: dict[str, Any] = orjson.loads(orjson.dumps(outputs))
     return found

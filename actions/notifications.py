@@ -76,7 +76,7 @@ class ActionNotifications(Kind):
         if old_state == state:
             return (UPDATE,)
         before = BEFORE.get((State(old_state), State(state)))
-        return (*((before,) if before else ()), UPDATE, *after(old_state, state, fault))
+        return (*((before,) if before else ()), UPDATE, *events_after(old_state, state, fault))
 
     def payload(self, notification: Any) -> dict[str, Any]:
         what, _, phase = notification.event_type.removeprefix("action.").partition(".")
@@ -90,7 +90,7 @@ class ActionNotifications(Kind):
         return versioned(PAYLOADS[what], "1.1", data)
 
 
-def after(old_state: str, state: str, fault: Mapping[str, Any] | None) -> Sequence[Event]:
+def events_after(old_state: str, state: str, fault: Mapping[str, Any] | None) -> Sequence[Event]:
     is_cancel = old_state == State.CANCELLING
     if state == State.FAILED:
         return (Event(f"{'cancel' if is_cancel else 'execution'}.error", ERROR, fault),)

@@ -1,7 +1,7 @@
 """``/v1/actions``: read and skip actions, change reasons and dependencies (docs/compatibility.md, "Actions")."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -20,18 +20,45 @@ from actions.models import Action, ActionEvent
 from actions.models.refusals import PERMISSIONS, Operation, WrongActionState
 from actions.models.statuses import Status, having, sortable_former_state, status_expression
 from actions.operations.dependencies import FIELD, change_dependencies
-from actions.operations.lookup import ActionLookup
 from actions.operations.signals import signal_action
 from actions.operations.skipping import change_reason, restore_action, skip_action
+from cluster.operations.lookup import is_uuid
 from watcher_site import plugins
 from watcher_site.api.bodies import Step, apply_patch, cannot_apply, divide, read_body, read_patch
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.serializers import Row
 from watcher_site.api.versions import EXTENDED, used_by
-from watcher_site.api.views import ResourceView
-from watcher_site.refusals import Invalid
+from watcher_site.api.views import ComposedLookup, ResourceView
+from watcher_site.refusals import Invalid, NotFound
 
 EDGES = re.compile(rf"/{FIELD}(/(-|\d+))?")
+
+
+class ActionLookup(ComposedLookup):
+    """The lookup of the action that a path names (docs/compatibility.md, "Lookup and lists of actions")."""
+
+    def find(self: Any, identifier: str) -> list[Row]:
+        rows: list[Row] = self.by_any_name(super().find, identifier)
+        return rows
+
+    def find_present(self: Any, identifier: str) -> Any:
+        return self.by_any_name(super().find_present, identifier)
+
+    def by_any_name(self: Any, find: Callable[[str], Any], identifier: str) -> Any:
+        """Find by UUID what looks like one, then by name, then by the beginning of the UUID.
+
+        Raises:
+            Invalid: there are several.
+        """
+        if used_by(self.request) < EXTENDED:
+            return find(identifier)
+        found = find(identifier) if is_uuid(identifier) else None
+        if found:
+            return found
+        uuid = self.get_queryset().identified_by(identifier)
+        if uuid is None:
+            raise NotFound(self.missing(identifier))
+        return find(str(uuid))
 
 
 class ActionView(ActionLookup, ResourceView):
@@ -115,7 +142,7 @@ class ActionView(ActionLookup, ResourceView):
     def change(self, action: Action, changes: dict[str, Any]) -> None:
         is_former = used_by(self.request) < EXTENDED
         try:
-            change(action, self.request.user.get_username(), changes, may_restore=not is_former)
+            apply_changes(action, self.request.user.get_username(), changes, may_restore=not is_former)
         except WrongActionState as refusal:
             raise (refusal.formerly() if is_former else refusal) from None
 
@@ -159,20 +186,20 @@ def is_edge(step: Any) -> bool:
     return isinstance(step, dict) and EDGES.fullmatch(str(step.get("path"))) is not None
 
 
-def apply_edges(edges: list[Step], standing: Sequence[UUID]) -> list[UUID]:
-    """Return what an action depends on after these steps of a patch.
+def apply_edges(edges: list[Step], current: Sequence[UUID]) -> list[UUID]:
+    """Return the actions that an action depends on after these steps of a patch.
 
     Raises:
         Invalid: they do not fit, or what comes of them is no list of UUIDs.
     """
-    changed = apply_patch({FIELD: [str(uuid) for uuid in standing]}, edges).get(FIELD, [])
+    changed = apply_patch({FIELD: [str(uuid) for uuid in current]}, edges).get(FIELD, [])
     if not isinstance(changed, list):
         raise Invalid(f"Invalid input for field/attribute {FIELD}. It must be a list of UUIDs.")
     return [read_uuid(str(value), FIELD) for value in changed]
 
 
 def read_changes(document: Any) -> dict[str, Any]:
-    """Return the state and the message that a patch asks for, whichever it names first."""
+    """Return the state and the message that a patch requests, in either order."""
     paths = ("/state", "/status_message")
     patch = read_patch(document, allowed=paths, mandatory=paths)
     changes = {step["path"][1:]: step["value"] for step in patch}
@@ -190,20 +217,20 @@ def read_state(patch: list[Step], value: Any) -> str:
     raise cannot_apply(patch, f"Invalid state: {value}")
 
 
-def change(action: Action, by: str, changes: dict[str, Any], may_restore: bool) -> None:
-    """Do what a patch asks for.
+def apply_changes(action: Action, by: str, changes: dict[str, Any], may_restore: bool) -> None:
+    """Make the changes that a patch requests.
 
     Raises:
         Conflict: the states do not allow it.
         Invalid: the message does not fit.
     """
     reason = changes.get("status_message")
-    asked = changes.get("state")
-    if asked == Action.State.PENDING and may_restore:
+    wanted = changes.get("state")
+    if wanted == Action.State.PENDING and may_restore:
         restore(action, reason)
-    elif asked not in (None, Action.State.SKIPPED):
-        raise WrongActionState(action, asked)
-    elif asked is None or (action.state == Action.State.SKIPPED and "status_message" in changes):
+    elif wanted not in (None, Action.State.SKIPPED):
+        raise WrongActionState(action, wanted)
+    elif wanted is None or (action.state == Action.State.SKIPPED and "status_message" in changes):
         change_reason(action.uuid, reason)
     else:
         skip_action(action.uuid, by, reason)

@@ -59,7 +59,9 @@ def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> R
     """
     refuse_unknown_arguments(request.query_params, ("limit", "marker"))
     limit = read_limit(request.query_params.get("limit"))
-    found = list(after(events, request.query_params).order_by("-pk").values("pk", "attempt", *COLUMNS)[:limit])
+    found = list(
+        older_than_marker(events, request.query_params).order_by("-pk").values("pk", "attempt", *COLUMNS)[:limit]
+    )
     host, details = sees_host(request.user), used_by(request) >= DETAILS and sees_details(request.user)
     answer: Row = {"events": [api_values(event, host, details) for event in found]}
     if len(found) == limit:
@@ -67,7 +69,7 @@ def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> R
     return answer
 
 
-def after(events: QuerySet[ActionEvent], query: QueryDict) -> QuerySet[ActionEvent]:
+def older_than_marker(events: QuerySet[ActionEvent], query: QueryDict) -> QuerySet[ActionEvent]:
     """Select the events that are older than the marker, which must be one of them. It takes one query more."""
     marker = query.get("marker")
     if marker is None:

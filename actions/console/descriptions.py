@@ -1,11 +1,15 @@
-"""The console's names of actions: their object and their parameters."""
+"""The console's texts about actions: their parameters, and why they cannot be skipped or restored."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from actions.models import Action
+from actions.models.refusals import Operation, Refusal, find_refusals
+from watcher_site.state_machine import StatefulModel
+from watcher_site.templatetags.console import ago
 
-# Bars and legends list what is done first, and what has not begun last.
+# Bars and legends list final states first, and pending actions last.
 OPEN = [state for state in Action.State if state not in Action.FINAL]
 ORDER = [*(state for state in Action.State if state in Action.FINAL), *reversed(OPEN)]
 OWN_WORDS = ("resource_name", "resource_id", "source_node", "destination_node", "message")
@@ -19,11 +23,11 @@ def manner(action: Action) -> str:
     parameters = action.input_parameters
     shown = {name: value for name, value in parameters.items() if name not in OWN_WORDS and is_short(value)}
     rest = [f"{value}{UNITS.get((action.action_type, name), '')}" for name, value in shown.items()]
-    return " · ".join([*rest, *way(parameters.get("source_node"), parameters.get("destination_node"))])
+    return " · ".join([*rest, *route(parameters.get("source_node"), parameters.get("destination_node"))])
 
 
-def way(source: Any, destination: Any) -> list[str]:
-    """Return from where to where, or just from where: then the cloud's scheduler chooses."""
+def route(source: Any, destination: Any) -> list[str]:
+    """Return the source and the destination, or the source only: then the cloud's scheduler chooses."""
     if destination:
         return [f"{source or ''} → {destination}".strip()]
     return [f"from {source}"] if source else []
@@ -34,5 +38,40 @@ def is_short(value: Any) -> bool:
 
 
 def in_order(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts of states with what is done first."""
+    """Return the counts of states, final states first."""
     return {state: counts[state] for state in ORDER if state in counts}
+
+
+PARTICIPLES = {Operation.SKIP: "skipped", Operation.RESTORE: "restored"}
+
+
+def explain_refusal(operation: Operation, action: Action) -> str | None:
+    """Return why an action cannot be skipped or restored: its state, by whom and since when; None if it can be.
+
+    The action comes with its plan.
+    """
+    refusals = list(find_refusals(operation, action))
+    if not refusals:
+        return None
+    if Refusal.PLAN_STATE in refusals:
+        plan, participle = action.action_plan, PARTICIPLES[operation]
+        return f"Nothing of this action plan can be {participle} any more: it is {plan.state}, {since(plan)}."
+    if Refusal.ORIGIN_SKIPPED in refusals and action.derived_from:
+        return f"{action.called} is derived from {action.derived_from.called}, which is skipped: restore that one."
+    if Refusal.SKIPPED_AUTOMATICALLY in refusals:
+        return f"{action.called} was skipped automatically, and stays so."
+    if operation == Operation.RESTORE:
+        return f"{action.called} is not skipped: it is {action.state}, {since(action)}."
+    if action.state == Action.State.SKIPPED and action.skipped_by is not None:
+        why = f", for this reason: {action.reason}" if action.reason else ", without a reason"
+        return f"{action.called} was skipped by {action.skipped_by} {ago(changed(action))}{why}"
+    message = f" {action.status_message}" if action.status_message else ""
+    return f"{action.called} is {action.state} already, {since(action)}.{message}"
+
+
+def since(record: StatefulModel) -> str:
+    return f"since its last change {ago(changed(record))}"
+
+
+def changed(record: StatefulModel) -> datetime:
+    return record.updated_at or record.created_at

@@ -1,10 +1,10 @@
-"""The console's buttons that tell an action to wait, to go on, or to end; and which of them make sense."""
+"""The console's buttons that suspend, resume or cancel an action, and the signals that an action allows."""
 
 from typing import Any, ClassVar
 
 from django.urls import reverse
 
-from actions.console.explanations import since
+from actions.console.descriptions import since
 from actions.models import Action
 from actions.models.refusals import PERMISSIONS, Operation, is_allowed
 from actions.operations.signals import signal_action
@@ -28,7 +28,7 @@ class SignalVerb(Verb):
     history_event = "action.signal"
     permission_required = PERMISSIONS[Operation.CANCEL]
     signal: ClassVar[Action.Signal]
-    told: ClassVar[str]
+    notice: ClassVar[str]
 
     def where_to(self, record: Action, done: bool) -> str:
         if self.request.POST.get("page") != "plan":
@@ -43,19 +43,19 @@ class SignalVerb(Verb):
             raise Conflict(
                 f"Not done ({self.verb}): {current.called} is {current.state}, {since(current)}."
             ) from refusal
-        return "Cancelled." if action.state == Action.State.CANCELLED else self.told
+        return "Cancelled." if action.state == Action.State.CANCELLED else self.notice
 
 
 class Suspend(SignalVerb):
     signal = Signal.SUSPEND
     verb = "suspend the action"
-    told = "It waits at its next checkpoint, until somebody resumes it."
+    notice = "It waits at its next checkpoint, until somebody resumes it."
 
 
 class Resume(SignalVerb):
     signal = Signal.RESUME
     verb = "resume the action"
-    told = "It goes on."
+    notice = "It goes on."
 
 
 class Cancel(SignalVerb):
@@ -68,4 +68,4 @@ class Cancel(SignalVerb):
         " failure stops what depends on it, and ends CANCELLED; a new plan can do what was cancelled."
         " A cancel cannot be taken back; a skip can, until the plan begins."
     )
-    told = "It is aborted at its next checkpoint."
+    notice = "It is aborted at its next checkpoint."

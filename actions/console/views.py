@@ -2,25 +2,59 @@
 
 from typing import Any
 
+import django_filters
+from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from actions.console.explanations import explain_refusal
-from actions.console.filters import ActionFilters
-from actions.console.forms import NewReasonForm, ReasonForm
+from actions.console.descriptions import explain_refusal
 from actions.console.signal_buttons import allowed_signals
 from actions.console.tables import ActionTable
 from actions.event_details import sees_details
-from actions.models import Action
+from actions.models import REASON_LENGTH, Action
 from actions.models.refusals import PERMISSIONS, Operation, is_allowed
 from actions.models.statuses import status_expression
 from actions.operations.skipping import change_reason, restore_action, skip_action
+from watcher_site.console.filters import make_choices
 from watcher_site.console.pages import ListPage, RecordPage, Verb, perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.refusals import Conflict
+
+
+class ReasonForm(forms.Form):
+    """The reason of a skip, short enough for the action's message with its prefix."""
+
+    reason = forms.CharField(
+        required=False,
+        max_length=REASON_LENGTH,
+        label="Reason (optional)",
+        help_text="Others read it beside the action, and in the plan's message.",
+        widget=forms.Textarea(attrs={"rows": 2, "autofocus": True}),
+    )
+
+
+class NewReasonForm(ReasonForm):
+    reason = forms.CharField(
+        max_length=REASON_LENGTH, label="Another reason", widget=forms.Textarea(attrs={"rows": 2})
+    )
+
+
+class ActionFilters(django_filters.FilterSet):
+    state = django_filters.ChoiceFilter(choices=make_choices(Action.State.values), empty_label="any")
+    action_type = django_filters.CharFilter(label="Type", lookup_expr="iexact")
+    target = django_filters.CharFilter(label="Target", method="with_target")
+    action_plan = django_filters.UUIDFilter(label="Plan UUID", field_name="action_plan__uuid")
+
+    class Meta:
+        model = Action
+        fields: list[str] = []
+
+    def with_target(self, actions: QuerySet[Action], _: str, target: str) -> QuerySet[Action]:
+        return actions.filter(target=target)
+
 
 SHOWN_RELATIVES = 50
 

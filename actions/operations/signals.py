@@ -40,7 +40,7 @@ def signal_action(uuid: UUID | str, signal: Action.Signal, by: str) -> Action:
     if is_repeated_signal(signal, action):
         return action
     require_allowed(Operation(signal), action)
-    write(action, signal, by)
+    write_signal(action, signal, by)
     if signal == Signal.RESUME and action.derived_from_id:
         plan.actions.wait_anew(timezone.now())
     plan.note_signal()
@@ -58,7 +58,7 @@ def signal_actions(actions: QuerySet[Action], signal: Action.Signal, by: str) ->
         one for one in candidates.select_for_update(no_key=True).order_by("pk") if is_allowed(Operation(signal), one)
     ]
     for action in found:
-        change(action, signal, by)
+        change_control(action, signal, by)
     for control in {action.control for action in found}:
         same = [action.pk for action in found if action.control == control]
         Action.objects.filter(pk__in=same).update(control=control, updated_at=timezone.now())
@@ -66,9 +66,9 @@ def signal_actions(actions: QuerySet[Action], signal: Action.Signal, by: str) ->
     return len(found)
 
 
-def write(action: Action, signal: Action.Signal, by: str) -> None:
+def write_signal(action: Action, signal: Action.Signal, by: str) -> None:
     """Write the signal, or what it makes of the action at once, and with it what becomes of others."""
-    change(action, signal, by)
+    change_control(action, signal, by)
     action.save_state(event_of(action, signal, by))
     if action.state == State.CANCELLED:
         end_dependents(action, bound_to(action))
@@ -87,10 +87,10 @@ def cancel_derived(action: Action, by: str) -> None:
     ActionEvent.objects.bulk_create(event_of(one, Signal.CANCEL, by) for one in untouched.values())
     for one in found:
         if one.pk not in untouched:
-            write(one, Signal.CANCEL, by)
+            write_signal(one, Signal.CANCEL, by)
 
 
-def change(action: Action, signal: Action.Signal, by: str) -> None:
+def change_control(action: Action, signal: Action.Signal, by: str) -> None:
     if action.state == State.PENDING and signal == Signal.CANCEL and action.has_derived:
         action.abort_waiting()
     elif action.state == State.PENDING and signal == Signal.CANCEL:

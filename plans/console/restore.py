@@ -7,7 +7,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRefresh
 
-from actions.console.explanations import explain_refusal
+from actions.console.descriptions import explain_refusal
 from actions.models import Action
 from actions.models.refusals import PERMISSIONS, Operation
 from actions.operations.skipping import restore_actions

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from actions.console.explanations import explain_refusal
-from actions.console.forms import ReasonForm
+from actions.console.descriptions import explain_refusal
+from actions.console.views import ReasonForm
 from actions.models import Action
 from actions.models.refusals import PERMISSIONS, Operation
 from actions.operations.skipping import skip_actions

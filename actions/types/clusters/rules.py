@@ -74,11 +74,11 @@ def settle_status(cluster: Cluster, reason: str) -> None:
         reason: contains ``{}``, which is replaced by a description of the nodes.
     """
     active = cluster.members().aggregate(active=Count("pk", filter=Q(status=Node.Status.ACTIVE)))["active"]
-    status, words = judge(cluster, active)
+    status, words = find_status(cluster, active)
     cluster.settle(status, reason.format(words))
 
 
-def judge(cluster: Cluster, active: int) -> tuple[Cluster.Status, str]:
+def find_status(cluster: Cluster, active: int) -> tuple[Cluster.Status, str]:
     """Return the status of a cluster with so many ACTIVE nodes, and why."""
     number = f"number of active nodes is {active}"
     if active < cluster.min_size:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from actions.graph.proposals import ProposedAction
 from actions.types.base import DONE, Answer, Data, Outcome, Recovery, explain
 from actions.types.nodes.membership import reduce_desired_capacity, require_members
-from actions.types.nodes.nodes import NodeAction, delete_server
+from actions.types.nodes.nodes import NodeAction, delete_server_of
 from cluster.drivers.base import CloudBusy, CloudError
 from cluster.models import Cluster, Node
 from cluster.simulated import foreseen_cloud
@@ -43,7 +43,7 @@ class NodeDelete(NodeAction):
             return Outcome(Answer.WAIT, derived=[later])
         self.change(node, node.begin_deletion, operation="delete", server=node.physical_id)
         try:
-            delete_server(node)
+            delete_server_of(node)
         except CloudBusy:
             raise
         except CloudError as problem:

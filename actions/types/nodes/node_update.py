@@ -5,7 +5,7 @@ from typing import Any
 
 from actions.types.base import DONE, UUID_SCHEMA, Outcome, Recovery, explain
 from actions.types.nodes.node_check import find_problem
-from actions.types.nodes.nodes import NodeAction, delete_server, schema_of, written_together
+from actions.types.nodes.nodes import NodeAction, delete_server_of, schema_of, written_together
 from actions.types.nodes.server_changes import Way, change_server, find_profile, way_to
 from cluster.drivers.base import CloudBusy, CloudError, ServerNotFound, cloud
 from cluster.models import Node, Profile
@@ -139,7 +139,7 @@ class NodeUpdate(NodeAction):
         if node.physical_id:
             cloud().reconcile(str(node.physical_id))
         else:
-            delete_server(node)
+            delete_server_of(node)
         self.leave("It was interrupted")
         self.settle_cluster()
         return True

@@ -264,7 +264,7 @@ def find_server(node: Node) -> CloudServer | None:
     return cloud().find_created(node.name, node.token)
 
 
-def delete_server(node: Node) -> None:
+def delete_server_of(node: Node) -> None:
     """Delete the server that is known of a node, or one whose creation nobody wrote down, if it is there."""
     found = node.physical_id or find_server(node)
     if found:

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import TextChoices
 
 from actions.types.base import ActionFailed, ActionType
-from actions.types.nodes.nodes import NodeAction, delete_server, wanted
+from actions.types.nodes.nodes import NodeAction, delete_server_of, wanted
 from cluster.drivers.base import CloudServer, NewServer, cloud
 from cluster.models import ComputeNode, Node, Profile
 from cluster.simulated import foreseen_cloud
@@ -73,7 +73,7 @@ def replace_server(action: NodeAction, node: Node, generation: int) -> CloudServ
         ActionFailed: another operation on the node is in progress.
     """
     if node.generation < generation:
-        delete_server(node)
+        delete_server_of(node)
         action.change(node, node.expect, generation)
     return cloud().create_server(freed(wanted(node)), action.context.checkpoint)
 
