@@ -10,30 +10,6 @@ from tests.repository.test_imports import ORDER, ROOT, modules_of
 # Django and the command line give these their names.
 GIVEN = {"main"}
 COMPOSITION = {"urls.py"}
-# Names that several modules of an app still share. Nothing is added here.
-SHARED: dict[str, set[str]] = {
-    "actions": {
-        "after",
-        "begin",
-        "change",
-        "delete_server",
-        "described",
-        "execute",
-        "foresee",
-        "judge",
-        "parts_of",
-        "read",
-        "read_events",
-        "recover",
-        "require_current",
-        "rows",
-        "settle",
-        "show",
-        "shown",
-        "told",
-        "write",
-    },
-}
 
 
 @pytest.mark.parametrize("app", ORDER)
@@ -45,5 +21,4 @@ def test_a_function_has_a_name_of_its_own_in_its_app(app: str) -> None:
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name not in GIVEN:
                 places[node.name].append(str(path.relative_to(ROOT)))
-    shared = {name: found for name, found in places.items() if len(found) > 1}
-    assert {name: found for name, found in shared.items() if name not in SHARED.get(app, set())} == {}
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
