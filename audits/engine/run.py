@@ -26,8 +26,7 @@ from cluster.snapshot import ClusterSnapshot
 from cluster.snapshot.health import load_health
 from cluster.snapshot.members import load_clusters
 from plans.models import ActionPlan, EfficacyIndicator
-from plans.planning.earlier_skips import carry_skips
-from plans.planning.proposals import propose
+from plans.planning.proposals import carry_skips, propose
 from watcher_site.outbox.kinds import Event
 from watcher_site.plugins import load
 from watcher_site.refusals import Invalid

@@ -18,8 +18,8 @@ from actions.models import Action
 from actions.types.hooks import clean_up_cancelled
 from plans.applier.faults import message_of, set_aside
 from plans.applier.plan_run import PlanRun, RunState
+from plans.applier.timeouts import end_late
 from plans.executors import Beginning, Executor, Report, WorkerTrouble
-from plans.executors.timeouts import end_late
 from plans.models import ActionPlan
 from plans.notifications import CANCEL_START
 from plans.planning.completion import STUCK, settle

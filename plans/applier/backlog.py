@@ -7,7 +7,7 @@ from itertools import islice
 from django.utils import timezone
 
 from actions.models import Action
-from plans.applier.key_lists import KEYS, fill
+from plans.applier.readiness import KEYS, fill
 from plans.executors import Executor
 from watcher_site.database.statements import Placeholder, Query
 

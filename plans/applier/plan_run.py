@@ -19,7 +19,7 @@ from plans.applier.readiness import Releases
 from plans.executors import Executor, Job, Work
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from plans.models.hours import Hours, is_within
+from plans.models.action_plans import Hours, is_within
 from watcher_site.database.statements import Placeholder, Query
 from watcher_site.models import Service
 

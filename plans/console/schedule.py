@@ -9,8 +9,7 @@ from plans.console.forms import ScheduleForm
 from plans.console.views import ActionPlanVerb
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PLAN_STATES, PlanOperation, is_plan_allowing
-from plans.planning.schedule_text import started_in_words
-from plans.planning.scheduling import schedule
+from plans.planning.scheduling import schedule, started_in_words
 from watcher_site.console.pages import perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.request_context import caller_of

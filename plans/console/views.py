@@ -19,7 +19,7 @@ from plans.console.tables import ActionPlanTable
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PLAN_STATES, PlanOperation, is_plan_allowing
 from plans.planning.continuation import continue_plan
-from plans.planning.schedule_text import started_in_words, waiting_in_words, window_in_words
+from plans.planning.scheduling import started_in_words, waiting_in_words, window_in_words
 from watcher_site.console.pages import Deletion, ListPage, RecordPage, Verb
 from watcher_site.models import Service
 from watcher_site.request_context import caller_of

@@ -1,6 +1,8 @@
-"""The interface of executors, and their jobs and reports."""
+"""The interface of executors, their jobs and reports, and the stopwatch of a job."""
 
-from collections.abc import Callable, Sequence, Set
+import time
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
@@ -108,3 +110,38 @@ def perform(job: Job, slot: Slot) -> Report:
         return Report(job, done=job.work(job.action, job.lease, slot))
     except BaseException as problem:
         return Report(job, done=False, error=problem)
+
+
+class Stopwatch:
+    """Counts from the start of a job, and anew from when its action itself begins; not while that is suspended.
+
+    What looks at an action first, or what became of it before a crash, has its own time, and takes none from it.
+    """
+
+    def __init__(self) -> None:
+        self.job: Job | None = None
+        self.attempt, self.has_begun = 0, False
+        self.began = 0.0
+        self.is_stopped = False
+
+    def start(self, job: Job) -> None:
+        self.attempt, self.has_begun, self.began = job.action.attempt, False, time.monotonic()
+        self.job = job
+
+    def begin(self, attempt: int) -> None:
+        self.attempt, self.has_begun, self.began = attempt, True, time.monotonic()
+
+    def look(self) -> Overdue | None:
+        """Return the job if it takes longer than it may."""
+        if self.job is None or self.is_stopped or time.monotonic() - self.began <= self.job.limit:
+            return None
+        return Overdue(self.job, self.attempt, self.has_begun)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        since, self.is_stopped = time.monotonic(), True
+        try:
+            yield
+        finally:
+            self.began += time.monotonic() - since
+            self.is_stopped = False

@@ -1,18 +1,16 @@
-"""The embedded side: threads in the applier's own process."""
+"""The executor with threads in the applier's own process."""
 
 from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from queue import Empty, Queue, SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Condition, Event, Lock, Thread
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from actions.engine.slots import Slot
 from actions.models import Action
 from actions.types.base import LeaseLost
-from plans.executors.base import Job, Overdue, Report, perform
-from plans.executors.isolation import Isolation
-from plans.executors.stopwatch import Stopwatch
+from plans.executors.base import Job, Overdue, Report, Stopwatch, perform
 
 
 class ThreadExecutor:
@@ -194,3 +192,35 @@ class WorkerThread(Thread, Slot):
     def wait(self, seconds: float) -> None:
         if self.executor.leaving.wait(seconds):
             raise LeaseLost
+
+
+class Isolation:
+    """Admit any number of shared jobs at once, or one job alone.
+
+    A job that waits to be alone keeps further shared jobs from beginning.
+    """
+
+    def __init__(self) -> None:
+        self.changed = Condition()
+        self.shared = self.waiting = 0
+        self.is_occupied = False
+
+    def enter(self, alone: bool) -> None:
+        """Wait until a job may begin."""
+        with self.changed:
+            if not alone:
+                self.changed.wait_for(lambda: not (self.is_occupied or self.waiting))
+                self.shared += 1
+                return
+            self.waiting += 1
+            self.changed.wait_for(lambda: not (self.is_occupied or self.shared))
+            self.waiting -= 1
+            self.is_occupied = True
+
+    def leave(self, alone: bool) -> None:
+        with self.changed:
+            if alone:
+                self.is_occupied = False
+            else:
+                self.shared -= 1
+            self.changed.notify_all()

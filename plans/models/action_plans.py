@@ -1,5 +1,6 @@
 """Action plans: what an audit proposes, a person prunes and starts, and an applier runs."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import models, transaction
@@ -9,7 +10,6 @@ from django_fsm import FSMField, transition
 
 from actions.models.plan_states import RUNNING_PLAN, PlanState
 from actions.types.hooks import require_current_actions
-from plans.models.hours import Hours, Schedule
 from plans.models.querysets import ActionPlanQuerySet
 from plans.models.summaries import summarize
 from watcher_site.database.records import NullsFirst
@@ -19,7 +19,33 @@ from watcher_site.models import Service
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.request_context import CallingContext, seal
 from watcher_site.state_machine import StatefulModel
+from watcher_site.windows.maintenance import Window
 from watcher_site.windows.wall_clock import read_window, read_zone
+
+Hours = tuple[datetime | None, datetime | None]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The times of a plan: none of its actions begins before ``start_at``, nor while the ``window`` is closed."""
+
+    start_at: datetime | None = None
+    window: Window | None = None
+
+    def hours(self, now: datetime) -> Hours | None:
+        """Return from when and until when it may begin next, each None where nothing stands in the way.
+
+        None alone means that the window is over.
+        """
+        if self.window is None:
+            return self.start_at, None
+        opening = self.window.opening(max(now, self.start_at or now))
+        return None if opening is None else (opening, self.window.closing(opening))
+
+
+def is_within(hours: Hours, now: datetime) -> bool:
+    opens_at, closes_at = hours
+    return (opens_at is None or opens_at <= now) and (closes_at is None or now < closes_at)
 
 
 class ActionPlan(StatefulModel):

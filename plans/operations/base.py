@@ -20,7 +20,7 @@ from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explai
 from cluster.models import Cluster, Node, Profile, Server, Stack
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
-from plans.planning.schedule_text import why_it_waits
+from plans.planning.scheduling import why_it_waits
 from watcher_site import plugins
 from watcher_site.database.locks import lock_present
 from watcher_site.history import record

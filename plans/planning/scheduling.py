@@ -1,23 +1,26 @@
-"""A person says when a plan is to begin: at a time, within a maintenance window, or both."""
+"""The schedule of a plan: a person chooses a time, a maintenance window, or both; and the texts about it."""
 
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from plans.executors.timeouts import Guard
 from plans.models import ActionPlan
-from plans.models.hours import Schedule
+from plans.models.action_plans import Schedule
 from plans.models.querysets import ActionPlanQuerySet
 from plans.models.refusals import PlanOperation, require_plan_allowing
 from watcher_site.history import differences, record
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import CallingContext
-from watcher_site.windows.wall_clock import read_moment, read_window, read_zone, written
+from watcher_site.templatetags.console import at_place, until
+from watcher_site.windows.wall_clock import describe_window, read_moment, read_window, read_zone, written
 
+Guard = Callable[[int], AbstractContextManager[Any]]
 WISHES = ("start_at", "zone", "window")
 COLUMNS = (*WISHES, "opens_at", "closes_at")
 
@@ -129,3 +132,34 @@ def next_hours(plan: ActionPlan) -> tuple[Any, Any] | None:
     except Invalid:
         return None  # Another applier may know the time zone.
     return Schedule(plan.start_at, read_window(plan.window, zone)).hours(timezone.now())
+
+
+def window_in_words(plan: ActionPlan) -> str:
+    """Return a maintenance window by its hours, its days and its zone; nothing, where there is none."""
+    return describe_window(plan.window, plan.zone)
+
+
+def waiting_in_words(plan: ActionPlan) -> SafeString | str:
+    """Return a sentence about the time or window that a plan waits for, empty if it does not wait."""
+    if plan.state not in {plan.State.PENDING, plan.State.ONGOING}:
+        return ""
+    what = "It begins" if plan.state == plan.State.PENDING else "What is left of it begins"
+    if plan.hours is None:
+        return f"Its maintenance window is over: {what.lower()} once it has another one."
+    opening = plan.next_opening
+    return format_html("{} {}: {}.", what, until(opening), at_place(opening, plan.zone)) if opening else ""
+
+
+def started_in_words(plan: ActionPlan) -> str:
+    return f"Started. An applier takes it {'when its time comes' if plan.next_opening else 'from here'}."
+
+
+def why_it_waits(plan: ActionPlan) -> str:
+    """Return why no more actions of a plan begin for now; an empty text if they may."""
+    if plan.is_suspended:
+        return f"Suspended by {plan.suspended_by}: nothing more of it begins until somebody resumes it."
+    if plan.next_opening:
+        return f"Nothing more of it begins before {plan.next_opening:%Y-%m-%d %H:%M:%S} UTC."
+    if plan.state in ActionPlan.SCHEDULABLE and plan.hours is None:
+        return "Its maintenance window is over: nothing more of it begins until it has another one."
+    return ""

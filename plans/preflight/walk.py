@@ -27,7 +27,7 @@ from cluster.simulated import ForeseenCloud
 from plans.models import ActionPlan
 from plans.models.refusals import PlanOperation, require_plan_allowing
 from plans.planning.completion import STUCK
-from plans.planning.timeouts import is_of
+from plans.planning.continuation import is_of
 from watcher_site import plugins
 
 State = Action.State

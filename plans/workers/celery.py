@@ -26,8 +26,7 @@ from plans.applier.readiness import rows_of
 from plans.executors.base import Beginning, Job, Overdue, Report, WorkerTrouble
 from plans.executors.leases import PlanLease
 from plans.workers.messages import TASK, JobMessage, Reply, guard_values
-from plans.workers.transport import CONFIRMATION, Inbox, Outbox
-from plans.workers.unread_queues import UnreadQueues
+from plans.workers.transport import CONFIRMATION, Inbox, Outbox, UnreadQueues
 from watcher_site.celery import app, make_queue, queue_names
 from watcher_site.models import Service
 from watcher_site.processes.worker import LOST_DATABASE

@@ -1,24 +1,30 @@
-"""One process of a worker: executes the actions of appliers' messages, and actions that become ready by these."""
+"""One process of a worker: executes the actions of appliers' messages and those that become ready by these.
+
+Its watchdog fails an action that exceeds its timeout, and exits the process.
+"""
 
 import os
 import signal
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from threading import Lock, Thread
 
 import structlog
 from django.conf import settings
 from django.db import connection, connections
 
 from actions.engine import execution
+from actions.engine.hung_actions import give_up
+from actions.engine.slots import Slot
 from actions.models import Action
 from actions.queues import queue_of
+from actions.types.base import LeaseLost
 from plans.applier.readiness import next_released, rows_of
-from plans.executors.base import Job, Report, perform
+from plans.executors.base import Job, Report, Stopwatch, perform
 from plans.executors.leases import PlanLease
 from plans.workers.messages import WORKS, JobMessage, Reply, guard_values
-from plans.workers.replies import Replies
-from plans.workers.watchdog import Overtime
+from plans.workers.transport import Replies
 from watcher_site.models import Service
 from watcher_site.processes.worker import LOST_DATABASE, Heartbeat
 
@@ -138,3 +144,63 @@ class WorkerProcess:
         self, message: JobMessage, action: int, refused: bool = False, problem: str = "", following: int | None = None
     ) -> None:
         self.replies.send(message.reply_to, Reply(message.plan, action, refused, problem, following))
+
+
+class Overtime(Thread, Slot):
+    """Watches the one job of a process from a thread of its own, and gives it up once its time is over.
+
+    A suspended action keeps its process waiting, and its time does not count.
+    """
+
+    def __init__(self, leave: Callable[[], None], is_stopping: Callable[[], bool]) -> None:
+        super().__init__(name="overtime", daemon=True)
+        self.leave, self.is_stopping = leave, is_stopping
+        self.lock = Lock()
+        self.stopwatch = Stopwatch()
+
+    @contextmanager
+    def watching(self, job: Job) -> Iterator[None]:
+        self.stopwatch.start(job)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.stopwatch.job = None
+
+    def begin(self, attempt: int) -> None:
+        # Once it is being given up, this waits for the end of the process.
+        with self.lock:
+            self.stopwatch.begin(attempt)
+
+    def vacated(self) -> AbstractContextManager[None]:
+        return self.stopwatch.stopped()
+
+    def wait(self, seconds: float) -> None:
+        if self.is_stopping():
+            raise LeaseLost
+        time.sleep(seconds)
+
+    def run(self) -> None:
+        while True:
+            time.sleep(settings.POLL_INTERVAL)
+            self.look()
+
+    def look(self) -> None:
+        """Fail the job that takes longer than it may, and leave it alone with its thread.
+
+        Where that fails for a reason of our own, the process is left all the same: nobody else watches it.
+        """
+        with self.lock:
+            overdue = self.stopwatch.look()
+            if overdue is None:
+                return
+            job = overdue.job
+            log.error("action given up", action=str(job.action.uuid), seconds=job.limit)
+            try:
+                give_up(job.action, job.lease, attempt=overdue.attempt, has_begun=overdue.has_begun)
+            except LOST_DATABASE:
+                connection.close()
+                return
+            except Exception as problem:
+                log.error("giving up failed", action=str(job.action.uuid), exc_info=problem)
+            self.leave()

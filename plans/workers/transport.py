@@ -1,27 +1,33 @@
-"""The post between an applier and the workers: a thread for what is sent, and one for what comes back.
+"""The transport between appliers and workers: threads of the applier that send and receive, and replies of workers.
 
-Neither ever has the applier wait. While the broker is away both try again, and tell when it is lost and back.
+The threads never keep the applier waiting. While the broker is away they try again, and log when it is lost and back.
+Replies only save time: lost replies are replaced by reading the tables later.
 """
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import asdict
 from queue import Empty
 from queue import Queue as MessageQueue
 from threading import Event, Thread
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.db import connections
-from kombu import Connection, Consumer, Exchange, Queue
+from kombu import Connection, Consumer, Exchange, Producer, Queue
 from kombu.exceptions import OperationalError
 
-from watcher_site.celery import app
+from plans.workers.messages import Reply
+from watcher_site.celery import app, make_queue
 from watcher_site.processes.worker import LOST_DATABASE
 
 log = structlog.get_logger(__name__)
 PAUSE = 1.0
+# Without a broker it is not tried again at once, in seconds.
+REPLY_PAUSE = 5.0
 TRANSPORT = Connection(transport="pyamqp")
 BROKER_ERRORS = (*TRANSPORT.connection_errors, *TRANSPORT.channel_errors, OperationalError)
 # How long the broker may take to confirm a message, how often it has to give a sign of life, and after how long a
@@ -29,7 +35,7 @@ BROKER_ERRORS = (*TRANSPORT.connection_errors, *TRANSPORT.channel_errors, Operat
 CONFIRMATION, HEARTBEAT, UNREAD = 10.0, 10, 600
 
 
-class PostThread(Thread, ABC):
+class BrokerThread(Thread, ABC):
     """Does its part as long as there is a connection, and gets a new one whenever that breaks."""
 
     def __init__(self, name: str, lost: Event) -> None:
@@ -75,7 +81,7 @@ class PostThread(Thread, ABC):
         self.stopping.set()
 
 
-class Outbox(PostThread):
+class Outbox(BrokerThread):
     """Sends what it is given, in order, and keeps what it could not send. Now and then it has a look at the broker."""
 
     def __init__(
@@ -121,7 +127,7 @@ class Outbox(PostThread):
         self.messages.put(None)
 
 
-class Inbox(PostThread):
+class Inbox(BrokerThread):
     """Reads the replies out of a queue of its own."""
 
     def __init__(self, name: str, lost: Event) -> None:
@@ -149,3 +155,53 @@ class Inbox(PostThread):
                 replies.append(self.replies.get_nowait())
         except Empty:
             return replies
+
+
+class UnreadQueues:
+    """Since when each queue in which something waits has had no worker, by what the broker says."""
+
+    def __init__(self) -> None:
+        self.since: dict[str, float] = {}
+        self.reported: set[str] = set()
+
+    def look(self, connection: Connection, queues: Iterable[str]) -> None:
+        """Warn once of each that has had no worker for `settings.SERVICE_DOWN_TIME`, and say when it has one again."""
+        now = time.monotonic()
+        unread = {queue for queue in queues if not count_readers(connection, queue)}
+        self.since = {queue: self.since.get(queue, now) for queue in unread}
+        for queue in self.reported - unread:
+            log.info("queue is read again, or nothing waits in it", queue=queue)
+        self.reported &= unread
+        for queue, since in self.since.items():
+            if queue not in self.reported and now - since >= settings.SERVICE_DOWN_TIME:
+                log.warning("actions wait in a queue that no worker reads", queue=queue)
+                self.reported.add(queue)
+
+
+def count_readers(connection: Connection, queue: str) -> int:
+    """Return how many workers take actions out of a queue, which is made if there is none."""
+    with connection.channel() as channel:
+        return int(make_queue(queue)(channel).queue_declare().consumer_count)
+
+
+class Replies:
+    """A process's own connection for what it writes back, made when the first reply is sent."""
+
+    def __init__(self) -> None:
+        self.producer: Producer | None = None
+        self.not_before = 0.0
+
+    def send(self, queue: str, reply: Reply) -> None:
+        if time.monotonic() < self.not_before:
+            return
+        try:
+            self.publish(queue, asdict(reply))
+        except BROKER_ERRORS:
+            # One that stood idle may have been closed; a new one is made for the next reply.
+            self.producer, self.not_before = None, time.monotonic() + REPLY_PAUSE
+
+    def publish(self, queue: str, body: dict[str, Any]) -> None:
+        if self.producer is None:
+            connection: Connection = app.connection_for_write(transport_options={}, heartbeat=0)
+            self.producer = Producer(connection.channel())
+        self.producer.publish(body, exchange="", routing_key=queue, serializer="json", delivery_mode="transient")

@@ -11,7 +11,7 @@ from plans.workers import celery
 from plans.workers.celery import CeleryExecutor
 from plans.workers.messages import JobMessage, Reply
 from plans.workers.process import WorkerProcess
-from plans.workers.transport import PostThread
+from plans.workers.transport import BrokerThread
 from watcher_site.processes.worker import Heartbeat
 
 
@@ -20,12 +20,12 @@ class Post:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.messages: list[JobMessage] = []
-        monkeypatch.setattr(PostThread, "start", lambda thread: None)
+        monkeypatch.setattr(BrokerThread, "start", lambda thread: None)
         monkeypatch.setattr(Heartbeat, "start", lambda heartbeat: None)
         # The connection is the test's, and so is its transaction.
         monkeypatch.setattr(BaseDatabaseWrapper, "close", lambda connection: None)
         monkeypatch.setattr(BaseDatabaseWrapper, "close_if_unusable_or_obsolete", lambda connection: None)
-        monkeypatch.setattr(PostThread, "join", lambda thread, timeout: None)
+        monkeypatch.setattr(BrokerThread, "join", lambda thread, timeout: None)
         monkeypatch.setattr(celery.app, "send_task", self.collect)
         self.executor = CeleryExecutor()
         monkeypatch.setattr(self.executor.outbox, "put", lambda job: self.executor.send(None, job))

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from django.core.management.base import CommandParser
 
-from plans.applier.display import Display
-from plans.applier.foreground import ForegroundApplier, left_in_words
+from plans.applier.foreground import Display, ForegroundApplier, left_in_words
 from plans.executors import Executor, ThreadExecutor
 from plans.management.commands.run_applier import make_executor, read_workers
 from plans.models import ActionPlan

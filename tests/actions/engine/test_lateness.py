@@ -12,8 +12,8 @@ from actions.types.base import Answer, Outcome
 from actions.types.nop import Nop
 from cluster.models import Cluster
 from plans.applier.applier import Applier
+from plans.applier.timeouts import end_late
 from plans.executors.leases import PlanLease
-from plans.executors.timeouts import end_late
 from plans.models import ActionPlan
 from plans.operations.clusters import create_cluster
 from plans.operations.signals import signal_plan

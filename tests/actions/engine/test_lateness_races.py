@@ -8,8 +8,8 @@ from django.utils import timezone
 from actions.engine import execution
 from actions.engine.timeouts import time_out
 from actions.models import Action
+from plans.applier.timeouts import end_late
 from plans.executors.leases import PlanLease
-from plans.executors.timeouts import end_late
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
 from tests.plans.test_races import Race

@@ -16,7 +16,7 @@ from plans.executors.base import Work
 from plans.executors.leases import PlanLease
 from plans.executors.threads import ThreadExecutor, WorkerThread
 from plans.models import ActionPlan
-from plans.workers.watchdog import Overtime
+from plans.workers.process import Overtime
 from tests.builders import make_plan
 from tests.plans.post import Post
 from watcher_site.models import Service

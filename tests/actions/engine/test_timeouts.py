@@ -21,7 +21,7 @@ from plans.executors import Job, ThreadExecutor
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
-from plans.workers.watchdog import Overtime
+from plans.workers.process import Overtime
 from tests.builders import action, make_plan
 from tests.plans.inline import run_waiting
 from tests.plans.test_races import Race
@@ -187,7 +187,7 @@ def test_a_worker_process_ends_though_giving_up_fails(monkeypatch: pytest.Monkey
         raise RuntimeError("of our own")
 
     overtime, left = overdue(make_plan({"a": []}, state="ONGOING"))
-    monkeypatch.setattr("plans.workers.watchdog.give_up", fail)
+    monkeypatch.setattr("plans.workers.process.give_up", fail)
     overtime.look()
     assert left == ["the process"]
 
@@ -198,8 +198,8 @@ def test_a_worker_process_stays_while_the_database_is_away_and_tries_again(monke
         raise OperationalError
 
     overtime, left = overdue(make_plan({"a": []}, state="ONGOING"))
-    monkeypatch.setattr("plans.workers.watchdog.give_up", fail)
-    monkeypatch.setattr("plans.workers.watchdog.connection.close", lambda: None)
+    monkeypatch.setattr("plans.workers.process.give_up", fail)
+    monkeypatch.setattr("plans.workers.process.connection.close", lambda: None)
     overtime.look()
     assert left == []
 

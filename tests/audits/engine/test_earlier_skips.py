@@ -15,8 +15,7 @@ from audits.engine.engine import DecisionEngine
 from audits.models import Audit
 from audits.operations.creation import create_audit
 from plans.models import ActionPlan
-from plans.planning.earlier_skips import carry_skips
-from plans.planning.proposals import propose
+from plans.planning.proposals import carry_skips, propose
 from tests.actions.exclusions.builders import make_exclusion
 from tests.api import Caller
 from tests.audits.clock import Clock

@@ -13,10 +13,9 @@ from django.utils import timezone
 
 from actions.models import Action
 from plans.applier import applier as appliers
-from plans.applier import faults
+from plans.applier import faults, timeouts
 from plans.applier.applier import Applier
 from plans.applier.plan_run import PlanRun
-from plans.executors import timeouts
 from plans.models import ActionPlan
 from plans.models.querysets import ActionPlanQuerySet
 from plans.models.refusals import PlanOperation, is_plan_allowing

@@ -14,8 +14,7 @@ from rich.console import Console
 
 from actions.models import Action
 from plans.applier import foreground
-from plans.applier.display import Choice, Display
-from plans.applier.foreground import ForegroundApplier
+from plans.applier.foreground import Choice, Display, ForegroundApplier
 from plans.management.commands import apply_plan
 from plans.models import ActionPlan
 from tests.builders import action, make_plan

@@ -10,8 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from actions.models import Action
-from plans.applier.key_lists import KEYS
-from plans.applier.readiness import Releases
+from plans.applier.readiness import KEYS, Releases
 from plans.models import ActionPlan
 from tests.builders import action, make_plan
 

@@ -11,8 +11,8 @@ from actions.engine import execution
 from actions.models import Action
 from plans.applier.plan_run import PlanRun
 from plans.executors import Job, ThreadExecutor
-from plans.executors.isolation import Isolation
 from plans.executors.leases import PlanLease
+from plans.executors.threads import Isolation
 from tests.builders import make_plan
 from tests.plans.inline import InlineExecutor
 from tests.waiting import PATIENCE, wait_for

@@ -10,8 +10,7 @@ from actions.types.base import DONE, ActionType, Answer, Outcome
 from actions.types.nop import Nop
 from cluster.models import Server
 from plans.applier.applier import Applier
-from plans.applier.display import Display
-from plans.applier.foreground import ForegroundApplier
+from plans.applier.foreground import Display, ForegroundApplier
 from plans.management.commands import apply_plan
 from plans.models import ActionPlan
 from plans.planning.continuation import continue_plan

@@ -7,7 +7,7 @@ from kombu import Connection, Consumer
 from pytest_django import Settings
 from structlog.testing import capture_logs
 
-from plans.workers.unread_queues import UnreadQueues
+from plans.workers.transport import UnreadQueues
 from tests.broker import BROKER_URL, own_queues
 from watcher_site.celery import make_queue
 

@@ -1,17 +1,14 @@
-"""An applier looks which of its actions wait for longer than they may for what they derived."""
+"""Fail the actions of an applier's plans that wait beyond their timeout for the actions that they derived."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any
+from contextlib import nullcontext, suppress
 
 from actions.engine.timeouts import time_out
 from actions.models import Action
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
+from plans.planning.scheduling import Guard
 from watcher_site.models import Service
 from watcher_site.state_machine import ConcurrentTransition
-
-Guard = Callable[[int], AbstractContextManager[Any]]
 
 
 def end_late(applier: Service, guarding: Guard = nullcontext) -> int:
