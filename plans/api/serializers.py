@@ -9,11 +9,12 @@ from django.db.models.functions import Cast, Coalesce
 from rest_framework import serializers
 
 from actions.api.serializers import ActionSerializer
-from plans.api.schedules import SCHEDULE_FIELDS, WindowField
 from plans.models import ActionPlan, EfficacyIndicator
+from watcher_site.api.bodies import WindowField
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
 from watcher_site.api.versions import EXTENDED, Version
 
+SCHEDULE_FIELDS = ("start_at", "zone", "window", "opens_at", "closes_at")
 NEW = ("on_failure", "suspended_by", "continues_uuid", "continued_by_uuid", *SCHEDULE_FIELDS)
 # How many actions a person may name at once.
 MOST_CHOSEN = 1000

@@ -18,10 +18,11 @@ from plans.api.action_plans import ActionPlanView
 from plans.api.clusters.bindings import BindingView
 from plans.api.clusters.clusters import OPERATIONS, ClusterView
 from plans.api.clusters.nodes import NodeView
-from plans.api.exclusions.trials import ExclusionView
-from plans.api.servers.instance_actions import InstanceActionView
-from plans.api.servers.servers import ServerView
-from plans.api.stacks.stacks import StackResourceView, StackView
+from plans.api.exclusions import ExclusionView
+from plans.api.instance_actions import InstanceActionView
+from plans.api.servers import ServerView
+from plans.api.stack_resources import StackResourceView
+from plans.api.stacks import StackView
 from watcher_site.api.resources.history import HistoryView
 from watcher_site.api.resources.services import ServiceView
 from watcher_site.api.resources.subscriptions import BrokerView, SubscriptionView, UndeliveredView

@@ -8,16 +8,47 @@ from rest_framework.response import Response
 
 from cluster.api.profiles import CLUSTERS
 from cluster.models import Cluster, Policy, PolicyBinding
+from cluster.operations.lookup import only_one
 from plans.api.clusters.bodies import AttachmentSerializer, ClusterOperationSerializer
-from plans.api.clusters.reading import BindingSerializer, only_one
 from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, changes_of, columns_of
 from plans.operations.cluster_policies import attach_policy, detach_policy, update_policy
 from watcher_site.api.bodies import read_body, read_patch
 from watcher_site.api.paging import read_flag, refuse_unknown_arguments
+from watcher_site.api.serializers import ResourceSerializer, Row
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import NotFound
 
 CHANGEABLE = ("enabled", "priority")
+
+
+class BindingSerializer(ResourceSerializer):
+    """The binding of a policy to a cluster."""
+
+    uuid = serializers.UUIDField()
+    cluster_uuid = serializers.UUIDField()
+    cluster_name = serializers.CharField()
+    policy_uuid = serializers.UUIDField()
+    policy_name = serializers.CharField()
+    policy_type = serializers.CharField()
+    priority = serializers.IntegerField(help_text="the smaller, the earlier it is asked")
+    enabled = serializers.BooleanField()
+    last_op = serializers.DateTimeField(allow_null=True, help_text="when what it is about was last done")
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "cluster_policies"
+        columns = {
+            "cluster_uuid": "cluster__uuid",
+            "cluster_name": "cluster__name",
+            "policy_uuid": "policy__uuid",
+            "policy_name": "policy__name",
+            "policy_type": "policy__type",
+        }
+
+    @classmethod
+    def add_links(cls, rows: list[Row], host: str) -> None:
+        """Add no links: a binding has no address of its own, the cluster and the policy together identify it."""
 
 
 class BindingsSerializer(serializers.Serializer[Any]):

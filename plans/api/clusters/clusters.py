@@ -1,13 +1,20 @@
 """``/v1/clusters``: read them, and have them created, changed, deleted, and operated on."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
+from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cluster.models import Cluster
+from cluster.api.profiles import CLUSTERS
+from cluster.models import Cluster, Node, PolicyBinding
+from cluster.models.clusters import names_among
+from cluster.operations.lookup import only_one
 from plans.api.clusters.bodies import (
     ActionsSerializer,
     ClusterOperationSerializer,
@@ -18,7 +25,6 @@ from plans.api.clusters.bodies import (
     ResizeSerializer,
     ScaleSerializer,
 )
-from plans.api.clusters.reading import ClusterReading, ClusterSerializer
 from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, OptionsSerializer, changes_of, columns_of
 from plans.operations.base import Operation
 from plans.operations.cluster_sizes import add_nodes, del_nodes, resize, scale_in, scale_out
@@ -32,6 +38,8 @@ from plans.operations.clusters import (
 )
 from watcher_site.api.bodies import read_attributes, read_body, read_patch
 from watcher_site.api.paging import read_flag, refuse_unknown_arguments
+from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid
 
 OPERATIONS: dict[str, Callable[..., Operation]] = {
@@ -47,6 +55,95 @@ SIZES = ("/min_size", "/max_size", "/desired_capacity")
 FORCE = OpenApiParameter(
     "force", bool, description="whether its nodes are deleted with it, and what is being done to it is cancelled first"
 )
+
+
+class ClusterSerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    name = serializers.CharField()
+    profile_uuid = serializers.UUIDField()
+    profile_name = serializers.CharField()
+    min_size = serializers.IntegerField()
+    max_size = serializers.IntegerField(help_text="-1: there is no limit")
+    desired_capacity = serializers.IntegerField(help_text="how many nodes are wanted")
+    status = serializers.ChoiceField(Cluster.Status.choices)
+    links = links_field()
+    status_reason = serializers.CharField(allow_null=True)
+    timeout = serializers.IntegerField(help_text="of its actions, in seconds; 0: the site's default")
+    metadata = serializers.DictField()
+    nodes = serializers.ListField(child=serializers.UUIDField(), help_text="its members, in the order of joining")
+    policies = serializers.ListField(child=serializers.UUIDField(), help_text="in the order in which they are asked")
+    init_at = serializers.DateTimeField(allow_null=True, help_text="when its creation began")
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(allow_null=True)
+    deleted_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "clusters"
+        short = (
+            *("uuid", "name", "profile_uuid", "profile_name", "min_size", "max_size", "desired_capacity"),
+            *("status", "links"),
+        )
+        columns = {"profile_uuid": "profile__uuid", "profile_name": "profile__name"}
+        json = ("metadata",)
+        computed = ("links", "nodes", "policies")
+
+    @classmethod
+    def add_nodes(cls, rows: list[Row]) -> None:
+        members = Node.objects.present().order_by("index", "pk")
+        add_uuids(rows, "nodes", members, "uuid")
+
+    @classmethod
+    def add_policies(cls, rows: list[Row]) -> None:
+        bindings = PolicyBinding.objects.present().order_by("priority", "pk")
+        add_uuids(rows, "policies", bindings, "policy__uuid")
+
+
+def add_uuids(rows: list[Row], field: str, related: QuerySet[Any], column: str) -> None:
+    """Add to clusters the UUIDs of related objects, in the order of these, in one query."""
+    found: dict[UUID, list[UUID]] = defaultdict(list)
+    of_these = related.filter(cluster__uuid__in=[row["uuid"] for row in rows])
+    for cluster, uuid in of_these.values_list("cluster__uuid", column):
+        found[cluster].append(uuid)
+    for row in rows:
+        row[field] = found[row["uuid"]]
+
+
+class ClusterReading(ResourceView):
+    """Lists of clusters, and single ones. What is done to them makes action plans, and has its place with these."""
+
+    since = CLUSTERS
+    serializer_class = ClusterSerializer
+    model = Cluster
+    title = "Cluster"
+    policy = "cluster"
+    identifiers = ("uuid", "name")
+    arguments_since = {"sort": CLUSTERS}
+    filters = ["name", "status", "profile"]
+    repeatable = frozenset({"name", "status"})
+    sort_keys = {
+        "uuid": "uuid",
+        "name": "name",
+        "status": "status",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+    }
+
+    filter_schemas = {"status": {"enum": Cluster.Status.values}}
+
+    def lookup(self, identifier: str) -> QuerySet[Any]:
+        return only_one(self.get_queryset(), identifier)
+
+    def filter_name(self, queryset: QuerySet[Cluster], value: list[str]) -> QuerySet[Cluster]:
+        return queryset.filter(names_among(value))
+
+    def filter_status(self, queryset: QuerySet[Cluster], value: list[str]) -> QuerySet[Cluster]:
+        if unknown := [status for status in value if status not in Cluster.Status.values]:
+            raise Invalid(f"Invalid input for field/attribute status. Value: '{unknown[0]}'. There is no such status.")
+        return queryset.filter(status__in=value)
+
+    def filter_profile(self, queryset: Any, value: str) -> QuerySet[Cluster]:
+        found: QuerySet[Cluster] = queryset.of_profile(value)
+        return found
 
 
 class ClusterView(Operating, ClusterReading):

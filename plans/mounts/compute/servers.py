@@ -12,7 +12,7 @@ from actions.event_details import sees_host
 from actions.server_history import host_id, read_limit
 from cluster import server_statuses
 from cluster.models import Server
-from plans.api.servers.reading import HOST, VIEW_ALL
+from plans.api.servers import HOST, VIEW_ALL
 from plans.mounts.compute.versions import EMBEDDED_FLAVORS, ComputeView
 from watcher_site.accounts.projects import projects_of
 from watcher_site.api.resources.discovery import host

@@ -25,9 +25,10 @@ from cluster.models import Server, Stack
 from plans.api.action_plans import ActionPlanView
 from plans.api.clusters.clusters import ClusterView
 from plans.api.clusters.nodes import NodeView
-from plans.api.exclusions.trials import ExclusionView
-from plans.api.servers.servers import ServerView
-from plans.api.stacks.stacks import StackResourceView, StackView
+from plans.api.exclusions import ExclusionView
+from plans.api.servers import ServerView
+from plans.api.stack_resources import StackResourceView
+from plans.api.stacks import StackView
 from plans.console.exclusions.pages import ExclusionList
 from plans.console.views import ActionPlanList
 from plans.models import ActionPlan

@@ -25,7 +25,7 @@ from actions.server_history import (
     visible_events,
 )
 from cluster.models import Server
-from plans.api.servers.reading import ServerReading
+from plans.api.servers import ServerReading
 from watcher_site.api.paging import refuse_unknown_arguments
 from watcher_site.api.serializers import LinkSerializer
 from watcher_site.api.versions import Version, used_by

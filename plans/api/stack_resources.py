@@ -1,7 +1,4 @@
-"""The readable part of ``/v1/stacks`` and of the resources of a stack, in the format of OpenStack's orchestration.
-
-People see the stacks of their own projects, or all.
-"""
+"""The resources of stacks in the API, in the format of OpenStack's orchestration: read them, and mark them."""
 
 import re
 from collections import defaultdict
@@ -9,155 +6,22 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.db.models.fields.json import KeyTextTransform
-from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster.models import Stack, StackResource, StackStatus
-from cluster.stacks.lookup import missing_resource, resources_called, stacks_at, stacks_called, stacks_within
-from plans.api.servers.reading import refuse_strays
-from watcher_site.api.bodies import FLAG
-from watcher_site.api.paging import read_flag, refuse_unknown_arguments
+from cluster.stacks.lookup import missing_resource, resources_called, stacks_at, stacks_within
+from plans.api.marks import Marking, ResourceMarking
+from plans.api.servers import refuse_strays
+from plans.api.stacks import MARK_STACK, STACKS, VIEW_STACK, known_statuses, stack_address
+from watcher_site.api.paging import refuse_unknown_arguments
 from watcher_site.api.permissions import OwnedByProjects
-from watcher_site.api.serializers import LinkSerializer, ResourceSerializer, Row, links_field
+from watcher_site.api.serializers import LinkSerializer, ResourceSerializer, Row
 from watcher_site.api.views import ResourceView
 from watcher_site.refusals import Invalid, NotFound
 
-# The version that brought stacks.
-STACKS = (1, 11)
-VIEW_STACK = "cluster.view_stack"
 DEPTH = re.compile("[0-9]{1,3}")
-
-
-class StackSerializer(ResourceSerializer):
-    id = serializers.UUIDField()
-    stack_name = serializers.CharField()
-    stack_status = serializers.ChoiceField(StackStatus.choices)
-    stack_status_reason = serializers.CharField()
-    description = serializers.CharField(help_text="that of its template")
-    project = serializers.CharField(help_text="that it belongs to")
-    creation_time = serializers.DateTimeField()
-    updated_time = serializers.DateTimeField(allow_null=True)
-    deletion_time = serializers.DateTimeField(allow_null=True)
-    links = links_field()
-    stack_owner = serializers.CharField(help_text="the name of who asked for it")
-    parent = serializers.UUIDField(  # type: ignore[assignment]
-        allow_null=True, help_text="the stack that it is within"
-    )
-
-    timeout_mins = serializers.IntegerField(
-        allow_null=True, help_text="for how many minutes an operation on it may take; null: as the site has it"
-    )
-
-    class Meta:
-        collection = "stacks"
-        short = (
-            *("id", "stack_name", "stack_status", "stack_status_reason", "description", "project"),
-            *("creation_time", "updated_time", "deletion_time", "links"),
-        )
-        columns = {
-            "id": "uuid",
-            "stack_name": "name",
-            "stack_status": "status",
-            "stack_status_reason": "status_reason",
-            "description": KeyTextTransform("description", "template"),
-            "project": "project_id",
-            "creation_time": "created_at",
-            "updated_time": "updated_at",
-            "deletion_time": "deleted_at",
-            "stack_owner": "user_id",
-            "parent": "parent_resource__stack__uuid",
-        }
-        computed = ("links",)
-
-    @classmethod
-    def add_links(cls, rows: list[Row], host: str) -> None:
-        for row in rows:
-            row["description"] = row["description"] or ""
-            row["links"] = [{"href": stack_address(host, row["stack_name"], row["id"]), "rel": "self"}]
-
-
-def stack_address(host: str, name: str, uuid: Any) -> str:
-    return f"{host}/v1/stacks/{name}/{uuid}"
-
-
-class TemplateSerializer(serializers.Serializer[Any]):
-    version = serializers.IntegerField()
-    description = serializers.CharField()
-    resources = serializers.DictField(child=serializers.DictField(), help_text="by name")
-
-
-class StackReading(OwnedByProjects, ResourceView):
-    """Lists of stacks, and single ones. What is done to them makes action plans, and has its place with these."""
-
-    since = STACKS
-    serializer_class = StackSerializer
-    model = Stack
-    title = "Stack"
-    policy = "stack"
-    shown_project = "project"
-    identifiers = ("uuid", "name")
-    marker_type = OpenApiTypes.STR
-    filters = ["name", "status", "project_id", "show_nested"]
-    filter_schemas = {"show_nested": FLAG}
-    repeatable = frozenset({"name", "status"})
-    sort_keys = {
-        "stack_name": "name",
-        "stack_status": "status",
-        "creation_time": "created_at",
-        "updated_time": "updated_at",
-    }
-
-    answers = {"look_up": (200, StackSerializer), "template": (200, TemplateSerializer)}
-    policy_actions = ResourceView.policy_actions | {"look_up": "lookup"}
-
-    def retrieve(self, request: Request, identifier: str, stack_name: str | None = None) -> Response:
-        """Show a stack"""
-        return super().retrieve(request, identifier)
-
-    def look_up(self, request: Request, identifier: str) -> Response:
-        """Show the stack of this id, or else of this name"""
-        return super().retrieve(request, identifier)
-
-    def template(self, request: Request, stack_name: str, identifier: str) -> Response:
-        """Show the template of a stack, with all that may be left out"""
-        refuse_unknown_arguments(request.query_params, ())
-        return Response(self.get_object(request, identifier).template)
-
-    def lookup(self, identifier: str) -> QuerySet[Any]:
-        """Return the queryset of the stack that the path names: by its name and its id, or by one of them."""
-        name = self.kwargs.get("stack_name")
-        stacks = self.get_queryset()
-        return stacks_called(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
-
-    def get_queryset(self) -> QuerySet[Any]:
-        """Return the stacks that this person may see; lists have root stacks, and nested ones on request."""
-        stacks: Any = super().get_queryset()
-        return stacks if self.detail or read_flag(self.request, "show_nested") else stacks.roots()
-
-    def find_marker(self, marker: str) -> QuerySet[Any]:
-        return stacks_called(self.get_queryset(), marker)
-
-    def filter_name(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
-        return queryset.filter(name__in=value)
-
-    def filter_status(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
-        return queryset.filter(status__in=known_statuses("status", value))
-
-    def filter_project_id(self, queryset: QuerySet[Stack], value: str) -> QuerySet[Stack]:
-        return queryset.filter(project_id=value)
-
-    def filter_show_nested(self, queryset: QuerySet[Stack], value: str) -> QuerySet[Stack]:
-        """Return the queryset: `get_queryset` applies this filter."""
-        return queryset
-
-
-def known_statuses(field: str, wanted: list[str]) -> list[str]:
-    found = [status.upper() for status in wanted]
-    refuse_strays(field, found, StackStatus.values)
-    return found
 
 
 class StackResourceSerializer(ResourceSerializer):
@@ -234,7 +98,7 @@ class ResourcesSerializer(serializers.Serializer[Any]):
     next = serializers.URLField(required=False, help_text="the next page, where this one is full")
 
 
-class StackResourceReading(OwnedByProjects, ResourceView):
+class StackResourceView(ResourceMarking, OwnedByProjects, ResourceView):
     """The resources of a stack, which the path names by its name and its id: who may see it may see them."""
 
     since = STACKS
@@ -248,7 +112,8 @@ class StackResourceReading(OwnedByProjects, ResourceView):
     repeatable = frozenset({"name", "type", "status"})
     sort_keys = {"resource_name": "name", "resource_status": "status"}
     answers = {"detailed_list": (200, ResourcesSerializer)}
-    permissions_required = dict.fromkeys(("detailed_list", "retrieve"), VIEW_STACK)
+    bodies = Marking.mark_bodies
+    permissions_required = {**dict.fromkeys(("detailed_list", "retrieve"), VIEW_STACK), "mark": MARK_STACK}
     stack: Stack
 
     def detailed_list(self, request: Request, stack_name: str = "", identifier: str = "") -> Response:

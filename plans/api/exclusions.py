@@ -1,0 +1,286 @@
+"""``/v1/exclusions``: rules that keep actions from being executed, and which actions of a plan a rule excludes."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from actions.api.serializers import EXCLUSIONS, ActionSerializer
+from actions.exclusions.matching import Match
+from actions.exclusions.records import (
+    WRITABLE,
+    attributes_of,
+    change_exclusion,
+    create_exclusion,
+    delete_exclusion,
+    drafted,
+)
+from actions.exclusions.rules import Rule
+from actions.exclusions.targets import KINDS
+from actions.models import Action
+from actions.models.exclusions import NAME_LENGTH, TEXT_LENGTH, Exclusion
+from plans.models import ActionPlan
+from plans.operations.exclusion_trials import Trial, try_rule
+from watcher_site.api.bodies import (
+    FLAG,
+    FlagField,
+    TimeTextField,
+    WindowField,
+    apply_patch,
+    read_attributes,
+    read_body,
+    read_patch,
+)
+from watcher_site.api.paging import read_limit, read_uuid, refuse_unknown_arguments
+from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.api.versions import Version
+from watcher_site.api.views import NamedLookup, ResourceView
+from watcher_site.refusals import Invalid, NotFound
+
+SAYS = ("action_types", "targets", "window", "zone", "expires_at", "enabled")
+SWITCH = {"true": True, "false": False}
+PAGING = [
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many actions at most"),
+    OpenApiParameter("marker", OpenApiTypes.UUID, description="the last action of the page before"),
+]
+
+
+class TargetsSerializer(serializers.Serializer[Any]):
+    """The schema of targets in the OpenAPI document; `actions.exclusions.records` parses targets."""
+
+    vars().update(
+        {
+            kind: serializers.ListField(child=serializers.CharField(), required=False, help_text=f"each {form}")
+            for kind, (_, form) in KINDS.items()
+        }
+    )
+
+
+@extend_schema_field(TargetsSerializer(allow_null=True))
+class TargetsField(serializers.JSONField):
+    """Targets as they were sent: the code that reads them has a message for each mistake."""
+
+
+class ExclusionSerializer(ResourceSerializer):
+    uuid = serializers.UUIDField()
+    name = serializers.CharField()
+    owner = serializers.CharField(help_text="who answers for it: a person or a team")
+    links = links_field()
+    reason = serializers.CharField(help_text="why; the actions that it excludes tell it")
+    action_types = serializers.ListField(child=serializers.CharField(), help_text="none: all of them")
+    targets = TargetsSerializer(help_text="identifiers by kind; what touches one of each kind is excluded")
+    window = WindowField(allow_null=True, help_text="the hours in which it is in force; null: all")
+    zone = serializers.CharField(help_text="of the window")
+    expires_at = serializers.DateTimeField(allow_null=True, help_text="from when on it is no longer in force")
+    enabled = serializers.BooleanField(help_text="whether it is heeded at all")
+    is_in_force = serializers.BooleanField(help_text="whether it excludes what begins now")
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(allow_null=True)
+    deleted_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        collection = "exclusions"
+        short = ("uuid", "name", "owner", "enabled", "links")
+        computed = ("is_in_force", "links")
+
+    @classmethod
+    def add_is_in_force(cls, rows: list[Row]) -> None:
+        now = timezone.now()
+        for row in rows:
+            rule = Rule.of(Exclusion(uuid=row["uuid"], **{name: row[name] for name in SAYS}))
+            row["is_in_force"] = row["deleted_at"] is None and rule.is_in_force(now)
+
+
+class NewExclusionSerializer(serializers.Serializer[Any]):
+    """The body of POST: `actions.exclusions.records` says of each field what is wrong with it."""
+
+    name = serializers.CharField(max_length=NAME_LENGTH)
+    owner = serializers.CharField(
+        max_length=TEXT_LENGTH, required=False, allow_null=True, help_text="who sends it, if left out"
+    )
+    reason = serializers.CharField(max_length=TEXT_LENGTH, required=False, allow_null=True, allow_blank=True)
+    action_types = serializers.ListField(child=serializers.CharField(), required=False, allow_null=True)
+    targets = TargetsField(required=False, allow_null=True)
+    window = WindowField(required=False, allow_null=True)
+    zone = serializers.CharField(required=False, allow_null=True, help_text="such as Europe/Berlin; UTC, if left out")
+    expires_at = TimeTextField(
+        required=False, allow_null=True, help_text="in ISO 8601, by the clock of the zone where it names none"
+    )
+    enabled = FlagField(required=False, help_text="whether it is heeded at all; true, if left out")
+
+    argument = "exclusion"
+    since: dict[str, Version] = {}
+
+
+class SavedTrialSerializer(serializers.Serializer[Any]):
+    """The body that tries a rule that was saved."""
+
+    action_plan = serializers.UUIDField(help_text="the UUID of the action plan")
+    at = TimeTextField(
+        required=False, allow_null=True, help_text="in ISO 8601, by the clock of the rule's zone; now, if left out"
+    )
+
+    argument = "trial"
+    since: dict[str, Version] = {}
+
+
+@extend_schema_field(NewExclusionSerializer)
+class DraftField(serializers.DictField):
+    """A rule as it was sent, which its own serializer validates."""
+
+
+class TrialSerializer(SavedTrialSerializer):
+    """The body that tries a rule before it is saved."""
+
+    exclusion = DraftField(help_text="as in the body of POST /v1/exclusions")
+
+
+class ExcludedActionSerializer(serializers.Serializer[Any]):
+    uuid = serializers.UUIDField()
+    name = serializers.CharField()
+    action_type = serializers.CharField()
+    target = serializers.CharField(allow_null=True)
+    state = serializers.ChoiceField(Action.State.choices)
+    why = serializers.CharField(help_text="what the rule names that it touches; empty, where it names but types")
+    links = links_field()
+
+
+class TrialAnswerSerializer(serializers.Serializer[Any]):
+    action_plan_uuid = serializers.UUIDField()
+    at = serializers.DateTimeField()
+    is_in_force = serializers.BooleanField(help_text="whether the rule is in force then")
+    in_force_from = serializers.DateTimeField(allow_null=True, help_text="the first moment from then on")
+    total = serializers.IntegerField(help_text="how many actions the plan has")
+    excluded = serializers.IntegerField(help_text="how many of these the rule excludes in the hours of its window")
+    actions = ExcludedActionSerializer(many=True)
+    next = serializers.URLField(required=False, help_text="the next page, where this one is full: sent as this one")
+
+
+class ExclusionView(NamedLookup, ResourceView):
+    since = EXCLUSIONS
+    serializer_class = ExclusionSerializer
+    model = Exclusion
+    title = "Exclusion"
+    policy = "exclusion"
+    identifiers = ("uuid", "name")
+    filters = ["name", "owner", "enabled"]
+    filter_schemas = {"enabled": FLAG}
+    sort_keys = {
+        "uuid": "uuid",
+        "name": "name",
+        "owner": "owner",
+        "expires_at": "expires_at",
+        "enabled": "enabled",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+    }
+    bodies: dict[str, Any] = {
+        "create": NewExclusionSerializer,
+        "try_draft": TrialSerializer,
+        "try_saved": SavedTrialSerializer,
+    }
+    answers = dict.fromkeys(("try_draft", "try_saved"), (200, TrialAnswerSerializer))
+    permissions_required = dict.fromkeys(("try_draft", "try_saved"), "actions.view_exclusion")
+    policy_actions = ResourceView.policy_actions | {"try_draft": "try", "try_saved": "try_saved"}
+    arguments = dict.fromkeys(("try_draft", "try_saved"), PAGING)
+    example_step = {"op": "replace", "path": "/expires_at", "value": "2999-12-31T18:00:00Z"}
+
+    def filter_name(self, queryset: QuerySet[Exclusion], value: str) -> QuerySet[Exclusion]:
+        return queryset.filter(name__iexact=value)
+
+    def filter_owner(self, queryset: QuerySet[Exclusion], value: str) -> QuerySet[Exclusion]:
+        return queryset.filter(owner__iexact=value)
+
+    def filter_enabled(self, queryset: QuerySet[Exclusion], value: str) -> QuerySet[Exclusion]:
+        if value.lower() not in SWITCH:
+            raise Invalid(f"enabled: must be true or false, not {value}.")
+        return queryset.filter(enabled=SWITCH[value.lower()])
+
+    def create(self, request: Request) -> Response:
+        """Make a rule: from now on, actions that it matches are not begun."""
+        attributes = read_body(request, NewExclusionSerializer, ExclusionSerializer._declared_fields)
+        return self.created(create_exclusion(attributes, request.user.get_username()))
+
+    def partial_update(self, request: Request, identifier: str) -> Response:
+        """Change what a rule says: that holds for all that has not begun yet."""
+        patch = read_patch(request.data, internal=("/is_in_force",), mandatory=("/name", "/enabled"))
+        exclusion = self.get_object(request, identifier)
+        before = attributes_of(exclusion)
+        after = apply_patch(before, patch)
+        if changes := {name: after.get(name) for name in WRITABLE if after.get(name) != before[name]}:
+            change_exclusion(exclusion, changes, request.user.get_username())
+        return Response(self.show(exclusion))
+
+    def destroy(self, request: Request, identifier: str) -> Response:
+        """Delete a rule. What it skipped can be restored, while nothing of its plan has begun."""
+        delete_exclusion(self.get_object(request, identifier))
+        return Response(status=204)
+
+    def try_draft(self, request: Request) -> Response:
+        """Tell which actions of a plan a rule would exclude, and why. Nothing is saved.
+
+        All of its actions are looked at, whatever became of them.
+        """
+        body = read_body(request, TrialSerializer)
+        attributes = read_attributes(body["exclusion"], NewExclusionSerializer)
+        return self.answer_trial(request, drafted(attributes, request.user.get_username()), body)
+
+    def try_saved(self, request: Request, identifier: str) -> Response:
+        """Tell which actions of a plan this rule excludes, and why."""
+        exclusion = self.get_object(request, identifier)
+        return self.answer_trial(request, exclusion, read_body(request, SavedTrialSerializer))
+
+    def answer_trial(self, request: Request, exclusion: Exclusion, body: dict[str, Any]) -> Response:
+        for permission in ("plans.view_actionplan", "actions.view_action"):
+            self.require(request, permission)
+        refuse_unknown_arguments(request.query_params, {"limit", "marker"})
+        limit = read_limit(request.query_params.get("limit"))
+        trial = try_rule(exclusion, ActionPlan.objects.find(body["action_plan"]), body.get("at"))
+        listed = excluded_after(trial, request.query_params.get("marker"))
+        rows = [excluded_action_row(action, match) for action, match in listed[:limit]]
+        answer = {"action_plan_uuid": body["action_plan"], **trial_summary(trial), "actions": rows}
+        if len(listed) > limit:
+            answer["next"] = f"{self.host()}{request.path}?limit={limit}&marker={rows[-1]['uuid']}"
+        ActionSerializer.add_links(rows, self.host())
+        return Response(answer)
+
+
+def trial_summary(trial: Trial) -> dict[str, Any]:
+    return {
+        "at": trial.moment,
+        "is_in_force": trial.is_in_force,
+        "in_force_from": trial.in_force_from,
+        "total": trial.total,
+        "excluded": len(trial.found),
+    }
+
+
+def excluded_after(trial: Trial, marker: str | None) -> list[tuple[Action, Match]]:
+    """Return those that come after the marker.
+
+    Raises:
+        NotFound: it is none of those that the rule excludes.
+    """
+    if marker is None:
+        return list(trial.found)
+    uuid = read_uuid(marker, "marker")
+    for place, (action, _) in enumerate(trial.found, 1):
+        if action.uuid == uuid:
+            return list(trial.found[place:])
+    raise NotFound(f"Action {marker} could not be found among those that are excluded")
+
+
+def excluded_action_row(action: Action, match: Match) -> Row:
+    return {
+        "uuid": action.uuid,
+        "name": action.name,
+        "action_type": action.action_type,
+        "target": action.target,
+        "state": action.state,
+        "why": match.why,
+    }

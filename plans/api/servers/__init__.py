@@ -1,1 +1,0 @@
-"""The API of servers and of their instance actions."""

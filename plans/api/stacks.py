@@ -1,0 +1,265 @@
+"""``/v1/stacks``: read them, and have them created, updated and deleted."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cluster.models import Stack, StackStatus
+from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
+from cluster.stacks.lookup import stacks_at, stacks_called
+from cluster.stacks.templates.schemas import STACK_NAME
+from cluster.stacks.templates.schemas import TEMPLATE as TEMPLATE_VALIDATOR
+from plans.api.marks import Marking
+from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, OperationSerializer, OptionsSerializer
+from plans.api.servers import refuse_strays
+from plans.operations.base import RequestOptions
+from plans.operations.stack_progress import having_status, shown_status, starting_operations
+from plans.operations.stacks import create_stack, delete_stack, update_stack
+from watcher_site.api.bodies import FLAG, DescribedField, WholeField, read_body
+from watcher_site.api.paging import read_flag, refuse_unknown_arguments
+from watcher_site.api.permissions import OwnedByProjects
+from watcher_site.api.serializers import ResourceSerializer, Row, links_field
+from watcher_site.api.views import ResourceView
+from watcher_site.request_context import caller_of
+
+# The version that brought stacks.
+STACKS = (1, 11)
+VIEW_STACK = "cluster.view_stack"
+MARK_STACK = "cluster.mark_stack"
+VIEW_PLAN = "plans.view_actionplan"
+TEMPLATE_SCHEMA = {"oneOf": [{"type": "string", "minLength": 1}, TEMPLATE_VALIDATOR.schema]}
+TEMPLATE = "an object, or a text in JSON or YAML"
+
+
+class StackSerializer(ResourceSerializer):
+    id = serializers.UUIDField()
+    stack_name = serializers.CharField()
+    stack_status = serializers.ChoiceField(StackStatus.choices)
+    stack_status_reason = serializers.CharField()
+    description = serializers.CharField(help_text="that of its template")
+    project = serializers.CharField(help_text="that it belongs to")
+    creation_time = serializers.DateTimeField()
+    updated_time = serializers.DateTimeField(allow_null=True)
+    deletion_time = serializers.DateTimeField(allow_null=True)
+    links = links_field()
+    stack_owner = serializers.CharField(help_text="the name of who asked for it")
+    parent = serializers.UUIDField(  # type: ignore[assignment]
+        allow_null=True, help_text="the stack that it is within"
+    )
+
+    timeout_mins = serializers.IntegerField(
+        allow_null=True, help_text="for how many minutes an operation on it may take; null: as the site has it"
+    )
+
+    class Meta:
+        collection = "stacks"
+        short = (
+            *("id", "stack_name", "stack_status", "stack_status_reason", "description", "project"),
+            *("creation_time", "updated_time", "deletion_time", "links"),
+        )
+        columns = {
+            "id": "uuid",
+            "stack_name": "name",
+            "stack_status": "status",
+            "stack_status_reason": "status_reason",
+            "description": KeyTextTransform("description", "template"),
+            "project": "project_id",
+            "creation_time": "created_at",
+            "updated_time": "updated_at",
+            "deletion_time": "deleted_at",
+            "stack_owner": "user_id",
+            "parent": "parent_resource__stack__uuid",
+        }
+        computed = ("links",)
+
+    @classmethod
+    def add_links(cls, rows: list[Row], host: str) -> None:
+        for row in rows:
+            row["description"] = row["description"] or ""
+            row["links"] = [{"href": stack_address(host, row["stack_name"], row["id"]), "rel": "self"}]
+
+
+def stack_address(host: str, name: str, uuid: Any) -> str:
+    return f"{host}/v1/stacks/{name}/{uuid}"
+
+
+class TemplateSerializer(serializers.Serializer[Any]):
+    version = serializers.IntegerField()
+    description = serializers.CharField()
+    resources = serializers.DictField(child=serializers.DictField(), help_text="by name")
+
+
+class StackReading(OwnedByProjects, ResourceView):
+    """Lists of stacks, and single ones. What is done to them makes action plans, and has its place with these."""
+
+    since = STACKS
+    serializer_class = StackSerializer
+    model = Stack
+    title = "Stack"
+    policy = "stack"
+    shown_project = "project"
+    identifiers = ("uuid", "name")
+    marker_type = OpenApiTypes.STR
+    filters = ["name", "status", "project_id", "show_nested"]
+    filter_schemas = {"show_nested": FLAG}
+    repeatable = frozenset({"name", "status"})
+    sort_keys = {
+        "stack_name": "name",
+        "stack_status": "status",
+        "creation_time": "created_at",
+        "updated_time": "updated_at",
+    }
+
+    answers = {"look_up": (200, StackSerializer), "template": (200, TemplateSerializer)}
+    policy_actions = ResourceView.policy_actions | {"look_up": "lookup"}
+
+    def retrieve(self, request: Request, identifier: str, stack_name: str | None = None) -> Response:
+        """Show a stack"""
+        return super().retrieve(request, identifier)
+
+    def look_up(self, request: Request, identifier: str) -> Response:
+        """Show the stack of this id, or else of this name"""
+        return super().retrieve(request, identifier)
+
+    def template(self, request: Request, stack_name: str, identifier: str) -> Response:
+        """Show the template of a stack, with all that may be left out"""
+        refuse_unknown_arguments(request.query_params, ())
+        return Response(self.get_object(request, identifier).template)
+
+    def lookup(self, identifier: str) -> QuerySet[Any]:
+        """Return the queryset of the stack that the path names: by its name and its id, or by one of them."""
+        name = self.kwargs.get("stack_name")
+        stacks = self.get_queryset()
+        return stacks_called(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Return the stacks that this person may see; lists have root stacks, and nested ones on request."""
+        stacks: Any = super().get_queryset()
+        return stacks if self.detail or read_flag(self.request, "show_nested") else stacks.roots()
+
+    def find_marker(self, marker: str) -> QuerySet[Any]:
+        return stacks_called(self.get_queryset(), marker)
+
+    def filter_name(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
+        return queryset.filter(name__in=value)
+
+    def filter_status(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
+        return queryset.filter(status__in=known_statuses("status", value))
+
+    def filter_project_id(self, queryset: QuerySet[Stack], value: str) -> QuerySet[Stack]:
+        return queryset.filter(project_id=value)
+
+    def filter_show_nested(self, queryset: QuerySet[Stack], value: str) -> QuerySet[Stack]:
+        """Return the queryset: `get_queryset` applies this filter."""
+        return queryset
+
+
+def known_statuses(field: str, wanted: list[str]) -> list[str]:
+    found = [status.upper() for status in wanted]
+    refuse_strays(field, found, StackStatus.values)
+    return found
+
+
+def timeout_field(default: str) -> Any:
+    help_text = f"for how many minutes an operation on it may take, beside its pauses; left out: {default}"
+    return WholeField(required=False, min_value=1, max_value=LONGEST_TIMEOUT, help_text=help_text)
+
+
+class StackOperationSerializer(OperationSerializer):
+    stack = serializers.UUIDField()
+
+
+@extend_schema_field({"type": "string", "maxLength": NAME_LENGTH, "pattern": f"^{STACK_NAME.pattern}$"})
+class StackNameField(serializers.CharField):
+    """The name of a stack, which `plans.operations.stacks` validates."""
+
+
+class NewStackSerializer(OptionsSerializer):
+    """The body of POST."""
+
+    name = StackNameField(max_length=NAME_LENGTH, trim_whitespace=False)
+    template = DescribedField(TEMPLATE_SCHEMA, help_text=TEMPLATE)
+    project_id = serializers.CharField(
+        max_length=NAME_LENGTH, required=False, help_text="the only one that one has, if left out"
+    )
+    timeout_mins = timeout_field("as the site has it")
+
+    argument = "stack"
+
+
+class StackUpdateSerializer(OptionsSerializer):
+    """The body of PUT."""
+
+    template = DescribedField(TEMPLATE_SCHEMA, required=False, help_text=f"{TEMPLATE}; left out: the one that it has")
+    timeout_mins = timeout_field("as it has been")
+
+    argument = "stack"
+
+
+class StackView(Marking, Operating, StackReading):
+    operates_on = "stack"
+    bodies = {"create": NewStackSerializer, "update": StackUpdateSerializer, **Marking.mark_bodies}
+    arguments = {"destroy": [PLAN_ONLY_PARAMETER]}
+    answers = {
+        **StackReading.answers,
+        **dict.fromkeys(("create", "update", "destroy"), (202, StackOperationSerializer)),
+        **Marking.mark_answers,
+    }
+    actions_since = Marking.mark_versions
+    permissions_required = {**StackReading.permissions_required, "mark": MARK_STACK}
+
+    def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
+        """Return the rows of stacks, with the status IN_PROGRESS from the moment an operation is accepted."""
+        rows = super().read(queryset, detailed)
+        starting = starting_operations([row["id"] for row in rows]) if rows else {}
+        for row in rows:
+            verb = starting.get(str(row["id"]))
+            status, reason = shown_status(row["stack_status"], row["stack_status_reason"], verb)
+            row["stack_status"], row["stack_status_reason"] = status, reason
+        return rows
+
+    def filter_status(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
+        return queryset.filter(having_status(known_statuses("status", value)))
+
+    def create(self, request: Request) -> Response:
+        """Make a stack, and have its resources created by an action."""
+        attributes = read_body(request, NewStackSerializer, StackSerializer._declared_fields)
+        plan_only, wanted = attributes.pop("plan_only"), attributes.pop("project_id", None)
+        project = self.choose_project(wanted)
+        options = self.project_request_options(request, plan_only, project)
+        return self.accepted(create_stack(**attributes, project_id=project, options=options))
+
+    def update(self, request: Request, stack_name: str, identifier: str) -> Response:
+        """Have a stack changed by an action: as another template says, or as its own does.
+
+        Whatever was marked unhealthy, or failed, is replaced.
+        """
+        stack: Stack = self.get_object(request, identifier)
+        attributes = read_body(request, StackUpdateSerializer, StackSerializer._declared_fields)
+        options = self.project_request_options(request, attributes.pop("plan_only"), stack.project_id)
+        return self.accepted(update_stack(stack, **attributes, options=options))
+
+    def destroy(self, request: Request, stack_name: str, identifier: str) -> Response:
+        """Have a stack deleted by an action, with all that is in it."""
+        stack: Stack = self.get_object(request, identifier)
+        refuse_unknown_arguments(request.query_params, {"plan_only"})
+        options = self.project_request_options(request, read_flag(request, "plan_only"), stack.project_id)
+        return self.accepted(delete_stack(stack, options=options))
+
+    def project_request_options(self, request: Request, plan_only: bool, project: str) -> RequestOptions:
+        """Return how an operation was asked for: what is done at once to a project's own needs no right on plans.
+
+        Raises:
+            PermissionDenied: the plan would wait for somebody who may not even look at it.
+        """
+        if plan_only and not request.user.has_perm(VIEW_PLAN):
+            raise PermissionDenied("plan_only: you may not see plans; without plan_only it is done at once.")
+        is_own = project in self.projects
+        return RequestOptions(caller_of(request), plan_only) if is_own else self.request_options(request, plan_only)
