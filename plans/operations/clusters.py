@@ -1,16 +1,19 @@
-"""Operations on clusters: each is a plan of one action."""
+"""Operations on clusters, on their state and on their size: each is a plan of one action."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.template.defaultfilters import pluralize
 
 from cluster.drivers.quotas import require_cluster_quota
-from cluster.models import Cluster
+from cluster.models import Cluster, Node
 from cluster.models.clusters import UNLIMITED
 from cluster.operations.profiles import checked_metadata, checked_name
-from cluster.policies.sizes import Bounds
+from cluster.policies.sizes import MOST_NODES, AdjustmentType, Bounds, change_of, find_flaw
 from plans.operations.base import (
     AT_ONCE,
     Operation,
@@ -135,6 +138,104 @@ def recover_cluster(
     return plan_cluster_operation("CLUSTER_RECOVER", cluster, options, **inputs)
 
 
+def scale_out(cluster: Cluster, *, count: int | None = None, options: RequestOptions = AT_ONCE) -> Operation:
+    """Add nodes to a cluster: ``count``, or as many as its scaling policy says, or one.
+
+    Raises: as `plan_cluster_operation`.
+    """
+    return plan_cluster_operation("CLUSTER_SCALE_OUT", cluster, options, count=count)
+
+
+def scale_in(cluster: Cluster, *, count: int | None = None, options: RequestOptions = AT_ONCE) -> Operation:
+    """Remove nodes from a cluster: ``count``, or as many as its scaling policy says, or one.
+
+    Raises: as `plan_cluster_operation`.
+    """
+    return plan_cluster_operation("CLUSTER_SCALE_IN", cluster, options, count=count)
+
+
+@transaction.atomic
+def resize(
+    cluster: Cluster,
+    *,
+    adjustment_type: str | None = None,
+    number: float | None = None,
+    min_size: int | None = None,
+    max_size: int | None = None,
+    min_step: int | None = None,
+    strict: bool | None = None,
+    options: RequestOptions = AT_ONCE,
+) -> Operation:
+    """Adjust the size of a cluster, or its limits, or both.
+
+    Args:
+        adjustment_type: one of `cluster.policies.sizes.AdjustmentType`, to which ``number`` belongs.
+        min_step: the least number of nodes that a percentage stands for.
+        strict: whether a size outside of the limits is refused; else the nearest within them is taken.
+
+    Raises: as `plan_cluster_operation`.
+    """
+    current = lock_for_operation("CLUSTER_RESIZE", cluster, options)
+    check_adjustment(adjustment_type, number, min_step, any(size is not None for size in (min_size, max_size)))
+    bounds = Bounds(
+        current.min_size if min_size is None else min_size, current.max_size if max_size is None else max_size
+    )
+    if flaw := bounds.find_flaw():
+        raise Invalid(flaw)
+    size = current.members().count()
+    wanted = size + change_of(size, adjustment_type or AdjustmentType.CHANGE_IN_CAPACITY, number or 0, min_step or 1)
+    if strict is not False:
+        require_size(bounds, wanted, "number" if number is not None else None)
+    inputs = {"min_size": min_size, "max_size": max_size, "min_step": min_step, "strict": strict}
+    return plan_cluster_action(
+        "CLUSTER_RESIZE", current, options, adjustment_type=adjustment_type, number=number, **inputs
+    )
+
+
+@transaction.atomic
+def add_nodes(cluster: Cluster, nodes: Sequence[str], *, options: RequestOptions = AT_ONCE) -> Operation:
+    """Add stand-alone nodes to a cluster.
+
+    Args:
+        nodes: their UUIDs.
+
+    Raises: as `plan_cluster_operation`.
+    """
+    found = nodes_named(nodes)
+    current = lock_for_operation("CLUSTER_ADD_NODES", cluster, options, beside=found)
+    for node in Node.objects.filter(pk__in=[one.pk for one in found]).select_related("cluster").order_by("pk"):
+        if node.cluster is not None:
+            raise Conflict(f"nodes: node {node.uuid} is already owned by cluster {node.cluster.uuid}.")
+        if node.status != Node.Status.ACTIVE:
+            raise Conflict(f"nodes: node {node.uuid} is {node.status}; only ACTIVE nodes join a cluster.")
+    return plan_cluster_action("CLUSTER_ADD_NODES", current, options, nodes=[str(one.uuid) for one in found])
+
+
+@transaction.atomic
+def del_nodes(
+    cluster: Cluster,
+    nodes: Sequence[str],
+    *,
+    destroy_after_deletion: bool | None = None,
+    options: RequestOptions = AT_ONCE,
+) -> Operation:
+    """Remove members from a cluster.
+
+    Args:
+        nodes: their UUIDs.
+        destroy_after_deletion: whether they are deleted with their servers; else they stand alone afterwards.
+
+    Raises: as `plan_cluster_operation`.
+    """
+    found = nodes_named(nodes)
+    current = lock_for_operation("CLUSTER_DEL_NODES", cluster, options)
+    for node in found:
+        if node.cluster_id != current.pk:
+            raise Conflict(f"nodes: node {node.uuid} is no member of cluster {current.uuid}.")
+    inputs = {"nodes": [str(one.uuid) for one in found], "destroy_after_deletion": destroy_after_deletion}
+    return plan_cluster_action("CLUSTER_DEL_NODES", current, options, **inputs)
+
+
 @transaction.atomic
 def plan_cluster_operation(action_type: str, cluster: Cluster, options: RequestOptions, **inputs: Any) -> Operation:
     """Plan an operation on a cluster.
@@ -162,3 +263,49 @@ def checked_cluster_timeout(timeout: Any) -> int:
     if isinstance(timeout, bool) or not isinstance(timeout, int) or not 0 <= timeout <= LONGEST_TIMEOUT:
         raise Invalid(f"timeout: must be a whole number of seconds from 0 to {LONGEST_TIMEOUT}.")
     return timeout
+
+
+def check_adjustment(adjustment_type: str | None, number: float | None, min_step: int | None, bounded: bool) -> None:
+    """Raise `Invalid`, naming the field and the rule, for an adjustment that makes no sense."""
+    if number is not None and not isfinite(number):
+        raise Invalid("number: must have an end.")
+    if flaw := find_flaw(adjustment_type, number, is_bounded=bounded):
+        raise Invalid(flaw)
+    if min_step is not None and adjustment_type != AdjustmentType.CHANGE_IN_PERCENTAGE:
+        raise Invalid(f"min_step: is for {AdjustmentType.CHANGE_IN_PERCENTAGE} alone.")
+
+
+def require_size(bounds: Bounds, wanted: int, field: str | None) -> None:
+    """Raise `Invalid`, naming the field, or the bound that it breaks, where the size is outside of the bounds."""
+    if wanted < 0:
+        raise Invalid(f"{field}: the target capacity ({wanted}) is below 0.")
+    if breach := bounds.find_breach(wanted):
+        bound = "min_size" if wanted < bounds.min_size else "max_size"
+        raise Invalid(f"{field or bound}: {breach}")
+
+
+def nodes_named(uuids: Sequence[Any]) -> list[Node]:
+    """Return nodes by their UUIDs, in this order.
+
+    Raises:
+        Invalid: one is no UUID, or stands there twice, or there is no such node, or there is none at all.
+    """
+    if not uuids:
+        raise Invalid("nodes: must name at least one node.")
+    named = [read(uuid) for uuid in uuids]
+    if len(named) > MOST_NODES:
+        raise Invalid(f"nodes: must not name more than {MOST_NODES} nodes.")
+    for uuid, times in Counter(named).most_common(1):
+        if times > 1:
+            raise Invalid(f"nodes: node {uuid} stands there {times} times.")
+    found = {node.uuid: node for node in Node.objects.present().filter(uuid__in=named)}
+    if unknown := [uuid for uuid in named if uuid not in found]:
+        raise Invalid(f"nodes: there is no node {unknown[0]}.")
+    return [found[uuid] for uuid in named]
+
+
+def read(uuid: Any) -> UUID:
+    try:
+        return UUID(str(uuid))
+    except ValueError:
+        raise Invalid(f"nodes: {uuid} is no UUID.") from None

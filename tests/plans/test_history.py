@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from plans.models import ActionPlan
 from plans.operations.base import RequestOptions
-from plans.operations.cluster_sizes import scale_out
+from plans.operations.clusters import scale_out
 from plans.operations.stacks import update_stack
 from tests.actions.types.clusters.builders import make_cluster
 from tests.api import Caller

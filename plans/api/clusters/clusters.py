@@ -27,13 +27,17 @@ from plans.api.clusters.bodies import (
 )
 from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, OptionsSerializer, changes_of, columns_of
 from plans.operations.base import Operation
-from plans.operations.cluster_sizes import add_nodes, del_nodes, resize, scale_in, scale_out
 from plans.operations.clusters import (
     CHANGEABLE,
+    add_nodes,
     check_cluster,
     create_cluster,
+    del_nodes,
     delete_cluster,
     recover_cluster,
+    resize,
+    scale_in,
+    scale_out,
     update_cluster,
 )
 from watcher_site.api.bodies import read_attributes, read_body, read_patch

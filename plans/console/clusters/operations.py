@@ -21,8 +21,15 @@ from plans.console.clusters.forms import (
 )
 from plans.operations.base import Operation, RequestOptions
 from plans.operations.cluster_policies import attach_policy, detach_policy, update_policy
-from plans.operations.cluster_sizes import resize, scale_in, scale_out
-from plans.operations.clusters import check_cluster, delete_cluster, recover_cluster, update_cluster
+from plans.operations.clusters import (
+    check_cluster,
+    delete_cluster,
+    recover_cluster,
+    resize,
+    scale_in,
+    scale_out,
+    update_cluster,
+)
 from plans.operations.nodes import check_node, delete_node, recover_node
 from watcher_site.console.pages import Verb
 from watcher_site.console.resumable_forms import KeepsForm

@@ -1,27 +1,68 @@
-"""``/servers`` of the compute service: which there are, and how each is, for those who see them."""
+"""``/servers`` of the compute service with their instance actions, for those who see them.
 
+See docs/compatibility.md, "Instance actions and events".
+"""
+
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
+from django.http import QueryDict
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from actions.event_details import sees_host
-from actions.server_history import host_id, read_limit
+from actions.event_details import sees_details, sees_host
+from actions.models import ActionEvent
+from actions.models.instance_actions import InstanceAction
+from actions.server_history import (
+    ARGUMENTS,
+    BEFORE,
+    events_of_operation,
+    find_one,
+    host_id,
+    next_query,
+    operation_values,
+    read_limit,
+    read_list,
+    read_query,
+    visible_events,
+)
 from cluster import server_statuses
 from cluster.models import Server
 from plans.api.servers import HOST, VIEW_ALL
-from plans.mounts.compute.versions import EMBEDDED_FLAVORS, ComputeView
+from plans.mounts.compute.versions import (
+    CHANGES_BEFORE,
+    DELETED_SERVERS,
+    DETAILS,
+    EMBEDDED_FLAVORS,
+    EVENTS_FOR_ALL,
+    HOSTS,
+    PAGES,
+    ComputeView,
+)
 from watcher_site.accounts.projects import projects_of
 from watcher_site.api.resources.discovery import host
 from watcher_site.refusals import Invalid, NotFound
 
 Row = dict[str, Any]
 TIME = "%Y-%m-%dT%H:%M:%SZ"
-ARGUMENTS = frozenset({"limit", "marker", "name", "status", "project_id", "tenant_id", "all_tenants", "deleted"})
+SERVER_ARGUMENTS = frozenset(
+    {"limit", "marker", "name", "status", "project_id", "tenant_id", "all_tenants", "deleted"}
+)
 NOT_SO = frozenset({"0", "false", "f", "no", "n", "off"})
+Result = ActionEvent.Result
+# Nova has two results, and none while an operation goes on. A cancelled operation was not done; an execution that is
+# tried again has failed; an execution that waits for its derived actions has not ended.
+RESULTS = {
+    Result.SUCCESS: "Success",
+    Result.SKIPPED: "Success",
+    Result.RETRY: "Error",
+    Result.WAITING: None,
+    Result.ERROR: "Error",
+    Result.CANCELLED: "Error",
+}
 
 
 class ServersView(ComputeView):
@@ -97,7 +138,7 @@ class ServerList(ServersView):
     detailed = False
 
     def get(self, request: Request) -> Response:
-        if strays := sorted(set(request.query_params) - ARGUMENTS):
+        if strays := sorted(set(request.query_params) - SERVER_ARGUMENTS):
             raise Invalid(f"Additional properties are not allowed ('{strays[0]}' was unexpected)")
         limit = read_limit(request.query_params.get("limit"))
         page = list(self.after(self.wanted(request)).order_by("-created_at", "-pk")[:limit])
@@ -140,3 +181,58 @@ class DetailedServerList(ServerList):
 class OneServer(ServersView):
     def get(self, request: Request, identifier: str) -> Response:
         return Response({"server": self.in_full(self.find_server(identifier))})
+
+
+class InstanceActionsView(ServersView):
+    def server(self, identifier: str) -> Server:
+        return self.find_server(identifier, deleted=self.version >= DELETED_SERVERS)
+
+    def show(self, found: InstanceAction) -> Row:
+        row = operation_values(found)
+        if self.version < PAGES:
+            del row["updated_at"]
+        return row
+
+
+class InstanceActionList(InstanceActionsView):
+    def get(self, request: Request, identifier: str) -> Response:
+        server = self.server(identifier)
+        query = request.query_params if self.version >= PAGES else QueryDict()
+        self.refuse_unknown(query)
+        listing = read_query(query)
+        page = read_list(server.uuid, listing)
+        answer: Row = {"instanceActions": [self.show(one) for one in page]}
+        following = next_query(listing, query, page) if self.version >= PAGES else None
+        if following:
+            path = f"{self.base}/servers/{server.uuid}/os-instance-actions"
+            answer["links"] = [{"rel": "next", "href": f"{path}?{urlencode(following)}"}]
+        return Response(answer)
+
+    def refuse_unknown(self, query: Collection[str]) -> None:
+        known = set(ARGUMENTS) - (set() if self.version >= CHANGES_BEFORE else {BEFORE})
+        if strays := sorted(set(query) - known):
+            raise Invalid(f"Additional properties are not allowed ('{strays[0]}' was unexpected)")
+
+
+class OneInstanceAction(InstanceActionsView):
+    def get(self, request: Request, identifier: str, request_id: str) -> Response:
+        server = self.server(identifier)
+        found = find_one(server.uuid, request_id)
+        row = self.show(found)
+        is_admin = sees_host(request.user)
+        if is_admin or self.version >= EVENTS_FOR_ALL:
+            row["events"] = self.events(found, server, is_admin)
+        return Response({"instanceAction": row})
+
+    def events(self, found: InstanceAction, server: Server, is_admin: bool) -> list[Row]:
+        details = self.version >= DETAILS and sees_details(self.request.user, server.project_id)
+        events = visible_events(events_of_operation(found), project=server.project_id, host=is_admin, details=details)
+        return [self.event(event, is_admin) for event in events]
+
+    def event(self, event: dict[str, Any], is_admin: bool) -> Row:
+        event["result"] = RESULTS.get(event["result"])
+        if self.version < HOSTS:
+            event.pop("hostId")
+            event.pop("host", None)
+        # Tracebacks stay in the log.
+        return event | ({"traceback": None} if is_admin else {})

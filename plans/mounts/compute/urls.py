@@ -2,9 +2,14 @@
 
 from django.urls import re_path
 
-from plans.mounts.compute.discovery import OneVersion, Versions
-from plans.mounts.compute.instance_actions import InstanceActionList, OneInstanceAction
-from plans.mounts.compute.servers import DetailedServerList, OneServer, ServerList
+from plans.mounts.compute.servers import (
+    DetailedServerList,
+    InstanceActionList,
+    OneInstanceAction,
+    OneServer,
+    ServerList,
+)
+from plans.mounts.compute.versions import OneVersion, Versions
 
 SERVER = r"v2\.1/servers/(?P<identifier>[^/]+)"
 

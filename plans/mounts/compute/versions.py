@@ -1,4 +1,4 @@
-"""The microversions of the compute service, as far as they are spoken here, and how a request asks for one."""
+"""The microversions of the compute service, as far as they are supported, and how a request names one."""
 
 import re
 from functools import cache
@@ -6,11 +6,14 @@ from typing import Any, cast
 
 from django.utils.cache import patch_vary_headers
 from rest_framework.exceptions import NotAcceptable, ParseError
+from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.versioning import BaseVersioning
 
 from watcher_site.api.headers import header
 from watcher_site.api.mounts import MountedView
+from watcher_site.api.resources.discovery import host
 from watcher_site.api.versions import HEADER, Version, format_version
 
 SERVICE = "compute"
@@ -19,7 +22,6 @@ MAXIMUM: Version = (2, 84)
 # What clients said before all services had one header.
 LEGACY_HEADER = "X-OpenStack-Nova-API-Version"
 FORMAT = re.compile(r"([1-9]\d{0,9})\.(0|[1-9]\d{0,9})")
-
 # What each brings, by the first version that has it.
 DELETED_SERVERS: Version = (2, 21)
 EMBEDDED_FLAVORS: Version = (2, 47)
@@ -95,3 +97,30 @@ class ComputeView(MountedView):
                 final[name] = value
         patch_vary_headers(final, [HEADER, LEGACY_HEADER])
         return final
+
+
+def version_entry(request: Request) -> dict[str, Any]:
+    return {
+        "id": "v2.1",
+        "status": "CURRENT",
+        "version": format_version(MAXIMUM),
+        "min_version": format_version(MINIMUM),
+        "updated": "2013-07-23T11:33:21Z",
+        "links": [{"rel": "self", "href": f"{host(request)}/compute/v2.1/"}],
+    }
+
+
+class Versions(MountedView):
+    """All versions: there is one, with its microversions. Needs no login."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+    def get(self, request: Request) -> Response:
+        return Response({"versions": [version_entry(request)]})
+
+
+class OneVersion(Versions):
+    def get(self, request: Request) -> Response:
+        media = [{"base": "application/json", "type": "application/vnd.openstack.compute+json;version=2.1"}]
+        return Response({"version": version_entry(request) | {"media-types": media}})

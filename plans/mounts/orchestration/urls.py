@@ -2,8 +2,15 @@
 
 from django.urls import re_path
 
-from plans.mounts.orchestration.resources import ResourceItem, ResourceList
-from plans.mounts.orchestration.stacks import NotOffered, StackItem, StackList, StackLookup, StackTemplate
+from plans.mounts.orchestration.stacks import (
+    NotOffered,
+    ResourceItem,
+    ResourceList,
+    StackItem,
+    StackList,
+    StackLookup,
+    StackTemplate,
+)
 from plans.mounts.orchestration.views import Versions
 
 STACKS = r"^v1/(?P<project>[^/]+)/stacks"

@@ -10,7 +10,6 @@ from actions.models import Action
 from actions.models.exclusions import ExclusionRevision
 from cluster.models import Cluster
 from plans.models import ActionPlan
-from plans.operations import cluster_sizes
 from plans.operations import clusters as cluster_operations
 from plans.operations.base import RequestOptions
 from plans.planning.proposals import propose
@@ -62,7 +61,7 @@ def test_a_scale_in_takes_nodes_that_no_rule_excludes(
     if has_policy:
         make_binding(cluster, "senlin.policy.deletion-1.1", OLDEST_FIRST)
     exclude("s0", "s1")
-    cluster_sizes.scale_in(cluster, count=1, options=options)
+    cluster_operations.scale_in(cluster, count=1, options=options)
     end(options)
     reason = "CLUSTER_SCALE_IN: number of active nodes is 2, as desired_capacity (2) says"
     assert look(cluster) == (["n0", "n1"], 2, "ACTIVE", reason)
@@ -71,7 +70,7 @@ def test_a_scale_in_takes_nodes_that_no_rule_excludes(
 @pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
 def test_a_scale_in_by_more_than_may_go_takes_as_many_as_may(cluster: Cluster, options: RequestOptions) -> None:
     exclude("s0", "s2")
-    cluster_sizes.scale_in(cluster, count=2, options=options)
+    cluster_operations.scale_in(cluster, count=2, options=options)
     end(options)
     assert look(cluster)[:3] == (["n0", "n2"], 2, "ACTIVE")
 
@@ -85,7 +84,7 @@ def test_a_scale_in_of_a_cluster_whose_nodes_are_all_excluded_is_refused(
         make_binding(cluster, "senlin.policy.deletion-1.1", OLDEST_FIRST)
     exclude("s0", "s1", "s2")
     with pytest.raises(Conflict, match=f"exclusions keep NODE_DELETE from all members of cluster {cluster.uuid}"):
-        cluster_sizes.scale_in(cluster, count=1, options=options)
+        cluster_operations.scale_in(cluster, count=1, options=options)
 
 
 def test_removing_an_excluded_node_is_refused_and_leaves_nothing(cluster: Cluster, cloud_admin: User) -> None:
@@ -115,7 +114,7 @@ def test_of_the_nodes_that_are_removed_the_excluded_one_stays_and_counts(
 ) -> None:
     exclude("s1")
     uuids = [str(uuid) for uuid in cluster.members().filter(name__in=["n1", "n2"]).values_list("uuid", flat=True)]
-    cluster_sizes.del_nodes(cluster, uuids, options=options)
+    cluster_operations.del_nodes(cluster, uuids, options=options)
     end(options)
     reason = "CLUSTER_DEL_NODES: number of active nodes is 2, as desired_capacity (2) says"
     assert look(cluster) == (["n0", "n1"], 2, "ACTIVE", reason)
@@ -127,7 +126,7 @@ def test_a_node_that_is_excluded_while_its_cluster_shrinks_stays_and_counts(
     excluded = "actions.types.clusters.clusters.ClusterAction.find_excluded"
     monkeypatch.setattr(excluded, lambda *_: set())
     exclude("s0", "s1", "s2")
-    cluster_sizes.scale_in(cluster, count=1, options=TO_LOOK_AT)
+    cluster_operations.scale_in(cluster, count=1, options=TO_LOOK_AT)
     Action.objects.filter(derived_from__isnull=False).update(state="PENDING", exclusion=None)
     end(TO_LOOK_AT)
     assert look(cluster)[:3] == (["n0", "n1", "n2"], 3, "ACTIVE")
@@ -136,7 +135,7 @@ def test_a_node_that_is_excluded_while_its_cluster_shrinks_stays_and_counts(
 @pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])
 def test_new_nodes_whose_creation_is_excluded_do_not_count(cluster: Cluster, options: RequestOptions) -> None:
     make_exclusion("keep", action_types=["NODE_CREATE"], targets={"clusters": ["web"]})
-    cluster_sizes.scale_out(cluster, count=2, options=options)
+    cluster_operations.scale_out(cluster, count=2, options=options)
     end(options)
     assert look(cluster)[:3] == (["n0", "n1", "n2"], 3, "ACTIVE")
 
@@ -146,7 +145,7 @@ def test_a_node_whose_joining_is_excluded_does_not_count(cluster: Cluster) -> No
         make_member(name, server=make_server(name, make_node(f"on-{name}")), status="ACTIVE", profile=cluster.profile)
     make_exclusion("keep", action_types=["NODE_JOIN"], targets={"servers": ["a"]})
     uuids = [str(node.uuid) for node in type(cluster.members().first()).objects.filter(name__in=["a", "b"])]
-    cluster_sizes.add_nodes(cluster, uuids)
+    cluster_operations.add_nodes(cluster, uuids)
     run_waiting()
     assert look(cluster)[:3] == (["b", "n0", "n1", "n2"], 4, "ACTIVE")
 

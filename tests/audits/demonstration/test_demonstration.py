@@ -35,8 +35,7 @@ from cluster.models import (
 )
 from cluster.stacks.trees import grow
 from plans.models import ActionPlan
-from plans.operations.cluster_sizes import scale_out
-from plans.operations.clusters import create_cluster, delete_cluster
+from plans.operations.clusters import create_cluster, delete_cluster, scale_out
 from plans.operations.stacks import update_stack
 from tests.audits.clock import Clock
 from tests.builders import make_cluster, make_member, make_node, make_profile, make_server

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from cluster.models import Stack, StackResource
 from cluster.snapshot.health import load_health
 from cluster.stacks.trees import grow
-from plans.mounts.orchestration.resources import with_stacks
+from plans.mounts.orchestration.stacks import with_stacks
 from tests.builders import make_resource
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,7 @@ from actions.models import Action
 from cluster.models import Cluster, Profile
 from cluster.operations.profiles import delete_profile
 from plans.operations.cluster_policies import attach_policy
-from plans.operations.cluster_sizes import scale_out
-from plans.operations.clusters import create_cluster
+from plans.operations.clusters import create_cluster, scale_out
 from plans.operations.nodes import check_node
 from tests.builders import make_cluster, make_policy, make_profile
 from tests.plans.operations.test_node_operations import race

@@ -7,8 +7,7 @@ from actions.models import Action
 from cluster.models import Cluster, Node, Server
 from plans.models import ActionPlan
 from plans.operations.base import RequestOptions
-from plans.operations.cluster_sizes import scale_out
-from plans.operations.clusters import create_cluster
+from plans.operations.clusters import create_cluster, scale_out
 from plans.planning.continuation import continue_plan
 from tests.actions.types.clusters.builders import again, run
 from tests.builders import make_cluster, make_node, make_profile

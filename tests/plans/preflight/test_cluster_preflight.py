@@ -13,7 +13,7 @@ from actions.models import Action
 from actions.types.locking import take_lock
 from cluster.models import Cluster, Node, Server
 from plans.models import ActionPlan
-from plans.operations import cluster_sizes
+from plans.operations import clusters
 from plans.operations.base import RequestOptions
 from plans.operations.clusters import check_cluster, delete_cluster, recover_cluster, update_cluster
 from plans.planning.proposals import propose
@@ -77,13 +77,13 @@ def rows() -> list[Any]:
 def test_a_scale_out_that_finds_capacity_succeeds() -> None:
     capacity(3)
     cluster = make_cluster(size=1)
-    plan = planned(cluster_sizes.scale_out(cluster, count=2, options=LOOK))
+    plan = planned(clusters.scale_out(cluster, count=2, options=LOOK))
     assert agree(plan) == [("CLUSTER_SCALE_OUT", "SUCCEEDED"), *[("NODE_CREATE", "SUCCEEDED")] * 2]
 
 
 def test_a_planned_scale_out_beyond_the_capacity_fails_with_the_reason() -> None:
     capacity(1)
-    plan = planned(cluster_sizes.scale_out(make_cluster(size=1), count=2, options=LOOK))
+    plan = planned(clusters.scale_out(make_cluster(size=1), count=2, options=LOOK))
     [failed] = [one for one in preflight(plan).prospects if one.action.action_type == "CLUSTER_SCALE_OUT"]
     foretold = str(failed.foresight.message)
     assert foretold.startswith("Action failed in completion: 1 of the 2 actions that it derived failed: NODE_CREATE_")
@@ -107,7 +107,7 @@ def test_a_scale_out_that_was_not_planned_in_full_is_foreseen_too() -> None:
 def test_a_scale_out_that_the_bounds_no_longer_allow_fails() -> None:
     capacity(3)
     cluster = make_cluster(size=1, max_size=2)
-    plan = planned(cluster_sizes.scale_out(cluster, count=1, options=LOOK))
+    plan = planned(clusters.scale_out(cluster, count=1, options=LOOK))
     make_member("late", status="ACTIVE", cluster=cluster, index=9)
     assert ("CLUSTER_SCALE_OUT", "FAILED") in agree(plan)
 
@@ -115,7 +115,7 @@ def test_a_scale_out_that_the_bounds_no_longer_allow_fails() -> None:
 def test_a_scale_in_makes_its_capacity_free_for_what_comes_after() -> None:
     capacity(2)
     cluster = create_cluster(2)
-    shrink = planned(cluster_sizes.scale_in(cluster, count=1, options=LOOK))
+    shrink = planned(clusters.scale_in(cluster, count=1, options=LOOK))
     assert agree(shrink) == [("CLUSTER_SCALE_IN", "SUCCEEDED"), ("NODE_DELETE", "SUCCEEDED")]
 
 
@@ -228,7 +228,7 @@ def test_why_a_derived_action_failed_is_hidden_in_a_preflight_from_users_who_may
 def test_the_planned_actions_of_an_action_that_would_wait_are_not_foreseen() -> None:
     capacity(3)
     cluster = make_cluster(size=1)
-    plan = planned(cluster_sizes.scale_out(cluster, count=1, options=LOOK))
+    plan = planned(clusters.scale_out(cluster, count=1, options=LOOK))
     take_lock(cluster, str(make_plan({"holder": []}).actions.get().uuid))
     assert outcomes(preflight(plan)) == [("CLUSTER_SCALE_OUT", "UNKNOWN"), ("NODE_CREATE", "UNKNOWN")]
 
@@ -249,7 +249,7 @@ def test_the_number_of_queries_does_not_grow_with_the_cluster() -> None:
     for size in (2, 20):
         cluster = make_cluster(f"cluster-{size}", size=1)
         plans = [
-            planned(cluster_sizes.scale_out(cluster, count=size, options=LOOK)),
+            planned(clusters.scale_out(cluster, count=size, options=LOOK)),
             unplanned("CLUSTER_SCALE_OUT", cluster, count=size),
             unplanned("CLUSTER_CHECK", make_cluster(f"checked-{size}", size=size)),
         ]

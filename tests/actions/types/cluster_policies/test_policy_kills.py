@@ -12,7 +12,7 @@ from actions.models import Action
 from cluster.drivers.embedded.balancing import EmbeddedBalancer
 from cluster.models import BalancingMember, Cluster, Node, PolicyBinding
 from cluster.policies.checking import APPLIED, load_policy
-from plans.operations.cluster_sizes import scale_in
+from plans.operations.clusters import scale_in
 from tests.builders import make_balancing_pool, make_binding, make_cluster, make_node, make_server
 from tests.plans.inline import run_waiting
 from tests.plans.kills import Life, run_until_killed

@@ -7,8 +7,7 @@ from actions.operations.skipping import skip_actions
 from cluster.models import Cluster, Node, Server
 from plans.models import ActionPlan
 from plans.operations.base import Operation, RequestOptions
-from plans.operations.cluster_sizes import scale_out
-from plans.operations.clusters import create_cluster
+from plans.operations.clusters import create_cluster, scale_out
 from tests.builders import make_binding, make_cluster, make_node, make_profile
 from tests.plans.inline import run_waiting
 

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from actions.models import Action
 from cluster.models import Stack
-from plans.mounts.orchestration.shapes import Shapes
+from plans.mounts.orchestration.views import Shapes
 from plans.operations.stack_progress import with_progress
 from tests.actions.types.stacks.builders import group, server, template, within
 from tests.api import Caller, fault
