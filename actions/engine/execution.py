@@ -283,7 +283,7 @@ class Execution(Signalled, Derivation, ActionPhases):
         """Defer the action and release it; any worker may execute it when its time comes."""
         self.finish(execute, Result.RETRY, self.outcome.reason)
         guards = self.no_other_signal
-        self.action.put_off(self.outcome.reason, self.outcome.until, self.outcome.lock_holder)
+        self.action.defer(self.outcome.reason, self.outcome.until, self.outcome.lock_holder)
         return self.end(execute, guards=guards)
 
     def cancel_instead(self, execute: ActionEvent) -> bool:

@@ -29,7 +29,7 @@ FAILED_IN = "Action failed in"
 # What people read of phases that have a name in code alone.
 PHASE_WORDS = {"go_on": "completion", "wait": "waiting"}
 NOT_EXECUTED = "Action was not executed:"
-PUT_OFF = "Action is tried again later:"
+DEFERRED = "Action is tried again later:"
 # The pauses of an action that waits for a lock grow to 16 times the first one.
 MOST_DOUBLINGS = 4
 REASON = " Reason: "
@@ -258,7 +258,7 @@ class Action(StatefulModel):
         self.start_time = (self.has_derived and self.start_time) or timezone.now()
         self.status_message = self.due_time = self.lock_holder = None
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Clear the owner of the action. An action that never began has neither a start nor an end time.
 
         A signal that the action did not honour before it ended is cleared, too.
@@ -355,10 +355,10 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.ONGOING, target=State.SUCCEEDED)
     def succeed(self) -> None:
-        self.let_go()
+        self.release()
 
     @transition(field=state, source=State.ONGOING, target=State.PENDING)
-    def put_off(self, reason: str, until: datetime | None = None, lock_holder: UUID | None = None) -> None:
+    def defer(self, reason: str, until: datetime | None = None, lock_holder: UUID | None = None) -> None:
         """Defer the action because of an obstacle: it is released, and begins again after a pause that doubles.
 
         If ``until`` is known, the pauses up to then are short and do not count as retries: up to the first time that
@@ -378,7 +378,7 @@ class Action(StatefulModel):
             self.retries += 1
         if not self.has_derived:  # An action that continues keeps its beginning and its outputs.
             self.start_time, self.outputs = None, {}
-        self.status_message = cut(f"{PUT_OFF} {reason}")
+        self.status_message = cut(f"{DEFERRED} {reason}")
 
     @transition(field=state, source=State.ONGOING, target=State.PENDING)
     def wait_for_derived(self, reason: str, pause: float = 0) -> None:
@@ -395,7 +395,7 @@ class Action(StatefulModel):
 
     @transition(field=state, source=[State.PENDING, State.ONGOING, State.SUSPENDED], target=State.FAILED)
     def fail(self, phase: str, reason: str) -> None:
-        self.let_go()
+        self.release()
         self.status_message = cut(f"{FAILED_IN} {PHASE_WORDS.get(phase, phase)}: {reason}")
         self.outputs = {**self.outputs, "error": without_controls(make_storable(reason))}
 
@@ -428,18 +428,18 @@ class Action(StatefulModel):
 
     @transition(field=state, source=State.CANCELLING, target=State.CANCELLED)
     def finish_abort(self, reason: str) -> None:
-        self.let_go()
+        self.release()
         self.status_message = cut(reason)
 
     @transition(field=state, source=State.CANCELLING, target=State.SUCCEEDED)
     def finish_before_abort(self) -> None:
         """Store that the action had finished before the abortion reached it."""
-        self.let_go()
+        self.release()
 
     @transition(field=state, source=State.CANCELLING, target=State.FAILED)
     def fail_abort(self, reason: str, phase: str = "abort") -> None:
         """Store that the abortion failed, or with another ``phase``, that this phase failed before the abortion."""
-        self.let_go()
+        self.release()
         self.status_message = cut(f"{FAILED_IN} {PHASE_WORDS.get(phase, phase)}: {reason}")
         self.outputs = {**self.outputs, "error": without_controls(make_storable(reason))}
 

@@ -146,7 +146,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         until = Value(since, DateTimeField()) + time_left
         return self.pending().filter(waits_until__lt=until).update(waits_until=until)
 
-    def put_off(self) -> Self:
+    def deferred(self) -> Self:
         """Select the pending actions with a time to begin, mostly deferred ones, the earliest first."""
         return self.pending().exclude(due_time=None).order_by("due_time")
 
@@ -175,7 +175,7 @@ class ActionQuerySet(NotifiesUpdates, ReadinessQuerySet):
         """Select, in one statement, the actions that may begin and those that a living worker owns."""
         return self.present().filter(self.ready_condition() | Q(owner__in=living_workers()))
 
-    def let_go(self, owner: int) -> int:
+    def release(self, owner: int) -> int:
         """Remove an owner from these actions, so that they are recovered at once."""
         return self.filter(owner=owner).update(owner=None)
 

@@ -137,14 +137,14 @@ class PlanRun:
 
     def remember_later(self) -> bool:
         """Remember the deferred actions, of any applier, and return whether there are any."""
-        self.later = list(self.actions.put_off().values_list("due_time", "pk"))
+        self.later = list(self.actions.deferred().values_list("due_time", "pk"))
         return bool(self.later)
 
     def remember_delayed(self) -> None:
         """Remember of what actions derived since the last look what is not to begin at once."""
         if not self.deriving:
             return
-        for later in self.actions.put_off().filter(derived_from__in=self.deriving).values_list("due_time", "pk"):
+        for later in self.actions.deferred().filter(derived_from__in=self.deriving).values_list("due_time", "pk"):
             heappush(self.later, later)
         self.deriving.clear()
 

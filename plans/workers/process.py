@@ -124,7 +124,7 @@ class WorkerProcess:
     def release(self, job: Job) -> None:
         """Release the action of a job if this worker still owns it, so that it is recovered at once."""
         try:
-            Action.objects.filter(pk=job.action.pk).let_go(job.lease.owner)
+            Action.objects.filter(pk=job.action.pk).release(job.lease.owner)
         except LOST_DATABASE:
             connection.close()
             self.retire()

@@ -41,7 +41,7 @@ def test_what_acts_on_nothing_that_is_known_waits_with_all_others(target: str) -
     assert queue_of(acting_on(target)) == "others"
 
 
-def test_nothing_is_asked_where_no_zone_has_a_queue(settings: Settings, django_assert_num_queries: object) -> None:
+def test_no_query_is_made_where_no_zone_has_a_queue(settings: Settings, django_assert_num_queries: object) -> None:
     settings.CELERY_QUEUES = {"migrate": "migrations"}
     action = acting_on("7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11")
     with django_assert_num_queries(0):

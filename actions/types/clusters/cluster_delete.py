@@ -56,13 +56,13 @@ class ClusterDelete(ClusterAction):
     @transaction.atomic
     def remove(self) -> None:
         """Delete its row, whatever the status has come to say meanwhile."""
-        standing = self.find(lock=True)
-        if standing is None:
+        locked = self.find(lock=True)
+        if locked is None:
             return
-        if standing.status != self.at_work:
-            standing.begin(self.at_work, f"{self.description} in progress")
-            standing.save_state()
-        standing.remove()
+        if locked.status != self.at_work:
+            locked.begin(self.at_work, f"{self.description} in progress")
+            locked.save_state()
+        locked.remove()
 
     def settle(self) -> None:
         """One that stands still does not read ACTIVE: it wants no nodes, and may have some."""

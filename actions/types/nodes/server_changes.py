@@ -97,8 +97,8 @@ def is_taking(node: ComputeNode) -> bool:
 
 def resize(server: str, flavor: str, action: ActionType) -> None:
     """Resize a server, unless somebody who did so could not say it any more."""
-    standing = cloud().reconcile(server, action.context.checkpoint)
-    if standing.flavor != cloud().find_flavor(flavor).name:
+    current = cloud().reconcile(server, action.context.checkpoint)
+    if current.flavor != cloud().find_flavor(flavor).name:
         cloud().resize(server, flavor, action.context.checkpoint)
 
 

@@ -77,7 +77,7 @@ def test_a_filter_takes_one_value_or_many_and_several_filters_must_all_hold(
         ("sort_key=colour", "Invalid sort key: colour"),
     ],
 )
-def test_what_makes_no_sense_is_400_and_told(newest: Caller, query: str, words: str) -> None:
+def test_an_invalid_argument_is_400_with_the_reason(newest: Caller, query: str, words: str) -> None:
     answer = newest.get(f"/actions?{query}")
     assert answer.status_code == 400
     assert words in fault(answer)

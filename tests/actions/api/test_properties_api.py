@@ -147,11 +147,11 @@ def test_actions_of_a_plan_that_was_proposed_whole_are_named_too() -> None:
     assert ActionPlan.objects.get().actions.filter(name__startswith="nop_").count() == 3
 
 
-@pytest.mark.parametrize(("state", "is_told"), [("PENDING", True), ("ONGOING", False), ("SUCCEEDED", False)])
-def test_what_is_put_off_tells_until_when(newest: Caller, state: str, is_told: bool) -> None:
+@pytest.mark.parametrize(("state", "is_shown"), [("PENDING", True), ("ONGOING", False), ("SUCCEEDED", False)])
+def test_a_deferred_action_shows_until_when(newest: Caller, state: str, is_shown: bool) -> None:
     one = action(make_plan({"a": []}, state="ONGOING"), "a")
     Action.objects.filter(pk=one.pk).update(state=state, due_time="2030-01-31T22:00:00Z")
-    assert shown(newest, one)["due_time"] == ("2030-01-31T22:00:00+00:00" if is_told else None)
+    assert shown(newest, one)["due_time"] == ("2030-01-31T22:00:00+00:00" if is_shown else None)
 
 
 def test_a_successful_action_says_so_in_its_status_reason_alone(cloud_admin: User) -> None:

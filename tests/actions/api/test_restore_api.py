@@ -37,8 +37,8 @@ def test_what_a_person_skipped_is_pending_again(newest: Caller, skipped: Action,
 
 def test_nothing_is_left_of_who_skipped_it_and_why(newest: Caller, skipped: Action) -> None:
     newest.patch(f"/actions/{skipped.uuid}", RESTORE)
-    standing = Action.objects.get()
-    assert (standing.skipped_by, standing.reason) == (None, "")
+    current = Action.objects.get()
+    assert (current.skipped_by, current.reason) == (None, "")
 
 
 def test_it_can_be_skipped_once_more(newest: Caller, skipped: Action) -> None:

@@ -60,7 +60,7 @@ def test_the_reason_is_kept_whichever_step_comes_first(api: Caller, path: str, o
 
 
 @pytest.mark.parametrize("state", ["skipped", "Skipped", "SKIPPED"])
-def test_the_state_is_accepted_in_any_letter_case(api: Caller, path: str, state: str) -> None:
+def test_the_state_is_accepted_in_upper_and_lower_case(api: Caller, path: str, state: str) -> None:
     assert api.patch(path, [SKIP | {"value": state}]).json()["state"] == "SKIPPED"
 
 
@@ -95,11 +95,11 @@ def test_an_action_that_is_not_pending_is_not_skipped(api: Caller, state: str) -
     assert fault(answer) == f"State transition not allowed: ({state} -> SKIPPED)"
 
 
-@pytest.mark.parametrize("asked", ["ONGOING", "CANCELLED", "PENDING", "SUCCEEDED"])
-def test_no_other_state_can_be_asked_for(api: Caller, path: str, asked: str) -> None:
-    answer = api.patch(path, [SKIP | {"value": asked}])
+@pytest.mark.parametrize("wanted", ["ONGOING", "CANCELLED", "PENDING", "SUCCEEDED"])
+def test_no_other_state_can_be_requested(api: Caller, path: str, wanted: str) -> None:
+    answer = api.patch(path, [SKIP | {"value": wanted}])
     assert answer.status_code == 409
-    assert fault(answer) == f"State transition not allowed: (PENDING -> {asked})"
+    assert fault(answer) == f"State transition not allowed: (PENDING -> {wanted})"
 
 
 def test_a_skipped_action_is_not_skipped_again(api: Caller, path: str) -> None:

@@ -45,5 +45,5 @@ class Unspeakable(ActionFailed):
         (CloudError("Volume a@lvm#one is in az1/b, 1/2 done"), "Volume a@lvm#one is in az1/b, 1/2 done"),
     ],
 )
-def test_an_error_is_told_in_its_own_words_or_by_its_name(error: Exception, words: str) -> None:
+def test_an_error_is_shown_with_its_message_or_by_its_name(error: Exception, words: str) -> None:
     assert explain(error) == words

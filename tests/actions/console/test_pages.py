@@ -65,7 +65,7 @@ def test_the_reason_of_a_skipped_action_can_be_changed(administrator: Client) ->
     assert Action.objects.get().status_message == "Action skipped by user. Reason: audit week"
 
 
-def test_a_reason_that_does_not_fit_is_asked_for_again_and_kept(administrator: Client) -> None:
+def test_a_reason_that_does_not_fit_is_requested_again_and_kept(administrator: Client) -> None:
     text = send(administrator, "reason", skipped(), reason="x" * 300)
     assert "at most 223 characters" in text
     assert "x" * 300 in text

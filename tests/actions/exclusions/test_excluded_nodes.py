@@ -48,9 +48,9 @@ def end(options: RequestOptions) -> None:
 
 
 def look(cluster: Cluster) -> tuple[list[str], int, str, str]:
-    standing = Cluster.objects.get(pk=cluster.pk)
-    names = list(standing.members().order_by("name").values_list("name", flat=True))
-    return names, standing.desired_capacity, standing.status, standing.status_reason
+    current = Cluster.objects.get(pk=cluster.pk)
+    names = list(current.members().order_by("name").values_list("name", flat=True))
+    return names, current.desired_capacity, current.status, current.status_reason
 
 
 @pytest.mark.parametrize("options", [AT_ONCE, TO_LOOK_AT])

@@ -64,7 +64,7 @@ def test_a_plan_without_what_is_excluded_runs_to_its_end_and_tells_of_it() -> No
     assert "It is excluded by 'frozen'" in plan.status_message
 
 
-def test_a_rule_that_is_made_after_the_plan_is_heeded_before_each_action_begins() -> None:
+def test_a_rule_that_is_made_after_the_plan_is_applied_before_each_action_begins() -> None:
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     make_exclusion(reason="audit week", action_types=["nop"])
     assert end(plan).state == "SUCCEEDED"
@@ -80,7 +80,7 @@ def test_a_rule_that_was_deleted_skips_nothing_although_the_process_knew_it() ->
     assert run_one() == {"a": "SUCCEEDED"}
 
 
-def test_a_rule_is_not_heeded_while_it_is_disabled() -> None:
+def test_a_rule_is_not_applied_while_it_is_disabled() -> None:
     rule = make_exclusion(action_types=["nop"])
     assert run_one() == {"a": "SKIPPED"}
     change_exclusion(rule, {"enabled": False}, "alice")
@@ -90,7 +90,7 @@ def test_a_rule_is_not_heeded_while_it_is_disabled() -> None:
     assert run_one() == {"a": "SKIPPED"}
 
 
-def test_a_rule_with_a_window_is_heeded_when_the_plan_runs_and_not_when_it_is_made(
+def test_a_rule_with_a_window_is_applied_when_the_plan_runs_and_not_when_it_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(IS_OPEN, lambda *_: True)
@@ -108,14 +108,14 @@ def test_outside_of_its_window_a_rule_skips_nothing(monkeypatch: pytest.MonkeyPa
     assert run_one() == {"a": "SUCCEEDED"}
 
 
-def test_a_window_that_opens_during_the_pre_condition_is_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_that_opens_during_the_pre_condition_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     make_exclusion(action_types=["nop"], window=OFFICE_HOURS)
     looks = iter([False, True, True])
     monkeypatch.setattr(IS_OPEN, lambda *_: next(looks))
     assert run_one() == {"a": "SKIPPED"}
 
 
-def test_a_rule_that_comes_during_the_pre_condition_is_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_comes_during_the_pre_condition_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     run_one()
     rules: list[Any] = []
     monkeypatch.setattr(PRE_CONDITION, lambda _: rules or rules.append(make_exclusion(reason="audit week")))
@@ -123,7 +123,7 @@ def test_a_rule_that_comes_during_the_pre_condition_is_heeded(monkeypatch: pytes
     assert (action(plan, "a").status_message, action(plan, "a").attempt) == (SAID, 0)
 
 
-def test_rules_that_change_during_the_pre_condition_and_exclude_others_have_it_asked_again(
+def test_rules_that_change_during_the_pre_condition_and_exclude_others_repeat_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run_one()

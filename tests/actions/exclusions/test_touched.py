@@ -69,7 +69,7 @@ def test_a_migration_touches_where_it_goes(server: Server) -> None:
     assert is_excluded(migration(server, destination_node="compute2"), targets={"availability_zones": ["west"]})
 
 
-def test_a_rule_that_names_several_kinds_excludes_what_touches_one_thing_of_each(server: Server) -> None:
+def test_a_rule_that_names_several_kinds_excludes_what_affects_one_object_of_each(server: Server) -> None:
     make_server("db", make_node("compute3"), project_id="bank")
     assert is_excluded(migration(server), targets={"servers": ["db", "web-1"], "projects": ["shop"]})
     assert not is_excluded(migration(server), targets={"servers": ["web-1"], "projects": ["bank"]})

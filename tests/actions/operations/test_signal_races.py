@@ -95,7 +95,7 @@ def test_a_cancel_is_not_lost_to_a_worker_that_honours_what_was_said_before(
 
 
 @slow
-def test_what_is_put_off_at_the_moment_of_its_cancel_is_cancelled(
+def test_an_action_that_is_deferred_at_the_moment_of_its_cancel_is_cancelled(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
     monkeypatch.setattr(Nop, "execute", lambda self: Outcome(Answer.RETRY, "busy"))
@@ -126,7 +126,7 @@ def test_an_action_begins_or_is_cancelled_before_it_does(applier: Service) -> No
 
 
 @slow
-def test_what_begins_at_the_moment_its_plan_is_suspended_is_told_or_does_not_begin(applier: Service) -> None:
+def test_what_begins_at_the_moment_its_plan_is_suspended_is_signalled_or_does_not_begin(applier: Service) -> None:
     with Race() as race:
         for _ in range(ROUNDS):
             one = make_action(applier, "PENDING")
@@ -140,9 +140,9 @@ def test_what_begins_at_the_moment_its_plan_is_suspended_is_told_or_does_not_beg
 
             executed, suspended = race.run(lambda mine=mine: execution.execute(mine, lease_of(mine)), suspend)
             assert suspended
-            ((state, told),) = seen
+            ((state, signalled),) = seen
             assert executed == (state != "PENDING")
-            assert told or state in {"PENDING", "SUCCEEDED"}
+            assert signalled or state in {"PENDING", "SUCCEEDED"}
 
 
 # The one order that matters.

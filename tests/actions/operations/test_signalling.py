@@ -32,7 +32,7 @@ def expected(one: Action, status: str, *statuses: str) -> str:
     ("state", "signal"),
     [("ONGOING", "CANCEL"), ("SUSPENDED", "CANCEL"), ("ONGOING", "SUSPEND"), ("SUSPENDED", "RESUME")],
 )
-def test_what_is_at_work_is_told_and_honours_it_later(state: str, signal: str) -> None:
+def test_a_running_action_gets_the_signal_and_honours_it_later(state: str, signal: str) -> None:
     one = make_action(state)
     signal_action(one.uuid, Signal(signal), "alice")
     assert (again(one).state, again(one).control) == (state, signal)

@@ -81,7 +81,7 @@ def test_what_failed_before_it_began_is_recorded_and_what_was_skipped_is_not() -
     assert recorded(gone) == []
 
 
-def test_an_operation_that_a_person_asked_for_is_known_by_the_request_from_the_beginning(stranger: User) -> None:
+def test_an_operation_that_a_person_requested_is_known_by_the_request_from_the_beginning(stranger: User) -> None:
     ProjectMember.objects.create(user=stranger, project_id="shop")
     server = make_server(node=make_node(), project_id="shop")
     answer = Caller(stranger, "1.8").post(f"/servers/{server.uuid}/action", {"rebuild": {}})
@@ -98,7 +98,7 @@ def test_the_deletion_of_a_server_that_is_nowhere_is_known_although_no_action_do
     assert recorded(server) == [("delete", answer.headers["x-openstack-request-id"], "alice")]
 
 
-def test_what_is_put_off_and_begun_anew_is_one_operation() -> None:
+def test_an_action_that_is_deferred_and_begun_anew_is_one_operation() -> None:
     server = make_server(node=make_node("here"), task_state="migrating", operation_owner="somebody")
     assert run("stop", resource_id=str(server.uuid)).attempt > 1
     assert len(recorded(server)) == 1

@@ -65,7 +65,7 @@ def test_a_server_gets_the_size_of_a_flavor_by_name_or_id(server: Server, flavor
     assert (resized.state, resized.task_state, resized.new_flavor) == ("active", None, None)
 
 
-def test_a_node_without_room_for_the_difference_refuses(server: Server) -> None:
+def test_a_node_without_capacity_for_the_difference_refuses(server: Server) -> None:
     make_server("other", server.node, vcpus=9)
     assert refusal(resize(server)) == "No valid host was found. compute1 has 5 VCPUs free of 6 needed."
     assert again(server).task_state is None
@@ -86,7 +86,7 @@ def test_the_cloud_refuses_what_makes_no_sense(server: Server, columns: dict[str
     assert refusal(resize(server)) == reason.format(server.uuid)
 
 
-def test_a_resize_takes_the_larger_room_while_it_lasts(server: Server, settings: pytest.FixtureRequest) -> None:
+def test_a_resize_takes_the_larger_capacity_while_it_lasts(server: Server, settings: pytest.FixtureRequest) -> None:
     server.new_flavor, server.task_state = make_flavor("huge", vcpus=14, memory=1, disk=1), "resizing"
     server.save_changes(["new_flavor", "task_state"])
     node = type(server.node).objects.with_use().get()

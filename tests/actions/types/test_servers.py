@@ -44,7 +44,7 @@ def test_a_server_that_is_deleted_just_when_it_begins_is_given_up(kind: str, par
 
 
 @pytest.mark.parametrize("kind", ["build", "rebuild"])
-def test_a_server_that_waits_is_built_where_there_is_room(kind: str) -> None:
+def test_a_server_that_waits_is_built_where_there_is_capacity(kind: str) -> None:
     node, server = make_node(), waiting()
     begun = action(kind, server)
     begun.pre_condition()
@@ -81,14 +81,14 @@ def test_a_first_build_that_came_to_its_end_is_not_followed_by_a_rebuild() -> No
     assert action("rebuild", server, ActionContext(data=data)).recover() is Recovery.DONE
 
 
-def test_a_server_that_waits_is_built_where_room_was_made() -> None:
+def test_a_server_that_waits_is_built_where_capacity_was_freed() -> None:
     make_node("roomy", memory=65536)
     node, server = make_node("made"), waiting()
     assert action("rebuild", server, destination_node="made", expected_status="PENDING").execute() == DONE
     assert again(server).node == node
 
 
-def test_a_server_that_waits_takes_no_other_room_than_that_which_was_made(settings: Settings) -> None:
+def test_a_server_that_waits_takes_only_the_capacity_that_was_freed(settings: Settings) -> None:
     settings.USE_PENDING_STATE = True
     make_node("roomy")
     make_node("made", memory=0)
@@ -220,7 +220,7 @@ def test_a_build_that_finds_no_host_when_it_is_aborted_tells_so() -> None:
 
 
 @pytest.mark.parametrize("kind", ["migrate", "stop", "delete_server"])
-def test_what_makes_room_is_skipped_when_nobody_waits_for_it_any_more(kind: str) -> None:
+def test_an_action_that_frees_capacity_is_skipped_when_nobody_waits_for_it_any_more(kind: str) -> None:
     node = make_node("here")
     make_node("there")
     server = make_server(node=node)
@@ -233,7 +233,7 @@ def test_what_makes_room_is_skipped_when_nobody_waits_for_it_any_more(kind: str)
 
 
 @pytest.mark.parametrize("kind", ["migrate", "stop", "delete_server"])
-def test_what_makes_room_is_done_while_one_still_waits_for_it(kind: str) -> None:
+def test_an_action_that_frees_capacity_is_done_while_one_still_waits_for_it(kind: str) -> None:
     node = make_node("here")
     make_node("there")
     needed = {

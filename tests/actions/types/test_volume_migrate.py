@@ -56,7 +56,7 @@ def free() -> list[int]:
     return list(Pool.objects.order_by("name").values_list("free_capacity_gb", flat=True))
 
 
-def told(action: ActionType, error: type[Exception], method: str = "pre_condition") -> str:
+def message(action: ActionType, error: type[Exception], method: str = "pre_condition") -> str:
     with pytest.raises(error) as caught:
         getattr(action, method)()
     return str(caught.value)
@@ -64,39 +64,39 @@ def told(action: ActionType, error: type[Exception], method: str = "pre_conditio
 
 def test_a_volume_that_is_gone_is_skipped(volume: Volume) -> None:
     volume.uuid = uuid4()
-    assert told(migrate(volume), ActionSkipException) == f"Volume {volume.uuid} not found"
+    assert message(migrate(volume), ActionSkipException) == f"Volume {volume.uuid} not found"
 
 
 def test_an_unknown_pool_fails(volume: Volume) -> None:
-    assert told(migrate(volume, destination_node="c@lvm#one"), CloudError) == "Pool c@lvm#one not found"
+    assert message(migrate(volume, destination_node="c@lvm#one"), CloudError) == "Pool c@lvm#one not found"
 
 
 def test_an_unknown_type_fails(volume: Volume) -> None:
-    assert told(retype(volume, "golden"), CloudError) == "Volume type golden not found"
+    assert message(retype(volume, "golden"), CloudError) == "Volume type golden not found"
 
 
 @pytest.mark.parametrize("kind", ["migrate", "swap"])
 def test_a_volume_that_is_there_already_is_skipped(volume: Volume, kind: str) -> None:
     action = migrate(volume, kind, destination_node=HERE)
-    assert told(action, ActionSkipException) == f"Volume is already on node {HERE}"
+    assert message(action, ActionSkipException) == f"Volume is already on node {HERE}"
 
 
 def test_a_volume_of_that_type_is_skipped(volume: Volume, fast: VolumeType) -> None:
     volume.volume_type = fast
     volume.save_changes(["volume_type"])
-    assert told(retype(volume, "fast"), ActionSkipException) == "Volume type is already fast"
+    assert message(retype(volume, "fast"), ActionSkipException) == "Volume type is already fast"
 
 
 def test_a_migration_without_pool_and_a_retype_without_type_fail(volume: Volume) -> None:
     action = migrate(volume, "retype")
-    assert told(action, ActionFailed) == "destination_type: is required to retype a volume"
+    assert message(action, ActionFailed) == "destination_type: is required to retype a volume"
     parameters = {"resource_id": str(volume.uuid), "migration_type": "swap"}
     action = make("volume_migrate", parameters, ActionContext())
-    assert told(action, ActionFailed) == "destination_node: is required to swap a volume"
+    assert message(action, ActionFailed) == "destination_node: is required to swap a volume"
 
 
 @pytest.mark.parametrize("kind", ["migrate", "swap"])
-def test_a_volume_moves_and_takes_its_room_along(volume: Volume, kind: str) -> None:
+def test_a_volume_moves_and_takes_its_space_along(volume: Volume, kind: str) -> None:
     action = migrate(volume, kind)
     action.pre_condition()
     assert action.execute() == DONE
@@ -105,16 +105,16 @@ def test_a_volume_moves_and_takes_its_room_along(volume: Volume, kind: str) -> N
     assert free() == [100, 70]
 
 
-def test_while_it_moves_a_volume_takes_room_in_both_pools(volume: Volume) -> None:
+def test_while_it_moves_a_volume_takes_space_in_both_pools(volume: Volume) -> None:
     seen: list[list[int]] = []
     cloud().migrate_volume(str(volume.uuid), THERE, lambda: seen.append(free()))
     assert seen[0] == [70, 70]
 
 
-def test_a_pool_without_room_refuses(volume: Volume, there: Pool) -> None:
+def test_a_pool_without_space_refuses(volume: Volume, there: Pool) -> None:
     make_volume("other", there, size=71)
     reason = f"Pool {THERE} has 29 GB free of 30 needed"
-    assert told(migrate(volume), OperationRefused, "execute") == reason
+    assert message(migrate(volume), OperationRefused, "execute") == reason
     assert (again(volume).migration_status, free()) == (None, [70, 29])
 
 
@@ -135,7 +135,7 @@ def test_an_attached_volume_moves_while_its_server_runs(volume: Volume, here: Po
 def test_an_attached_volume_does_not_move_while_its_server_is_stopped(here: Pool, there: Pool) -> None:
     server = make_server("web-1", make_node(), state="stopped")
     attached = make_volume("attached", here, attached_to=[server])
-    assert told(migrate(attached), ActionFailed, "execute") == (
+    assert message(migrate(attached), ActionFailed, "execute") == (
         f"Volume {attached.uuid} is attached to instance {server.uuid}, which must be ACTIVE or PAUSED"
         " (current status: SHUTOFF)"
     )
@@ -144,13 +144,13 @@ def test_an_attached_volume_does_not_move_while_its_server_is_stopped(here: Pool
 def test_an_attached_volume_must_be_in_use(here: Pool, there: Pool) -> None:
     attached = make_volume("attached", here, attached_to=[make_server("web-1", make_node())], status="detaching")
     reason = f"Volume {attached.uuid} is attached, but not in-use (current status: detaching)"
-    assert told(migrate(attached), ActionFailed, "execute") == reason
+    assert message(migrate(attached), ActionFailed, "execute") == reason
 
 
 def test_a_pool_must_take_the_type_of_the_volume(volume: Volume, fast: VolumeType) -> None:
     volume.volume_type = fast
     volume.save_changes(["volume_type"])
-    assert told(migrate(volume), ActionFailed, "execute") == f"Pool {THERE} takes no volumes of type fast"
+    assert message(migrate(volume), ActionFailed, "execute") == f"Pool {THERE} takes no volumes of type fast"
     with pytest.raises(OperationRefused, match="takes no volumes of type fast"):
         cloud().migrate_volume(str(volume.uuid), THERE)
 
@@ -166,13 +166,13 @@ def test_a_pool_must_take_the_type_of_the_volume(volume: Volume, fast: VolumeTyp
 )
 def test_the_cloud_refuses_a_volume_that_can_not_move(volume: Volume, columns: dict[str, Any], reason: str) -> None:
     Volume.objects.filter(pk=volume.pk).update(**columns)
-    assert told(migrate(volume), OperationRefused, "execute") == f"Volume {volume.uuid} {reason}"
+    assert message(migrate(volume), OperationRefused, "execute") == f"Volume {volume.uuid} {reason}"
 
 
 @pytest.mark.parametrize("columns", [{"state": "down"}, {"status": "disabled"}])
 def test_a_closed_storage_node_takes_no_volume(volume: Volume, columns: dict[str, str]) -> None:
     StorageNode.objects.filter(host="b@lvm").update(**columns)
-    assert "is enabled and up" in told(migrate(volume), OperationRefused, "execute")
+    assert "is enabled and up" in message(migrate(volume), OperationRefused, "execute")
 
 
 def test_a_retyped_volume_goes_where_its_new_type_is_served(volume: Volume) -> None:
@@ -191,15 +191,15 @@ def test_a_retyped_volume_stays_where_its_pool_serves_the_new_type(volume: Volum
     assert (retyped.volume_type.name, retyped.pool.name, free()) == ("fast", HERE, [70, 100])
 
 
-def test_a_retyped_volume_goes_to_the_pool_with_the_most_room(volume: Volume) -> None:
+def test_a_retyped_volume_goes_to_the_pool_with_the_most_space(volume: Volume) -> None:
     make_pool("b@lvm#two", total_capacity_gb=200)
     retype(volume).execute()
     assert again(volume).pool.name == "b@lvm#two"
 
 
-def test_a_failure_gives_back_the_room(volume: Volume, settings: Any) -> None:
+def test_a_failure_gives_back_the_space(volume: Volume, settings: Any) -> None:
     settings.EMBEDDED_CLOUD_FAILURE_RATE = 1
-    told(migrate(volume), OperationFailed, "execute")
+    message(migrate(volume), OperationFailed, "execute")
     left = again(volume)
     assert (left.pool.name, left.destination, left.migration_status, free()) == (HERE, None, None, [70, 100])
 
@@ -224,4 +224,4 @@ def test_what_was_done_before_the_process_died_is_done(volume: Volume) -> None:
 
 def test_it_is_neither_aborted_nor_reverted(volume: Volume) -> None:
     assert migrate(volume).abort() is False
-    assert told(migrate(volume), ActionFailed, "revert") == "Actions of type volume_migrate can not be reverted"
+    assert message(migrate(volume), ActionFailed, "revert") == "Actions of type volume_migrate can not be reverted"

@@ -210,7 +210,7 @@ def test_of_a_deferral_and_a_recovery_at_the_same_moment_one_wins() -> None:
             one.begin(service.pk)
             one.save_state()
             mine, theirs = plan.actions.get(), plan.actions.get()
-            mine.put_off("busy")
+            mine.defer("busy")
             theirs.begin_again(service.pk)
             deferred, recovered = race.run(mine.save_state, theirs.save_state)
             assert deferred != recovered

@@ -65,7 +65,7 @@ def test_a_member_whose_server_is_gone_is_left_out(cluster: Cluster, policy: Pol
     assert Node.objects.filter(data__has_key=POOLED).count() == 2
 
 
-def test_a_policy_that_is_not_heeded_yet_puts_nothing_in_until_it_is(cluster: Cluster, policy: Policy) -> None:
+def test_a_policy_that_is_not_enabled_yet_puts_nothing_in_until_it_is(cluster: Cluster, policy: Policy) -> None:
     make_balancing_pool("web")
     assert attach(cluster, policy, enabled=False).state == "SUCCEEDED"
     assert in_pool() == []

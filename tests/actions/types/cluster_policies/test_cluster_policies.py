@@ -23,38 +23,38 @@ class Acting(PolicyType):
     targets = {When.BEFORE: frozenset({"CLUSTER_SCALE_OUT"})}
     schema: ClassVar = {"type": "object"}
     decides = False
-    asked: ClassVar[list[dict[str, object]]] = []
+    applied: ClassVar[list[dict[str, object]]] = []
 
     def pre_op(self, check: PolicyCheck) -> None:
-        self.asked.append(dict(check.data))
+        self.applied.append(dict(check.data))
 
 
 @pytest.fixture(autouse=True)
-def asked(settings: Settings) -> list[dict[str, object]]:
+def applied(settings: Settings) -> list[dict[str, object]]:
     settings.POLICY_TYPES = [f"{__name__}.Acting", "cluster.policies.scaling.Scaling"]
-    Acting.asked.clear()
-    return Acting.asked
+    Acting.applied.clear()
+    return Acting.applied
 
 
-def test_what_does_something_is_asked_when_all_is_decided(asked: list[dict[str, object]]) -> None:
+def test_a_policy_that_acts_is_called_when_all_is_decided(applied: list[dict[str, object]]) -> None:
     make_node()
     cluster = make_cluster()
     make_binding(cluster, "acting")
     spec = {"event": "CLUSTER_SCALE_OUT", "adjustment": {"number": 2}}
     make_binding(cluster, "senlin.policy.scaling-1.0", spec, priority=2)
     assert run("CLUSTER_SCALE_OUT", cluster).state == "SUCCEEDED"
-    [data] = asked
+    [data] = applied
     nodes = sorted(map(str, Node.objects.values_list("uuid", flat=True)))
     assert sorted(data["creation"]["nodes"]) == nodes  # type: ignore[index]
     assert len(nodes) == 2
 
 
-def test_what_is_refused_leaves_no_trace_of_it(asked: list[dict[str, object]]) -> None:
+def test_what_is_refused_leaves_no_trace_of_it(applied: list[dict[str, object]]) -> None:
     cluster = make_cluster(size=2, max_size=3)
     make_binding(cluster, "acting")
     assert run("CLUSTER_SCALE_OUT", cluster, count=2).state == "FAILED"
     assert "max_size" in str(Action.objects.get().status_message)
-    assert asked == []
+    assert applied == []
 
 
 def test_a_policy_that_refuses_fails_the_action_which_names_it() -> None:

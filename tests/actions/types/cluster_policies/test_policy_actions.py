@@ -53,7 +53,7 @@ def test_a_cluster_gets_a_policy_with_the_priority_of_its_type(cluster: Cluster,
     assert (bindings(), Recording.calls) == ([(300, True)], ["attach"])
 
 
-def test_a_cluster_gets_a_policy_as_it_is_asked_for(cluster: Cluster, policy: Policy) -> None:
+def test_a_cluster_gets_a_policy_as_it_is_requested(cluster: Cluster, policy: Policy) -> None:
     attach(cluster, policy, priority=7, enabled=False)
     assert bindings() == [(7, False)]
 
@@ -145,7 +145,7 @@ def test_a_policy_that_the_cluster_has_not_got_is_refused(cluster: Cluster, poli
     [({"priority": 1}, (1, True)), ({"enabled": False}, (300, False)), ({}, (300, True))],
     ids=["priority", "enabled", "nothing"],
 )
-def test_how_a_policy_is_asked_changes(
+def test_how_a_policy_is_applied_changes(
     cluster: Cluster, policy: Policy, inputs: dict[str, object], left: tuple[int, bool]
 ) -> None:
     attach(cluster, policy)

@@ -78,8 +78,8 @@ def taken_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def stage_of(cluster: Cluster, data: dict[str, Any]) -> int:
-    asked = data.get(APPLIED, {}).get("BEFORE", [])
-    types = set(PolicyBinding.objects.filter(uuid__in=asked).values_list("policy__type", flat=True))
+    applied = data.get(APPLIED, {}).get("BEFORE", [])
+    types = set(PolicyBinding.objects.filter(uuid__in=applied).values_list("policy__type", flat=True))
     if data.get("begun"):
         return BEGUN
     return TAKEN_OUT if BALANCING in types else CANDIDATES if DELETION in types else COUNT if SCALING in types else 0
@@ -117,7 +117,7 @@ def kill(
     return kill_after
 
 
-def test_whoever_goes_on_has_the_same_ones_go_and_takes_them_out_once(kill: Callable[[int], Scaling]) -> None:
+def test_another_worker_has_the_same_ones_go_and_takes_them_out_once(kill: Callable[[int], Scaling]) -> None:
     stages = set()
     for scaling in kill_while_it_decides(kill):
         stages.add(scaling.stage)

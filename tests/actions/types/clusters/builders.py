@@ -12,22 +12,22 @@ from tests.builders import make_cluster
 from tests.plans.inline import run_waiting
 
 
-def proposed(kind: str, thing: Cluster | Node, **inputs: object) -> ActionPlan:
+def proposed(kind: str, record: Cluster | Node, **inputs: object) -> ActionPlan:
     """Return a plan that is about to do an action to a cluster or a node."""
-    plan = propose([ProposedAction(kind, {"resource_id": str(thing.uuid), "resource_name": thing.name, **inputs})])
+    plan = propose([ProposedAction(kind, {"resource_id": str(record.uuid), "resource_name": record.name, **inputs})])
     plan.launch()
     return plan
 
 
-def run(kind: str, thing: Cluster | Node, **inputs: object) -> ActionPlan:
+def run(kind: str, record: Cluster | Node, **inputs: object) -> ActionPlan:
     """Run an action on a cluster or a node, and return its plan."""
-    plan = proposed(kind, thing, **inputs)
+    plan = proposed(kind, record, **inputs)
     run_waiting()
     return ActionPlan.objects.get(pk=plan.pk)
 
 
 def create_cluster(size: int, name: str = "a cluster", **columns: object) -> Cluster:
-    """Return a cluster of so many nodes with servers. There must be room for them."""
+    """Return a cluster of so many nodes with servers. There must be capacity for them."""
     cluster = make_cluster(name, status="INIT", desired_capacity=size, **columns)
     assert run("CLUSTER_CREATE", cluster).state == "SUCCEEDED"
     return again(cluster)

@@ -22,11 +22,11 @@ def test_a_new_cluster_gets_as_many_nodes_as_are_wanted() -> None:
     assert plan.state == "SUCCEEDED"
     assert list(cluster.members().values_list("index", "status")) == [(1, "ACTIVE"), (2, "ACTIVE"), (3, "ACTIVE")]
     assert Server.objects.present().count() == 3
-    standing = again(cluster)
-    assert (standing.status, standing.desired_capacity, standing.next_index) == ("ACTIVE", 3, 4)
+    current = again(cluster)
+    assert (current.status, current.desired_capacity, current.next_index) == ("ACTIVE", 3, 4)
 
 
-def test_a_cluster_grows_by_the_number_that_is_asked_for() -> None:
+def test_a_cluster_grows_by_the_number_that_is_requested() -> None:
     make_node()
     cluster = make_cluster(size=2)
     run("CLUSTER_SCALE_OUT", cluster, count=2)
@@ -43,12 +43,12 @@ def test_a_cluster_does_not_grow_above_its_max_size() -> None:
     assert (again(cluster).status, Node.objects.count()) == ("ACTIVE", 2)
 
 
-def test_a_creation_that_finds_no_room_leaves_a_cluster_that_says_how_many_nodes_it_has() -> None:
+def test_a_creation_that_finds_no_capacity_leaves_a_cluster_that_says_how_many_nodes_it_has() -> None:
     cluster = make_cluster(status="INIT", desired_capacity=2, min_size=1)
     assert run("CLUSTER_CREATE", cluster).state == "FAILED"
-    standing = again(cluster)
-    assert standing.status == "ERROR"
-    assert standing.status_reason == "CLUSTER_CREATE: number of active nodes is 0, below min_size (1)"
+    current = again(cluster)
+    assert current.status == "ERROR"
+    assert current.status_reason == "CLUSTER_CREATE: number of active nodes is 0, below min_size (1)"
     assert cluster.members().filter(status="ERROR").count() == 2
 
 
@@ -57,11 +57,11 @@ def test_what_was_written_of_a_cluster_before_the_lock_was_taken_stays(monkeypat
     cluster = make_cluster(size=1)
     write_before_the_lock(monkeypatch, name="renamed", next_index=7, max_size=5)
     assert run("CLUSTER_SCALE_OUT", cluster).state == "SUCCEEDED"
-    standing = again(cluster)
-    assert (standing.name, standing.next_index, standing.max_size) == ("renamed", 8, 5)
+    current = again(cluster)
+    assert (current.name, current.next_index, current.max_size) == ("renamed", 8, 5)
 
 
-def test_what_is_written_of_a_cluster_while_its_policies_are_asked_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_written_of_a_cluster_while_its_policies_are_applied_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     make_node()
     cluster = make_cluster(size=1)
     ask = clusters.ask_policies

@@ -31,8 +31,8 @@ def executing(plan: ActionPlan, applier: Service) -> Callable[[], bool]:
 
     def execute() -> bool:
         execution.execute(action, lease)
-        standing = Action.objects.get(pk=action.pk)
-        return standing.has_derived or standing.state == "SUCCEEDED"
+        current = Action.objects.get(pk=action.pk)
+        return current.has_derived or current.state == "SUCCEEDED"
 
     return execute
 

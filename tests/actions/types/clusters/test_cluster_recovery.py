@@ -40,9 +40,9 @@ def test_a_look_at_a_cluster_finds_each_node_that_does_not_run(cluster: Cluster)
     plan = run("CLUSTER_CHECK", cluster)
     assert (plan.state, derived(plan)) == ("SUCCEEDED", [("NODE_CHECK", "SUCCEEDED")] * 3)
     assert statuses(cluster) == ["ERROR", "ACTIVE", "ACTIVE"]
-    standing = again(cluster)
-    assert standing.status == "WARNING"
-    assert standing.status_reason == "CLUSTER_CHECK: number of active nodes is 2, below desired_capacity (3)"
+    current = again(cluster)
+    assert current.status == "WARNING"
+    assert current.status_reason == "CLUSTER_CHECK: number of active nodes is 2, below desired_capacity (3)"
     assert origin(plan).outputs["nodes"][str(lost.uuid)] == "ERROR"
 
 
@@ -89,7 +89,7 @@ def test_a_cluster_whose_nodes_run_is_left_as_it_is(cluster: Cluster) -> None:
     assert (plan.state, derived(plan), Server.objects.count()) == ("SUCCEEDED", [], 3)
 
 
-def test_the_nodes_that_are_missing_are_created_where_that_is_asked_for(cluster: Cluster) -> None:
+def test_the_nodes_that_are_missing_are_created_where_that_is_requested(cluster: Cluster) -> None:
     Cluster.objects.update(desired_capacity=5)
     run("CLUSTER_RECOVER", cluster)
     assert len(statuses(cluster)) == 3
@@ -110,7 +110,7 @@ def test_a_cluster_whose_creation_failed_half_way_can_be_recovered() -> None:
     assert running_servers() == 4
 
 
-def test_a_recovery_that_finds_no_room_says_how_many_nodes_run(cluster: Cluster) -> None:
+def test_a_recovery_that_finds_no_capacity_says_how_many_nodes_run(cluster: Cluster) -> None:
     lose_server(cluster)
     Flavor.objects.update(vcpus=99)
     plan = run("CLUSTER_RECOVER", cluster, check=True)

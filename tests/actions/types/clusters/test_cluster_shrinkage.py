@@ -59,7 +59,7 @@ def derived_types() -> list[str]:
 # CLUSTER_SCALE_IN
 
 
-def test_a_cluster_shrinks_by_the_number_that_is_asked_for() -> None:
+def test_a_cluster_shrinks_by_the_number_that_is_requested() -> None:
     make_node()
     cluster = make_cluster(status="INIT", desired_capacity=3)
     run("CLUSTER_CREATE", cluster)
@@ -213,19 +213,19 @@ def test_a_deletion_that_is_cancelled_in_its_grace_period_leaves_the_node() -> N
         ({"max_size": 9}, 4),
     ],
 )
-def test_a_cluster_gets_the_size_that_is_asked_for(inputs: dict[str, Any], size: int) -> None:
+def test_a_cluster_gets_the_size_that_is_requested(inputs: dict[str, Any], size: int) -> None:
     make_node(vcpus=99)
     cluster = make_cluster(size=4)
     assert run("CLUSTER_RESIZE", cluster, **inputs).state == "SUCCEEDED"
-    standing = again(cluster)
-    assert (standing.desired_capacity, len(members(cluster)), standing.status) == (size, size, "ACTIVE")
+    current = again(cluster)
+    assert (current.desired_capacity, len(members(cluster)), current.status) == (size, size, "ACTIVE")
 
 
 def test_new_bounds_are_written_with_the_size() -> None:
     cluster = make_cluster(size=4)
     run("CLUSTER_RESIZE", cluster, adjustment_type="EXACT_CAPACITY", number=2, min_size=1, max_size=3)
-    standing = again(cluster)
-    assert (standing.min_size, standing.max_size, standing.desired_capacity) == (1, 3, 2)
+    current = again(cluster)
+    assert (current.min_size, current.max_size, current.desired_capacity) == (1, 3, 2)
 
 
 @pytest.mark.parametrize(
@@ -257,8 +257,8 @@ def test_new_bounds_are_written_with_the_size() -> None:
 def test_a_size_that_makes_no_sense_is_refused(inputs: dict[str, Any], words: str) -> None:
     cluster = make_cluster(size=2, min_size=1, max_size=3)
     assert refusal(run("CLUSTER_RESIZE", cluster, **inputs)) == words
-    standing = again(cluster)
-    assert (standing.min_size, standing.max_size, standing.desired_capacity, len(members(cluster))) == (1, 3, 2, 2)
+    current = again(cluster)
+    assert (current.min_size, current.max_size, current.desired_capacity, len(members(cluster))) == (1, 3, 2, 2)
 
 
 # CLUSTER_DEL_NODES
@@ -271,7 +271,7 @@ def test_named_nodes_leave_their_cluster() -> None:
     assert (members(cluster), again(cluster).desired_capacity, derived_types()) == ([2], 1, ["NODE_LEAVE"] * 2)
 
 
-def test_named_nodes_are_deleted_if_that_is_asked_for() -> None:
+def test_named_nodes_are_deleted_if_that_is_requested() -> None:
     cluster = make_cluster(size=2)
     run("CLUSTER_DEL_NODES", cluster, nodes=[uuid_of(cluster, 1)], destroy_after_deletion=True)
     assert (members(cluster), derived_types()) == ([2], ["NODE_DELETE"])
@@ -303,8 +303,8 @@ def test_nodes_that_stand_alone_join_a_cluster() -> None:
     nodes = [make_member(f"alone-{number}", status="ACTIVE") for number in range(2)]
     named = [str(node.uuid) for node in nodes]
     assert run("CLUSTER_ADD_NODES", cluster, nodes=named).outputs["nodes_added"] == named
-    standing = again(cluster)
-    assert (standing.desired_capacity, standing.next_index, standing.status) == (3, 4, "ACTIVE")
+    current = again(cluster)
+    assert (current.desired_capacity, current.next_index, current.status) == (3, 4, "ACTIVE")
     assert list(cluster.members().values_list("name", flat=True)) == ["a cluster-1", "alone-0", "alone-1"]
 
 
@@ -371,8 +371,8 @@ def test_a_cluster_is_deleted_also_where_its_status_came_to_say_something_else(
     cluster = make_cluster()
     detach = ClusterDelete.detach_policies
 
-    def settled_meanwhile(self: ClusterDelete, standing: Cluster) -> None:
-        detach(self, standing)
+    def settled_meanwhile(self: ClusterDelete, current: Cluster) -> None:
+        detach(self, current)
         Cluster.objects.update(status="ACTIVE")
 
     monkeypatch.setattr(ClusterDelete, "detach_policies", settled_meanwhile)

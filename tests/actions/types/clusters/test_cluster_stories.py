@@ -71,7 +71,7 @@ def test_a_node_that_stands_alone_joins_and_leaves(api: Caller) -> None:
     assert api.get(f"/nodes/{node.uuid}").json()["cluster_uuid"] is None
 
 
-def test_members_are_deleted_as_they_leave_if_that_is_asked_for(api: Caller) -> None:
+def test_members_are_deleted_as_they_leave_if_that_is_requested(api: Caller) -> None:
     first = members()[0]
     done(api, "POST", "/web/del_nodes", {"nodes": [str(first.uuid)], "destroy_after_deletion": True})
     assert sizes() == (2, 2, 2)

@@ -103,7 +103,7 @@ def test_a_step_that_fails_is_the_last(cluster: Cluster, large: Profile) -> None
     assert (again(cluster).status, statuses(cluster)) == ("ACTIVE", ["ACTIVE"] * 4)
 
 
-def test_what_failed_can_be_asked_for_again(cluster: Cluster, large: Profile) -> None:
+def test_a_failed_update_can_be_requested_again(cluster: Cluster, large: Profile) -> None:
     Flavor.objects.filter(name="large").update(vcpus=999)
     run("CLUSTER_UPDATE", cluster, new_profile_id=str(large.uuid))
     Flavor.objects.filter(name="large").update(vcpus=2)

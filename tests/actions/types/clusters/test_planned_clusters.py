@@ -49,8 +49,8 @@ def test_of_three_nodes_that_were_planned_two_come_where_one_is_skipped() -> Non
     assert plan.state == "SUCCEEDED", plan.status_message
     assert Action.objects.get(pk=skipped.pk).state == "SKIPPED"
     assert not Node.objects.filter(uuid=skipped.target).exists()
-    standing = Cluster.objects.get(pk=cluster.pk)
-    assert (standing.members().count(), standing.desired_capacity, standing.status) == (3, 3, "ACTIVE")
+    current = Cluster.objects.get(pk=cluster.pk)
+    assert (current.members().count(), current.desired_capacity, current.status) == (3, 3, "ACTIVE")
     assert Server.objects.present().count() == 2
 
 
@@ -75,5 +75,5 @@ def test_a_cluster_whose_plan_is_looked_at_first_gets_its_nodes_when_it_is_start
     assert (Cluster.objects.get().status, Node.objects.count()) == ("INIT", 0)
     plan = start_without(operation, plan_of(operation).actions.filter(action_type="NODE_CREATE").order_by("pk")[0])
     assert plan.state == "SUCCEEDED", plan.status_message
-    standing = Cluster.objects.get()
-    assert (standing.members().count(), standing.desired_capacity, standing.status) == (1, 1, "ACTIVE")
+    current = Cluster.objects.get()
+    assert (current.members().count(), current.desired_capacity, current.status) == (1, 1, "ACTIVE")

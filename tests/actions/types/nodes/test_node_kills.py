@@ -17,7 +17,7 @@ AT_LEAST = 10
 
 
 @pytest.fixture(autouse=True)
-def room() -> None:
+def capacity() -> None:
     make_node(vcpus=1000, memory=10**6, disk=10**5)
     make_flavor("small")
     make_profile("web")

@@ -11,7 +11,7 @@ from actions.types.nodes.node_recover import NodeRecover
 from cluster.drivers.base import CloudBusy, NoValidHost, OperationFailed, ServerNotFound, cloud
 from cluster.drivers.ownership import acting_for
 from cluster.models import ComputeNode, Flavor, Node, Server
-from tests.actions.types.nodes.test_nodes import Killed, action, again, die, standing
+from tests.actions.types.nodes.test_nodes import Killed, action, again, die, status_of
 from tests.builders import make_member, make_node
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +66,7 @@ def test_another_server_takes_the_place_of_a_broken_one(broken: Node) -> None:
     assert recover.execute() == DONE
     assert servers_of(broken) == [("stopped", True), ("active", False)]
     server = Server.objects.present().get()
-    assert (standing(broken), again(broken).physical_id) == (("ACTIVE", "Recovery succeeded"), server.uuid)
+    assert (status_of(broken), again(broken).physical_id) == (("ACTIVE", "Recovery succeeded"), server.uuid)
     assert context.outputs == {"operation": "RECREATE", "status": "ACTIVE", "physical_id": str(server.uuid)}
 
 
@@ -101,11 +101,11 @@ def test_a_server_that_nobody_wrote_down_goes_when_another_one_comes(node: Node)
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
-def test_a_server_is_booted_or_built_anew_where_that_is_asked_for(broken: Node, operation: str) -> None:
+def test_a_server_is_booted_or_built_anew_where_that_is_requested(broken: Node, operation: str) -> None:
     context = derived()
     recovery(broken, context, operation=operation).execute()
     assert servers_of(broken) == [("active", False)]
-    assert standing(broken) == ("ACTIVE", "Recovery succeeded")
+    assert status_of(broken) == ("ACTIVE", "Recovery succeeded")
     assert context.outputs == {"operation": operation, "status": "ACTIVE", "physical_id": str(broken.physical_id)}
 
 
@@ -114,7 +114,7 @@ def test_a_server_that_is_gone_is_neither_booted_nor_built_anew(broken: Node, op
     cloud().delete_server(str(broken.physical_id))
     with pytest.raises(ServerNotFound):
         recovery(broken, operation=operation).execute()
-    assert standing(broken) == ("ERROR", f"Instance {broken.physical_id} not found")
+    assert status_of(broken) == ("ERROR", f"Instance {broken.physical_id} not found")
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
@@ -137,7 +137,7 @@ def test_an_interrupted_boot_or_build_leaves_the_server_free(broken: Node, opera
     with acting_for("action", 1):
         assert recovery(broken, derived(data=context.data), operation=operation).abort()
     assert Server.objects.present().get().task_state is None
-    assert standing(broken) == ("ERROR", "Its recovery was interrupted")
+    assert status_of(broken) == ("ERROR", "Its recovery was interrupted")
 
 
 @pytest.mark.parametrize("operation", ["REBOOT", "REBUILD"])
@@ -159,7 +159,7 @@ def test_a_server_that_is_found_to_run_is_left_alone(broken: Node) -> None:
     assert recovery(broken, context, check=True).execute() == DONE
     assert servers_of(broken) == [("active", False)]
     assert context.outputs == {"operation": None, "status": "ACTIVE", "physical_id": str(broken.physical_id)}
-    assert standing(broken) == ("ACTIVE", "Check: Node is ACTIVE.")
+    assert status_of(broken) == ("ACTIVE", "Check: Node is ACTIVE.")
 
 
 def test_a_server_that_is_found_not_to_run_is_replaced(broken: Node) -> None:
@@ -175,11 +175,11 @@ def test_a_node_that_is_being_deleted_is_not_recovered(broken: Node) -> None:
     assert servers_of(broken) == [("stopped", False)]
 
 
-def test_a_node_for_which_there_is_no_room_is_in_error_and_can_be_recovered_later(broken: Node) -> None:
+def test_a_node_for_which_there_is_no_capacity_is_in_error_and_can_be_recovered_later(broken: Node) -> None:
     Flavor.objects.update(vcpus=99)
     with pytest.raises(NoValidHost):
         recovery(broken).execute()
-    assert standing(broken) == ("ERROR", "No valid host was found. There are not enough hosts available.")
+    assert status_of(broken) == ("ERROR", "No valid host was found. There are not enough hosts available.")
     assert again(broken).physical_id is None
     Flavor.objects.update(vcpus=1)
     recovery(broken).execute()
@@ -199,7 +199,7 @@ def test_a_recovery_left_behind_is_gone_on_with_and_its_server_found(broken: Nod
     context = derived(checkpoint=die)
     with acting_for("action", 1), pytest.raises(Killed):
         recovery(broken, context).execute()
-    assert standing(broken) == ("RECOVERING", "Recovery in progress")
+    assert status_of(broken) == ("RECOVERING", "Recovery in progress")
     successor = recovery(broken, derived(data=context.data))
     with acting_for("action", 2):
         assert successor.recover() is Recovery.AGAIN
@@ -220,7 +220,7 @@ def test_a_recovery_that_was_not_begun_is_begun_also_where_the_node_reads_active
     assert recovery(broken).recover() is Recovery.AGAIN
 
 
-def test_a_recovery_that_was_put_off_too_often_leaves_the_node_in_error(broken: Node) -> None:
+def test_a_recovery_that_was_deferred_too_often_leaves_the_node_in_error(broken: Node) -> None:
     context = derived(checkpoint=die)
     with acting_for("action", 1), pytest.raises(Killed):
         recovery(broken, context).execute()
@@ -228,7 +228,7 @@ def test_a_recovery_that_was_put_off_too_often_leaves_the_node_in_error(broken: 
     with acting_for("another"), pytest.raises(CloudBusy):
         late.execute()
     late.post_condition()
-    assert standing(broken) == ("ERROR", "Its server was not recovered")
+    assert status_of(broken) == ("ERROR", "Its server was not recovered")
 
 
 def test_an_interrupted_recovery_leaves_no_half_made_server(broken: Node) -> None:
@@ -237,7 +237,7 @@ def test_an_interrupted_recovery_leaves_no_half_made_server(broken: Node) -> Non
         recovery(broken, context).execute()
     assert recovery(broken, derived(data=context.data)).abort()
     assert servers_of(broken) == [("stopped", True), ("building", True)]
-    assert standing(broken) == ("ERROR", "Its recovery was interrupted")
+    assert status_of(broken) == ("ERROR", "Its recovery was interrupted")
 
 
 def test_a_recovery_that_came_to_its_end_is_neither_aborted_nor_reverted(broken: Node) -> None:

@@ -11,7 +11,7 @@ from cluster.drivers.base import CloudError, NoValidHost, cloud
 from cluster.drivers.ownership import acting_for
 from cluster.models import Flavor, Node, Profile, Server
 from tests.actions.types.nodes.test_node_recover import derived
-from tests.actions.types.nodes.test_nodes import Killed, action, again, die, standing
+from tests.actions.types.nodes.test_nodes import Killed, action, again, die, status_of
 from tests.builders import make_flavor, make_member, make_node, make_profile
 
 pytestmark = pytest.mark.django_db
@@ -83,7 +83,7 @@ def test_a_server_is_resized_where_only_the_flavor_is_another(node: Node, large:
     server = Server.objects.get()
     assert (server.flavor, server.uuid, context.outputs) == ("large", node.physical_id, {"operation": "RESIZE"})
     assert (again(node).profile, again(node).role) == (large, "primary")
-    assert standing(node) == ("ACTIVE", "Update succeeded")
+    assert status_of(node) == ("ACTIVE", "Update succeeded")
 
 
 def test_a_server_is_rebuilt_where_only_the_image_is_another(node: Node) -> None:
@@ -115,7 +115,7 @@ def test_a_server_that_the_cloud_will_not_resize_stays_as_it_is(node: Node, larg
     Flavor.objects.filter(name="large").update(vcpus=999)
     with pytest.raises(CloudError) as refusal:
         update(node, new_profile_id=str(large.uuid)).execute()
-    assert standing(node) == ("ACTIVE", f"Update failed: {refusal.value}")
+    assert status_of(node) == ("ACTIVE", f"Update failed: {refusal.value}")
     assert again(node).profile == node.profile
     assert Server.objects.get().flavor == "small"
 
@@ -140,7 +140,7 @@ def left_behind(node: Node, profile: Profile) -> ActionContext:
     context = derived(checkpoint=die)
     with acting_for("action", 1), pytest.raises(Killed):
         update(node, context, new_profile_id=str(profile.uuid)).execute()
-    assert standing(node) == ("UPDATING", "Update in progress")
+    assert status_of(node) == ("UPDATING", "Update in progress")
     return context
 
 
@@ -159,7 +159,7 @@ def test_an_update_that_was_only_not_recorded_is_not_done_again(node: Node, larg
     context = derived()
     update(node, context, new_profile_id=str(large.uuid)).execute()
     assert update(node, derived(data=context.data), new_profile_id=str(large.uuid)).execute() == DONE
-    assert standing(node) == ("ACTIVE", "Update succeeded")
+    assert status_of(node) == ("ACTIVE", "Update succeeded")
 
 
 def test_an_interrupted_resize_leaves_the_server_as_it_was(node: Node, large: Profile) -> None:
@@ -167,7 +167,7 @@ def test_an_interrupted_resize_leaves_the_server_as_it_was(node: Node, large: Pr
     with acting_for("action", 1):
         assert update(node, derived(data=context.data), new_profile_id=str(large.uuid)).abort()
     assert (Server.objects.get().flavor, Server.objects.get().task_state) == ("small", None)
-    assert standing(node) == ("ACTIVE", "Update failed: It was interrupted")
+    assert status_of(node) == ("ACTIVE", "Update failed: It was interrupted")
 
 
 def test_an_update_that_came_to_its_end_is_not_aborted(node: Node) -> None:

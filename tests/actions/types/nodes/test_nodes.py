@@ -32,7 +32,7 @@ def again(node: Node) -> Node:
     return Node.objects.get(pk=node.pk)
 
 
-def standing(node: Node) -> tuple[str, str | None]:
+def status_of(node: Node) -> tuple[str, str | None]:
     return again(node).status, again(node).status_reason
 
 
@@ -86,7 +86,7 @@ def test_a_node_gets_a_server_as_its_profile_describes_it(node: Node) -> None:
     assert create.execute() == DONE
     server = Server.objects.get()
     assert (server.name, server.flavor, server.metadata, server.state) == ("web", "small", {"role": "web"}, "active")
-    assert standing(node) == ("ACTIVE", "Creation succeeded")
+    assert status_of(node) == ("ACTIVE", "Creation succeeded")
     assert (again(node).physical_id, outputs) == (server.uuid, {"physical_id": str(server.uuid)})
 
 
@@ -97,14 +97,14 @@ def test_a_node_that_has_a_server_gets_no_other(created: Node) -> None:
 
 def test_a_node_is_creating_meanwhile(node: Node) -> None:
     leave_behind("NODE_CREATE", node)
-    assert standing(node) == ("CREATING", "Creation in progress")
+    assert status_of(node) == ("CREATING", "Creation in progress")
 
 
-def test_a_node_for_which_there_is_no_room_is_in_error_and_can_be_created_later(node: Node) -> None:
+def test_a_node_for_which_there_is_no_capacity_is_in_error_and_can_be_created_later(node: Node) -> None:
     Flavor.objects.update(vcpus=99)
     with pytest.raises(NoValidHost):
         action("NODE_CREATE", node).execute()
-    assert standing(node) == ("ERROR", "No valid host was found. There are not enough hosts available.")
+    assert status_of(node) == ("ERROR", "No valid host was found. There are not enough hosts available.")
     Flavor.objects.update(vcpus=1)
     action("NODE_CREATE", node).pre_condition()
     action("NODE_CREATE", node).execute()
@@ -115,17 +115,17 @@ def test_a_node_whose_flavor_is_gone_is_in_error(node: Node) -> None:
     Flavor.objects.soft_delete()
     with pytest.raises(FlavorNotFound):
         action("NODE_CREATE", node).execute()
-    assert standing(node) == ("ERROR", "Flavor small not found")
+    assert status_of(node) == ("ERROR", "Flavor small not found")
 
 
-def test_a_creation_that_was_put_off_too_often_leaves_the_node_in_error(node: Node) -> None:
+def test_a_creation_that_was_deferred_too_often_leaves_the_node_in_error(node: Node) -> None:
     leave_behind("NODE_CREATE", node)
     create = action("NODE_CREATE", node)
     with acting_for("another"), pytest.raises(CloudBusy):
         create.execute()
     assert again(node).status == "CREATING"
     create.post_condition()
-    assert standing(node) == ("ERROR", "Its server was not created")
+    assert status_of(node) == ("ERROR", "Its server was not created")
 
 
 def test_a_node_that_is_being_deleted_is_not_created(node: Node) -> None:
@@ -139,7 +139,7 @@ def test_a_creation_that_was_interrupted_is_aborted_without_a_trace(node: Node) 
     leave_behind("NODE_CREATE", node)
     assert action("NODE_CREATE", node).abort()
     assert not Server.objects.present().exists()
-    assert (standing(node), again(node).physical_id) == (("INIT", "Creation was undone"), None)
+    assert (status_of(node), again(node).physical_id) == (("INIT", "Creation was undone"), None)
 
 
 def test_a_creation_that_came_to_its_end_is_not_aborted(created: Node) -> None:
@@ -147,7 +147,7 @@ def test_a_creation_that_came_to_its_end_is_not_aborted(created: Node) -> None:
     assert again(created).status == "ACTIVE"
 
 
-def test_a_reverted_creation_leaves_no_server_however_often_it_is_asked_for(created: Node) -> None:
+def test_a_reverted_creation_leaves_no_server_however_often_it_is_requested(created: Node) -> None:
     assert action("NODE_CREATE", created).revert()
     assert action("NODE_CREATE", created).revert()
     assert not Server.objects.present().exists()
@@ -217,7 +217,7 @@ def test_a_deletion_that_the_cloud_fails_leaves_the_node_in_error(created: Node,
 def test_a_deletion_that_did_not_come_to_its_end_leaves_the_node_in_error(created: Node) -> None:
     Node.objects.filter(pk=created.pk).update(status="DELETING")
     action("NODE_DELETE", created).post_condition()
-    assert standing(created) == ("ERROR", "Its server was not deleted")
+    assert status_of(created) == ("ERROR", "Its server was not deleted")
 
 
 def test_a_deletion_left_behind_is_gone_on_with(created: Node) -> None:
@@ -250,26 +250,26 @@ def check(node: Node) -> dict[str, Any]:
 def test_a_node_whose_server_runs_is_active(created: Node, status: str) -> None:
     Node.objects.filter(pk=created.pk).update(status=status)
     assert check(created) == {"status": "ACTIVE"}
-    assert standing(created) == ("ACTIVE", "Check: Node is ACTIVE.")
+    assert status_of(created) == ("ACTIVE", "Check: Node is ACTIVE.")
 
 
 def test_a_node_whose_server_does_not_run_is_in_error(created: Node) -> None:
     cloud().stop(str(created.physical_id))
     assert check(created) == {"status": "ERROR"}
     reason = f"Check: Node is not ACTIVE. Instance {created.physical_id} is in status SHUTOFF."
-    assert standing(created) == ("ERROR", reason)
+    assert status_of(created) == ("ERROR", reason)
 
 
 def test_a_node_whose_server_is_gone_is_in_error(created: Node) -> None:
     cloud().delete_server(str(created.physical_id))
     check(created)
-    assert standing(created) == ("ERROR", f"Check: Node is not ACTIVE. Instance {created.physical_id} not found.")
+    assert status_of(created) == ("ERROR", f"Check: Node is not ACTIVE. Instance {created.physical_id} not found.")
 
 
 def test_a_node_whose_creation_failed_stays_in_error(node: Node) -> None:
     Node.objects.filter(pk=node.pk).update(status="ERROR")
     check(node)
-    assert standing(node) == ("ERROR", "Check: Node is not ACTIVE. It has no server.")
+    assert status_of(node) == ("ERROR", "Check: Node is not ACTIVE. It has no server.")
 
 
 def test_a_node_that_was_never_created_is_not_looked_at(node: Node) -> None:

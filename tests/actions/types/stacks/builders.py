@@ -62,7 +62,7 @@ def run(kind: str, stack: Stack, **inputs: Any) -> ActionPlan:
 
 
 def create(name: str = "shop", **resources: Resource) -> Stack:
-    """Return a stack of these resources. There must be room for them."""
+    """Return a stack of these resources. There must be capacity for them."""
     stack = Stack.objects.create(name=name, template=template(**resources), project_id="acme", user_id="rosa")
     plan = run("create_stack", stack)
     assert plan.state == "SUCCEEDED", plan.status_message
@@ -89,9 +89,9 @@ def names(stack: Stack) -> list[str]:
     return list(stack.resources.present().order_by("name").values_list("name", flat=True))
 
 
-def mark(thing: Stack | StackResource) -> None:
-    thing.mark_unhealthy("it does not answer")
-    thing.save_state()
+def mark(part: Stack | StackResource) -> None:
+    part.mark_unhealthy("it does not answer")
+    part.save_state()
 
 
 def servers() -> Mapping[str, str]:

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def room() -> None:
+def capacity() -> None:
     make_node(vcpus=1000, memory=10**6, disk=10**5)
     make_flavor("small")
     make_flavor("large", vcpus=2)
@@ -126,7 +126,9 @@ def test_of_two_plans_of_one_stack_the_second_is_not_started_while_the_first_is_
     stack = create(web=server())
     first, second = (proposed("update_stack", stack, plan_only=True, template=template()) for _ in range(2))
     again(first).launch()
-    with pytest.raises(Conflict, match=f"Stack shop: {told(find(first, 'shop'))} was started before, and has not"):
+    with pytest.raises(
+        Conflict, match=f"Stack shop: {described(find(first, 'shop'))} was started before, and has not"
+    ):
         again(second).launch()
     assert again(second).state == "RECOMMENDED"
 
@@ -150,7 +152,7 @@ def test_a_plan_is_not_started_after_a_replacement_of_a_group_which_it_does_not_
     plan = proposed("update_stack", stack, plan_only=True, template=template(web=group(3)))
     mark(part(stack, "web"))
     replacement = run("replace_resource", part(stack, "web")).actions.get(derived_from=None)
-    with pytest.raises(Conflict, match=f"{told(replacement)} came first"):
+    with pytest.raises(Conflict, match=f"{described(replacement)} came first"):
         again(plan).launch()
 
 
@@ -166,7 +168,7 @@ def test_a_plan_made_before_another_change_that_began_after_its_start_does_nothi
     assert again(stack).status == "CREATE_COMPLETE"
 
 
-def told(action: Action) -> str:
+def described(action: Action) -> str:
     return re.escape(f"action {action.uuid} ({action.action_type}) of action plan {action.action_plan.uuid}")
 
 

@@ -29,7 +29,7 @@ STEP = 3
 
 
 @pytest.fixture(autouse=True)
-def room() -> None:
+def capacity() -> None:
     make_node(vcpus=1000, memory=10**6, disk=10**5)
     make_flavor("small")
 
@@ -99,7 +99,9 @@ def test_a_stack_is_deleted_with_all_that_it_has(monkeypatch: pytest.MonkeyPatch
     assert not Stack.objects.present().exists()
 
 
-def test_what_failed_is_told_whoever_ends_it(monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]) -> None:
+def test_a_failure_is_reported_by_each_worker_that_may_end_it(
+    monkeypatch: pytest.MonkeyPatch, name: Callable[[], str]
+) -> None:
     make_flavor("huge", vcpus=10_000)
     wanted = template(web=server("huge"))
 

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def room(settings: Any) -> None:
+def capacity(settings: Any) -> None:
     settings.ACTION_RETRY_INTERVAL = 0
     make_node(vcpus=1000, memory=10**6, disk=10**5)
     make_flavor("small")

@@ -20,7 +20,7 @@ ROUNDS = 5
 
 
 @pytest.fixture(autouse=True)
-def room() -> None:
+def capacity() -> None:
     make_node(vcpus=1000, memory=10**6, disk=10**5)
     make_flavor("small")
     make_flavor("large", vcpus=2)

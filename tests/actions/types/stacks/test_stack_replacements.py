@@ -39,7 +39,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def room(settings: Any) -> None:
+def capacity(settings: Any) -> None:
     settings.ACTION_RETRY_INTERVAL = 0
     make_node(vcpus=1000, memory=10**6, disk=10**5)
     make_flavor("small")
@@ -121,9 +121,9 @@ def test_a_stack_never_stays_half_way_between_failed_and_well(monkeypatch: pytes
 @pytest.mark.parametrize(("held", "is_let"), [("root", False), ("group", False), ("other", True)])
 def test_what_is_held_by_another_operation_is_tried_again_later(held: str, is_let: bool) -> None:
     stack = create(web=group(1), other=server())
-    things = {"root": stack, "group": part(stack, "web"), "other": part(stack, "other")}
+    records = {"root": stack, "group": part(stack, "web"), "other": part(stack, "other")}
     holder = Action.objects.create(action_plan=make_plan(), action_type="nop")
-    assert take_lock(things[held], str(holder.uuid)) is None
+    assert take_lock(records[held], str(holder.uuid)) is None
     plan = proposed("replace_resource", inside(part(stack, "web")).resources.get())
     Applier(InlineExecutor()).advance()
     one = plan.actions.get(derived_from=None)
@@ -168,8 +168,8 @@ def test_a_cancelled_creation_leaves_what_came_to_be_and_can_be_deleted(monkeypa
 
     def cancel(resource: StackResource, verb: Any) -> Any:
         if resource.name == "web":
-            standing = ActionPlan.objects.get(pk=plan.pk)
-            standing.abandon("rosa")
+            current = ActionPlan.objects.get(pk=plan.pk)
+            current.abandon("rosa")
         return begin(resource, verb)
 
     monkeypatch.setattr(StackResource, "begin", cancel)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def room() -> None:
+def capacity() -> None:
     make_node(vcpus=1000, memory=10**6, disk=10**5)
     make_flavor("small")
     make_flavor("large", vcpus=2)
@@ -170,7 +170,7 @@ def test_a_rolling_update_changes_failed_members_first_so_many_at_a_time() -> No
     assert done[2:] == [f"update {members[1].name}", "update web"]
 
 
-def test_a_failure_is_told_by_the_stack_and_what_depends_on_it_is_not_made() -> None:
+def test_a_failure_is_reported_by_the_stack_and_what_depends_on_it_is_not_made() -> None:
     stack = Stack.objects.create(
         name="shop", template=template(web=server("huge"), other=server(depends_on=["web"]), third=server())
     )

@@ -26,7 +26,7 @@ def api(cloud_admin: User) -> Caller:
     return Caller(cloud_admin, "1.11")
 
 
-def asked(api: Caller, verb: str, path: str, **body: Any) -> Stack:
+def request(api: Caller, verb: str, path: str, **body: Any) -> Stack:
     """Ask for an operation, have it done, and return its stack."""
     answer = getattr(api, verb)(path, body)
     assert answer.status_code == 202, fault(answer)
@@ -44,37 +44,37 @@ def timeouts() -> set[int | None]:
 
 
 def test_an_operation_and_all_that_it_derives_may_take_as_long_as_the_stack_says(api: Caller) -> None:
-    stack = asked(api, "post", "/stacks", **SHOP, timeout_mins=240)
+    stack = request(api, "post", "/stacks", **SHOP, timeout_mins=240)
     assert (stack.timeout_mins, timeouts()) == (240, {14_400})
     assert Action.objects.count() == 3
 
 
 def test_without_one_the_site_says_how_long(api: Caller) -> None:
-    stack = asked(api, "post", "/stacks", **SHOP)
+    stack = request(api, "post", "/stacks", **SHOP)
     assert (stack.timeout_mins, timeouts()) == (None, {None})
 
 
 def test_in_a_plan_to_look_at_it_stands_beside_each_action(api: Caller) -> None:
-    asked(api, "post", "/stacks", **SHOP, timeout_mins=5, plan_only=True)
+    request(api, "post", "/stacks", **SHOP, timeout_mins=5, plan_only=True)
     assert timeouts() == {300}
 
 
-def test_an_update_keeps_it_or_brings_another_and_a_deletion_heeds_it(api: Caller) -> None:
-    stack = asked(api, "post", "/stacks", **SHOP, timeout_mins=5)
-    assert asked(api, "put", path(stack), template=template(web=server())).timeout_mins == 5
-    assert asked(api, "put", path(stack), timeout_mins=7).timeout_mins == 7
+def test_an_update_keeps_it_or_brings_another_and_a_deletion_obeys_it(api: Caller) -> None:
+    stack = request(api, "post", "/stacks", **SHOP, timeout_mins=5)
+    assert request(api, "put", path(stack), template=template(web=server())).timeout_mins == 5
+    assert request(api, "put", path(stack), timeout_mins=7).timeout_mins == 7
     assert Action.objects.filter(target=str(stack.uuid)).latest("pk").timeout == 420
     api.delete(path(stack))
     assert Action.objects.filter(target=str(stack.uuid)).latest("pk").timeout == 420
 
 
 def test_an_update_that_is_only_planned_leaves_the_stack_its_own(api: Caller) -> None:
-    stack = asked(api, "post", "/stacks", **SHOP, timeout_mins=5)
-    assert asked(api, "put", path(stack), timeout_mins=7, plan_only=True).timeout_mins == 5
+    stack = request(api, "post", "/stacks", **SHOP, timeout_mins=5)
+    assert request(api, "put", path(stack), timeout_mins=7, plan_only=True).timeout_mins == 5
 
 
-def test_it_is_told_by_both_faces(api: Caller) -> None:
-    stack = asked(api, "post", "/stacks", **SHOP, timeout_mins=5)
+def test_both_apis_show_it(api: Caller) -> None:
+    stack = request(api, "post", "/stacks", **SHOP, timeout_mins=5)
     assert api.get(path(stack)).json()["timeout_mins"] == 5
     shown = with_progress(Stack.objects.filter(pk=stack.pk)).get()
     assert Shapes("").whole_stack(shown)["timeout_mins"] == 5

@@ -84,7 +84,7 @@ def test_without_the_option_it_fails_at_once_and_leaves_no_server(settings: Any)
     assert (again(stack).status, Server.objects.present().count()) == ("CREATE_FAILED", 0)
 
 
-def test_once_there_is_room_the_server_that_waited_is_that_of_the_resource(stack: Stack) -> None:
+def test_once_there_is_capacity_the_server_that_waited_is_that_of_the_resource(stack: Stack) -> None:
     waited = waiting()
     make_node("roomy", vcpus=32, memory=32000, disk=3200)
     cloud().build_server(str(waited.uuid))
@@ -94,13 +94,13 @@ def test_once_there_is_room_the_server_that_waited_is_that_of_the_resource(stack
     assert Server.objects.present().count() == 1
 
 
-def test_however_often_it_is_looked_at_it_does_not_count_as_put_off(stack: Stack, settings: Any) -> None:
+def test_however_often_it_is_looked_at_it_does_not_count_as_deferred(stack: Stack, settings: Any) -> None:
     for _ in range(settings.ACTION_RETRIES + 2):
         look_again()
     assert (part(stack, "web").status, Server.objects.present().count()) == ("CREATE_IN_PROGRESS", 1)
 
 
-def test_where_no_room_is_made_the_resource_fails_for_that_reason_and_the_server_goes(stack: Stack) -> None:
+def test_where_no_capacity_becomes_free_the_resource_fails_for_that_reason_and_the_server_goes(stack: Stack) -> None:
     cloud().reset_state(str(waiting().uuid), "error", reason="No room was made.")
     look_again()
     assert story(part(stack, "web")) == ("CREATE_FAILED", "No room was made.")
@@ -182,7 +182,7 @@ def test_an_operation_that_waits_goes_on_if_a_rule_excludes_the_deletion_of_its_
     assert Action.objects.get(action_type="create_stack").state == "PENDING"
 
 
-def test_a_replacement_that_waits_for_room_leaves_the_former_server_where_it_is() -> None:
+def test_a_replacement_that_waits_for_capacity_leaves_the_former_server_where_it_is() -> None:
     stack = create(web=server())
     former = part(stack, "web").physical_id
     mark(part(stack, "web"))

@@ -176,28 +176,28 @@ class Noting(PolicyType):
     priority = 1
     targets = {when: frozenset({"NODE_DELETE", "NODE_CREATE"}) for when in When}
     schema = {"type": "object"}
-    asked: Notes = []
+    noted: Notes = []
 
     def pre_op(self, check: PolicyCheck) -> None:
-        self.asked.append(("BEFORE", check.action_type, check.node and check.node.name))
+        self.noted.append(("BEFORE", check.action_type, check.node and check.node.name))
         check.data["deletion"] = {"reduce_desired_capacity": False}
 
     def post_op(self, check: PolicyCheck) -> None:
-        self.asked.append(("AFTER", check.action_type, check.node and check.node.name))
+        self.noted.append(("AFTER", check.action_type, check.node and check.node.name))
 
 
 @pytest.fixture
 def noting(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Notes:
     settings.POLICY_TYPES = [f"{__name__}.Noting"]
-    monkeypatch.setattr(Noting, "asked", [])
-    return Noting.asked
+    monkeypatch.setattr(Noting, "noted", [])
+    return Noting.noted
 
 
 def attach(cluster: Cluster) -> None:
     cluster.policy_bindings.create(policy=make_policy(type="noting"), priority=1)
 
 
-def test_the_policies_of_the_cluster_are_asked_about_the_node(noting: Notes) -> None:
+def test_the_policies_of_the_cluster_are_applied_to_the_node(noting: Notes) -> None:
     cluster = make_cluster(size=2)
     attach(cluster)
     run("NODE_DELETE", cluster.members()[0])
@@ -212,7 +212,7 @@ def test_a_policy_may_want_the_place_of_a_deleted_node_filled(noting: Notes) -> 
     assert again(cluster).status == "WARNING"
 
 
-def test_policies_are_not_asked_about_what_was_derived(noting: Notes) -> None:
+def test_policies_are_not_applied_to_derived_actions(noting: Notes) -> None:
     make_node()
     cluster = make_cluster()
     attach(cluster)
@@ -228,8 +228,8 @@ def test_a_new_node_joins_the_cluster_that_a_person_wants_it_in() -> None:
     cluster = make_cluster(size=1)
     node = make_member()
     assert run("NODE_CREATE", node, cluster_id=str(cluster.uuid)).state == "SUCCEEDED"
-    standing = again(node)
-    assert (standing.cluster, standing.index, standing.status) == (cluster, 2, "ACTIVE")
+    current = again(node)
+    assert (current.cluster, current.index, current.status) == (cluster, 2, "ACTIVE")
     assert (sizes(cluster), again(cluster).next_index) == ((2, 2), 3)
 
 
@@ -264,7 +264,7 @@ def test_a_member_that_is_created_at_the_second_attempt_makes_the_cluster_want_n
     assert (sizes(cluster), again(cluster).status) == ((2, 2), "ACTIVE")
 
 
-def test_the_policies_of_the_cluster_are_asked_about_a_new_node(noting: Notes) -> None:
+def test_the_policies_of_the_cluster_are_applied_to_a_new_node(noting: Notes) -> None:
     make_node()
     cluster = make_cluster()
     attach(cluster)
