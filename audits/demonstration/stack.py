@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from audits.demonstration.cluster import OWN, make_uuid
 from cluster.models import Server, Stack, StackResource, StackStatus
-from cluster.stacks.groups import template_within
+from cluster.stacks.changes import template_within
 from cluster.stacks.templates.templates import normalise
 
 NAME = "build"

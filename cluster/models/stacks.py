@@ -283,6 +283,11 @@ class StackResource(StackPart):
         """Return the identifier that other parts of a template refer to: Heat's reference id."""
         return f"{self.stack.name}-{self.name}"
 
+    @property
+    def server_name(self) -> str:
+        """Return the name of its server in the cloud."""
+        return self.reference_id[:NAME_LENGTH]
+
     def token(self, generation: int) -> str:
         """Return the token with which the server of a generation is created, one for each generation."""
         return f"{self.uuid}/{generation}"

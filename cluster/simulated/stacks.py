@@ -9,8 +9,7 @@ from django.db.models import Q
 from cluster.models import Server, Stack, StackResource
 from cluster.models.stacks import MARKED
 from cluster.stacks.current import Reader
-from cluster.stacks.decisions import Decision, NewResource, NewStack, Template
-from cluster.stacks.rows import make_resource, make_stack
+from cluster.stacks.decisions import Decision, NewResource, NewStack, Template, make_resource, make_stack
 
 
 class ForeseenStacks(Reader):
@@ -102,7 +101,7 @@ class ForeseenStacks(Reader):
                 yield from self.tree(nested)
 
     def write(self, root: Stack, decision: Decision) -> None:
-        """Write the rows in memory as `cluster.stacks.rows.write_decision` writes those of the tables."""
+        """Write the rows in memory as `cluster.stacks.decisions.write_decision` writes those of the tables."""
         self.write_templates(root, decision)
         for uuid in decision.marked:
             if resource := self.resources.get(UUID(uuid)):

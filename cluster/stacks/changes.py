@@ -5,25 +5,30 @@ server is well: see docs/compatibility.md, "Stacks and stack resources". A resou
 group, is replaced alone; if the nesting resource or the stack within is marked itself, everything in it is created
 anew. A resource that only differs is changed in place where possible: a server is resized to another flavor, and
 rebuilt from another image.
+
+Members of a scaling group are removed and replaced in the order of docs/compatibility.md, "Order of group members".
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from graphlib import TopologicalSorter
 from typing import Any
 from uuid import uuid4
+
+from django.utils.crypto import get_random_string
 
 from cluster.models import StackResource, StackStatus
 from cluster.models.stacks import NAME_LENGTH
 from cluster.stacks.current import CurrentResource, CurrentStack
 from cluster.stacks.decisions import Change, Decision, Kind, NewResource, NewStack, Template
-from cluster.stacks.graph import nearest, order_changes, ordered, successors
-from cluster.stacks.groups import batched, template_within
-from cluster.stacks.names import random_name
-from cluster.stacks.servers import is_changeable, parts_differing
 
 Type = StackResource.Type
 Wanted = Mapping[str, Any]
 """What a normalised template says of one resource."""
 NEW = (StackStatus.INIT_COMPLETE, StackStatus.CREATE_FAILED)
+RANDOM_LENGTH = 12
+NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyz234567"
+SERVER_PROPERTIES = ("flavor", "image", "metadata", "availability_zone")
 
 
 def decide(current: CurrentStack, template: Template) -> Decision:
@@ -162,3 +167,85 @@ def removals(current: CurrentStack, going: Sequence[CurrentResource], changed: M
 def deletion(resource: CurrentResource) -> Change:
     step = deletions(resource.within)
     return Change(Kind.DELETE, resource.uuid, resource.name, steps=[step] if step else [])
+
+
+def template_within(wanted: Mapping[str, Any], members: Sequence[str] = ()) -> Template:
+    """Return the template of what is within a nesting resource.
+
+    Args:
+        members: the names of those that a group has, in the order in which they go. The last ones stay.
+    """
+    properties = wanted["properties"]
+    if wanted["type"] == StackResource.Type.STACK:
+        template: Template = properties["template"]
+        return template
+    size = properties["size"]
+    staying = members[max(len(members) - size, 0) :]
+    names = [*staying, *(random_name() for _ in range(size - len(staying)))]
+    member = {**properties["member"], "depends_on": []}
+    return {"version": 1, "description": "", "resources": dict.fromkeys(names, member)}
+
+
+def batched(new: Sequence[Change], in_turn: Sequence[Change], size: int) -> list[list[Change]]:
+    """Return the steps of a rolling update: new members come with the first, and members go with the last.
+
+    Only what is changed or replaced is counted.
+
+    Args:
+        in_turn: what is done to the members that stand, in their order.
+        size: how many are changed or replaced in one step.
+    """
+    coming = [*new, *(change for change in in_turn if change.kind == Kind.CREATE)]
+    going = [change for change in in_turn if change.kind == Kind.DELETE]
+    staying = [change for change in in_turn if change.kind in (Kind.UPDATE, Kind.REPLACE)]
+    steps = [staying[start : start + size] for start in range(0, len(staying), size)] or [[]]
+    steps[0] = [*coming, *steps[0]]
+    steps[-1] = [*steps[-1], *going]
+    return steps
+
+
+def random_name() -> str:
+    """Return a short name that no other member, or nested stack, has: of the kind that Heat makes."""
+    return get_random_string(RANDOM_LENGTH, NAME_CHARACTERS)
+
+
+def parts_differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return in which properties two descriptions of a server differ."""
+    return [part for part in SERVER_PROPERTIES if (before.get(part) or None) != (after.get(part) or None)]
+
+
+def is_changeable(differing: Sequence[str], after: Mapping[str, Any]) -> bool:
+    """Return whether a server can be changed in place: its metadata, and by a resize or a rebuild, but not by both."""
+    rest = [part for part in differing if part != "metadata"]
+    return rest in ([], ["flavor"]) or (rest == ["image"] and bool(after["image"]))
+
+
+def order_changes(changed: Mapping[str, Change], template: Template) -> list[Change]:
+    """Return changes of the resources of a template, each after those that it depends on, also by way of others."""
+    before = {name: wanted["depends_on"] for name, wanted in template["resources"].items()}
+    return ordered(changed, nearest(before, changed))
+
+
+def ordered(changed: Mapping[str, Change], before: Mapping[str, Iterable[str]]) -> list[Change]:
+    return [
+        replace(change, after=[changed[one].uuid for one in before.get(name, ())]) for name, change in changed.items()
+    ]
+
+
+def nearest(before: Mapping[str, Iterable[str]], chosen: Collection[str]) -> dict[str, list[str]]:
+    """Return for each name those of the chosen ones that come next before it, directly or by way of others."""
+    found: dict[str, dict[str, None]] = {}
+    for name in TopologicalSorter(before).static_order():
+        found[name] = {}
+        for one in before.get(name, ()):
+            found[name].update({one: None} if one in chosen else found[one])
+    return {name: list(names) for name, names in found.items()}
+
+
+def successors(before: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Return for each name those that it comes before."""
+    after: dict[str, list[str]] = {name: [] for name in before}
+    for name, names in before.items():
+        for one in names:
+            after.setdefault(one, []).append(name)
+    return after

@@ -27,10 +27,9 @@ from cluster.drivers.base import NoValidHost, ServerNotFound, cloud
 from cluster.models import Stack, StackResource, StackStatus
 from cluster.models.stacks import FAILED, IN_PROGRESS, Verb
 from cluster.simulated import foreseen_cloud
-from cluster.stacks import rows
-from cluster.stacks.changes import decide_replacement
+from cluster.stacks import decisions
+from cluster.stacks.changes import decide_replacement, is_changeable, parts_differing
 from cluster.stacks.current import CurrentResource, CurrentStack, read_tree
-from cluster.stacks.servers import is_changeable, parts_differing
 
 CLEARED = "cleared"
 """The key in an action's data that says that no server of an earlier replacement, which failed, is left."""
@@ -257,7 +256,7 @@ def write_decision(action: ReplaceResource, resource: StackResource, root: Stack
     if model:
         model.stacks.write(root, decision)
     else:
-        rows.write_decision(root, decision)
+        decisions.write_decision(root, decision)
     if decision.changes[0].nested:
         # A plan that was made before knows the stack within that goes.
         root.revision += 1

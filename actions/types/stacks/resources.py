@@ -26,7 +26,6 @@ from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.operations.servers import forget_unplaced
 from cluster.simulated import foreseen_cloud
 from cluster.stacks.decisions import Change
-from cluster.stacks.names import server_name
 from watcher_site.refusals import NotFound
 
 WAITS_FOR = "waits_for"
@@ -224,7 +223,7 @@ def create_server(
     """
     properties = wanted["properties"]
     server = NewServer(
-        name=server_name(resource),
+        name=resource.server_name,
         flavor=properties["flavor"],
         token=resource.token(generation),
         image=properties["image"],
@@ -269,7 +268,7 @@ def forget_waiting(resource: StackResource, generation: int) -> None:
 
 def delete_made(resource: StackResource, generation: int) -> None:
     """Delete the server of a generation, if it is there, whether or not anybody wrote down which one it is."""
-    found = cloud().find_created(server_name(resource), resource.token(generation))
+    found = cloud().find_created(resource.server_name, resource.token(generation))
     delete_server(found.uuid if found else None)
 
 

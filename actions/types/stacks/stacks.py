@@ -22,7 +22,7 @@ from actions.types.stacks.steps import Stepping, propose_all
 from cluster.models import Stack
 from cluster.models.stacks import IN_PROGRESS, Verb
 from cluster.simulated import foreseen_cloud
-from cluster.stacks import rows
+from cluster.stacks import decisions
 from cluster.stacks.current import CurrentStack, read_tree
 from cluster.stacks.decisions import Decision, Template
 from watcher_site.refusals import Conflict
@@ -174,7 +174,7 @@ class StackAction(Stepping, ABC):
         if model := foreseen_cloud():
             model.stacks.write(stack, decision)
         else:
-            rows.write_decision(stack, decision)
+            decisions.write_decision(stack, decision)
         write_part(stack)
         self.context.save_data({**data, BEGUN: True, REVISION: stack.revision})
 

@@ -11,7 +11,7 @@ from actions.types.stacks.status import begin_stack, end_stack, former_stacks, r
 from cluster.drivers.base import cloud
 from cluster.models import StackResource
 from cluster.models.stacks import IN_PROGRESS, Verb
-from cluster.stacks.servers import parts_differing
+from cluster.stacks.changes import parts_differing
 
 # What a change of each part of a server is, in Nova's words.
 OPERATIONS = {"image": "rebuild", "flavor": "resize"}

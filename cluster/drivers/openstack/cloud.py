@@ -22,7 +22,7 @@ from cluster.drivers.openstack.octavia import OctaviaBalancer
 from cluster.drivers.openstack.reading import Reader, find_hypervisor, list_flavors
 from cluster.drivers.openstack.volumes import OpenStackVolumes
 from cluster.synchronization.cloud_contents import CloudContents
-from cluster.synchronization.recording import record_node
+from cluster.synchronization.mirroring import record_node
 
 RESTING = {"SHUTOFF", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED"}
 

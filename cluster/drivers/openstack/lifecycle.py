@@ -31,7 +31,7 @@ from cluster.drivers.openstack.servers import WAITING, OpenStackServers, require
 from cluster.drivers.quotas import explain_foreign
 from cluster.drivers.scheduler import find_host_of
 from cluster.models import Server
-from cluster.synchronization.recording import record_given_up, record_server_gone, record_server_well
+from cluster.synchronization.mirroring import record_given_up, record_server_gone, record_server_well
 
 # Under which a server's metadata holds the token that it was created with.
 TOKEN = "watcher_token"  # noqa: S105 (no secret)

@@ -7,7 +7,7 @@ from cluster.drivers.base import Checkpoint, NodeNotFound, OperationFailed
 from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.operations import wait_until
 from cluster.models import ComputeNode
-from cluster.synchronization.recording import record_node
+from cluster.synchronization.mirroring import record_node
 
 ON, OFF = ComputeNode.PowerState.ON, ComputeNode.PowerState.OFF
 POWER_STATES = {"power on": str(ON), "power off": str(OFF)}

@@ -25,7 +25,7 @@ from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.items import has_no_host, server_item
 from cluster.drivers.openstack.operations import find_reason, is_marked, marked, wait_for_begin, wait_until
 from cluster.models import Server
-from cluster.synchronization.recording import record_server, record_server_gone
+from cluster.synchronization.mirroring import record_server, record_server_gone
 
 UNCONFIRMED = "VERIFY_RESIZE"
 # Seconds between checks of the nova-compute service that a server leaves.

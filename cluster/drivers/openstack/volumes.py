@@ -23,7 +23,7 @@ from cluster.drivers.openstack.access import Access
 from cluster.drivers.openstack.items import takes, volume_item
 from cluster.drivers.openstack.operations import is_marked, marked, wait_for_begin, wait_until
 from cluster.models import Volume
-from cluster.synchronization.recording import record_volume, record_volume_gone
+from cluster.synchronization.mirroring import record_volume, record_volume_gone
 
 # Cinder's words for a migration that is under way.
 MOVING = {"starting", "migrating", "completing"}

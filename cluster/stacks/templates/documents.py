@@ -1,4 +1,4 @@
-"""Templates of stacks as people write them: JSON or YAML, of which only what JSON can say is taken."""
+"""Templates of stacks as people read and write them: JSON or YAML, of which only what JSON can say is taken."""
 
 import re
 from typing import Any
@@ -14,6 +14,8 @@ LARGEST = 512 * 1024
 # libyaml's parser where it is installed: the other one needs seconds for the largest template.
 Fastest: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PREFIX = "tag:yaml.org,2002:"
+# Wide enough that no text is broken into lines.
+WIDTH = 10**6
 
 
 class JSONLoader(Fastest):
@@ -127,3 +129,21 @@ def refuse_what_json_has_not(text: str) -> None:
 
 def too_deep() -> Invalid:
     return Invalid(f"template: must not be nested deeper than {DEEPEST} levels.")
+
+
+class JSONDumper(yaml.SafeDumper):
+    """YAML in which every text that another reader may take for something else is quoted."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+for first, rules in JSONLoader.yaml_implicit_resolvers.items():
+    for tag, pattern in rules:
+        JSONDumper.add_implicit_resolver(tag, pattern, [first])
+
+
+def write_document(value: Any) -> str:
+    """Return a JSON value as YAML."""
+    text: str = yaml.dump(value, Dumper=JSONDumper, sort_keys=False, allow_unicode=True, width=WIDTH)
+    return text

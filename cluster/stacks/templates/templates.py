@@ -28,19 +28,19 @@ The limits are those that OpenStack's orchestration service has by default.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 from jsonschema.exceptions import best_match
 
 from cluster.drivers.quotas import require_metadata_quota
 from cluster.json_lines import Misfit, check_values
-from cluster.models import StackResource
+from cluster.models import ComputeNode, Flavor, StackResource
 from cluster.models.clusters import UNLIMITED
-from cluster.stacks.templates.documents import read_document, refuse_large
-from cluster.stacks.templates.references import refuse_strangers
+from cluster.stacks.templates.documents import read_document, refuse_large, write_document
 from cluster.stacks.templates.schemas import NAMES, PROPERTIES, TEMPLATE, VERSION
 from watcher_site.messages import cut
 from watcher_site.refusals import Invalid
@@ -52,6 +52,8 @@ Path = tuple[str | int, ...]
 Type = StackResource.Type
 DEEPEST = 5
 """How many stacks and groups may be within each other, below the stack itself."""
+LEFT_OUT: tuple[Any, ...] = (None, "", [], {})
+"""Properties that a template for people does not show."""
 
 
 def checked_template(template: Any) -> Template:
@@ -198,3 +200,51 @@ def count_within(resource: dict[str, Any]) -> int:
     if resource["type"] == Type.SCALING_GROUP:
         return int(properties["size"]) * (1 + count_within(properties["member"]))
     return count_resources(properties["template"]) if resource["type"] == Type.STACK else 0
+
+
+def refuse_strangers(template: dict[str, Any]) -> None:
+    """Raise `Invalid` where a server is to have what the cloud has not: two queries, however many servers there are.
+
+    Args:
+        template: normalised.
+    """
+    refuse_unknown(template, "flavor", Flavor.objects.present(), ("flavor_id", "name"))
+    refuse_unknown(template, "availability_zone", ComputeNode.objects.present(), ("zone",))
+
+
+def refuse_unknown(template: dict[str, Any], field: str, known: QuerySet[Any], columns: tuple[str, ...]) -> None:
+    wanted = [((*path, field), properties[field]) for path, properties in servers_of(template) if properties[field]]
+    if not wanted:
+        return
+    there = {value for row in known.values_list(*columns).distinct() for value in row}
+    for path, name in wanted:
+        if name not in there:
+            raise Invalid(f"template: {Misfit(path, f'the cloud has no {field} {name}.')}")
+
+
+def servers_of(template: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the path and the properties of each server of a normalised template; of a group's members, once."""
+    yield from servers_among((("resources", name), one) for name, one in template["resources"].items())
+
+
+def servers_among(resources: Iterable[tuple[Path, dict[str, Any]]]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for path, resource in resources:
+        path, properties = (*path, "properties"), resource["properties"]
+        if resource["type"] == Type.SERVER:
+            yield path, properties
+        elif resource["type"] == Type.SCALING_GROUP:
+            yield from servers_among([((*path, "member"), properties["member"])])
+        else:
+            for below, server in servers_of(properties["template"]):
+                yield (*path, "template", *below), server
+
+
+def written_out(template: Template) -> str:
+    """Return a normalised template as YAML, without what may be left out since it is empty."""
+    return write_document(without_empty(normalise(template)))
+
+
+def without_empty(value: Any, name: str = "") -> Any:
+    if not isinstance(value, dict) or name == "metadata":
+        return value
+    return {key: without_empty(one, key) for key, one in value.items() if key == "resources" or one not in LEFT_OUT}

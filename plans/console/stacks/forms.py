@@ -6,7 +6,7 @@ from django import forms
 
 from cluster.models import Stack
 from cluster.models.stacks import LONGEST_TIMEOUT, NAME_LENGTH
-from cluster.stacks.templates.writing import written_out
+from cluster.stacks.templates.templates import written_out
 from plans.console.clusters.forms import OperationForm
 from watcher_site.accounts.projects import PROJECT_LENGTH
 

@@ -1,7 +1,6 @@
 """Templates written out for people: read again, they say the same."""
 
-from cluster.stacks.templates.templates import normalise
-from cluster.stacks.templates.writing import written_out
+from cluster.stacks.templates.templates import normalise, written_out
 
 # What readers of YAML 1.1, or of 1.2, take for no texts.
 TEXTS = ["yes", "1e3", "08", "0x1f", "1_000", "~", "", "2026-11-21", ".5", "1:30", "null", "<<", "*a", "é\n: #", "- b"]

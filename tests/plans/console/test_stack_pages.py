@@ -7,8 +7,7 @@ from django.urls import reverse
 
 from actions.models import Action
 from cluster.models import Stack
-from cluster.stacks.templates.templates import normalise
-from cluster.stacks.templates.writing import written_out
+from cluster.stacks.templates.templates import normalise, written_out
 from plans.models import ActionPlan
 from plans.operations.base import RequestOptions
 from plans.operations.stacks import update_stack
