@@ -4,7 +4,7 @@ from django.conf import settings
 
 from actions.checks import ZONE
 from actions.models import Action
-from cluster.operations.lookup import find_zone
+from cluster.operations.named_records import find_zone
 
 
 def queue_of(action: Action) -> str:

@@ -22,7 +22,7 @@ from actions.models.statuses import Status, having, sortable_former_state, statu
 from actions.operations.dependencies import FIELD, change_dependencies
 from actions.operations.signals import signal_action
 from actions.operations.skipping import change_reason, restore_action, skip_action
-from cluster.operations.lookup import is_uuid
+from cluster.operations.named_records import is_uuid
 from watcher_site import plugins
 from watcher_site.api.bodies import Step, apply_patch, cannot_apply, divide, read_body, read_patch
 from watcher_site.api.paging import read_uuid

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from actions.models import Action
-from cluster.snapshot.members import NodeClusterSnapshot
+from cluster.snapshot.cloud import NodeClusterSnapshot
 from plans.models import ActionPlan
 
 

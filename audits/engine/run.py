@@ -23,8 +23,8 @@ from audits.strategies.base import CLUSTERS, COMPUTE, HEALTH, STORAGE, Solution,
 from cluster.drivers.base import CloudError
 from cluster.operations.synchronization import synchronize
 from cluster.snapshot import ClusterSnapshot
+from cluster.snapshot.cloud import load_clusters
 from cluster.snapshot.health import load_health
-from cluster.snapshot.members import load_clusters
 from plans.models import ActionPlan, EfficacyIndicator
 from plans.planning.proposals import carry_skips, propose
 from watcher_site.outbox.kinds import Event

@@ -6,7 +6,7 @@ from typing import Any
 from audits.strategies.base import CLUSTERS, Solution, Strategy
 from cluster.models import Cluster
 from cluster.snapshot import ClusterSnapshot
-from cluster.snapshot.members import NodeClusterSnapshot
+from cluster.snapshot.cloud import NodeClusterSnapshot
 from watcher_site.refusals import Invalid
 
 # Nothing has begun to make its nodes yet, or they are about to go.

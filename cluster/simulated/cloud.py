@@ -53,8 +53,7 @@ from cluster.drivers.rules import (
 from cluster.drivers.scheduler import check_growth, choose_among, read_size
 from cluster.models import ComputeNode, Flavor, Server
 from cluster.simulated.capacity import CapacityIndex, ForeseenQuotas
-from cluster.simulated.members import Members
-from cluster.simulated.stacks import ForeseenStacks
+from cluster.simulated.stacks import ForeseenStacks, Members
 from cluster.simulated.storage import ForeseenStorage
 
 # What no operation asks for, and what may be large.

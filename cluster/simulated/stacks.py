@@ -1,15 +1,18 @@
-"""The stacks and their resources as they would be."""
+"""The stacks with their resources, and the nodes of clusters, as they would be."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db.models import Q
 
-from cluster.models import Server, Stack, StackResource
+from cluster.models import Node, Server, Stack, StackResource
 from cluster.models.stacks import MARKED
 from cluster.stacks.current import Reader
 from cluster.stacks.decisions import Decision, NewResource, NewStack, Template, make_resource, make_stack
+
+Read = TypeVar("Read")
 
 
 class ForeseenStacks(Reader):
@@ -166,3 +169,39 @@ class ServerStates(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self.servers)
+
+
+class Members:
+    """Rows of nodes as they were when they were loaded, changed in memory alone: they must never be saved."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[UUID, Node | None] = {}
+        self.read: dict[tuple[str, str], Any] = {}
+        self.changed: set[UUID] = set()
+        """The clusters and stacks that earlier actions would change: their rows do not show the change."""
+        self.ended: set[UUID] = set()
+        """The actions of the plan: their locks are free when the next one begins."""
+
+    def load(self, uuids: Iterable[str]) -> None:
+        """Read these nodes in one query, if any is not known yet."""
+        missing = {UUID(uuid) for uuid in uuids} - self.nodes.keys()
+        if missing:
+            found = Node.objects.present().select_related("profile", "cluster").filter(uuid__in=missing)
+            self.nodes |= {**dict.fromkeys(missing), **{node.uuid: node for node in found}}
+
+    def find(self, uuid: str) -> Node | None:
+        self.load([uuid])
+        return self.nodes[UUID(uuid)]
+
+    def once(self, key: tuple[str, str], read: Callable[[], Read]) -> Read:
+        """Return the result of a function, which is called once for each key."""
+        if key not in self.read:
+            self.read[key] = read()
+        found: Read = self.read[key]
+        return found
+
+    def add(self, node: Node) -> None:
+        self.nodes[node.uuid] = node
+
+    def remove(self, node: Node) -> None:
+        self.nodes[node.uuid] = None

@@ -1,17 +1,17 @@
 """The cloud in memory, as strategies see it: loaded in a fixed number of queries, then read without any."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import F, OuterRef, Subquery
 
-from cluster.models import ComputeNode, HostAggregate, Server
+from cluster.models import Cluster, ComputeNode, HostAggregate, Node, Server
 from cluster.models.compute import DEFAULT_ZONE
 from cluster.snapshot.health import HealthSnapshot
-from cluster.snapshot.members import NodeClusterSnapshot
 from cluster.snapshot.storage import StorageSnapshot, columns, load_storage_snapshot
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -119,6 +119,44 @@ class NodeSnapshot:
         return self.capacity_disk - self.used_disk
 
 
+@dataclass(frozen=True)
+class MemberSnapshot:
+    """A node of a cluster, and the state of the server that there is for it, if there is one."""
+
+    uuid: UUID
+    name: str
+    status: str
+    server_state: str | None
+
+    @property
+    def is_broken(self) -> bool:
+        """Return whether the node is wanted and does not run, by its own status or that of its server."""
+        if self.status == Node.Status.DELETING:
+            return False
+        return self.status not in (Node.Status.ACTIVE, Node.Status.WARNING) or self.server_state != Server.State.ACTIVE
+
+
+@dataclass
+class NodeClusterSnapshot:
+    """A cluster and its nodes; ``is_occupied`` says that something is to be done to it or to one of them."""
+
+    uuid: UUID
+    name: str
+    status: str
+    desired_capacity: int
+    members: list[MemberSnapshot] = field(default_factory=list)
+    is_occupied: bool = False
+
+    @property
+    def broken(self) -> list[MemberSnapshot]:
+        return [member for member in self.members if member.is_broken]
+
+    @property
+    def missing(self) -> int:
+        """Return the number of nodes by which the cluster is below its desired capacity."""
+        return max(self.desired_capacity - len(self.members), 0)
+
+
 @dataclass
 class ClusterSnapshot:
     """The compute nodes by host name, in the order of their names, each with its servers in the order of theirs.
@@ -154,6 +192,11 @@ class ClusterSnapshot:
         return cls(load_nodes(), load_storage_snapshot(), waiting=load_waiting())
 
 
+CAPACITIES = ("capacity_vcpus", "capacity_memory", "capacity_disk")
+NODE_COLUMNS = columns(NodeSnapshot, *CAPACITIES, "aggregates", "servers", "arriving")
+SERVER_COLUMNS = columns(ServerSnapshot, "watcher_exclude", "waiting_since")
+
+
 def load_waiting() -> list[ServerSnapshot]:
     rows = Server.objects.waiting().order_by("created_at", "pk")
     return [ServerSnapshot(**row) for row in rows.values(*SERVER_COLUMNS, waiting_since=F("wait__since"))]
@@ -171,9 +214,20 @@ def load_nodes() -> dict[str, NodeSnapshot]:
     return {node.hostname: node for node in nodes.values()}
 
 
-CAPACITIES = ("capacity_vcpus", "capacity_memory", "capacity_disk")
-NODE_COLUMNS = columns(NodeSnapshot, *CAPACITIES, "aggregates", "servers", "arriving")
-SERVER_COLUMNS = columns(ServerSnapshot, "watcher_exclude", "waiting_since")
+def load_clusters() -> list[NodeClusterSnapshot]:
+    """Read the clusters, in the order of their names, with their members in the order of joining."""
+    members = defaultdict(list)
+    servers = Server.objects.present().filter(uuid=OuterRef("physical_id")).order_by()
+    nodes = Node.objects.present().exclude(cluster=None).order_by("cluster", "index", "pk")
+    nodes = nodes.annotate(server_state=Subquery(servers.values("state")[:1]))
+    for cluster, *member in nodes.values_list("cluster", "uuid", "name", "status", "server_state"):
+        members[cluster].append(MemberSnapshot(*member))
+    rows = Cluster.objects.present().order_by("name", "pk")
+    columns = rows.values_list("pk", "uuid", "name", "status", "desired_capacity")
+    return [
+        NodeClusterSnapshot(uuid, name, status, desired_capacity, members[key])
+        for key, uuid, name, status, desired_capacity in columns
+    ]
 
 
 def capacities(row: Mapping[str, Any]) -> dict[str, Any]:

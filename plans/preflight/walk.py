@@ -22,7 +22,7 @@ from actions.types.stacks.stacks import StackAction
 from actions.types.stacks.steps import propose_within
 from cluster.drivers.base import cloud
 from cluster.models import Synchronization
-from cluster.operations.lookup import is_uuid
+from cluster.operations.named_records import is_uuid
 from cluster.simulated import ForeseenCloud
 from plans.models import ActionPlan
 from plans.models.refusals import PlanOperation, require_plan_allowing

@@ -36,7 +36,7 @@ from cluster.models import Cluster, Node
 from cluster.policies.base import When
 from cluster.policies.checking import DECIDED
 from cluster.simulated import foreseen_cloud
-from cluster.simulated.members import Members
+from cluster.simulated.stacks import Members
 from watcher_site.state_machine import ConcurrentTransition
 
 BEGUN = "begun"

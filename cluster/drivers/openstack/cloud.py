@@ -1,4 +1,7 @@
-"""The OpenStack cloud as `Cloud`: compute nodes and their services; servers and volumes are in the modules beside."""
+"""The OpenStack cloud as `Cloud`: compute nodes, switched through Ironic, and their services.
+
+Servers and volumes are in the modules beside.
+"""
 
 from typing import Any
 
@@ -11,19 +14,24 @@ from cluster.drivers.base import (
     ComputeService,
     ComputeServiceNotFound,
     FlavorNotFound,
+    NodeNotFound,
+    OperationFailed,
     OperationRefused,
     proceed,
 )
-from cluster.drivers.openstack import power
 from cluster.drivers.openstack.access import Access, translated
-from cluster.drivers.openstack.items import host_of
+from cluster.drivers.openstack.items import POWER_STATES, host_of, machine_of
 from cluster.drivers.openstack.lifecycle import OpenStackLifecycle
 from cluster.drivers.openstack.octavia import OctaviaBalancer
+from cluster.drivers.openstack.operations import wait_until
 from cluster.drivers.openstack.reading import Reader, find_hypervisor, list_flavors
 from cluster.drivers.openstack.volumes import OpenStackVolumes
+from cluster.models import ComputeNode
 from cluster.synchronization.cloud_contents import CloudContents
 from cluster.synchronization.mirroring import record_node
 
+SERVICE = ("baremetal", "Ironic")
+TARGETS = {state: target for target, state in POWER_STATES.items()}
 RESTING = {"SHUTOFF", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED"}
 
 
@@ -83,8 +91,8 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
     def find_node(self, node: str) -> CloudNode:
         hypervisor = find_hypervisor(self.access, node)
         host = host_of(hypervisor)
-        machine = power.find_machine(self.access, hypervisor)
-        state = power.POWER_STATES.get(machine.power_state, str(machine.power_state))
+        machine = find_machine(self.access, hypervisor)
+        state = POWER_STATES.get(machine.power_state, str(machine.power_state))
         return CloudNode(hypervisor.id, host, state, self.count_running(host))
 
     def count_running(self, host: str) -> int:
@@ -93,10 +101,39 @@ class OpenStackCloud(OpenStackLifecycle, OpenStackVolumes):
 
     def power_on(self, node: str, checkpoint: Checkpoint = proceed) -> None:
         hypervisor = find_hypervisor(self.access, node)
-        power.switch(self.access, hypervisor, host_of(hypervisor), power.ON, checkpoint)
+        switch(self.access, hypervisor, host_of(hypervisor), ComputeNode.PowerState.ON, checkpoint)
 
     def power_off(self, node: str, checkpoint: Checkpoint = proceed) -> None:
         hypervisor = find_hypervisor(self.access, node)
         if count := self.count_running(host_of(hypervisor)):
             raise OperationRefused(f"Compute node {host_of(hypervisor)} has {count} running server{pluralize(count)}")
-        power.switch(self.access, hypervisor, host_of(hypervisor), power.OFF, checkpoint)
+        switch(self.access, hypervisor, host_of(hypervisor), ComputeNode.PowerState.OFF, checkpoint)
+
+
+def find_machine(access: Access, hypervisor: Any) -> Any:
+    """Raises: `NodeNotFound` where Ironic has none of it, `CloudError` where there is no Ironic."""
+    access.require(*SERVICE)
+    machines = access.read(lambda cloud: list(cloud.baremetal.nodes(details=True)))
+    machine = machine_of(hypervisor, machines)
+    if machine is None:
+        raise NodeNotFound(f"{hypervisor.name} in Ironic")
+    return machine
+
+
+def switch(access: Access, hypervisor: Any, host: str, state: str, checkpoint: Checkpoint) -> None:
+    """Switch a machine on or off, and wait until it is.
+
+    Raises:
+        OperationFailed: it did not get there.
+    """
+    machine = find_machine(access, hypervisor)
+    access.ask(lambda cloud: cloud.baremetal.set_node_power_state(machine.id, TARGETS[state]))
+    found = wait_until(
+        lambda: access.ask(lambda cloud: cloud.baremetal.get_node(machine.id)),
+        lambda node: node.target_power_state is None,
+        f"Switching compute node {host} {state}",
+        checkpoint,
+    )
+    if POWER_STATES.get(found.power_state) != state:
+        raise OperationFailed(f"Compute node {host} did not go {state}: {found.last_error or found.power_state}")
+    record_node(host, power_state=state)

@@ -19,6 +19,7 @@ INVENTORIES = {
     "DISK_GB": ("disk", "disk_gb_reserved", "disk_ratio"),
 }
 BROKEN = "ERROR"
+POWER_STATES = {"power on": str(ComputeNode.PowerState.ON), "power off": str(ComputeNode.PowerState.OFF)}
 # Nova's states that we have no word of our own for.
 STATES = {"shelved_offloaded": Server.State.SHELVED, "soft-delete": Server.State.STOPPED}
 
@@ -26,6 +27,14 @@ STATES = {"shelved_offloaded": Server.State.SHELVED, "soft-delete": Server.State
 def host_of(hypervisor: Any) -> str:
     """Return what services and servers call a hypervisor: the host of its nova-compute service."""
     return str((hypervisor.service_details or {}).get("host") or hypervisor.name)
+
+
+def machine_of(hypervisor: Any, machines: Iterable[Any]) -> Any:
+    """Return Ironic's node of a hypervisor: that whose ``extra.compute_node_id`` names it, else that of its name."""
+    names = {hypervisor.name, (hypervisor.service_details or {}).get("host")}
+    machines = list(machines)
+    named = (machine for machine in machines if (machine.extra or {}).get("compute_node_id") == hypervisor.id)
+    return next(named, None) or next((machine for machine in machines if machine.name in names), None)
 
 
 def node_item(hypervisor: Any, service: Any, inventories: Mapping[str, Any], power_state: str | None) -> Item:

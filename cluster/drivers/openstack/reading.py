@@ -9,11 +9,13 @@ from openstack.compute.v2.hypervisor import Hypervisor
 from cluster.drivers.base import Checkpoint, NodeNotFound
 from cluster.drivers.openstack.access import Access, ListChanged, Question
 from cluster.drivers.openstack.items import (
+    POWER_STATES,
     aggregate_item,
     attachment_items,
     flavor_item,
     has_no_host,
     host_of,
+    machine_of,
     node_item,
     pool_item,
     server_item,
@@ -21,7 +23,6 @@ from cluster.drivers.openstack.items import (
     type_item,
     volume_item,
 )
-from cluster.drivers.openstack.power import POWER_STATES, machine_of
 from cluster.models import Server
 from cluster.synchronization.cloud_contents import CloudContents, Item, StorageContents
 

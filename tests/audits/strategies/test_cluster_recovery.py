@@ -8,7 +8,7 @@ import pytest
 from audits.goals import GOALS
 from audits.planner import plan_sequences
 from audits.strategies.base import Solution
-from cluster.snapshot.members import MemberSnapshot, NodeClusterSnapshot
+from cluster.snapshot.cloud import MemberSnapshot, NodeClusterSnapshot
 from tests.audits.clusters import cluster, listed, solve
 from watcher_site.refusals import Invalid
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cluster.models import Cluster, Node, Server
-from cluster.snapshot.members import load_clusters
+from cluster.snapshot.cloud import load_clusters
 from tests.builders import make_cluster, make_member, make_server
 
 pytestmark = pytest.mark.django_db
