@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from audits.demonstration_cloud.metrics import make_current
+from audits.demonstration_cloud import make_current
 from cluster.datasources.base import DatasourceError, Reading, datasource
 from cluster.snapshot import ClusterSnapshot
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from actions.models.naming import NAME_LENGTH
 from cluster.datasources.base import Reading
-from cluster.snapshot import ClusterSnapshot
+from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from watcher_site.refusals import Invalid
 
 # The cluster models that a strategy may need.
@@ -19,6 +19,11 @@ COMPUTE, STORAGE, CLUSTERS, HEALTH = "compute", "storage", "clusters", "health"
 
 # What the column holds.
 LONGEST_TIMEOUT = 2**31 - 1
+# The reasons with which strategies disable compute services: to maintain the node, and to keep it empty.
+MAINTAINING = "watcher_maintaining"
+EMPTIED = "watcher_disabled"
+CONSOLIDATED = "Watcher node resource consolidation strategy"
+REASONS = frozenset({MAINTAINING, EMPTIED, CONSOLIDATED})
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,20 @@ class Solution:
         if identity not in self.seen:
             self.seen.add(identity)
             self.actions.append(action)
+
+    def migrate(self, server: ServerSnapshot, kind: str, source: str, destination: str | None = None) -> None:
+        """Migrate a server ``live`` or ``cold`` between host names; without a destination the cloud chooses."""
+        target = {"destination_node": destination} if destination else {}
+        parameters = {"migration_type": kind, "source_node": source, "resource_name": server.name}
+        self.add("migrate", {**parameters, **target}, resource_id=str(server.uuid))
+
+    def enable(self, node: NodeSnapshot) -> None:
+        parameters = {"state": "enabled", "resource_name": node.hostname}
+        self.add("change_nova_service_state", parameters, resource_id=str(node.uuid))
+
+    def disable(self, node: NodeSnapshot, reason: str) -> None:
+        parameters = {"state": "disabled", "disabled_reason": reason, "resource_name": node.hostname}
+        self.add("change_nova_service_state", parameters, resource_id=str(node.uuid))
 
 
 class Strategy(ABC):

@@ -3,13 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from audits.strategies import steps
-from audits.strategies.base import Solution, Strategy
+from audits.strategies.base import MAINTAINING, REASONS, Solution, Strategy
 from audits.strategies.placement import takes
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from watcher_site.refusals import Invalid
-
-REASON = steps.MAINTAINING
 
 
 class HostMaintenance(Strategy):
@@ -53,8 +50,8 @@ class HostMaintenance(Strategy):
         destination = backup if backup and backup is not node and has_capacity(backup, servers) else None
         solution = Solution()
         if servers and destination and not destination.is_enabled:
-            steps.enable(solution, destination)
-        steps.disable(solution, node, REASON)
+            solution.enable(destination)
+        solution.disable(node, MAINTAINING)
         for server in servers:
             move(solution, server, node, destination, parameters)
         return solution
@@ -72,7 +69,7 @@ def find_backup(cluster: ClusterSnapshot, hostname: str) -> NodeSnapshot:
     node = find(cluster, hostname)
     if not node.is_up:
         raise Invalid(f"The compute node {hostname} is down: it can not be the backup_node")
-    if not node.is_enabled and node.disabled_reason not in steps.REASONS:
+    if not node.is_enabled and node.disabled_reason not in REASONS:
         reason = f" ({node.disabled_reason})" if node.disabled_reason else ""
         raise Invalid(f"The compute node {hostname} was disabled by a person{reason}: it can not be the backup_node")
     return node
@@ -97,7 +94,7 @@ def move(
     migration_type = choose_migration(server, parameters)
     if migration_type:
         target = destination.hostname if destination else None
-        steps.migrate(solution, server, migration_type, node.hostname, target)
+        solution.migrate(server, migration_type, node.hostname, target)
     elif server.is_active:
         solution.add("stop", {}, resource_id=str(server.uuid))
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from audits.strategies import steps
 from audits.strategies.base import COMPUTE, STORAGE, Solution, Strategy
 from audits.strategies.placement import Placement, migration_of
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
@@ -212,7 +211,7 @@ class Evacuation:
         if not self.count(server.uuid, node.hostname, "parallel_per_node"):
             return
         if kind := migration_of(server):
-            steps.migrate(self.solution, server, kind, node.hostname, self.destinations[node.hostname])
+            self.solution.migrate(server, kind, node.hostname, self.destinations[node.hostname])
             self.indicators[f"planned_{kind}_migrate_instance_count"] += 1
 
     def count(self, uuid: Any, place: str, per_place: str) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management import CommandParser
 
-from audits.demonstration.loading import load_demonstration, load_demonstration_again
+from audits.demonstration import load_demonstration, load_demonstration_again
 from watcher_site.processes import commands
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from audits.demonstration_cloud.metrics import make_current
+from audits.demonstration_cloud import make_current
 from watcher_site.history import record
 from watcher_site.processes import commands
 

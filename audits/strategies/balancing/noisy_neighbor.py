@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from audits.strategies import steps
 from audits.strategies.base import Solution, Strategy
 from audits.strategies.placement import Place, Placement, enabled
 from cluster.datasources.base import Reading
@@ -64,7 +63,7 @@ class NoisyNeighbor(Strategy):
             for server in sorted(noisy, key=lambda server: changes[server.uuid], reverse=True) if losers else []:
                 target = find_target(placement, server, place)
                 if target:
-                    steps.migrate(solution, server, "live", place.hostname, target.hostname)
+                    solution.migrate(server, "live", place.hostname, target.hostname)
                     return solution
         return solution
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from audits.strategies import schemas, steps
+from audits.strategies import schemas
 from audits.strategies.base import Solution, Strategy
 from audits.strategies.placement import Placement, enabled
 from cluster.datasources.base import Reading
@@ -53,6 +53,6 @@ class OutletTemperature(Strategy):
             for server in placement.movable(source, only_active=True):
                 target = next((place for place in cool if place.fits(server)), None)
                 if target:
-                    steps.migrate(solution, server, "live", source.hostname, target.hostname)
+                    solution.migrate(server, "live", source.hostname, target.hostname)
                     return solution
         return solution

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from audits.strategies import schemas, steps
+from audits.strategies import schemas
 from audits.strategies.base import Solution, Strategy
 from audits.strategies.placement import Place, Placement, enabled
 from cluster.datasources.base import Reading
@@ -60,7 +60,7 @@ class UniformAirflow(Strategy):
             source = places[-1]
             leaving = choose_servers(placement, source, cluster, parameters)
             for server, target in find_moves(placement, leaving, source, still):
-                steps.migrate(solution, server, "live", source.hostname, target.hostname)
+                solution.migrate(server, "live", source.hostname, target.hostname)
         return solution
 
 

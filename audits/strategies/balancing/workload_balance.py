@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from statistics import fmean, pstdev
 from typing import Any
 
-from audits.strategies import schemas, steps
+from audits.strategies import schemas
 from audits.strategies.base import Solution, Strategy
 from audits.strategies.placement import Place, Placement, enabled
 from cluster.datasources.base import Reading
@@ -76,7 +76,7 @@ class Balance:
         move = self.find_move()
         if move:
             server, source, target = move
-            steps.migrate(solution, server, "live", source.hostname, target.hostname)
+            solution.migrate(server, "live", source.hostname, target.hostname)
             self.loads[source.hostname] -= self.use(server) / self.capacity(source)
             self.loads[target.hostname] += self.use(server) / self.capacity(target)
         solution.indicators = {

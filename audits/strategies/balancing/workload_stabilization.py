@@ -9,7 +9,7 @@ from math import sqrt
 from random import Random
 from typing import Any
 
-from audits.strategies import schemas, steps
+from audits.strategies import schemas
 from audits.strategies.base import Solution, Strategy
 from audits.strategies.placement import Place, Placement, enabled
 from cluster.datasources.base import Reading
@@ -242,5 +242,5 @@ class Stabilization:
         for load in self.loads:
             load.move(move.server, move.source, move.target)
         self.placement.move(move.server, move.source, move.target)
-        steps.migrate(solution, move.server, "live", move.source.hostname, move.target.hostname)
+        solution.migrate(move.server, "live", move.source.hostname, move.target.hostname)
         return True

@@ -5,13 +5,12 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from audits.strategies import schemas, steps
-from audits.strategies.base import Solution, Strategy
+from audits.strategies import schemas
+from audits.strategies.base import EMPTIED, Solution, Strategy
 from audits.strategies.placement import FirstFit, Place, Placement, enabled, smallest
 from cluster.datasources.base import Reading
 from cluster.snapshot import ClusterSnapshot, ServerSnapshot
 
-REASON = steps.EMPTIED
 Move = tuple[ServerSnapshot, Place]
 
 
@@ -122,10 +121,10 @@ class Consolidation:
 
     def carry_out(self, source: Place, moves: list[Move]) -> None:
         for server, target in moves:
-            steps.migrate(self.solution, server, "live", source.hostname, target.hostname)
+            self.solution.migrate(server, "live", source.hostname, target.hostname)
             self.receivers.add(target.hostname)
         if moves:
             self.migrations += len(moves)
             self.released += 1
             if source.node.is_enabled:
-                steps.disable(self.solution, source.node, REASON)
+                self.solution.disable(source.node, EMPTIED)

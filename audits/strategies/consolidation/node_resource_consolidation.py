@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from audits.strategies import steps
-from audits.strategies.base import Solution, Strategy
+from audits.strategies.base import CONSOLIDATED, Solution, Strategy
 from audits.strategies.placement import Amounts, FirstFit, Place, Placement, migration_of, smallest
 from cluster.snapshot import ClusterSnapshot, ServerSnapshot
-
-REASON = steps.CONSOLIDATED
 
 
 class NodeResourceConsolidation(Strategy):
@@ -94,10 +91,10 @@ class Decision:
         solution = Solution()
         closed = [*self.free, *(self.placement.places[hostname] for hostname in self.moves)]
         for place in closed:
-            steps.disable(solution, place.node, REASON)
+            solution.disable(place.node, CONSOLIDATED)
         self.migrate(solution, with_destination=False)
         for place in closed:
-            steps.enable(solution, place.node)
+            solution.enable(place.node)
         return self.report(solution)
 
     def specify(self) -> Solution:
@@ -109,7 +106,7 @@ class Decision:
         for hostname, moves in self.moves.items():
             for server, target in moves:
                 destination = target.hostname if with_destination else None
-                steps.migrate(solution, server, migration_of(server) or "live", hostname, destination)
+                solution.migrate(server, migration_of(server) or "live", hostname, destination)
 
     def report(self, solution: Solution) -> Solution:
         solution.indicators = {

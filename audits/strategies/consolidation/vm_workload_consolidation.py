@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from audits.strategies import schemas, steps
-from audits.strategies.base import Solution, Strategy
+from audits.strategies import schemas
+from audits.strategies.base import EMPTIED, Solution, Strategy
 from audits.strategies.placement import Amounts, FirstFit, Place, Placement, migration_of
 from cluster.datasources.base import Reading
 from cluster.snapshot import ClusterSnapshot, ServerSnapshot
 
-REASON = steps.EMPTIED
 KIB_IN_MB = 1024
 # A node with no more than this free, in vcpus, MB and GB, is full.
 FULL = (0, 128, 0)
@@ -195,12 +194,12 @@ class Consolidation:
         solution = Solution()
         needed = {target.hostname: target for _, _, target in self.moves if not target.node.is_enabled}
         for target in needed.values():
-            steps.enable(solution, target.node)
+            solution.enable(target.node)
         for server, source, target in self.moves:
-            steps.migrate(solution, server, migration_of(server) or "live", source.hostname, target.hostname)
+            solution.migrate(server, migration_of(server) or "live", source.hostname, target.hostname)
         empty = [place for place in self.places if place.is_empty and place.node.is_enabled]
         for place in empty:
-            steps.disable(solution, place.node, REASON)
+            solution.disable(place.node, EMPTIED)
         solution.indicators = {
             "compute_nodes_count": sum(place.node.is_enabled for place in self.places),
             "released_compute_nodes_count": max(len(empty) - len(needed), 0),
@@ -215,4 +214,4 @@ def is_enabled(place: Place) -> bool:
 
 def is_asleep(place: Place) -> bool:
     """Return whether this strategy disabled the node, so that it may enable it again. People's decisions stay."""
-    return not place.node.is_enabled and place.node.disabled_reason == REASON
+    return not place.node.is_enabled and place.node.disabled_reason == EMPTIED

@@ -1,18 +1,22 @@
-"""Samples of the demonstration's compute nodes and servers, generated up to the present time on demand."""
+"""The cloud of the demonstration: its topology, and samples of metrics that are generated up to the present time."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from math import pi, sin
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Max
 from django.utils import timezone
 
-from audits.demonstration_cloud.topology import own
 from cluster.datasources.loading import insert_samples
+from cluster.json_lines import parse_document
 from cluster.models import ComputeNode, Sample, Server
 
+TOPOLOGY = Path(__file__).with_name("demonstration_cloud.json")
 # Strategies read the last two hours at most by default, and some of them the last half minute alone.
 REACH, KEPT = timedelta(hours=2, minutes=15), timedelta(hours=3)
 STEP, FINE_STEP, FINE = timedelta(minutes=10), timedelta(seconds=20), timedelta(minutes=4)
@@ -20,6 +24,17 @@ STORED = "cluster.datasources.stored.StoredSamples"
 KIB_PER_MB = 1024
 # The temperature of one compute node, so that strategies that look for hot nodes find one.
 HOT = 38.0
+
+
+def read_topology() -> dict[str, Any]:
+    document: dict[str, Any] = parse_document(TOPOLOGY.read_bytes())[1]
+    return document
+
+
+@cache
+def own(collection: str) -> frozenset[UUID]:
+    """Return the UUIDs of the demonstration's resources of a kind, such as ``servers``."""
+    return frozenset(UUID(item["uuid"]) for item in read_topology()[collection])
 
 
 def make_current() -> int:

@@ -4,7 +4,7 @@ import pytest
 
 from audits.planner import PLANNERS, plan_consolidation, plan_explicitly, plan_stabilization
 from audits.strategies.base import Solution, SolutionAction
-from tests.audits.planner.test_planner import named
+from tests.audits.test_planner import named
 from watcher_site.refusals import Invalid
 
 

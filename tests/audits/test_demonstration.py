@@ -11,9 +11,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from actions.models import Action
-from audits.demonstration import loading
-from audits.demonstration.stack import RUNNERS
-from audits.demonstration_cloud.metrics import make_current
+from audits import demonstration
+from audits.demonstration import RUNNERS
+from audits.demonstration_cloud import make_current
 from audits.engine.engine import DecisionEngine
 from audits.models import Audit, AuditTemplate
 from audits.operations.creation import create_audit
@@ -115,7 +115,7 @@ def test_a_cloud_that_was_ever_filled_is_left_alone() -> None:
 
 
 def test_it_is_loaded_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "MAINTAINED", "compute-99")
+    monkeypatch.setattr(demonstration, "MAINTAINED", "compute-99")
     with pytest.raises(ActionPlan.DoesNotExist):
         load()
     assert not ComputeNode.objects.exists()
@@ -140,7 +140,7 @@ def test_the_maintained_node_is_empty_when_the_plan_has_run() -> None:
     load()
     ActionPlan.objects.get().launch()
     run_waiting()
-    assert not Server.objects.present().filter(node__hostname=loading.MAINTAINED).exists()
+    assert not Server.objects.present().filter(node__hostname=demonstration.MAINTAINED).exists()
 
 
 def places() -> set[tuple[str, str]]:
@@ -159,7 +159,7 @@ def test_loaded_again_everything_is_where_it_began() -> None:
     run_newest()
     load("--again")
     assert places() == before
-    assert ComputeNode.objects.get(hostname=loading.MAINTAINED).status == ComputeNode.Status.ENABLED
+    assert ComputeNode.objects.get(hostname=demonstration.MAINTAINED).status == ComputeNode.Status.ENABLED
 
 
 def test_loaded_again_its_plan_can_be_run_again_beside_the_record_of_the_first(cloud_admin: User) -> None:

@@ -1,0 +1,339 @@
+"""The demonstration: a small cloud with a cluster, a stack and a plan on it, for people who have just arrived."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from audits.demonstration_cloud import make_current, read_topology
+from audits.engine.engine import DecisionEngine
+from audits.models import Audit, AuditTemplate
+from audits.operations.audit_templates import create_audit_template
+from audits.operations.creation import create_audit
+from cluster.models import (
+    BalancingPool,
+    Cluster,
+    ComputeNode,
+    Flavor,
+    HostAggregate,
+    Node,
+    Policy,
+    PolicyBinding,
+    Pool,
+    Profile,
+    Server,
+    Stack,
+    StackResource,
+    StackStatus,
+    StorageNode,
+    Volume,
+    VolumeType,
+)
+from cluster.policies.base import PolicyType
+from cluster.stacks.changes import template_within
+from cluster.stacks.templates.templates import normalise
+from cluster.topology.loading import load_topology
+from plans.models import ActionPlan
+from watcher_site import plugins
+from watcher_site.database.locks import lock_table
+from watcher_site.history import record
+from watcher_site.refusals import Conflict
+
+MAINTAINED = "compute-03"
+# It disappears after the plan was made, so that its migration skips itself.
+DELETED = "ci-runner-6"
+AT_WORK = {*ActionPlan.State} - ActionPlan.DELETABLE
+# What points at others comes before them.
+KINDS: dict[str, Any] = {
+    "balancing_pools": BalancingPool,
+    "volumes": Volume,
+    "pools": Pool,
+    "storage_nodes": StorageNode,
+    "volume_types": VolumeType,
+    "servers": Server,
+    "host_aggregates": HostAggregate,
+    "compute_nodes": ComputeNode,
+    "flavors": Flavor,
+}
+CLUSTER = "web"
+CLUSTER_SIZE = 4
+PROFILE: dict[str, Any] = {"flavor": "small", "metadata": {"tier": "front"}}
+POLICY = "senlin.policy.deletion-1.1"
+# What the UUIDs of its clusters and nodes begin with: people change the names, and each loading brings others.
+BEGINNING = "d3305bf1"
+OWN = UUID(BEGINNING + 24 * "0"), UUID(BEGINNING + 24 * "f")
+STACK = "build"
+PROJECT = "build"
+RUNNERS = ("ci-runner-2", "ci-runner-3", "ci-runner-4")
+MARKED, REASON = "ci-runner-4", "its jobs fail since its disk was full"
+TEMPLATE: dict[str, Any] = {
+    "description": "Where software is built, and kept",
+    "resources": {
+        "registry": {"type": "server", "properties": {"flavor": "medium"}},
+        "artifacts": {"type": "server", "properties": {"flavor": "small"}, "depends_on": "registry"},
+        "runners": {
+            "type": "scaling_group",
+            "properties": {"size": len(RUNNERS), "member": {"type": "server", "properties": {"flavor": "medium"}}},
+            "depends_on": "registry",
+        },
+    },
+}
+
+
+@transaction.atomic
+def load_demonstration() -> ActionPlan | None:
+    """Fill an empty cloud, and have a decision engine recommend how to empty one of its compute nodes.
+
+    All of it, or nothing. A cloud that was ever filled is left alone, and the answer is None.
+    """
+    lock_table(ComputeNode)
+    if ComputeNode.objects.exists():
+        return None
+    return record_loading(fill(read_topology()), again=False)
+
+
+@transaction.atomic
+def load_demonstration_again() -> ActionPlan:
+    """Bring the demonstration's cloud back to where it began, with a plan anew. Accounts, audits and plans stay.
+
+    Raises:
+        Conflict: the cloud holds something else than the demonstration, or a plan is at work on it.
+    """
+    lock_table(ComputeNode)
+    document = read_topology()
+    for name in strangers(document):
+        raise Conflict(
+            f"The cloud holds {name}, which is none of the demonstration's: nothing was changed. "
+            "Load the demonstration into a database of its own."
+        )
+    for plan in ActionPlan.objects.filter(state__in=AT_WORK).present():
+        raise Conflict(f"Action plan {plan.uuid} is {plan.state}: wait for its end, or cancel it.")
+    delete_clusters()
+    delete_stacks()
+    for model in KINDS.values():
+        model.objects.all().delete()
+    return record_loading(fill(document), again=True)
+
+
+def record_loading(plan: ActionPlan, again: bool) -> ActionPlan:
+    record("demonstration.load", details={"again": again, "action_plan": plan.uuid})
+    return plan
+
+
+def strangers(document: dict[str, Any]) -> Iterator[str]:
+    """Yield what the demonstration did not bring, and what is there still: what was deleted is in nobody's way."""
+    yield from strange_clusters()
+    yield from strange_stacks()
+    made = servers_made_for(Node) | servers_made_for(StackResource)
+    for collection, model in KINDS.items():
+        own = {UUID(item["uuid"]) for item in document[collection]} | made
+        yield from (f"{model._meta.verbose_name} {row}" for row in model.objects.present() if row.uuid not in own)
+
+
+def fill(document: dict[str, Any]) -> ActionPlan:
+    load_topology(document)
+    make_cluster()
+    make_stack()
+    make_current()
+    make_template(
+        "try-out",
+        description="Says hello and sleeps: harmless, to see how audits and plans work.",
+        goal="dummy",
+        strategy="dummy",
+        default_parameters={"para1": 5, "para2": "Good morning"},
+    )
+    template = make_template(
+        f"empty-{MAINTAINED}",
+        description=f"Moves every server away from {MAINTAINED}, so that its memory can be replaced.",
+        goal="cluster_maintaining",
+        strategy="host_maintenance",
+        default_parameters={"maintenance_node": MAINTAINED},
+    )
+    plan = run(make_maintenance_audit(template))
+    Server.objects.filter(name=DELETED).soft_delete()
+    return plan
+
+
+def make_template(name: str, **attributes: Any) -> AuditTemplate:
+    """Return the template of this name, as it is if people have it already."""
+    existing = AuditTemplate.objects.present().filter(name=name).first()
+    return existing or create_audit_template(name=name, **attributes)
+
+
+def make_maintenance_audit(template: AuditTemplate) -> Audit:
+    name = f"Maintenance of {MAINTAINED}"
+    earlier = Audit.objects.filter(name__startswith=name).count()
+    return create_audit(
+        audit_type=Audit.Type.ONESHOT,
+        name=f"{name}, no. {earlier + 1}" if earlier else name,
+        audit_template_uuid=str(template.uuid),
+        # People may have changed the template since.
+        parameters={"maintenance_node": MAINTAINED},
+        force=True,
+    )
+
+
+def run(audit: Audit) -> ActionPlan:
+    """Answer one audit by an engine of its own: whatever else waits is for the engines that serve."""
+    engine = DecisionEngine()
+    claimed = engine.claim(Audit.objects.filter(pk=audit.pk))
+    if claimed:
+        engine.answer(claimed)
+    engine.service.retire()
+    return ActionPlan.objects.get(audit=audit)
+
+
+def make_cluster() -> Cluster:
+    """Make the first web servers the nodes of a cluster. A profile and a policy that exist are not changed.
+
+    The caller has begun a transaction.
+    """
+    profile, _ = Profile.objects.get_or_create(name="web server", deleted_at=None, defaults={"spec": PROFILE})
+    cluster = Cluster.objects.create(
+        uuid=make_uuid(),
+        name=CLUSTER,
+        profile=profile,
+        min_size=2,
+        max_size=8,
+        desired_capacity=CLUSTER_SIZE,
+        next_index=CLUSTER_SIZE + 1,
+        metadata={"team": "web shop"},
+        status=Cluster.Status.ACTIVE,
+        init_at=timezone.now(),
+    )
+    Node.objects.bulk_create(make_member(cluster, index) for index in range(1, CLUSTER_SIZE + 1))
+    if policy_type := plugins.load("POLICY_TYPES").get(POLICY):
+        attach(cluster, policy_type)
+    return cluster
+
+
+def make_member(cluster: Cluster, index: int) -> Node:
+    name = f"{CLUSTER}-{index}"
+    server = Server.objects.present().get(name=name)
+    return Node(
+        uuid=make_uuid(),
+        name=name,
+        profile=cluster.profile,
+        cluster=cluster,
+        index=index,
+        status=Node.Status.ACTIVE,
+        physical_id=server.uuid,
+        init_at=cluster.init_at,
+    )
+
+
+def make_uuid() -> UUID:
+    return UUID(BEGINNING + uuid4().hex[len(BEGINNING) :])
+
+
+def attach(cluster: Cluster, policy_type: type[PolicyType]) -> None:
+    policy, _ = Policy.objects.get_or_create(
+        name="oldest first", deleted_at=None, defaults={"type": POLICY, "spec": {"criteria": "OLDEST_FIRST"}}
+    )
+    PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=policy_type.priority)
+
+
+def find_clusters() -> Any:
+    """Return the demonstration's clusters that are there."""
+    return Cluster.objects.present().filter(uuid__range=OWN)
+
+
+def find_nodes() -> Any:
+    """Return the nodes that are there, and that it brought, or that were made for its cluster."""
+    return Node.objects.present().filter(Q(uuid__range=OWN) | Q(cluster__in=find_clusters()))
+
+
+def strange_clusters() -> Iterator[str]:
+    """Yield the clusters and nodes that people made for themselves."""
+    for own in (find_clusters(), find_nodes()):
+        others = own.model.objects.present().exclude(pk__in=own)
+        yield from (f"{own.model._meta.verbose_name} {row}" for row in others)
+
+
+def delete_clusters() -> None:
+    """Take away the demonstration's cluster and nodes, which only stand for servers that go. Their actions stay."""
+    find_nodes().soft_delete()
+    PolicyBinding.objects.filter(cluster__in=find_clusters()).soft_delete()
+    find_clusters().soft_delete()
+
+
+def make_stack() -> Stack:
+    """Make servers of the cloud the resources of a stack. The caller has begun a transaction."""
+    template = normalise(TEMPLATE)
+    stack = add_stack(STACK, template)
+    for name, wanted in template["resources"].items():
+        if wanted["type"] == StackResource.Type.SERVER:
+            add_server(stack, name, wanted, name)
+        else:
+            add_group(stack, name, wanted)
+    return stack
+
+
+def add_stack(name: str, template: Mapping[str, Any], **within: Any) -> Stack:
+    made: Stack = Stack.objects.create(
+        uuid=make_uuid(),
+        name=name,
+        template=template,
+        project_id=PROJECT,
+        status=StackStatus.CREATE_COMPLETE,
+        status_reason="CREATE completed successfully",
+        **within,
+    )
+    return made
+
+
+def add_group(stack: Stack, name: str, wanted: dict[str, Any]) -> None:
+    holder = add_resource(stack, name, wanted)
+    within = add_stack(f"{stack.name}-{name}", template_within(wanted, RUNNERS), root=stack, parent_resource=holder)
+    StackResource.objects.filter(pk=holder.pk).update(physical_id=str(within.uuid))
+    for member, properties in within.template["resources"].items():
+        add_server(within, member, properties, member)
+
+
+def add_server(stack: Stack, name: str, wanted: dict[str, Any], server: str) -> None:
+    resource = add_resource(stack, name, wanted, physical_id=str(Server.objects.present().get(name=server).uuid))
+    if server == MARKED:
+        resource.mark_unhealthy(REASON)
+        resource.save_state()
+
+
+def add_resource(stack: Stack, name: str, wanted: dict[str, Any], **columns: Any) -> StackResource:
+    made: StackResource = StackResource.objects.create(
+        uuid=make_uuid(),
+        stack=stack,
+        name=name,
+        type=wanted["type"],
+        properties=wanted["properties"],
+        depends_on=wanted["depends_on"],
+        status=StackStatus.CREATE_COMPLETE,
+        status_reason="CREATE completed successfully",
+        made_at=timezone.now(),
+        **columns,
+    )
+    return made
+
+
+def find_stacks() -> Any:
+    """Return the demonstration's stack, and those within, that are there."""
+    return Stack.objects.present().filter(Q(uuid__range=OWN) | Q(root__uuid__range=OWN))
+
+
+def strange_stacks() -> Iterator[str]:
+    """Yield the stacks that people made for themselves."""
+    yield from (f"stack {stack}" for stack in Stack.objects.present().roots().exclude(pk__in=find_stacks()))
+
+
+def delete_stacks() -> None:
+    """Take away the demonstration's stack, which only stands for servers that go. Its actions stay."""
+    StackResource.objects.filter(stack__in=find_stacks()).soft_delete()
+    find_stacks().soft_delete()
+
+
+def servers_made_for(model: type[Node] | type[StackResource]) -> set[UUID]:
+    """Return the UUIDs of the servers that were created for rows of a model: a row's UUID begins their token."""
+    rows = {str(uuid) for uuid in model.objects.values_list("uuid", flat=True)}
+    created = Server.objects.exclude(token="").values_list("uuid", "token")
+    return {uuid for uuid, token in created if token.partition("/")[0] in rows}

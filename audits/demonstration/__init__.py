@@ -1,1 +1,0 @@
-"""The demonstration: a small cloud with a plan on it."""

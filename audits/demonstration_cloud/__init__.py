@@ -1,1 +1,0 @@
-"""The topology and the metrics of the demonstration's cloud."""

@@ -1,0 +1,132 @@
+"""Planners, which strategies name: they give the actions of a solution their parents."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+from django.conf import settings
+
+from actions.graph.proposals import ProposedAction
+from audits.strategies.base import SolutionAction
+from watcher_site.refusals import Invalid
+
+Planner = Callable[[Sequence[SolutionAction]], list[ProposedAction]]
+SERVICE, MIGRATE = "change_nova_service_state", "migrate"
+STABILIZATION_WEIGHTS = {"nop": 5, SERVICE: 4, "sleep": 3, MIGRATE: 2, "resize": 1}
+
+
+def propose_action(action: SolutionAction, parents: Iterable[ProposedAction] = ()) -> ProposedAction:
+    return ProposedAction(
+        action.action_type,
+        action.input_parameters,
+        [parent.uuid for parent in parents],
+        timeout=action.timeout,
+        name=action.name,
+    )
+
+
+def plan_by_weight(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
+    """Order actions by the weight of their type, heaviest first, in chunks that wait for each other.
+
+    This is Watcher's planner (docs/compatibility.md, "Planners"). A chunk holds as many actions of one type as may run
+    at once; all its actions wait for all of the chunk before.
+    `settings.PLANNER_WEIGHTS` and `settings.PLANNER_PARALLELIZATION` are the tables.
+
+    Raises:
+        Invalid: a type has no weight.
+    """
+    planned: list[ProposedAction] = []
+    before: list[ProposedAction] = []
+    for chunk in chunks(actions):
+        before = [propose_action(action, before) for action in chunk]
+        planned += before
+    return planned
+
+
+def chunks(actions: Sequence[SolutionAction]) -> Iterator[Sequence[SolutionAction]]:
+    for action_type, same in groupby(sorted(actions, key=weigh), key=lambda action: action.action_type):
+        queue, at_once = list(same), settings.PLANNER_PARALLELIZATION.get(action_type, 1)
+        yield from (queue[start : start + at_once] for start in range(0, len(queue), at_once))
+
+
+def weigh(action: SolutionAction) -> int:
+    """Return the sort key of an action: heavier types come first, and equal ones stay in their order."""
+    try:
+        return -settings.PLANNER_WEIGHTS[action.action_type]
+    except KeyError:
+        raise Invalid(f"Action type {action.action_type} has no weight, so that it cannot be planned.") from None
+
+
+def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
+    """Plan a node's migrations in sequence, after all actions that disable nodes and before those that enable them.
+
+    This is the planner of strategies that empty nodes.
+
+    Raises:
+        Invalid: an action is neither a migration nor a change of a compute service.
+    """
+    for action in actions:
+        if action.action_type not in {SERVICE, MIGRATE}:
+            raise Invalid(f"Action type {action.action_type} cannot be planned for this strategy.")
+    services = [action for action in actions if action.action_type == SERVICE]
+    closings = [propose_action(action) for action in services if action.input_parameters["state"] == "disabled"]
+    openings = [action for action in services if action.input_parameters["state"] != "disabled"]
+    migrations: list[ProposedAction] = []
+    last: dict[str, ProposedAction] = {}
+    for action in actions:
+        if action.action_type == MIGRATE:
+            source = action.input_parameters["source_node"]
+            before = [last[source]] if source in last else []
+            last[source] = propose_action(action, [*closings, *before])
+            migrations.append(last[source])
+    return [*closings, *migrations, *(propose_action(action, list(last.values())) for action in openings)]
+
+
+def plan_stabilization(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
+    """Order actions by the weight of their type; a resize waits for all that happens to its server before.
+
+    This is the planner of strategies that balance loads: everything runs at once, but for servers that are resized.
+
+    Raises:
+        Invalid: a type has no weight.
+    """
+    for action in actions:
+        if action.action_type not in STABILIZATION_WEIGHTS:
+            raise Invalid(f"Action type {action.action_type} cannot be planned for this strategy.")
+    earlier: defaultdict[str, list[ProposedAction]] = defaultdict(list)
+    planned: list[ProposedAction] = []
+    for action in sorted(actions, key=lambda action: -STABILIZATION_WEIGHTS[action.action_type]):
+        server = action.input_parameters.get("resource_id", "")
+        parents = list(earlier[server]) if action.action_type == "resize" else []
+        planned.append(propose_action(action, parents))
+        earlier[server].append(planned[-1])
+    return planned
+
+
+def plan_sequences(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
+    """Give each action the previous action on the same object as its parent."""
+    planned: list[ProposedAction] = []
+    last: dict[str, ProposedAction] = {}
+    for action in actions:
+        acted_on = str(action.input_parameters.get("resource_id", ""))
+        parents = [last[acted_on]] if acted_on in last else []
+        planned.append(propose_action(action, parents))
+        last[acted_on] = planned[-1]
+    return planned
+
+
+def plan_explicitly(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
+    """Give each action the parents that the solution names, which come before it."""
+    planned: list[ProposedAction] = []
+    for action in actions:
+        planned.append(propose_action(action, [planned[place] for place in action.after]))
+    return planned
+
+
+PLANNERS: dict[str, Planner] = {
+    "weight": plan_by_weight,
+    "workload_stabilization": plan_stabilization,
+    "node_resource_consolidation": plan_consolidation,
+    "sequences": plan_sequences,
+    "explicit": plan_explicitly,
+}
