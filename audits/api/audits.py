@@ -1,4 +1,4 @@
-"""``/v1/goals``, ``/v1/strategies``, ``/v1/scoring_engines``, ``/v1/audit_templates`` and ``/v1/audits``."""
+"""Goals, strategies, scoring engines, audit templates, audits and their webhooks in the API."""
 
 from typing import Any
 
@@ -19,14 +19,15 @@ from audits.api.serializers import (
 )
 from audits.models import Audit, AuditTemplate, Goal, ScoringEngine, Strategy
 from audits.operations.audit_templates import change_audit_template, create_audit_template, delete_audit_template
-from audits.operations.changes import change_audit
+from audits.operations.changes import change_audit, trigger_audit
 from audits.operations.creation import create_audit
-from audits.operations.requirements import requirements
+from audits.operations.strategies import requirements
 from watcher_site.api.bodies import apply_patch, read_body, read_patch
 from watcher_site.api.errors import NotAcceptableHere
 from watcher_site.api.paging import read_uuid
 from watcher_site.api.versions import STRICT, used_by
 from watcher_site.api.views import NamedLookup, ResourceView
+from watcher_site.refusals import Invalid
 
 TIMES = {"created_at": "created_at", "updated_at": "updated_at"}
 GOAL = {"goal_uuid": "goal__uuid", "goal_name": "goal__name"}
@@ -154,3 +155,22 @@ class AuditView(UuidMarker, NamedLookup, AimFilters, ResourceView):
     def destroy(self, request: Request, identifier: str) -> Response:
         self.get_object(request, identifier).remove()
         return Response(status=204)
+
+
+class WebhookView(NamedLookup, ResourceView):
+    model = Audit
+    title = "Audit"
+    policy = "webhook"
+    permissions_required = {"trigger": "audits.trigger_audit"}
+    bodies = {"trigger": OpenApiTypes.ANY}
+    history_events = {"trigger": "audit.trigger"}
+    answers = {"trigger": (202, None)}
+
+    def trigger(self, request: Request, identifier: str) -> Response:
+        """Have an EVENT audit run once more. The body must be JSON, and does not matter."""
+        if not request.headers.get("Content-Length", "0").strip("0"):
+            raise Invalid('Missing argument: "body"')
+        _ = request.data
+        audit: Any = self.get_object(request, identifier)
+        trigger_audit(audit)
+        return Response(status=202)

@@ -7,9 +7,17 @@ from django import forms
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
-from audits.console.parameter_fields import fields_for, is_parameter, parameters_of
-from audits.console.row_fields import RowsWidget
-from audits.console.scope_fields import AGGREGATES, LEFT_OUT, ZONES, scope_fields, scope_of
+from audits.console.fields import (
+    AGGREGATES,
+    LEFT_OUT,
+    ZONES,
+    RowsWidget,
+    fields_for,
+    is_parameter,
+    parameters_of,
+    scope_fields,
+    scope_of,
+)
 from audits.models import NAME_LENGTH, Audit, Goal, Strategy
 from audits.models.schedule import INTERVAL_LENGTH
 from watcher_site.plugins import load

@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+import django_filters
+import django_tables2 as tables
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -10,13 +12,19 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views import View
 
-from audits.console.filters import AuditFilters
+from audits.console.fields import PREFIX, is_parameter, scope_in_words
 from audits.console.forms import AuditForm
-from audits.console.parameter_fields import PREFIX, is_parameter
-from audits.console.scope_fields import scope_in_words
-from audits.console.tables import AuditTable
 from audits.models import Audit
 from audits.operations.creation import create_audit
+from watcher_site.console.columns import (
+    TABLE_ATTRIBUTES,
+    DueColumn,
+    MessageColumn,
+    NameColumn,
+    StateColumn,
+    TimeColumn,
+)
+from watcher_site.console.filters import make_choices
 from watcher_site.console.pages import Deletion, ListPage, RecordPage, Verb
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.refusals import Refused
@@ -26,6 +34,39 @@ CREATED: dict[str, str] = {
     Audit.Type.CONTINUOUS: "Created. A decision engine runs it when its time comes.",
     Audit.Type.EVENT: "Created. A decision engine runs it whenever its webhook is called.",
 }
+
+
+class AuditFilters(django_filters.FilterSet):
+    state = django_filters.ChoiceFilter(choices=make_choices(Audit.State.values), empty_label="any")
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+    goal = django_filters.CharFilter(label="Goal", field_name="goal__display_name", lookup_expr="icontains")
+    strategy = django_filters.CharFilter(
+        label="Strategy", field_name="strategy__display_name", lookup_expr="icontains"
+    )
+
+    class Meta:
+        model = Audit
+        fields: list[str] = []
+
+
+class AuditTable(tables.Table):
+    state = StateColumn()
+    name = NameColumn(linkify=("audits:detail", {"uuid": tables.A("uuid")}))
+    audit_type = tables.Column(verbose_name="type")
+    goal = tables.Column(accessor="goal__display_name", verbose_name="goal")
+    strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
+    next_run = DueColumn(accessor="planned_run", order_by="next_run_time", verbose_name="next run", default="—")
+    status_message = MessageColumn(verbose_name="message")
+    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+
+    class Meta:
+        model = Audit
+        fields = ("state", "name", "audit_type", "goal", "strategy", "next_run", "status_message", "created_at")
+        attrs = TABLE_ATTRIBUTES
+
+    def render_audit_type(self, record: Audit) -> str:
+        """Return the word as the API has it."""
+        return record.audit_type
 
 
 class AuditList(ListPage):

@@ -1,6 +1,6 @@
-"""The run of an audit: cluster snapshot, strategy, solution, action plan."""
+"""The run of an audit: cluster snapshot, measurements, strategy, solution, action plan."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -9,21 +9,22 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from actions.models import Action
 from actions.types.base import explain
-from audits.engine.busy import find_occupied, mark_occupied
-from audits.engine.measurements import measure
+from audits.demonstration_cloud import make_current
 from audits.engine.scope import narrow
 from audits.goals import GOALS
 from audits.models import Audit, is_continuous
 from audits.models import Strategy as StrategyRow
 from audits.notifications import PLANNER_PHASE, STRATEGY_PHASE, tell, telling
-from audits.operations.parameters import complete
+from audits.operations.strategies import complete
 from audits.planner import PLANNERS
 from audits.strategies.base import CLUSTERS, COMPUTE, HEALTH, STORAGE, Solution, Strategy
+from cluster.datasources.base import DatasourceError, Reading, datasource
 from cluster.drivers.base import CloudError
 from cluster.operations.synchronization import synchronize
 from cluster.snapshot import ClusterSnapshot
-from cluster.snapshot.cloud import load_clusters
+from cluster.snapshot.cloud import NodeClusterSnapshot, load_clusters
 from cluster.snapshot.health import load_health
 from plans.models import ActionPlan, EfficacyIndicator
 from plans.planning.proposals import carry_skips, propose
@@ -34,6 +35,12 @@ from watcher_site.request_context import CallingContext
 from watcher_site.state_machine import ConcurrentTransition
 
 log = structlog.get_logger(__name__)
+# What clients know to be said of a cluster without compute nodes, and by analogy of one without storage.
+UNDEFINED = {
+    COMPUTE: "The cluster state is not defined",
+    STORAGE: "The cluster state is not defined: there are no storage nodes.",
+}
+Measurements = Mapping[str, Mapping[str, float]]
 
 
 def answer(audit: Audit) -> None:
@@ -59,13 +66,6 @@ def answer(audit: Audit) -> None:
     with telling(audit, PLANNER_PHASE, ends=False):
         plan = conclude(audit, strategy, parameters, solution)
     log.info("audit answered", action_plan=str(plan.uuid), state=plan.state)
-
-
-# What clients know to be said of a cluster without compute nodes, and by analogy of one without storage.
-UNDEFINED = {
-    COMPUTE: "The cluster state is not defined",
-    STORAGE: "The cluster state is not defined: there are no storage nodes.",
-}
 
 
 def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
@@ -99,6 +99,51 @@ def see(audit: Audit, models: Sequence[str]) -> ClusterSnapshot:
 
 def nodes_of(cluster: ClusterSnapshot, model: str) -> Mapping[str, Any]:
     return cluster.storage.nodes if model == STORAGE else cluster.nodes
+
+
+def find_occupied() -> frozenset[str]:
+    """Return the targets of actions that are to be done: one query. A plan that nobody started is in nobody's way."""
+    begun = ActionPlan.objects.present().filter(state__in=[ActionPlan.State.PENDING, *ActionPlan.RUNNING])
+    unfinished = Action.objects.unfinished().filter(action_plan__in=begun).order_by()
+    return frozenset(unfinished.exclude(target=None).values_list("target", flat=True))
+
+
+def mark_occupied(clusters: Iterable[NodeClusterSnapshot]) -> None:
+    """Set for each cluster whether an operation on it or on one of its members is under way, with one query."""
+    occupied = find_occupied()
+    for cluster in clusters:
+        uuids = [cluster.uuid, *(member.uuid for member in cluster.members)]
+        cluster.is_occupied = any(str(uuid) in occupied for uuid in uuids)
+
+
+def measure(readings: Mapping[str, Reading], cluster: ClusterSnapshot) -> Measurements:
+    """Query the data source: one request for each reading, whatever the size of the cluster.
+
+    If the cloud is the demonstration, its samples are brought up to date before.
+
+    Raises:
+        DatasourceError: it does not answer, or has no samples of this cluster for a required reading.
+    """
+    if not readings:
+        return {}
+    make_current()
+    source = datasource()
+    found = {name: source.read(reading) for name, reading in readings.items()}
+    for name, reading in readings.items():
+        resources = resources_of(reading.metric, cluster)
+        if reading.required and resources and resources.isdisjoint(found[name]):
+            raise DatasourceError(
+                f"The data source {source.name} has no samples of {reading.metric}"
+                f" from the last {reading.period + reading.ago:g} seconds."
+            )
+    return found
+
+
+def resources_of(metric: str, cluster: ClusterSnapshot) -> set[str]:
+    """Return what a data source may call those that a metric is of: the compute nodes, or the servers."""
+    if metric.startswith("host_"):
+        return {name for node in cluster.nodes.values() for name in (str(node.uuid), node.hostname)}
+    return {str(server.uuid) for server in cluster.servers}
 
 
 def choose_strategy(audit: Audit) -> Strategy:

@@ -7,9 +7,8 @@ from django.db import transaction
 
 from audits.models import NAME_LENGTH, AuditTemplate
 from audits.operations.creation import save_named
-from audits.operations.lookups import goal_named, strategy_named
-from audits.operations.parameters import complete_for
 from audits.operations.scope import check_scope
+from audits.operations.strategies import complete_for, goal_named, strategy_named
 from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.history import differences, record

@@ -12,9 +12,8 @@ from django.utils import timezone
 
 from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
 from audits.models.schedule import Schedule, check_period, read_interval
-from audits.operations.lookups import goal_named, strategy_named
-from audits.operations.parameters import complete_for
 from audits.operations.scope import check_scope
+from audits.operations.strategies import complete_for, goal_named, strategy_named
 from watcher_site import history
 from watcher_site.database.text import require_storable
 from watcher_site.database.uniqueness import refuse_taken

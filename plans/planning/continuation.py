@@ -17,7 +17,7 @@ from actions.types.clusters.clusters import ClusterAction
 from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.stacks import StackAction
 from cluster.models import Cluster, Stack
-from cluster.operations.lookup import is_uuid
+from cluster.operations.named_records import is_uuid
 from plans.models import ActionPlan
 from plans.models.refusals import PlanOperation, require_plan_allowing
 from plans.planning.proposals import propose

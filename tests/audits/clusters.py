@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from audits.operations.parameters import complete
+from audits.operations.strategies import complete
 from audits.strategies.base import Solution, Strategy
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from cluster.snapshot.storage import PoolSnapshot, StorageNodeSnapshot, StorageSnapshot, VolumeSnapshot

@@ -48,7 +48,7 @@ def growth() -> Iterator[Line]:
     """Yield what each strategy's own work costs at each size, of this process's time on a processor."""
     clouds, plugins, parameters = (
         import_module(name)
-        for name in ("tests.benchmarks.clouds", "watcher_site.plugins", "audits.operations.parameters")
+        for name in ("tests.benchmarks.clouds", "watcher_site.plugins", "audits.operations.strategies")
     )
     seen = {nodes: clouds.cloud(nodes) for nodes in NODES}
     for name, _, given in WORKS:

@@ -9,9 +9,8 @@ from django.urls import URLPattern, re_path
 from rest_framework.viewsets import ViewSetMixin
 
 from actions.api.actions import ActionView
-from audits.api.audits import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
+from audits.api.audits import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView, WebhookView
 from audits.api.data_model import DataModelView
-from audits.api.webhooks import WebhookView
 from cluster.api.policies import PolicyTypeView, PolicyView
 from cluster.api.profiles import ProfileView
 from plans.api.action_plans import ActionPlanView

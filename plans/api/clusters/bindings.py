@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from cluster.api.profiles import CLUSTERS
 from cluster.models import Cluster, Policy, PolicyBinding
-from cluster.operations.lookup import only_one
+from cluster.operations.named_records import only_one
 from plans.api.clusters.bodies import AttachmentSerializer, ClusterOperationSerializer
 from plans.api.operations import PLAN_ONLY_PARAMETER, Operating, changes_of, columns_of
 from plans.operations.cluster_policies import attach_policy, detach_policy, update_policy

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from cluster.api.profiles import CLUSTERS
 from cluster.models import Cluster, Node, PolicyBinding
 from cluster.models.clusters import names_among
-from cluster.operations.lookup import only_one
+from cluster.operations.named_records import only_one
 from plans.api.clusters.bodies import (
     ActionsSerializer,
     ClusterOperationSerializer,

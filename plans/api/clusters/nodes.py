@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from cluster.api.profiles import CLUSTERS
 from cluster.models import Node
 from cluster.models.clusters import NAME_LENGTH
-from cluster.operations.lookup import only_one
+from cluster.operations.named_records import only_one
 from plans.api.clusters.bodies import RECOVERIES
 from plans.api.marks import Marking
 from plans.api.operations import (

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from audits.console.parameter_fields import fields_for, parameters_of
+from audits.console.fields import fields_for, parameters_of
 from audits.models import Audit, Goal, Strategy
 from tests.builders import make_aggregate, make_node, make_pool, make_volume_type
 

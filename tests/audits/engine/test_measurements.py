@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from audits.engine.engine import DecisionEngine
 from audits.models import Audit, Strategy
-from audits.operations.parameters import complete
+from audits.operations.strategies import complete
 from cluster.models import Sample, Server
 from plans.models import ActionPlan
 from tests.api import Caller

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audits.operations.parameters import complete
+from audits.operations.strategies import complete
 from audits.strategies.balancing.workload_stabilization import Stabilization, WorkloadStabilization
 from cluster.snapshot import ClusterSnapshot
 from tests.audits.clusters import cluster, listed, moves, node, server, solve

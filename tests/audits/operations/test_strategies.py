@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from audits.operations.parameters import complete
+from audits.operations.strategies import complete
 from audits.strategies.actuator import Actuator
 from audits.strategies.dummy import Dummy
 from audits.strategies.host_maintenance import HostMaintenance

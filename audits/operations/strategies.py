@@ -1,0 +1,143 @@
+"""The goals and strategies that requests name, the parameters of strategies, and what strategies require.
+
+The texts of the refusals are those that clients of the infra-optim API know.
+"""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from jsonschema import Draft4Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend, validator_for
+
+from audits.models import Goal, Strategy
+from audits.strategies.base import Strategy as StrategyPlugin
+from cluster.datasources.base import DatasourceError, datasource
+from cluster.models import ComputeNode, StorageNode
+from watcher_site.database.text import require_storable
+from watcher_site.plugins import load
+from watcher_site.refusals import Invalid, NotFound
+from watcher_site.validation.json_schema import describe_violation
+
+NO_DATASOURCE = "Datasource is not presented for this strategy"
+AVAILABLE, NOT_AVAILABLE = "available", "not available"
+
+
+def goal_named(identifier: str) -> Goal:
+    """Return a goal. Raises `NotFound`."""
+    goal = Goal.objects.present().named(str(identifier)).first()
+    if goal is None:
+        raise NotFound(f"Goal {identifier} could not be found")
+    return goal
+
+
+def strategy_named(identifier: str, goal: Goal) -> Strategy:
+    """Return a strategy that pursues this goal.
+
+    Raises:
+        NotFound: there is no such strategy.
+        Invalid: it serves another goal; the message names those that serve this one.
+    """
+    strategy = Strategy.objects.present().named(str(identifier)).select_related("goal").first()
+    if strategy is None:
+        raise NotFound(f"Strategy {identifier} could not be found")
+    if strategy.goal_id != goal.pk:
+        choices = Strategy.objects.present().filter(goal=goal).order_by("name").values_list("uuid", "name")
+        listed = ", ".join(f"'{uuid}' ({name})" for uuid, name in choices)
+        raise Invalid(f"'{strategy.name}' strategy does relate to the '{goal.name}' goal. Possible choices: {listed}")
+    return strategy
+
+
+def complete_for(strategy: Any, parameters: Mapping[str, Any], field: str = "parameters") -> dict[str, Any]:
+    """Return the parameters of a strategy, given as its row, completed and seen by its plug-in where it is installed.
+
+    Raises:
+        Invalid: as `complete`, or what `Strategy.check` of the plug-in finds.
+    """
+    completed = complete(strategy.parameters_spec, parameters, field)
+    plugin = load("STRATEGIES").get(strategy.name)
+    # A row that is older or newer than what is installed here has other parameters.
+    if plugin and plugin.schema == strategy.parameters_spec:
+        try:
+            plugin().check(completed)
+        except Invalid as problem:
+            raise Invalid(f"Invalid {field} for strategy: {problem}") from problem
+    return completed
+
+
+def complete(schema: Mapping[str, Any], parameters: Mapping[str, Any], field: str = "parameters") -> dict[str, Any]:
+    """Return the parameters with the schema's defaults filled in, at every depth.
+
+    Args:
+        field: what people call them, in a refusal.
+
+    Raises:
+        Invalid: they break the schema, or hold a parameter that it does not name.
+    """
+    require_storable(field, dict(parameters))
+    completed = deepcopy(dict(parameters))
+    problem = fill_defaults(schema, completed)
+    if problem:
+        raise Invalid(f"Invalid {field} for strategy: {describe_violation(problem)}")
+    if strays := [name for name in parameters if name not in schema.get("properties", {})]:
+        raise Invalid(f"Audit parameter {', '.join(strays)} are not allowed")
+    return completed
+
+
+def fill_defaults(schema: Mapping[str, Any], parameters: dict[str, Any]) -> ValidationError | None:
+    """Fill in the defaults, and return the first rule of the schema that is broken then."""
+    standard = validator_for(schema, default=Draft4Validator)
+    validator = extend(standard, {"properties": filling(standard.VALIDATORS["properties"])})
+    return next(iter(validator(schema).iter_errors(parameters)), None)
+
+
+def filling(check_properties: Any) -> Any:
+    """Return the rule for ``properties`` that fills in what is left out before it checks."""
+
+    def fill_and_check(validator: Any, properties: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        if isinstance(instance, dict):
+            for name, rule in properties.items():
+                if "default" in rule:
+                    instance.setdefault(name, deepcopy(rule["default"]))
+        yield from check_properties(validator, properties, instance, schema)
+
+    return fill_and_check
+
+
+def requirements(strategy: str) -> list[dict[str, Any]]:
+    """Return the four entries that clients print: data source, metrics, cluster data models, name."""
+    installed: Mapping[str, type[StrategyPlugin]] = load("STRATEGIES")
+    wanted = installed[strategy].metrics if strategy in installed else ()
+    state, metrics = measured(wanted) if wanted else (NO_DATASOURCE, [])
+    return [
+        {"type": "Datasource", "state": state, "mandatory": True, "comment": ""},
+        {"type": "Metrics", "state": metrics, "mandatory": False, "comment": ""},
+        {"type": "CDM", "state": models(), "mandatory": True, "comment": ""},
+        {"type": "Name", "state": strategy, "mandatory": "", "comment": ""},
+    ]
+
+
+def measured(wanted: tuple[str, ...]) -> tuple[str, list[dict[str, str]]]:
+    """Return whether the data source answers, and which of the metrics it has."""
+    source = datasource()
+    try:
+        found = source.find_metrics()
+    except DatasourceError:
+        return f"{source.name}: {NOT_AVAILABLE}", [{metric: NOT_AVAILABLE} for metric in wanted]
+    return f"{source.name}: {AVAILABLE}", [
+        {metric: AVAILABLE if metric in found else NOT_AVAILABLE} for metric in wanted
+    ]
+
+
+def models() -> list[dict[str, str]]:
+    """Return the available models; bare metal has none, as power states are part of the compute model."""
+    return [
+        {"compute_model": availability(ComputeNode)},
+        {"storage_model": availability(StorageNode)},
+        {"baremetal_model": NOT_AVAILABLE},
+    ]
+
+
+def availability(model: type[ComputeNode | StorageNode]) -> str:
+    return AVAILABLE if model.objects.present().exists() else NOT_AVAILABLE
