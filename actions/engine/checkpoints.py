@@ -1,15 +1,16 @@
-"""Checkpoints, at which a running action finds out whether it may go on."""
+"""Checkpoints, at which a running action is suspended, or stops if it may not continue."""
 
 import time
+from collections.abc import Callable
 from math import inf
 
 import structlog
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 
-from actions.engine.leases import Lease, Standing
-from actions.engine.slots import NO_SLOT, Slot
-from actions.engine.suspension import Suspension
+from actions.engine.leases import NO_SLOT, CurrentState, Lease, Slot
+from actions.engine.phases import Result
+from actions.engine.storage import StoredPhases
 from actions.models import Action
 from actions.types.base import AbortRequested, LeaseLost, TimedOut
 from watcher_site.processes.worker import LOST_DATABASE
@@ -55,21 +56,21 @@ class Checkpoint:
 
     def look(self) -> None:
         """Read the action's row, and suspend the action if that was requested."""
-        standing = self.see()
-        if standing and standing.control == Signal.SUSPEND and standing.state == State.ONGOING and self.goes_forward:
+        current = self.see()
+        if current and current.control == Signal.SUSPEND and current.state == State.ONGOING and self.goes_forward:
             self.suspend()
 
-    def see(self) -> Standing | None:
+    def see(self) -> CurrentState | None:
         """Return what the table says, if it says anything, and stop what is to stop."""
         self.next_look = time.monotonic() + settings.POLL_INTERVAL
         try:
-            standing = self.lease.look(self.action)
+            current = self.lease.look(self.action)
         except LOST_DATABASE as problem:
             self.go_on_unseen(problem)
             return None
         self.note_seen()
-        self.judge(standing)
-        return standing
+        self.judge(current)
+        return current
 
     def go_on_unseen(self, problem: BaseException) -> None:
         log.warning("checkpoint does not see the database", action=str(self.action.uuid), problem=str(problem))
@@ -77,10 +78,10 @@ class Checkpoint:
         if time.monotonic() - self.last_seen > settings.SERVICE_DOWN_TIME:
             raise LeaseLost from problem
 
-    def judge(self, standing: Standing | None) -> None:
-        if standing is None or not standing.is_held or not self.is_ours(standing):
+    def judge(self, current: CurrentState | None) -> None:
+        if current is None or not current.is_held or not self.is_ours(current):
             raise LeaseLost
-        if self.goes_forward and (standing.is_being_cancelled or standing.control == Signal.CANCEL):
+        if self.goes_forward and (current.is_being_cancelled or current.control == Signal.CANCEL):
             raise AbortRequested
 
     def suspend(self) -> None:
@@ -95,10 +96,33 @@ class Checkpoint:
         self.deadline += time.monotonic() - began
 
     def is_resumed(self) -> bool:
-        standing = self.see()
-        return standing is not None and standing.control == Signal.RESUME
+        current = self.see()
+        return current is not None and current.control == Signal.RESUME
 
-    def is_ours(self, standing: Standing) -> bool:
+    def is_ours(self, current: CurrentState) -> bool:
         """Return whether the action is as this worker left it. Another worker may have failed or restarted it."""
         known = self.action.values_read
-        return (standing.state, standing.attempt) == (known["state"], known["attempt"])
+        return (current.state, current.attempt) == (known["state"], known["attempt"])
+
+
+class Suspension(StoredPhases):
+    """Writes the suspension of an action. Each method returns whether its signal was still set."""
+
+    def begin_to_wait(self) -> bool:
+        return self.honour(Signal.SUSPEND, self.action.suspend)
+
+    def go_on(self) -> bool:
+        return self.honour(Signal.RESUME, self.action.resume)
+
+    @transaction.atomic
+    def honour(self, signal: Action.Signal, transition: Callable[[], None]) -> bool:
+        """Do what a signal asks for. Who gives another one holds the plan as well, and comes before this or after."""
+        current = self.lease.look(self.action) if self.lease.hold(has_begun=True).rows() else None
+        if current is None or current.control != signal:
+            return False
+        phase = self.begin(signal.lower())
+        self.finish(phase, Result.SUCCESS)
+        transition()
+        self.write(phase)
+        self.log.info("action signalled", signal=signal, state=self.action.state)
+        return True

@@ -70,7 +70,7 @@ def turn_round(action: Action) -> None:
     planned.update(child=F("parent"), parent=F("child"))
 
 
-def put_off(action: Action, delay: float) -> None:
+def defer_derived(action: Action, delay: float) -> None:
     """Defer the planned derived actions by ``delay`` seconds. The caller holds the plan's row."""
     if delay:
         action.derived.pending().update(due_time=timezone.now() + timedelta(seconds=delay))
@@ -123,5 +123,5 @@ class Derivation(StoredPhases):
         self.write(phase, hold=True, guards=guards)
         # Who signals or cancels actions locks the plan before their rows, too.
         if turns:
-            put_off(self.action, self.outcome.delay)
+            defer_derived(self.action, self.outcome.delay)
         give_time(self.action, self.outcome.pause)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actions.engine.children import DECISIVE, decide
-from actions.engine.outcomes import read
-from actions.engine.phases import ActionPhases
+from actions.engine.phases import ActionPhases, call_method
 from actions.graph.proposals import ProposedAction
 from actions.models import Action, ActionEvent
 from actions.types.base import (
@@ -128,9 +127,9 @@ class DryRun(ActionPhases):
 
     def call(self) -> Outcome:
         if not self.action.has_derived:
-            return read(self.action_type, "foresee", self.action.is_to_derive)
+            return call_method(self.action_type, "foresee", self.action.is_to_derive)
         self.omits_post_condition = not self.action_type.foresees_go_on
-        outcome = read(self.action_type, "go_on") if self.action_type.foresees_go_on else DONE
+        outcome = call_method(self.action_type, "go_on") if self.action_type.foresees_go_on else DONE
         return decide(outcome, Counter(one.state for one in self.known), self.find_first)
 
     def find_first(self, state: State) -> tuple[str, str | None]:
@@ -152,7 +151,7 @@ class DryRun(ActionPhases):
     def log_failure(self, phase: ActionEvent, problem: BaseException) -> None:
         """Log nothing: the preflight reports the failure."""
 
-    def put_off(self, execute: ActionEvent) -> bool:
+    def defer(self, execute: ActionEvent) -> bool:
         raise CannotBeForeseen(f"It would be tried again later: {self.outcome.reason}")
 
     def derive(self, execute: ActionEvent) -> bool:

@@ -11,18 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
 from actions.engine.checkpoints import Checkpoint
 from actions.engine.children import Derivation, find_derived, verdict
 from actions.engine.exclusion_check import ExclusionCheck
-from actions.engine.leases import Lease
-from actions.engine.leftovers import advise, reconcile
-from actions.engine.outcomes import TOO_LONG, read
-from actions.engine.phases import ActionPhases, Result
+from actions.engine.leases import NO_SLOT, Lease, Slot
+from actions.engine.phases import TOO_LONG, ActionPhases, Result, call_method
 from actions.engine.signals import Signalled
-from actions.engine.slots import NO_SLOT, Slot
 from actions.engine.storage import PERSISTENTLY, save_data
 from actions.models import Action, ActionEvent
 from actions.models.instance_actions import InstanceAction
@@ -39,7 +37,9 @@ from actions.types.base import (
     TimedOut,
     explain,
 )
+from cluster.drivers.base import ServerNotFound, VolumeNotFound, cloud
 from cluster.drivers.ownership import acting_for
+from cluster.models import Server, Volume
 from watcher_site.models import Service
 from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.state_machine import ConcurrentTransition
@@ -279,7 +279,7 @@ class Execution(Signalled, Derivation, ActionPhases):
         self.action.fail(execute.event, reason)
         return self.end(execute, phase)
 
-    def put_off(self, execute: ActionEvent) -> bool:
+    def defer(self, execute: ActionEvent) -> bool:
         """Defer the action and release it; any worker may execute it when its time comes."""
         self.finish(execute, Result.RETRY, self.outcome.reason)
         guards = self.no_other_signal
@@ -333,8 +333,8 @@ class Execution(Signalled, Derivation, ActionPhases):
 
     def call(self) -> Outcome:
         if self.action.has_derived:
-            return verdict(self.action, read(self.action_type, "go_on"))
-        return read(self.action_type, "execute", self.action.is_to_derive)
+            return verdict(self.action, call_method(self.action_type, "go_on"))
+        return call_method(self.action_type, "execute", self.action.is_to_derive)
 
     def ask_abort(self) -> None:
         self.checkpoint.goes_forward = False
@@ -343,7 +343,13 @@ class Execution(Signalled, Derivation, ActionPhases):
         self.aborted = self.action_type.abort()
 
     def reconcile(self) -> None:
-        reconcile(self.action, self.checkpoint)
+        """End each operation that the action left under way in the cloud."""
+        for server in find_servers(self.action):
+            with suppress(ServerNotFound):
+                cloud().reconcile(str(server), self.checkpoint)
+        for volume in find_volumes(self.action):
+            with suppress(VolumeNotFound):
+                cloud().reconcile_volume(str(volume), self.checkpoint)
 
     def find_last_outcome(self) -> None:
         """Determine the outcome of the action after its last operation in the cloud has ended.
@@ -360,3 +366,26 @@ class Execution(Signalled, Derivation, ActionPhases):
         self.load()
         if not self.action_type.revert():
             raise ActionFailed(f"The action {self.action.uuid} could not be reverted.")
+
+
+def find_servers(action: Action) -> Sequence[UUID]:
+    """Return the servers on which an operation of the action is under way."""
+    return list(Server.objects.present().filter(**begun_by(action)).order_by("pk").values_list("uuid", flat=True))
+
+
+def find_volumes(action: Action) -> Sequence[UUID]:
+    """Return the volumes on which an operation of the action is under way."""
+    return list(Volume.objects.present().filter(**begun_by(action)).order_by("pk").values_list("uuid", flat=True))
+
+
+def begun_by(action: Action) -> dict[str, str]:
+    return {"operation_owner__startswith": f"{action.uuid}/"}
+
+
+def advise(action: Action) -> str:
+    """Return the instructions to an administrator on the operations that an action left; empty without any."""
+    left = [f"instance {server}" for server in find_servers(action)]
+    left += [f"volume {volume}" for volume in find_volumes(action)]
+    if not left:
+        return ""
+    return f"Check {', '.join(left)} in the cloud, and reset its state if it is still busy."

@@ -1,5 +1,7 @@
-"""A worker's right to work at an action, and what it looks at to see whether it still has it."""
+"""The lease and the slot of an action, as its execution uses them."""
 
+import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -7,16 +9,16 @@ from watcher_site.database.statements import Bound
 
 
 @dataclass(frozen=True)
-class Standing:
+class CurrentState:
     """The current row of a running action, and of its plan."""
 
     state: str
     attempt: int
     control: str | None
     is_held: bool
-    """Whether the plan is under way, and the action in the hands that the lease names."""
+    """Whether the plan is under way, and the action owned by the worker of the lease."""
     is_being_cancelled: bool
-    """Whether the plan is."""
+    """Whether the plan is being cancelled."""
 
 
 class Lease(Protocol):
@@ -28,16 +30,48 @@ class Lease(Protocol):
 
     @property
     def owner(self) -> int | None:
-        """The primary key of the service that does the work: in its hands the actions are meanwhile."""
+        """Return the primary key of the service that executes the actions, and owns them meanwhile."""
 
     def hold(self, has_begun: bool) -> Bound:
         """Return the query that locks the plan, and finds it only while an action of it may begin here, or go on."""
 
     def hold_plan(self) -> Bound:
-        """Return the query that locks the plan, and finds it only while it is with the applier that has the work done.
+        """Return the query that locks the plan, and finds it only while the applier of the lease has it.
 
-        It does so also while nothing of it may begin.
+        Unlike `hold`, it finds a plan of which no action may begin.
         """
 
-    def look(self, action: Any) -> Standing | None:
+    def look(self, action: Any) -> CurrentState | None:
         """Read the row of an action in one query; None if the action was deleted."""
+
+
+class Slot:
+    """The slot of one running action. While the action is suspended, another action may use the slot.
+
+    This base class has no slot: the whole process waits, and no watchdog fails the action.
+    """
+
+    def begin(self, attempt: int) -> None:
+        """Start the timeout of the action; the checks before it, also after a crash, are over.
+
+        Args:
+            attempt: the number of the attempt that begins, and that the watchdog may fail.
+
+        Raises:
+            LeaseLost: the watchdog has failed the action before that.
+        """
+
+    def vacated(self) -> AbstractContextManager[None]:
+        """Return a context manager that releases the slot while the action is suspended."""
+        return nullcontext()
+
+    def wait(self, seconds: float) -> None:
+        """Wait ``seconds`` with a suspended action.
+
+        Raises:
+            LeaseLost: the worker ends; the action stays suspended until another worker takes it over.
+        """
+        time.sleep(seconds)
+
+
+NO_SLOT = Slot()

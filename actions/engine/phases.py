@@ -10,16 +10,18 @@ from datetime import datetime
 from typing import Any, Protocol
 
 import structlog
+from django.conf import settings
 from django.db.models import Model
 from django.utils import timezone
 
 from actions.engine.exclusion_check import ActionExcluded
-from actions.engine.outcomes import judge
+from actions.graph.proposals import ProposedAction, check_graph
 from actions.models import Action, ActionEvent
 from actions.models.actions import GAVE_ITSELF_UP
 from actions.types.base import (
     OWN_EXCEPTIONS,
     ActionContext,
+    ActionFailed,
     ActionSkipException,
     ActionType,
     Answer,
@@ -30,9 +32,18 @@ from actions.types.base import (
     explain,
     make,
 )
+from cluster.drivers.base import CloudBusy
 from watcher_site.messages import cut
 from watcher_site.outbox import payloads
 from watcher_site.processes.worker import LOST_DATABASE
+
+TOO_LONG = "It took longer than {} seconds"
+# What is said of an execute that failed and gave no reason.
+REASONS = {
+    Answer.ERROR: "The action {} execution failed.",
+    Answer.TIMEOUT: "The action {} execution took too long.",
+}
+
 
 log = structlog.get_logger(__name__)
 Result = ActionEvent.Result
@@ -151,7 +162,7 @@ class ActionPhases(PhaseRecord, ABC):
         return release(execute)
 
     @abstractmethod
-    def put_off(self, execute: ActionEvent) -> bool:
+    def defer(self, execute: ActionEvent) -> bool:
         """Defer the action and release it."""
 
     @abstractmethod
@@ -214,7 +225,7 @@ class ActionPhases(PhaseRecord, ABC):
         """Do the work, and act on its answer."""
         problem = self.perform(execute, self.work)
         if problem is None and self.outcome.answer is Answer.RETRY:
-            return self.unless_signalled(execute, self.put_off)
+            return self.unless_signalled(execute, self.defer)
         if problem is None and self.outcome.answer is Answer.WAIT:
             return self.unless_signalled(execute, self.derive)
         if problem is None and self.outcome.answer is Answer.CANCEL:
@@ -267,7 +278,7 @@ class ActionPhases(PhaseRecord, ABC):
         self.checkpoint.goes_forward = True
         if self.action.has_derived:
             self.load()
-        self.outcome = judge(self.action, self.call())
+        self.outcome = require_success(self.action, self.call())
         if self.outcome.answer is Answer.WAIT:
             self.checkpoint.look()  # An action that is being cancelled derives nothing.
 
@@ -275,3 +286,49 @@ class ActionPhases(PhaseRecord, ABC):
         self.load()
         # go_on of a type may be called twice, so its state does not matter.
         self.recovery = Recovery.AGAIN if self.action.has_derived else self.action_type.recover()
+
+
+def require_success(action: Action, outcome: Outcome) -> Outcome:
+    """Return an outcome that is no failure. Raises: `ActionFailed`, also for one retry too many."""
+    answer, reason = outcome.answer, outcome.reason
+    counts = answer is Answer.RETRY and not action.may_wait_for(outcome.until, outcome.lock_holder)
+    if counts and action.retries >= settings.ACTION_RETRIES:
+        raise ActionFailed(f"Exceeded maximum number of retries ({settings.ACTION_RETRIES}): {reason}")
+    if answer in REASONS:
+        raise ActionFailed(reason or REASONS[answer].format(action.uuid))
+    return outcome
+
+
+def call_method(action_type: ActionType, method: str, has_planned: bool = False) -> Outcome:
+    """Call a method of an action type, and return its answer.
+
+    Args:
+        method: its name.
+        has_planned: whether there are planned actions that it may wait for.
+
+    Raises:
+        ActionFailed: the answer is invalid.
+        Invalid: the derived actions are no valid graph.
+    """
+    try:
+        outcome = getattr(action_type, method)()
+    except CloudBusy as busy:
+        return Outcome(Answer.RETRY, explain(busy), until=busy.until)
+    if flaw := find_flaw(outcome, has_planned):
+        raise ActionFailed(f"{method} of actions of type {action_type.name} {flaw}")
+    check_graph(outcome.derived)
+    return outcome
+
+
+def find_flaw(outcome: object, has_planned: bool = False) -> str | None:
+    """Return what is wrong with an answer, if anything is."""
+    if not isinstance(outcome, Outcome):
+        return f"does not return an Outcome, but {outcome!r:.40}"
+    if not isinstance(outcome.derived, list | tuple):
+        return f"derives no list of actions, but {outcome.derived!r:.40}"
+    if outcome.answer is Answer.WAIT and not outcome.derived and not has_planned:
+        return "waits, and derives no action to wait for"
+    if outcome.answer is not Answer.WAIT and outcome.derived:
+        return f"derives actions, and answers {outcome.answer.name} in the place of WAIT"
+    strays = [one for one in outcome.derived if not isinstance(one, ProposedAction)]
+    return f"derives what is no ProposedAction, but {strays[0]!r:.40}" if strays else None

@@ -47,10 +47,10 @@ class Signalled(StoredPhases, ABC):
                 return release(execute)
             except ConcurrentTransition:
                 self.read_again()
-                standing = self.lease.look(self.action)
-                if standing is None or not standing.is_held:
+                current = self.lease.look(self.action)
+                if current is None or not current.is_held:
                     raise
-                if standing.is_being_cancelled or self.action.control == Signal.CANCEL:
+                if current.is_being_cancelled or self.action.control == Signal.CANCEL:
                     return self.cancel_instead(execute)
                 if self.action.control == seen:
                     raise
@@ -83,8 +83,8 @@ class Signalled(StoredPhases, ABC):
         return self.action.control == Signal.CANCEL or self.is_plan_being_cancelled()
 
     def is_plan_being_cancelled(self) -> bool:
-        standing = self.lease.look(self.action)
-        return standing is not None and standing.is_being_cancelled
+        current = self.lease.look(self.action)
+        return current is not None and current.is_being_cancelled
 
     def cancel(self) -> None:
         """End an action of which nothing has to be undone."""

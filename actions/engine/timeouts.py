@@ -1,13 +1,19 @@
-"""The timeout of actions that wait for derived actions (docs/architecture.md, "Timeouts")."""
+"""The end of actions that exceed their timeout while they wait or hang (docs/architecture.md, "Timeouts")."""
+
+from contextlib import suppress
 
 from django.db import transaction
 
+from actions.engine.execution import advise
 from actions.engine.leases import Lease
-from actions.engine.outcomes import TOO_LONG
-from actions.engine.phases import Result
+from actions.engine.phases import TOO_LONG, Result
 from actions.engine.storage import StoredPhases
 from actions.models import Action
 from actions.operations.signals import cancel_derived
+from watcher_site.database.statements import Bound
+from watcher_site.state_machine import ConcurrentTransition
+
+State = Action.State
 
 
 @transaction.atomic
@@ -28,3 +34,74 @@ def time_out(action: Action, lease: Lease) -> None:
     cancel_derived(action, f"action {action.uuid}, which took longer than {action.seconds_allowed} seconds")
     action.action_plan.note_signal()
     record.log.error("action waited too long", seconds=action.seconds_allowed)
+
+
+def give_up(action: Action, lease: Lease, *, attempt: int, has_begun: bool) -> Action | None:
+    """Fail a hung action, or end its revert, and return its current row, or None if it was deleted.
+
+    For a revert, only the event fails. Later writes of the worker are refused by their guards. Nothing changes if the
+    worker ended the action first, or has lost it to another worker meanwhile.
+
+    Args:
+        attempt: the attempt of the worker.
+        has_begun: whether it has begun to execute or to revert.
+    """
+    current = Action.objects.filter(pk=action.pk).first()
+    if current is None or not is_in_hand(current, lease, attempt, has_begun):
+        return current
+    with suppress(ConcurrentTransition):
+        HungAction(current, lease).give_up()
+    return Action.objects.filter(pk=action.pk).first()
+
+
+def is_in_hand(action: Action, lease: Lease, attempt: int, has_begun: bool) -> bool:
+    """Return whether a worker still holds an action. An action that has not begun has no owner: its plan has one.
+
+    An action that had begun and is PENDING again was released in time.
+    """
+    is_ours = not has_begun if action.state == State.PENDING else action.owner_id == lease.owner
+    return action.attempt == attempt and is_ours
+
+
+class HungAction(StoredPhases):
+    """An action whose worker did not stop it after its timeout."""
+
+    @property
+    def reason(self) -> str:
+        """Return why the action is given up, and the operations that its worker may still have under way."""
+        reason = f"{TOO_LONG.format(self.action.seconds_allowed)}, and did not stop"
+        return ". ".join(filter(None, (reason, advise(self.action))))
+
+    def give_up(self) -> None:
+        self.take_from_worker()
+        if self.action.state == State.SUCCEEDED:
+            self.end_revert()
+        else:
+            self.fail()
+
+    def take_from_worker(self) -> None:
+        """Keep the worker from beginning further operations in the cloud: the reason is to name all that it began."""
+        if self.action.owner_id is not None:
+            self.action.owner = None
+            self.action.save_state()
+
+    def fail(self) -> None:
+        reason = self.reason
+        phase, waits = self.begin("timeout"), self.action.state == State.PENDING
+        self.finish(phase, Result.ERROR, reason)
+        if self.action.state == State.CANCELLING:
+            self.action.fail_abort(reason)
+        else:
+            self.action.fail("pre_condition" if waits else "execute", reason)
+        self.write(phase, hold=waits, orphans=True, abandons=True)
+
+    def end_revert(self) -> None:
+        phase = self.action.events.filter(event="revert", finish_time=None).last()
+        if phase:
+            self.finish(phase, Result.ERROR, self.reason)
+            self.action.give_up_revert()
+            self.write_beside(phase)
+
+    def held(self, beside: Bound | None = None) -> Bound:
+        """Hold the plan also while nothing of it may begin: this begins nothing, and what hangs would hang again."""
+        return self.lease.hold_plan()

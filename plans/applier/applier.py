@@ -11,8 +11,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from actions.engine import execution
-from actions.engine.hung_actions import give_up
 from actions.engine.signals import CANCELLED
+from actions.engine.timeouts import give_up
 from actions.graph.propagation import end_all_dependents
 from actions.models import Action
 from actions.types.hooks import clean_up_cancelled

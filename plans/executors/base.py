@@ -9,8 +9,7 @@ from typing import Protocol
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from actions.engine.leases import Lease
-from actions.engine.slots import Slot
+from actions.engine.leases import Lease, Slot
 from actions.models import Action
 from plans.executors.leases import PlanLease
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from actions.engine.leases import Standing
+from actions.engine.leases import CurrentState
 from actions.models import Action
 from plans.models import ActionPlan
 from watcher_site.database.statements import Bound, Placeholder, Query
@@ -55,9 +55,9 @@ class PlanLease:
     def hold_plan(self) -> Bound:
         return HELD.bind(plan=self.plan, applier=self.applier)
 
-    def look(self, action: Action) -> Standing | None:
+    def look(self, action: Action) -> CurrentState | None:
         for state, attempt, control, plan_state, applier, owner in ACTION_ROW.rows(action=action.pk):
-            return Standing(
+            return CurrentState(
                 state=state,
                 attempt=attempt,
                 control=control,

@@ -7,7 +7,7 @@ from threading import Condition, Event, Lock, Thread
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from actions.engine.slots import Slot
+from actions.engine.leases import Slot
 from actions.models import Action
 from actions.types.base import LeaseLost
 from plans.executors.base import Job, Overdue, Report, Stopwatch, perform

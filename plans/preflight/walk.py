@@ -38,8 +38,8 @@ WRITTEN_FIRST = (NodeAction, ResourceAction)
 NOTHING_EXCLUDED: Mapping[UUID, Match] = {}
 OUTCOMES = (State.SUCCEEDED, State.SKIPPED, State.FAILED, State.CANCELLED, UNKNOWN)
 
-# What messages tell of what has happened, and what a preflight says instead.
-FORETOLD = {
+# The beginnings of messages about past events, and the words of a preflight instead.
+FUTURE_WORDS = {
     SKIPPED_AUTOMATICALLY: "would be skipped:",
     FAILED_IN: "would fail in",
     NOT_EXECUTED: "would not be executed:",
@@ -61,9 +61,9 @@ class Prospect:
     def words(self) -> str:
         """Return the action's message in a form for a future event."""
         message = self.foresight.message or ""
-        for told, foretold in FORETOLD.items():
-            if message.startswith(told):
-                return f"{foretold}{message.removeprefix(told)}"
+        for past, future in FUTURE_WORDS.items():
+            if message.startswith(past):
+                return f"{future}{message.removeprefix(past)}"
         return message
 
     @property

@@ -15,8 +15,8 @@ from django.conf import settings
 from django.db import connection, connections
 
 from actions.engine import execution
-from actions.engine.hung_actions import give_up
-from actions.engine.slots import Slot
+from actions.engine.leases import Slot
+from actions.engine.timeouts import give_up
 from actions.models import Action
 from actions.queues import queue_of
 from actions.types.base import LeaseLost

@@ -9,7 +9,7 @@ from itertools import cycle
 from typing import Any, ClassVar
 
 from actions.engine import execution
-from actions.engine.slots import NO_SLOT
+from actions.engine.leases import NO_SLOT
 from actions.models import Action
 from actions.models.querysets import ActionQuerySet
 from actions.operations.signals import signal_action

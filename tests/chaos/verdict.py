@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from actions.engine.execution import INTERRUPTED, LOST_PROCESSES
-from actions.engine.outcomes import TOO_LONG
+from actions.engine.phases import TOO_LONG
 from actions.models import Action, ActionEvent
 from cluster.models import Pool, Server, Volume
 from cluster.models.storage import ACCOUNTS

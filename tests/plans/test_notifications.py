@@ -86,7 +86,7 @@ def test_an_action_that_fails_tells_where_and_of_what_exception() -> None:
     (error,) = payloads("action.execution.error")
     fault = data(data(error)["fault"])
     assert fault["exception"] == "ActionFailed"
-    assert fault["module_name"] == "actions.engine.outcomes"
+    assert fault["module_name"] == "actions.engine.phases"
     assert fault["exception_message"].endswith("execution failed.")
     assert data(data(payloads("action_plan.execution.error")[0])["fault"])["exception"] == "ActionPlanFailed"
     assert list(Notification.objects.filter(event_type__endswith=".error").values_list("priority", flat=True)) == [

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 
 from actions.engine import execution
-from actions.engine.leases import Standing
+from actions.engine.leases import CurrentState
 from actions.models import Action, ActionEvent
 from actions.types.base import DONE, ActionFailed, ActionType, Outcome, Recovery
 from actions.types.nop import Nop
@@ -30,8 +30,8 @@ class FakeLease:
     def hold(self, has_begun: bool) -> Bound:
         return Bound("SELECT 1" if self.held else "SELECT 1 WHERE 1 = 0", [])
 
-    def look(self, action: Action) -> Standing:
-        return Standing(
+    def look(self, action: Action) -> CurrentState:
+        return CurrentState(
             action.values_read["state"],
             action.values_read["attempt"],
             self.control,
@@ -174,7 +174,7 @@ def test_a_recovered_action_is_not_run_again_under_a_cancelled_plan(behave: Call
     assert again(action).state == "CANCELLED"
 
 
-def test_the_abort_that_a_lost_worker_had_begun_is_asked_again() -> None:
+def test_the_abort_that_a_lost_worker_had_begun_is_called_again() -> None:
     action = make_action("CANCELLING")
     assert execution.recover(action, FakeLease(cancelling=True))
     assert again(action).state == "CANCELLED"

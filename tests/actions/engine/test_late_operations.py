@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError, connection
 from pytest_django import Settings
 
-from actions.engine import execution, hung_actions
+from actions.engine import execution, timeouts
 from actions.models import Action
 from actions.types.change_node_power_state import ChangeNodePowerState
 from actions.types.change_nova_service_state import ChangeNovaServiceState
@@ -183,17 +183,17 @@ def test_a_node_is_not_switched_by_a_worker_that_was_stopped_until_its_action_wa
 
 
 def give_up(action: Action, applier: Service) -> Action | None:
-    return hung_actions.give_up(action, lease_of(action, applier), attempt=1, has_begun=True)
+    return timeouts.give_up(action, lease_of(action, applier), attempt=1, has_begun=True)
 
 
 @pytest.mark.usefixtures("killed_at_work")
 def test_a_worker_that_is_given_up_begins_no_operation_that_the_message_does_not_name(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
-    action, execute, advise = volume_migration(appliers[0]), VolumeMigrate.execute, hung_actions.advise
+    action, execute, advise = volume_migration(appliers[0]), VolumeMigrate.execute, timeouts.advise
     about_to_begin, may_begin = Event(), Event()
 
-    def execute_when_told(self: VolumeMigrate) -> Any:
+    def execute_when_released(self: VolumeMigrate) -> Any:
         about_to_begin.set()
         assert may_begin.wait(PATIENCE)
         return execute(self)
@@ -211,8 +211,8 @@ def test_a_worker_that_is_given_up_begins_no_operation_that_the_message_does_not
         worker.join(PATIENCE)
         return advice
 
-    monkeypatch.setattr(VolumeMigrate, "execute", execute_when_told)
-    monkeypatch.setattr(hung_actions, "advise", advise_and_let_begin)
+    monkeypatch.setattr(VolumeMigrate, "execute", execute_when_released)
+    monkeypatch.setattr(timeouts, "advise", advise_and_let_begin)
     worker = Thread(target=work, daemon=True)
     worker.start()
     assert about_to_begin.wait(PATIENCE)

@@ -84,14 +84,14 @@ def test_an_answer_that_is_no_outcome_fails_the_action_and_names_its_type(
     assert run().status_message == expected
 
 
-def test_what_is_put_off_leaves_an_event_and_no_post_condition(answering: Callable[[object], None]) -> None:
+def test_what_is_deferred_leaves_an_event_and_no_post_condition(answering: Callable[[object], None]) -> None:
     answering(BUSY)
     action = run()
     assert phases(action) == [("pre_condition", "Success"), ("execute", "Retry")]
     assert action.events.get(event="execute").details == "The pool is being rebuilt"
 
 
-def test_what_is_put_off_is_in_nobodys_hands(answering: Callable[[object], None]) -> None:
+def test_what_is_deferred_is_owned_by_nobody(answering: Callable[[object], None]) -> None:
     answering(BUSY)
     lease: Any = FakeLease()
     lease.owner = Service.register(Service.APPLIER, "here").pk
@@ -123,7 +123,7 @@ def test_what_begins_again_says_nothing_of_what_was_in_the_way(answering: Callab
     assert (action.state, action.status_message, action.due_time) == ("SUCCEEDED", None, None)
 
 
-def test_what_was_put_off_is_ready_only_when_it_is_due() -> None:
+def test_what_was_deferred_is_ready_only_when_it_is_due() -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     plan.actions.update(due_time=timezone.now() + timedelta(minutes=1))
     assert not plan.actions.ready().exists()

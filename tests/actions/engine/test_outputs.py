@@ -54,8 +54,8 @@ def test_an_action_that_leaves_nothing_has_none(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_action_that_failed_tells_the_error_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = run(monkeypatch, execute=putting({"moved": 3}, ActionFailed("no room")))
-    assert (one.state, one.outputs) == ("FAILED", {"moved": 3, "error": "no room"})
+    one = run(monkeypatch, execute=putting({"moved": 3}, ActionFailed("no capacity")))
+    assert (one.state, one.outputs) == ("FAILED", {"moved": 3, "error": "no capacity"})
 
 
 def test_of_an_error_that_is_not_ours_they_hold_the_class_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def test_they_are_kept_whatever_the_end(monkeypatch: pytest.MonkeyPatch, answer:
     assert run(monkeypatch, execute=putting({"moved": 3}, Outcome(answer))).outputs == {"moved": 3}
 
 
-def test_a_run_that_is_put_off_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_deferred_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
     one = run(monkeypatch, execute=putting({"moved": 3}, Outcome(Answer.RETRY, "busy")))
     assert (one.state, one.outputs) == ("PENDING", {})
 
@@ -80,7 +80,7 @@ def test_a_run_that_is_put_off_leaves_none(monkeypatch: pytest.MonkeyPatch) -> N
         ({"x": object()}, "outputs: must hold nothing but JSON."),
     ],
 )
-def test_what_cannot_be_stored_is_left_away_and_told_and_the_outcome_stays(
+def test_what_cannot_be_stored_is_left_out_and_reported_and_the_outcome_stays(
     monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], words: str
 ) -> None:
     one = run(monkeypatch, execute=putting(values))
@@ -102,13 +102,13 @@ def test_the_outputs_of_what_it_derived_can_be_read(monkeypatch: pytest.MonkeyPa
 
 def test_what_it_put_there_before_it_waited_for_what_it_derived_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     def derive(self: ActionType) -> Outcome:
-        self.context.outputs["asked"] = 1
+        self.context.outputs["called"] = 1
         return deriving({"x": []})(self)
 
     behave(monkeypatch, a=derive, a_goes_on=putting({"moved": 3}))
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
-    assert action(plan, "a").outputs == {"asked": 1, "moved": 3}
+    assert action(plan, "a").outputs == {"called": 1, "moved": 3}
 
 
 def saving(data: dict[str, Any]) -> Any:

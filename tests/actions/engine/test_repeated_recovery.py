@@ -129,7 +129,7 @@ def test_an_action_whose_process_is_lost_once_less_is_run_again(behave: Callable
 def test_a_type_whose_recover_ends_its_process_is_not_called_again(
     behave: Callable[..., None],
 ) -> None:
-    behave(recover=failing(AssertionError("asked")))
+    behave(recover=failing(AssertionError("called")))
     action = interrupted(lost_service(), MOST_LOSSES)
     assert execution.recover(action, FakeLease())
     assert again(action).status_message == (

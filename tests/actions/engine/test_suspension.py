@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from actions.engine import execution, slots
+from actions.engine import execution, leases
 from actions.models import Action
 from actions.operations.signals import signal_action
 from actions.types.base import DONE, ActionType, Answer, LeaseLost, Outcome, Recovery
@@ -52,11 +52,11 @@ def while_waiting(monkeypatch: pytest.MonkeyPatch, *happenings: Callable[[], Any
         seen.append(Action.objects.get().state)
         left.pop(0)()
 
-    monkeypatch.setattr(slots.Slot, "wait", wait)
+    monkeypatch.setattr(leases.Slot, "wait", wait)
     return seen
 
 
-def told(plan: ActionPlan, *signals: str) -> Callable[[ActionType], Outcome]:
+def signalling(plan: ActionPlan, *signals: str) -> Callable[[ActionType], Outcome]:
     """Return an execute method that receives these signals while it runs, and then calls its checkpoint."""
 
     def execute(self: ActionType) -> Outcome:
@@ -83,7 +83,7 @@ def phases(one: Action) -> list[str]:
 def test_what_is_suspended_waits_and_goes_on_when_it_is_resumed(
     monkeypatch: pytest.MonkeyPatch, plan: ActionPlan
 ) -> None:
-    behave(monkeypatch, execute=told(plan, "SUSPEND"))
+    behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
     seen = while_waiting(monkeypatch, lambda: None, lambda: say(plan, "RESUME"))
     one = run(plan)
     assert seen == ["SUSPENDED", "SUSPENDED"]
@@ -96,7 +96,7 @@ def test_what_is_suspended_waits_and_goes_on_when_it_is_resumed(
 def test_what_is_cancelled_while_it_waits_is_aborted_and_says_by_whom(
     monkeypatch: pytest.MonkeyPatch, plan: ActionPlan
 ) -> None:
-    behave(monkeypatch, execute=told(plan, "SUSPEND"))
+    behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
     while_waiting(monkeypatch, lambda: say(plan, "CANCEL"))
     one = run(plan)
     assert (one.state, one.control) == ("CANCELLED", None)
@@ -105,25 +105,25 @@ def test_what_is_cancelled_while_it_waits_is_aborted_and_says_by_whom(
 
 
 def test_a_cancel_that_comes_after_the_resume_wins(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
-    behave(monkeypatch, execute=told(plan, "SUSPEND"))
+    behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
     while_waiting(monkeypatch, lambda: say(plan, "RESUME", "CANCEL"))
     assert run(plan).state == "CANCELLED"
 
 
 def test_what_waits_is_aborted_with_its_plan(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
-    behave(monkeypatch, execute=told(plan, "SUSPEND"))
+    behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
     while_waiting(monkeypatch, lambda: ActionPlan.objects.get().abandon("alice"))
     one = run(plan)
     assert (one.state, one.status_message) == ("CANCELLED", "Action was cancelled with its action plan.")
 
 
 def test_a_cancel_stops_what_runs_at_its_checkpoint(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
-    behave(monkeypatch, execute=told(plan, "CANCEL"))
+    behave(monkeypatch, execute=signalling(plan, "CANCEL"))
     assert run(plan).state == "CANCELLED"
 
 
 def test_a_suspend_that_was_taken_back_suspends_nothing(monkeypatch: pytest.MonkeyPatch, plan: ActionPlan) -> None:
-    behave(monkeypatch, execute=told(plan, "SUSPEND", "RESUME"))
+    behave(monkeypatch, execute=signalling(plan, "SUSPEND", "RESUME"))
     one = run(plan)
     assert one.state == "SUCCEEDED"
     assert "suspend" not in phases(one)
@@ -154,7 +154,7 @@ def test_the_time_that_it_waits_is_not_taken_from_what_it_may_take(
         clock.append(1000)
         say(plan, "RESUME")
 
-    behave(monkeypatch, execute=told(plan, "SUSPEND"))
+    behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
     while_waiting(monkeypatch, resume_late)
     assert run(plan).state == "SUCCEEDED"
 
@@ -167,7 +167,7 @@ def answering(plan: ActionPlan, answer: Outcome, *signals: str) -> Callable[[Act
     return execute
 
 
-def test_what_is_put_off_in_the_moment_of_its_cancel_is_cancelled(
+def test_what_is_deferred_in_the_moment_of_its_cancel_is_cancelled(
     monkeypatch: pytest.MonkeyPatch, plan: ActionPlan
 ) -> None:
     behave(monkeypatch, execute=answering(plan, Outcome(Answer.RETRY, "busy"), "CANCEL"))
@@ -176,13 +176,13 @@ def test_what_is_put_off_in_the_moment_of_its_cancel_is_cancelled(
     assert one.status_message == "Action execution cancelled. Asked for by alice."
 
 
-def test_what_is_put_off_in_the_moment_of_its_suspension_is_suspended_when_it_begins_again(
+def test_what_is_deferred_in_the_moment_of_its_suspension_is_suspended_when_it_begins_again(
     monkeypatch: pytest.MonkeyPatch, plan: ActionPlan
 ) -> None:
     behave(monkeypatch, execute=answering(plan, Outcome(Answer.RETRY, "busy"), "SUSPEND"))
     one = run(plan)
     assert (one.state, one.control) == ("PENDING", "SUSPEND")
-    behave(monkeypatch, execute=told(plan))
+    behave(monkeypatch, execute=signalling(plan))
     monkeypatch.setattr(settings, "POLL_INTERVAL", 1000)
     seen = while_waiting(monkeypatch, lambda: say(plan, "RESUME"))
     assert run(plan).state == "SUCCEEDED"
@@ -195,7 +195,7 @@ def test_a_worker_that_leaves_lets_what_is_suspended_stay_so(
     def leave() -> None:
         raise LeaseLost
 
-    behave(monkeypatch, execute=told(plan, "SUSPEND"))
+    behave(monkeypatch, execute=signalling(plan, "SUSPEND"))
     while_waiting(monkeypatch, leave)
     assert run(plan).state == "SUSPENDED"
 
@@ -223,7 +223,7 @@ def states(plan: ActionPlan) -> dict[str, str]:
     return dict(plan.actions.values_list("input_parameters__message", "state"))
 
 
-def test_what_is_suspended_in_nobodys_hands_stays_so_and_holds_up_the_end_of_its_plan() -> None:
+def test_what_is_suspended_in_owned_by_nobody_stays_so_and_holds_up_the_end_of_its_plan() -> None:
     plan, applier = left_behind("SUSPENDED")
     assert states(plan) == {"a": "SUSPENDED", "b": "PENDING"}
     assert ActionPlan.objects.get(pk=plan.pk).state == "ONGOING"
@@ -232,7 +232,7 @@ def test_what_is_suspended_in_nobodys_hands_stays_so_and_holds_up_the_end_of_its
 
 
 @pytest.mark.parametrize("recovery", [Recovery.AGAIN, Recovery.DONE])
-def test_once_it_is_resumed_it_is_asked_what_is_true_and_goes_on(
+def test_once_it_is_resumed_its_recover_is_called_and_it_goes_on(
     monkeypatch: pytest.MonkeyPatch, recovery: Recovery
 ) -> None:
     behave(monkeypatch, recover=lambda self: recovery)
@@ -258,7 +258,7 @@ def test_once_it_is_cancelled_it_is_aborted() -> None:
 def test_what_can_not_be_aborted_is_not_taken_for_done_when_it_is_cancelled(
     monkeypatch: pytest.MonkeyPatch, recovery: Recovery, state: str
 ) -> None:
-    """A type whose execute always comes to its end says so when it is asked to abort: its worker was lost before."""
+    """A type whose execute always comes to its end says so when its abort is called: its worker was lost before."""
     behave(monkeypatch, recover=lambda self: recovery, abort=lambda self: False)
     plan, applier = left_behind("SUSPENDED")
     signal_action(action(plan, "a").uuid, Signal.CANCEL, "alice")

@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from actions.engine.execution import execute
-from actions.engine.hung_actions import give_up
+from actions.engine.timeouts import give_up
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
 from actions.types.base import DONE, ActionType, Outcome
@@ -258,8 +258,8 @@ def test_a_revert_that_is_stuck_holds_up_neither_the_others_nor_the_end_of_the_p
 
 
 def is_given_up(one: Action, lease: PlanLease) -> bool:
-    standing = give_up(one, lease, attempt=1, has_begun=True)
-    return standing is not None and standing.state == "FAILED"
+    found = give_up(one, lease, attempt=1, has_begun=True)
+    return found is not None and found.state == "FAILED"
 
 
 @pytest.mark.django_db(transaction=True)

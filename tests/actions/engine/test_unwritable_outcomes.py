@@ -117,7 +117,7 @@ def test_a_database_that_stays_away_leaves_the_action_to_be_recovered(
     assert again(action).state == "ONGOING"
 
 
-def test_an_action_that_loses_the_database_each_time_is_asked_and_then_fails(behave: Callable[..., None]) -> None:
+def test_an_action_that_loses_the_database_each_time_is_recovered_and_then_fails(behave: Callable[..., None]) -> None:
     behave(execute=failing(OperationalError("away")))
     action = make_action("ONGOING")
     for _ in range(MOST_RECOVERIES):
@@ -130,7 +130,7 @@ def test_an_action_that_loses_the_database_each_time_is_asked_and_then_fails(beh
     )
 
 
-def test_an_action_that_loses_the_database_each_time_it_is_asked_fails(behave: Callable[..., None]) -> None:
+def test_an_action_that_loses_the_database_in_each_recovery_fails(behave: Callable[..., None]) -> None:
     behave(recover=failing(OperationalError("away")))
     action = make_action("ONGOING")
     for _ in range(MOST_RECOVERIES + 1):

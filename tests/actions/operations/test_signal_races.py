@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from actions.engine import execution
-from actions.engine.suspension import Suspension
+from actions.engine.checkpoints import Suspension
 from actions.models import Action
 from actions.operations.signals import signal_action
 from actions.types.base import Answer, Outcome

@@ -75,7 +75,7 @@ def switch_off(node: ComputeNode) -> Step:
     return "change_node_power_state", {"resource_id": str(node.uuid), "state": "off"}
 
 
-def told(found: Preflight) -> list[tuple[str, str | None]]:
+def predicted(found: Preflight) -> list[tuple[str, str | None]]:
     return [(prospect.outcome, prospect.foresight.message) for prospect in found.prospects]
 
 
@@ -83,7 +83,7 @@ def outcomes(found: Preflight) -> list[str]:
     return [prospect.outcome for prospect in found.prospects]
 
 
-NO_ROOM = "Action failed in execute: No valid host was found. compute2 has 0 MB of memory free of 2048 needed."
+NO_CAPACITY = "Action failed in execute: No valid host was found. compute2 has 0 MB of memory free of 2048 needed."
 
 
 @pytest.fixture
@@ -95,13 +95,13 @@ def source() -> ComputeNode:
 def test_of_two_migrations_into_one_last_free_slot_the_second_fails(source: ComputeNode) -> None:
     servers = [make_server(f"web-{number}", source) for number in range(2)]
     plan = chain(*(migrate(server, "compute2") for server in servers))
-    assert told(preflight(plan)) == [("SUCCEEDED", None), ("FAILED", NO_ROOM)]
+    assert predicted(preflight(plan)) == [("SUCCEEDED", None), ("FAILED", NO_CAPACITY)]
 
 
 def test_so_it_is_where_the_cloud_chooses_the_node(source: ComputeNode) -> None:
     servers = [make_server(f"web-{number}", source) for number in range(2)]
     plan = chain(*map(migrate, servers))
-    [_, (outcome, message)] = told(preflight(plan))
+    [_, (outcome, message)] = predicted(preflight(plan))
     assert (outcome, message) == (
         "FAILED",
         "Action failed in execute: No valid host was found. There are not enough hosts available.",
@@ -120,7 +120,7 @@ def test_nothing_is_executed_and_nothing_written(source: ComputeNode) -> None:
 def test_a_node_that_still_has_running_servers_is_not_switched_off(source: ComputeNode) -> None:
     servers = [make_server(f"web-{number}", source) for number in range(2)]
     plan = chain(migrate(servers[0], "compute2"), switch_off(source))
-    assert told(preflight(plan))[1] == (
+    assert predicted(preflight(plan))[1] == (
         "FAILED",
         "Action failed in execute: Compute node compute1 has 1 running server",
     )
@@ -130,7 +130,7 @@ def test_what_is_gone_would_be_skipped(source: ComputeNode) -> None:
     server = make_server("web", source)
     plan = chain(migrate(server))
     Server.objects.filter(pk=server.pk).soft_delete()
-    assert told(preflight(plan)) == [
+    assert predicted(preflight(plan)) == [
         ("SKIPPED", f"Action was skipped automatically: Instance {server.uuid} not found")
     ]
 
@@ -160,7 +160,7 @@ def test_among_derived_actions_a_failure_ends_what_depends_on_it() -> None:
     deriving = Action.objects.create(action_plan=plan, action_type="nop", has_derived=True)
     plan.actions.exclude(pk=deriving.pk).update(derived_from=deriving)
     ActionParent.objects.create(child=deriving, parent=action(plan, "b"))
-    [_, (b, _), (last, message)] = told(preflight(plan))
+    [_, (b, _), (last, message)] = predicted(preflight(plan))
     assert (b, last) == ("FAILED", "UNKNOWN")
     assert message == "It waits for actions that it derived, and what it does then is not foreseen."
 
@@ -191,14 +191,14 @@ def test_what_was_planned_ends_as_it_would_with_its_action(
 def test_what_was_planned_is_foreseen_and_the_action_that_waits_for_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Nop, "foresee", lambda self: waits(self) if self.input_parameters["message"] == "a" else DONE)
     plan = plan_to_derive({"a": []}, {"a": {"x": []}}, {"x": {"fail_pre_condition": True}})
-    [(a, said), (x, _)] = told(preflight(plan))
+    [(a, said), (x, _)] = predicted(preflight(plan))
     assert (a, x) == ("UNKNOWN", "FAILED")
     assert said == "It waits for actions that it derives, and what it does then is not foreseen."
 
 
 def test_actions_that_wait_for_each_other_would_be_cancelled() -> None:
     plan = make_plan({"a": [], "b": ["c"], "c": ["b"]})
-    assert told(preflight(plan)) == [
+    assert predicted(preflight(plan)) == [
         ("SUCCEEDED", None),
         *[("CANCELLED", "Action was cancelled: its parents wait for each other.")] * 2,
     ]
@@ -216,7 +216,7 @@ def test_what_cannot_be_foreseen_is_said_so_and_not_executed(
     settings: Settings, kind: type[ActionType], message: str
 ) -> None:
     settings.ACTION_TYPES = [f"tests.plans.preflight.test_preflight.{kind.__name__}"]
-    assert told(preflight(chain((kind.name, {"message": ""})))) == [("UNKNOWN", message)]
+    assert predicted(preflight(chain((kind.name, {"message": ""})))) == [("UNKNOWN", message)]
 
 
 def under_way(found: Action, server: Server, **columns: Any) -> None:
@@ -231,7 +231,7 @@ def test_what_is_at_work_comes_to_its_end_first(source: ComputeNode) -> None:
     first, second = (make_server(name, source) for name in ("first", "second"))
     plan = chain(migrate(first, "compute2"), migrate(second, "compute2"), state="ONGOING")
     under_way(plan.actions.order_by("pk")[0], first, destination=ComputeNode.objects.get(hostname="compute2"))
-    assert told(preflight(plan)) == [("SUCCEEDED", None), ("FAILED", NO_ROOM)]
+    assert predicted(preflight(plan)) == [("SUCCEEDED", None), ("FAILED", NO_CAPACITY)]
 
 
 def test_what_is_at_work_and_done_already_is_not_done_twice(source: ComputeNode) -> None:
@@ -246,7 +246,7 @@ def test_what_is_at_work_and_done_already_is_not_done_twice(source: ComputeNode)
 
 def test_what_somebody_else_is_at_work_on_would_be_tried_again(source: ComputeNode) -> None:
     server = make_server("web", source, task_state="rebuilding", operation_owner="a person/1")
-    assert told(preflight(chain(migrate(server)))) == [
+    assert predicted(preflight(chain(migrate(server)))) == [
         ("UNKNOWN", f"It would be tried again later: Instance {server.uuid} is busy: rebuilding")
     ]
 
@@ -262,17 +262,17 @@ def at_work(*transitions: str) -> Preflight:
 
 
 def test_what_is_being_aborted_is_not_foreseen() -> None:
-    assert told(at_work("request_abort")) == [("UNKNOWN", "It is being aborted.")]
+    assert predicted(at_work("request_abort")) == [("UNKNOWN", "It is being aborted.")]
 
 
-def test_neither_is_what_was_told_to_end() -> None:
+def test_nor_is_the_end_of_an_action_with_a_signal_to_cancel() -> None:
     plan = chain(("nop", {"message": ""}), state="ONGOING")
     plan.actions.update(control=Action.Signal.CANCEL)
-    assert told(preflight(plan)) == [("UNKNOWN", "It is being aborted.")]
+    assert predicted(preflight(plan)) == [("UNKNOWN", "It is being aborted.")]
 
 
 def test_what_is_suspended_counts_as_if_it_went_on() -> None:
-    assert told(at_work("suspend")) == [("SUCCEEDED", None)]
+    assert predicted(at_work("suspend")) == [("SUCCEEDED", None)]
 
 
 @pytest.mark.parametrize(
@@ -291,14 +291,14 @@ def test_each_answer_is_taken_as_from_execute(
     monkeypatch: pytest.MonkeyPatch, answer: Outcome, foreseen: tuple[str, str]
 ) -> None:
     monkeypatch.setattr(Nop, "foresee", lambda self: answer)
-    assert told(preflight(make_plan({"a": []}))) == [foreseen]
+    assert predicted(preflight(make_plan({"a": []}))) == [foreseen]
 
 
-def test_what_was_put_off_too_often_fails(source: ComputeNode, settings: Settings) -> None:
+def test_what_was_deferred_too_often_fails(source: ComputeNode, settings: Settings) -> None:
     server = make_server("web", source, task_state="rebuilding", operation_owner="a person/1")
     plan = chain(migrate(server))
     plan.actions.update(retries=settings.ACTION_RETRIES)
-    [(outcome, message)] = told(preflight(plan))
+    [(outcome, message)] = predicted(preflight(plan))
     assert (outcome, str(message).partition(" (")[0]) == (
         "FAILED",
         "Action failed in execute: Exceeded maximum number of retries",

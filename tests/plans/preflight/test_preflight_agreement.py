@@ -22,7 +22,7 @@ Step = tuple[str, dict[str, Any]]
 FLAVORS = {"small": 1024, "large": 2048, "flat": 1024}
 POOLS = ["a@lvm#one", "b@lvm#one", "b@lvm#two"]
 # The last of which there never is.
-THINGS = (0, 0, 0, 0, 1, 1, 1, 2, 2, 3)
+NUMBERS = (0, 0, 0, 0, 1, 1, 1, 2, 2, 3)
 
 
 def uuid(kind: str, number: int) -> UUID:
@@ -30,10 +30,10 @@ def uuid(kind: str, number: int) -> UUID:
 
 
 def named(kind: str) -> st.SearchStrategy[str]:
-    return st.sampled_from([str(uuid(kind, number)) for number in THINGS])
+    return st.sampled_from([str(uuid(kind, number)) for number in NUMBERS])
 
 
-hosts = st.sampled_from([f"node-{number}" for number in THINGS])
+hosts = st.sampled_from([f"node-{number}" for number in NUMBERS])
 clouds = st.fixed_dictionaries(
     {
         "nodes": st.lists(
@@ -213,7 +213,7 @@ def tours(draw: st.DrawFn) -> list[tuple[Step, set[int]]]:
     for _ in range(draw(st.integers(4, 8))):
         kind = draw(st.sampled_from(["migrate", "migrate", "volume_migrate", "volume_migrate", "resize"]))
         number, place = draw(st.integers(0, 2)), draw(st.integers(0, 2))
-        thing = {"resource_id": str(uuid("volume" if kind == "volume_migrate" else "server", number))}
+        inputs = {"resource_id": str(uuid("volume" if kind == "volume_migrate" else "server", number))}
         ways = {
             "migrate": {
                 "migration_type": "live",
@@ -225,7 +225,7 @@ def tours(draw: st.DrawFn) -> list[tuple[Step, set[int]]]:
         }
         if kind == "migrate":
             places[number] = place
-        steps.append((kind, thing | ways[kind]))
+        steps.append((kind, inputs | ways[kind]))
     return [(step, set()) for step in steps]
 
 
@@ -239,7 +239,7 @@ def test_each_action_ends_as_foreseen_and_in_the_same_words(
 
 @settings(max_examples=12)
 @given(steps=tours())
-def test_so_it_does_where_all_want_the_same_room(steps: list[Any]) -> None:
+def test_so_it_does_where_all_want_the_same_capacity(steps: list[Any]) -> None:
     compare(SMALL, steps, "continue")
 
 

@@ -50,11 +50,11 @@ def new(**resources: Any) -> Stack:
     return made
 
 
-def looked_at(kind: str, thing: Any, *, plan_only: bool = False, **inputs: Any) -> ActionPlan:
+def looked_at(kind: str, target: Any, *, plan_only: bool = False, **inputs: Any) -> ActionPlan:
     """Return a plan that has not begun, in full or of one action."""
     if plan_only:
-        return proposed(kind, thing, plan_only=True, **inputs)
-    return propose([ProposedAction(kind, {"resource_id": str(thing.uuid), "resource_name": thing.name, **inputs})])
+        return proposed(kind, target, plan_only=True, **inputs)
+    return propose([ProposedAction(kind, {"resource_id": str(target.uuid), "resource_name": target.name, **inputs})])
 
 
 def replacing(*resources: StackResource, **inputs: Any) -> ActionPlan:

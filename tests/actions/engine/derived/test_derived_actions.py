@@ -37,10 +37,10 @@ def events(found: Action) -> list[tuple[str, str]]:
 def test_derived_actions_are_executed_in_their_order_and_then_the_action_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = behave(monkeypatch, a=deriving({"y": [], "x": ["y"]}))
+    calls = behave(monkeypatch, a=deriving({"y": [], "x": ["y"]}))
     plan = make_plan({"a": [], "b": ["a"]}, state="PENDING")
     run_waiting()
-    assert asked == ["a", "y", "x", "a_goes_on", "b"]
+    assert calls == ["a", "y", "x", "a_goes_on", "b"]
     assert (again(plan).state, set(states(plan).values())) == ("SUCCEEDED", {"SUCCEEDED"})
 
 
@@ -59,7 +59,7 @@ def test_what_an_action_did_before_and_after_is_on_record(monkeypatch: pytest.Mo
     assert found.start_time < action(plan, "x").start_time < found.end_time
 
 
-def test_an_action_that_waits_is_in_nobodys_hands_and_says_for_what(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_action_that_waits_is_owned_by_nobody_and_says_for_what(monkeypatch: pytest.MonkeyPatch) -> None:
     behave(monkeypatch, a=deriving({"x": [], "y": []}, reason="two more nodes"))
     plan = make_plan({"a": []}, state="PENDING")
     applier = Applier(InlineExecutor())
@@ -73,10 +73,10 @@ def test_an_action_that_waits_is_in_nobodys_hands_and_says_for_what(monkeypatch:
 
 
 def test_a_derived_action_may_derive_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}), x=deriving({"deep": []}))
+    calls = behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}), x=deriving({"deep": []}))
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
-    assert asked == ["a", "x", "deep", "x_goes_on", "y", "a_goes_on"]
+    assert calls == ["a", "x", "deep", "x_goes_on", "y", "a_goes_on"]
     assert again(plan).state == "SUCCEEDED"
 
 
@@ -87,44 +87,44 @@ def test_an_action_that_goes_on_may_derive_more(monkeypatch: pytest.MonkeyPatch)
         seen.append([f"{one.action_type} {one.state}" for one in self.context.derived])
         return Outcome(Answer.WAIT, derived=proposed({"y": []})) if len(seen) == 1 else DONE
 
-    asked = behave(monkeypatch, a=deriving({"x": []}), a_goes_on=go_on)
+    calls = behave(monkeypatch, a=deriving({"x": []}), a_goes_on=go_on)
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
-    assert asked == ["a", "x", "a_goes_on", "y", "a_goes_on"]
+    assert calls == ["a", "x", "a_goes_on", "y", "a_goes_on"]
     assert seen == [["nop SUCCEEDED"], ["nop SUCCEEDED"] * 2]
     assert again(plan).state == "SUCCEEDED"
 
 
-def test_an_action_that_goes_on_may_be_put_off_and_is_not_executed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_action_that_goes_on_may_be_deferred_and_is_not_executed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     answers, derive = [Outcome(Answer.RETRY, "busy"), DONE], deriving({"x": []})
 
     def execute(self: ActionType) -> Outcome:
-        self.context.outputs["asked"] = 1
+        self.context.outputs["called"] = 1
         return derive(self)
 
-    asked = behave(monkeypatch, a=execute, a_goes_on=lambda _: answers.pop(0))
+    calls = behave(monkeypatch, a=execute, a_goes_on=lambda _: answers.pop(0))
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
     found = action(plan, "a")
-    assert asked == ["a", "x", "a_goes_on", "a_goes_on"]
-    assert (found.state, found.outputs) == ("SUCCEEDED", {"asked": 1})
+    assert calls == ["a", "x", "a_goes_on", "a_goes_on"]
+    assert (found.state, found.outputs) == ("SUCCEEDED", {"called": 1})
     assert found.start_time < action(plan, "x").start_time
 
 
 def test_more_derived_actions_than_are_read_at_once_are_all_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plans.applier.plan_run.PAGE", 3)
     names = [f"x{number}" for number in range(10)]
-    asked = behave(monkeypatch, a=deriving({name: [] for name in names}))
+    calls = behave(monkeypatch, a=deriving({name: [] for name in names}))
     make_plan({"a": []}, state="PENDING")
     run_waiting()
-    assert asked == ["a", *names, "a_goes_on"]
+    assert calls == ["a", *names, "a_goes_on"]
 
 
 def test_others_go_on_while_an_action_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = behave(monkeypatch, a=deriving({"x": []}))
+    calls = behave(monkeypatch, a=deriving({"x": []}))
     make_plan({"a": [], "b": [], "c": ["b"]}, state="PENDING")
     run_waiting()
-    assert sorted(asked) == ["a", "a_goes_on", "b", "c", "x"]
+    assert sorted(calls) == ["a", "a_goes_on", "b", "c", "x"]
 
 
 @pytest.mark.parametrize("answer", [lambda _: DONE, lambda _: Outcome(Answer.RETRY, "later"), deriving({"more": []})])
@@ -141,7 +141,7 @@ def test_an_action_of_which_a_derived_one_failed_fails_whatever_it_answers(
 
 def fail_x(self: Nop) -> None:
     if self.input_parameters["message"] == "x":
-        raise ActionFailed("no room")
+        raise ActionFailed("no capacity")
 
 
 def test_an_action_that_fails_by_a_derived_one_says_by_which(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_an_action_that_fails_by_a_derived_one_says_by_which(monkeypatch: pytest
     run_waiting()
     assert action(plan, "a").status_message == (
         f"Action failed in completion: 1 of the 2 actions that it derived failed: {action(plan, 'x').name}: "
-        "Action failed in pre_condition: no room"
+        "Action failed in pre_condition: no capacity"
     )
 
 
@@ -305,7 +305,7 @@ def test_what_an_action_and_those_that_it_derived_tell_of_their_results_reaches_
     derive = deriving({"x": []})
 
     def execute(self: ActionType) -> Outcome:
-        self.context.outputs["asked"] = 1
+        self.context.outputs["called"] = 1
         return derive(self)
 
     def made(self: ActionType) -> Outcome:
@@ -319,7 +319,7 @@ def test_what_an_action_and_those_that_it_derived_tell_of_their_results_reaches_
     behave(monkeypatch, a=execute, x=made, a_goes_on=go_on)
     plan = make_plan({"a": []}, state="PENDING")
     run_waiting()
-    assert action(plan, "a").outputs == {"asked": 1, "nodes": ["seven"]}
+    assert action(plan, "a").outputs == {"called": 1, "nodes": ["seven"]}
 
 
 def test_an_action_goes_on_where_those_that_it_derived_ended_before_its_own_report_was_read() -> None:

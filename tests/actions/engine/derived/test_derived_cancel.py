@@ -88,7 +88,7 @@ def test_an_action_whose_plan_is_cancelled_while_it_is_executed_derives_nothing(
     ]
 
 
-def test_an_action_that_is_put_off_while_it_goes_on_is_aborted_with_its_plan(
+def test_an_action_that_is_deferred_while_it_goes_on_is_aborted_with_its_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = make_plan({"a": []}, state="PENDING")
@@ -150,5 +150,5 @@ def test_what_a_living_worker_is_aborting_is_not_aborted_by_a_second_one(is_aliv
     if not is_alive:
         worker.retire()
     run.end(action(plan, "x"), True)
-    jobs = [run.next_job(), run.next_job()]  # What it comes upon is begun the next time that it is asked.
+    jobs = [run.next_job(), run.next_job()]  # What it comes upon is begun by the next call.
     assert [(job.work, job.action) for job in jobs if job] == ([] if is_alive else [(execution.recover, a)])

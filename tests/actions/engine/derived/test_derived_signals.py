@@ -128,12 +128,12 @@ def test_what_is_derived_when_the_window_closes_waits_until_it_opens_again(
         ActionPlan.objects.filter(pk=plan.pk).update(opens_at=timezone.now() + timedelta(hours=1))
         return derive(self)
 
-    asked = behave(monkeypatch, a=execute)
+    calls = behave(monkeypatch, a=execute)
     for _ in range(5):
         applier.look_soon()
         applier.advance()
         applier.collect(0)
-    assert (asked, states(plan)) == (["a"], {"a": "PENDING", "x": "PENDING"})
+    assert (calls, states(plan)) == (["a"], {"a": "PENDING", "x": "PENDING"})
     ActionPlan.objects.filter(pk=plan.pk).update(opens_at=None)
     finish(applier)
-    assert (asked, again(plan).state) == (["a", "x", "a_goes_on"], "SUCCEEDED")
+    assert (calls, again(plan).state) == (["a", "x", "a_goes_on"], "SUCCEEDED")

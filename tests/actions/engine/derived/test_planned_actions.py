@@ -3,7 +3,7 @@
 import pytest
 
 from actions.engine import execution
-from actions.engine.hung_actions import give_up
+from actions.engine.timeouts import give_up
 from actions.models import Action
 from actions.operations.signals import signal_action
 from actions.operations.skipping import skip_action
@@ -44,10 +44,10 @@ def message(plan: ActionPlan, name: str) -> str:
 
 
 def test_what_was_planned_is_executed_after_the_action_and_then_this_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = behave(monkeypatch, a=waits)
+    calls = behave(monkeypatch, a=waits)
     plan = plan_to_derive({"a": [], "b": ["a"]}, X_THEN_Y)
     run_waiting()
-    assert asked == ["a", "x", "y", "a_goes_on", "b"]
+    assert calls == ["a", "x", "y", "a_goes_on", "b"]
     assert (again(plan).state, set(states(plan).values())) == ("SUCCEEDED", {"SUCCEEDED"})
 
 
@@ -59,7 +59,7 @@ def test_the_edges_turn_round_when_the_action_has_been_executed(monkeypatch: pyt
     assert edges(plan) == {("b", "a"), ("a", "x"), ("a", "y"), ("y", "x")}
 
 
-def test_an_action_that_waits_is_in_nobodys_hands_and_says_for_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_action_that_waits_is_owned_by_nobody_and_says_for_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     behave(monkeypatch, a=lambda _: Outcome(Answer.WAIT, "two are left"))
     plan = plan_to_derive(A, {"a": {"x": [], "y": [], "z": []}})
     skip_action(action(plan, "y").uuid, "alice")
@@ -84,34 +84,34 @@ def test_an_action_sees_what_was_planned_before_and_after(monkeypatch: pytest.Mo
 
 
 def test_what_a_person_skipped_is_not_executed_and_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = behave(monkeypatch, a=waits)
+    calls = behave(monkeypatch, a=waits)
     plan = plan_to_derive(A, X_THEN_Y)
     skip_action(action(plan, "x").uuid, "alice")
     run_waiting()
-    assert asked == ["a", "y", "a_goes_on"]
+    assert calls == ["a", "y", "a_goes_on"]
     assert (again(plan).state, states(plan)["a"]) == ("SUCCEEDED", "SUCCEEDED")
 
 
 def test_an_action_of_which_all_that_was_planned_is_skipped_goes_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = behave(monkeypatch, a=waits)
+    calls = behave(monkeypatch, a=waits)
     plan = plan_to_derive(A, X_THEN_Y)
     for name in "xy":
         skip_action(action(plan, name).uuid, "alice")
     advance(plan)
     assert message(plan, "a") == "Action goes on: nothing that it derived is left to wait for."
     run_waiting()
-    assert asked == ["a", "a_goes_on"]
+    assert calls == ["a", "a_goes_on"]
     assert again(plan).state == "SUCCEEDED"
 
 
 def test_an_action_may_derive_more_than_was_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [deriving({"last": []}), lambda _: DONE]
-    asked = behave(monkeypatch, a=deriving({"more": []}), a_goes_on=lambda self: answers.pop(0)(self))
+    calls = behave(monkeypatch, a=deriving({"more": []}), a_goes_on=lambda self: answers.pop(0)(self))
     plan = plan_to_derive(A, {"a": {"x": []}})
     advance(plan)
     assert message(plan, "a") == "Action waits for 2 actions that it derived."
     run_waiting()
-    assert (asked, again(plan).state) == (["a", "x", "more", "a_goes_on", "last", "a_goes_on"], "SUCCEEDED")
+    assert (calls, again(plan).state) == (["a", "x", "more", "a_goes_on", "last", "a_goes_on"], "SUCCEEDED")
 
 
 def test_an_action_that_goes_on_has_nothing_planned_left_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,10 +124,10 @@ def test_an_action_that_goes_on_has_nothing_planned_left_to_wait_for(monkeypatch
 
 
 def test_what_was_planned_may_be_to_derive_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = behave(monkeypatch, a=waits, x=waits)
+    calls = behave(monkeypatch, a=waits, x=waits)
     plan = plan_to_derive(A, {"a": {"x": [], "y": ["x"]}, "x": {"deep": []}})
     run_waiting()
-    assert asked == ["a", "x", "deep", "x_goes_on", "y", "a_goes_on"]
+    assert calls == ["a", "x", "deep", "x_goes_on", "y", "a_goes_on"]
     assert again(plan).state == "SUCCEEDED"
 
 
@@ -137,23 +137,23 @@ def test_what_is_derived_may_be_to_derive_others(monkeypatch: pytest.MonkeyPatch
         deep = type(derived[0])("nop", {"message": "deep"}, derived_from=derived[0].uuid)
         return Outcome(Answer.WAIT, derived=[*derived, deep])
 
-    asked = behave(monkeypatch, a=derive, x=waits)
+    calls = behave(monkeypatch, a=derive, x=waits)
     plan = make_plan({"a": []}, state="PENDING")
     advance(plan)
     assert message(plan, "a") == "Action waits for the action that it derived."
     run_waiting()
-    assert asked == ["a", "x", "deep", "x_goes_on", "a_goes_on"]
+    assert calls == ["a", "x", "deep", "x_goes_on", "a_goes_on"]
 
 
-def test_an_action_that_is_put_off_still_has_what_was_planned(
+def test_an_action_that_is_deferred_still_has_what_was_planned(
     monkeypatch: pytest.MonkeyPatch, settings: object
 ) -> None:
     settings.ACTION_RETRY_INTERVAL = 0
     answers = [Outcome(Answer.RETRY, "busy"), Outcome(Answer.WAIT)]
-    asked = behave(monkeypatch, a=lambda _: answers.pop(0))
+    calls = behave(monkeypatch, a=lambda _: answers.pop(0))
     plan = plan_to_derive(A, X_THEN_Y)
     run_waiting()
-    assert asked == ["a", "a", "x", "y", "a_goes_on"]
+    assert calls == ["a", "a", "x", "y", "a_goes_on"]
     assert again(plan).state == "SUCCEEDED"
 
 
@@ -168,19 +168,19 @@ def test_an_action_that_is_put_off_still_has_what_was_planned(
 def test_what_was_planned_ends_with_an_action_that_does_not_derive_it(
     monkeypatch: pytest.MonkeyPatch, outcome: Outcome, state: str, said: str
 ) -> None:
-    asked = behave(monkeypatch, a=lambda _: outcome)
+    calls = behave(monkeypatch, a=lambda _: outcome)
     plan = plan_to_derive({"a": [], "b": ["a"]}, {"a": {"x": [], "y": ["x"]}, "x": {"deep": []}})
     run_waiting()
-    assert asked == ["a", "b"]
+    assert calls == ["a", "b"]
     assert {name: states(plan)[name] for name in ("x", "y", "deep")} == dict.fromkeys(("x", "y", "deep"), state)
     assert all(said in message(plan, name) for name in ("x", "y", "deep"))
 
 
 def test_what_was_planned_is_skipped_with_an_action_that_is_no_longer_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = behave(monkeypatch)
+    calls = behave(monkeypatch)
     plan = plan_to_derive({"a": [], "b": ["a"]}, X_THEN_Y, {"a": {"skip_pre_condition": True}})
     run_waiting()
-    assert (asked, again(plan).state) == (["b"], "SUCCEEDED")
+    assert (calls, again(plan).state) == (["b"], "SUCCEEDED")
     assert (message(plan, "x"), message(plan, "y")) == (WAS_SKIPPED, WAS_SKIPPED)
 
 
@@ -221,10 +221,10 @@ def test_where_a_plan_stops_what_was_planned_ends_with_what_its_action_depends_o
 def test_an_action_fails_with_what_was_planned_and_what_depends_on_that_is_not_executed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = behave(monkeypatch, a=waits, x=lambda _: Outcome(Answer.ERROR))
+    calls = behave(monkeypatch, a=waits, x=lambda _: Outcome(Answer.ERROR))
     plan = plan_to_derive(A, X_THEN_Y)
     run_waiting()
-    assert asked == ["a", "x", "a_goes_on"]
+    assert calls == ["a", "x", "a_goes_on"]
     assert states(plan) == {"a": "FAILED", "x": "FAILED", "y": "FAILED"}
 
 

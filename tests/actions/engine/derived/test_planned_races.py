@@ -50,7 +50,7 @@ def test_where_a_plan_is_cancelled_while_the_edges_turn_they_stay_as_they_were(
 def test_where_a_planned_action_is_cancelled_while_the_edges_turn_nothing_waits_for_it(
     monkeypatch: pytest.MonkeyPatch, applier: Service, delay: int
 ) -> None:
-    asked = behave(monkeypatch, a=lambda _: Outcome(Answer.WAIT, delay=delay))
+    calls = behave(monkeypatch, a=lambda _: Outcome(Answer.WAIT, delay=delay))
     plan = running(applier)
     x = action(plan, "x").uuid
     person = Rival(lambda: signal_action(x, Action.Signal.CANCEL, "alice"))
@@ -58,14 +58,14 @@ def test_where_a_planned_action_is_cancelled_while_the_edges_turn_nothing_waits_
     assert execution.execute(action(plan, "a"), PlanLease.of(plan, applier))
     person.result()
     run_to_its_end(plan)
-    assert asked == ["a", "a_goes_on"]
+    assert calls == ["a", "a_goes_on"]
     assert set(states(plan).values()) == {"CANCELLED"}
 
 
 def test_where_its_plan_is_taken_over_while_the_edges_turn_the_successor_turns_them(
     monkeypatch: pytest.MonkeyPatch, applier: Service
 ) -> None:
-    asked = behave(monkeypatch, a=waits)
+    calls = behave(monkeypatch, a=waits)
     plan = running(applier)
     other = Service.register(Service.APPLIER, "two")
     adoption = Rival(lambda: ActionPlan.objects.filter(pk=plan.pk).update(applier=other))
@@ -75,7 +75,7 @@ def test_where_its_plan_is_taken_over_while_the_edges_turn_the_successor_turns_t
     assert ("x", "a") in edges(plan)
     Action.objects.filter(owner=applier).update(owner=None)
     assert run_to_its_end(plan).state == "SUCCEEDED"
-    assert asked == ["a", "a", "x", "y", "a_goes_on"]
+    assert calls == ["a", "a", "x", "y", "a_goes_on"]
 
 
 def test_a_planned_action_is_not_skipped_while_the_edges_turn(

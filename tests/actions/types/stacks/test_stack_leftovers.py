@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actions.engine.execution import MOST_RECOVERIES, execute, recover
-from actions.engine.hung_actions import give_up
+from actions.engine.timeouts import give_up
 from actions.models import Action
 from actions.types.base import LeaseLost
 from actions.types.locking import take_lock

@@ -79,7 +79,7 @@ def test_it_is_failed_and_what_it_derived_is_cancelled(applier: Applier, plan: A
     assert list(events.values_list("event", "result")) == [("timeout", "Error"), ("abort", "Success")]
 
 
-def test_people_are_told_why_what_it_derived_was_cancelled(applier: Applier, plan: ActionPlan) -> None:
+def test_people_read_why_its_derived_actions_were_cancelled(applier: Applier, plan: ActionPlan) -> None:
     let_pass(61)
     end_late(applier.service)
     a = action(plan, "a")
@@ -94,7 +94,7 @@ def test_what_is_in_time_waits_on(applier: Applier, plan: ActionPlan) -> None:
     assert set(states(plan).values()) == {"SUCCEEDED"}
 
 
-def test_what_it_derived_and_has_ended_keeps_its_result_and_what_runs_is_told_to_stop(
+def test_what_it_derived_and_has_ended_keeps_its_result_and_what_runs_is_stopped(
     applier: Applier, plan: ActionPlan
 ) -> None:
     x, y = action(plan, "x"), action(plan, "y")
@@ -124,7 +124,7 @@ def test_what_all_has_ended_for_goes_on_however_late(applier: Applier, plan: Act
     assert set(states(plan).values()) == {"SUCCEEDED"}
 
 
-def test_what_is_put_off_when_it_is_to_go_on_has_no_more_time_for_that(
+def test_what_is_deferred_when_it_is_to_go_on_has_no_more_time_for_that(
     applier: Applier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy = Outcome(Answer.RETRY, "busy", until=timezone.now() + timedelta(hours=9))
@@ -271,7 +271,7 @@ def test_so_it_is_when_a_person_gives_a_plan_another_window(applier: Applier, pl
     assert end_late(applier.service) == 0
 
 
-def test_what_may_wait_for_longer_already_is_not_told_to_wait_for_less(applier: Applier, plan: ActionPlan) -> None:
+def test_what_may_wait_for_longer_already_keeps_its_time(applier: Applier, plan: ActionPlan) -> None:
     let_pass(-1000)
     before = action(plan, "a").waits_until
     assert plan.actions.wait_anew(timezone.now()) == 0

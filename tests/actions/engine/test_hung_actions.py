@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from actions.engine import execution
-from actions.engine.hung_actions import give_up
+from actions.engine.timeouts import give_up
 from actions.models import Action
 from actions.types.base import DONE, ActionType, LeaseLost, Recovery
 from actions.types.nop import Nop
@@ -58,7 +58,7 @@ def test_what_the_same_applier_has_begun_anew_is_left_alone() -> None:
     assert state_given_up(begun(applier, attempt=2), applier) == "ONGOING"
 
 
-def test_what_was_let_go_of_in_time_is_left_to_whoever_has_room_for_it() -> None:
+def test_an_action_that_was_released_in_time_is_left_to_other_workers() -> None:
     applier = service()
     assert state_given_up(begun(applier, state="PENDING", owner=None), applier) == "PENDING"
 
