@@ -1,1 +1,1 @@
-"""The execution of one action: phases, states, leases, slots, timeouts, signals and children."""
+"""The execution of one action, and its dry run: phases, writes, leases, checkpoints, signals and timeouts."""

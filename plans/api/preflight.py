@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from actions.api.serializers import ActionSerializer
 from actions.event_details import sees_details
 from actions.models import Action
-from plans.preflight.walk import OUTCOMES, Preflight, Prospect, preflight
+from plans.preflight import OUTCOMES, Preflight, Prospect, preflight
 from watcher_site.api.paging import read_limit, read_uuid, refuse_unknown_arguments
 from watcher_site.api.serializers import Row, links_field
 from watcher_site.refusals import NotFound

@@ -16,7 +16,7 @@ from actions.event_details import sees_details
 from actions.models import Action
 from plans.console.views import ACTIONS_PER_PAGE
 from plans.models import ActionPlan
-from plans.preflight.walk import OUTCOMES, UNKNOWN, Preflight, Prospect, preflight
+from plans.preflight import OUTCOMES, UNKNOWN, Preflight, Prospect, preflight
 from watcher_site.console.columns import TABLE_ATTRIBUTES, StateColumn
 from watcher_site.console.pages import RecordPage
 from watcher_site.refusals import Conflict

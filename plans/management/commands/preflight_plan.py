@@ -7,7 +7,7 @@ from uuid import UUID
 from django.core.management import CommandParser
 
 from plans.models import ActionPlan
-from plans.preflight.walk import UNKNOWN, Preflight, Prospect, preflight
+from plans.preflight import UNKNOWN, Preflight, Prospect, preflight
 from watcher_site.processes import commands
 
 NOT_ALL_SUCCEED, NOT_ALL_FORESEEN = 1, 3

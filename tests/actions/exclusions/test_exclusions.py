@@ -13,7 +13,7 @@ from actions.operations.skipping import restore_action, restore_actions, skip_ac
 from plans.models import ActionPlan
 from plans.planning.continuation import continue_plan
 from plans.planning.proposals import propose
-from plans.preflight.walk import preflight
+from plans.preflight import preflight
 from tests.actions.exclusions.builders import make_exclusion
 from tests.builders import action, make_node, make_plan, make_server
 from tests.plans.applier.test_commits import begin, counted

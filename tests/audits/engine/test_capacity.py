@@ -20,7 +20,7 @@ from cluster.drivers.base import NoValidHost, cloud
 from cluster.drivers.embedded import EmbeddedCloud
 from cluster.models import Server, ServerWait, Stack
 from plans.models import ActionPlan
-from plans.preflight.walk import preflight
+from plans.preflight import preflight
 from tests.actions.types.clusters.test_cluster_updates import run_what_can_begin
 from tests.actions.types.stacks.builders import proposed, server, template
 from tests.api import Caller

@@ -13,7 +13,7 @@ from actions.types.base import ActionType, Answer, Outcome
 from actions.types.nop import Nop
 from plans.applier.applier import Applier
 from plans.models import ActionPlan
-from plans.preflight.walk import preflight
+from plans.preflight import preflight
 from tests.actions.engine.derived.test_derived_actions import again, states
 from tests.builders import action, make_plan
 from tests.plans.applier.test_commits import counted

@@ -17,7 +17,7 @@ from plans.operations import clusters
 from plans.operations.base import RequestOptions
 from plans.operations.clusters import check_cluster, delete_cluster, recover_cluster, update_cluster
 from plans.planning.proposals import propose
-from plans.preflight.walk import Preflight, preflight
+from plans.preflight import Preflight, preflight
 from tests.actions.types.clusters.builders import create_cluster
 from tests.api import Caller
 from tests.builders import make_cluster, make_flavor, make_member, make_node, make_plan, make_profile

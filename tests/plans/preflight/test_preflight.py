@@ -15,7 +15,7 @@ from actions.types.nop import Nop
 from cluster.drivers.embedded import EmbeddedCloud
 from cluster.models import ComputeNode, Server, Synchronization
 from plans.models import ActionPlan
-from plans.preflight.walk import Preflight, preflight
+from plans.preflight import Preflight, preflight
 from tests.builders import action, make_node, make_plan, make_server
 from tests.plans.deriving import plan_to_derive, waits
 from tests.plans.inline import run_waiting

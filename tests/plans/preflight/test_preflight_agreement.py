@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from actions.models import Action, ActionParent
 from cluster.models import ComputeNode, Server, Volume
 from plans.models import ActionPlan
-from plans.preflight.walk import preflight
+from plans.preflight import preflight
 from tests.builders import make_flavor, make_node, make_plan, make_pool, make_server, make_volume, make_volume_type
 from tests.plans.inline import run_waiting
 

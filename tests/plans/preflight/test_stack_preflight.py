@@ -14,7 +14,7 @@ from cluster.models import ComputeNode, Server, Stack, StackResource
 from plans.models import ActionPlan
 from plans.operations.stacks import delete_stack
 from plans.planning.proposals import propose
-from plans.preflight.walk import Preflight, preflight
+from plans.preflight import Preflight, preflight
 from tests.actions.exclusions.builders import make_exclusion
 from tests.actions.types.stacks.builders import (
     again,

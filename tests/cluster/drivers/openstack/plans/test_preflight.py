@@ -4,7 +4,7 @@ import pytest
 
 from actions.models import Action
 from cluster.models import Synchronization
-from plans.preflight.walk import preflight
+from plans.preflight import preflight
 from tests.builders import make_plan
 from tests.cluster.emulator.server import Emulator
 

@@ -1,1 +1,0 @@
-"""Walking through a plan against the cloud as it is, executing nothing."""
