@@ -13,7 +13,7 @@ from django.db.models import F, OuterRef, QuerySet
 
 from watcher_site.accounts.login_limits import login_of, verifications
 from watcher_site.database.expressions import JSONArray
-from watcher_site.database.statements import Placeholder, Query
+from watcher_site.database.queries import Placeholder, Query
 
 # Whom the site asks for at each request, and no more of them than it needs for that.
 COLUMNS = ("pk", "username", "password", "is_active", "is_staff", "is_superuser")

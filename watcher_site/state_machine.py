@@ -7,8 +7,9 @@ from django.db.models import Model
 from django.utils import timezone
 from django_fsm import ConcurrentTransition, ConcurrentTransitionMixin, TransitionNotAllowed
 
+from watcher_site.database.queries import Bound
 from watcher_site.database.records import Record
-from watcher_site.database.statements import Bound, Change, write_together
+from watcher_site.database.writes import Change, columns_of, write_together
 from watcher_site.outbox import writing
 from watcher_site.refusals import NotFound, Refused, WrongState
 
@@ -37,8 +38,8 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
 
     @property
     def state_fields(self) -> Iterable[Any]:
-        fields: list[Any] = [self._meta.get_field(name) for name in (*self.guard_fields, "deleted_at")]
-        # Django's own deletion reads rows with few columns; to ask such a row for its state would never end.
+        fields = columns_of(type(self), (*self.guard_fields, "deleted_at"))
+        # Django's own deletion reads rows with few columns; to read the state of such a row would never end.
         return [field for field in fields if field.attname in self.__dict__]
 
     @classmethod
@@ -59,8 +60,9 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
             ConcurrentTransition: the row is no longer as this instance read it, or the condition does not hold.
         """
         self.updated_at = timezone.now()
-        change = Change(self, [*self.touched_fields, "updated_at"], {**self.values_read, **(guards or {})}, condition)
-        announcement = writing.of_change(self, self.values_read[self.guard_fields[0]])
+        read = self.values_read
+        change = Change(self, (*self.touched_fields, "updated_at"), {**read, **(guards or {})}, condition)
+        announcement = writing.of_change(self, read[self.guard_fields[0]])
         if not (write_together(change, records, announcement) if records or announcement else change.write()):
             raise ConcurrentTransition(f"{self._meta.object_name} {self.uuid} is no longer as it was read.")
         self._update_initial_state()

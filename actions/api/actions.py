@@ -22,7 +22,6 @@ from actions.models.statuses import Status, having, sortable_former_state, statu
 from actions.operations.dependencies import FIELD, change_dependencies
 from actions.operations.signals import signal_action
 from actions.operations.skipping import change_reason, restore_action, skip_action
-from cluster.operations.named_records import is_uuid
 from watcher_site import plugins
 from watcher_site.api.bodies import Step, apply_patch, cannot_apply, divide, read_body, read_patch
 from watcher_site.api.paging import read_uuid
@@ -38,27 +37,32 @@ class ActionLookup(ComposedLookup):
     """The lookup of the action that a path names (docs/compatibility.md, "Lookup and lists of actions")."""
 
     def find(self: Any, identifier: str) -> list[Row]:
-        rows: list[Row] = self.by_any_name(super().find, identifier)
+        rows: list[Row] = self.by_any_name(self.find_rows, identifier)
         return rows
 
     def find_present(self: Any, identifier: str) -> Any:
-        return self.by_any_name(super().find_present, identifier)
+        return self.by_any_name(self.find_object, identifier)
 
-    def by_any_name(self: Any, find: Callable[[str], Any], identifier: str) -> Any:
+    def by_any_name(self: Any, find: Callable[[UUID], Any], identifier: str) -> Any:
         """Find by UUID what looks like one, then by name, then by the beginning of the UUID.
 
         Raises:
             Invalid: there are several.
         """
         if used_by(self.request) < EXTENDED:
-            return find(identifier)
-        found = find(identifier) if is_uuid(identifier) else None
+            return find(read_uuid(identifier, self.uuid_field()))
+        try:
+            uuid = UUID(identifier)
+        except ValueError:
+            found = None
+        else:
+            found = find(uuid)
         if found:
             return found
         uuid = self.get_queryset().identified_by(identifier)
         if uuid is None:
             raise NotFound(self.missing(identifier))
-        return find(str(uuid))
+        return find(uuid)
 
 
 class ActionView(ActionLookup, ResourceView):
@@ -140,9 +144,23 @@ class ActionView(ActionLookup, ResourceView):
         return Response(self.show(action))
 
     def change(self, action: Action, changes: dict[str, Any]) -> None:
+        """Do what a patch requests.
+
+        Raises:
+            Conflict: the states do not allow it.
+            Invalid: the message does not fit.
+        """
         is_former = used_by(self.request) < EXTENDED
+        reason, state = changes.get("status_message"), changes.get("state")
         try:
-            apply_changes(action, self.request.user.get_username(), changes, may_restore=not is_former)
+            if state == Action.State.PENDING and not is_former:
+                restore(action, reason)
+            elif state not in (None, Action.State.SKIPPED):
+                raise WrongActionState(action, state)
+            elif state is None or (action.state == Action.State.SKIPPED and "status_message" in changes):
+                change_reason(action.uuid, reason)
+            else:
+                skip_action(action.uuid, self.request.user.get_username(), reason)
         except WrongActionState as refusal:
             raise (refusal.formerly() if is_former else refusal) from None
 
@@ -215,25 +233,6 @@ def read_state(patch: list[Step], value: Any) -> str:
     if isinstance(value, str) and value.upper() in Action.State.values:
         return value.upper()
     raise cannot_apply(patch, f"Invalid state: {value}")
-
-
-def apply_changes(action: Action, by: str, changes: dict[str, Any], may_restore: bool) -> None:
-    """Make the changes that a patch requests.
-
-    Raises:
-        Conflict: the states do not allow it.
-        Invalid: the message does not fit.
-    """
-    reason = changes.get("status_message")
-    wanted = changes.get("state")
-    if wanted == Action.State.PENDING and may_restore:
-        restore(action, reason)
-    elif wanted not in (None, Action.State.SKIPPED):
-        raise WrongActionState(action, wanted)
-    elif wanted is None or (action.state == Action.State.SKIPPED and "status_message" in changes):
-        change_reason(action.uuid, reason)
-    else:
-        skip_action(action.uuid, by, reason)
 
 
 def restore(action: Action, reason: Any) -> None:

@@ -103,9 +103,10 @@ class ActionSerializer(ResourceSerializer):
 
     @classmethod
     def add_description(cls, rows: list[Row]) -> None:
-        descriptions = {name: kind.description for name, kind in plugins.load("ACTION_TYPES").items()}
+        types = plugins.load("ACTION_TYPES")
         for row in rows:
-            row["description"] = descriptions.get(row["action_type"], "")
+            name = row["action_type"]
+            row["description"] = types[name].description if name in types else ""
 
 
 class SignalSerializer(serializers.Serializer[Any]):

@@ -8,7 +8,7 @@ from actions.exclusions.matching import excluded
 from actions.exclusions.rules import Rule, cached_rules, current_rules
 from actions.models import Action
 from actions.types.base import ActionSkipException
-from watcher_site.database.statements import Bound
+from watcher_site.database.queries import Bound
 
 
 class ActionExcluded(ActionSkipException):

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from watcher_site.database.statements import Bound
+from watcher_site.database.queries import Bound
 
 
 @dataclass(frozen=True)

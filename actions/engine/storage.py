@@ -19,8 +19,9 @@ from actions.types.base import ActionFailed, LeaseLost, explain
 from actions.types.hooks import clean_up
 from actions.types.locking import wake_waiting
 from watcher_site import plugins
-from watcher_site.database.statements import Bound, insert
+from watcher_site.database.queries import Bound
 from watcher_site.database.text import require_storable
+from watcher_site.database.writes import insert
 from watcher_site.processes.worker import LOST_DATABASE
 from watcher_site.refusals import Refused
 

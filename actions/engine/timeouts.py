@@ -10,7 +10,7 @@ from actions.engine.phases import TOO_LONG, Result
 from actions.engine.storage import StoredPhases
 from actions.models import Action
 from actions.operations.signals import cancel_derived
-from watcher_site.database.statements import Bound
+from watcher_site.database.queries import Bound
 from watcher_site.state_machine import ConcurrentTransition
 
 State = Action.State

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from actions.exclusions.targets import KINDS
 from actions.models.exclusions import Exclusion, ExclusionRevision
-from watcher_site.database.statements import Bound
+from watcher_site.database.queries import Bound
 from watcher_site.refusals import Invalid
 from watcher_site.windows.maintenance import Window
 from watcher_site.windows.wall_clock import read_window, read_zone, require_zone

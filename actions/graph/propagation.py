@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef
 from actions.models import NOT_EXECUTED, SKIPPED_AUTOMATICALLY, Action
 from actions.models.querysets import ActionQuerySet
 from actions.models.refusals import origin_skipped
-from watcher_site.database.statements import Placeholder, Query
+from watcher_site.database.queries import Placeholder, Query
 
 State = Action.State
 WITH_LOCKED_PLAN = Query(

@@ -38,7 +38,7 @@ class InstanceAction(models.Model):
     the action is begun anew. It stays when the server is deleted, and when the plan is removed for good.
     """
 
-    # A second writer leaves the row as it is: see `watcher_site.database.statements`.
+    # A second writer leaves the row as it is: see `watcher_site.database.writes`.
     is_written_once: ClassVar[bool] = True
 
     server_uuid = models.UUIDField()

@@ -15,7 +15,7 @@ from actions.exclusions.matching import require_lifted
 from actions.graph.propagation import require_pending_origins, restore_planned, skip_planned
 from actions.models import NOTE, REASON, REASON_LENGTH, SKIPPED_BY_USER, Action, may_be_restored
 from actions.models.refusals import Operation, require_allowed
-from watcher_site.database.statements import Placeholder, Query
+from watcher_site.database.queries import Placeholder, Query
 from watcher_site.history import entries_of, record_many
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, without_controls
 from watcher_site.refusals import Invalid, NotFound

@@ -1,5 +1,6 @@
 """Goals, strategies, audit templates, audits and scoring engines, as the API shows them."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -8,6 +9,7 @@ from rest_framework import serializers
 from audits.models import NAME_LENGTH, Audit
 from watcher_site.api.bodies import TIME, UUID_SCHEMA, LenientFlagField
 from watcher_site.api.serializers import ResourceSerializer, Row, ZonelessTimeField, links_field, without_zone
+from watcher_site.api.versions import Version
 
 
 class TimesSerializer(ResourceSerializer):
@@ -171,9 +173,10 @@ class AuditSerializer(TimesSerializer):
         computed = ("links",)
 
     @classmethod
-    def complete(cls, rows: list[Row], computed: list[str], host: str) -> None:
-        super().complete(rows, computed, host)
+    def finish(cls, values: Iterable[Sequence[Any]], version: Version, detailed: bool, host: str) -> list[Row]:
+        rows = super().finish(values, version, detailed, host)
         without_zone(rows, "next_run_time", "start_time", "end_time")
+        return rows
 
 
 class TextField(serializers.CharField):

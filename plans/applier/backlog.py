@@ -9,7 +9,7 @@ from django.utils import timezone
 from actions.models import Action
 from plans.applier.readiness import KEYS, fill
 from plans.executors import Executor
-from watcher_site.database.statements import Placeholder, Query
+from watcher_site.database.queries import Placeholder, Query
 
 STILL_READY = Query(Action.objects.ready(Placeholder("now", Action._meta.get_field("due_time"))).filter(pk__in=KEYS))
 

@@ -20,7 +20,7 @@ from plans.executors import Executor, Job, Work
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from plans.models.action_plans import Hours, is_within
-from watcher_site.database.statements import Placeholder, Query
+from watcher_site.database.queries import Placeholder, Query
 from watcher_site.models import Service
 
 # How many actions are read at once; a plan may hold any number.

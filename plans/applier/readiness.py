@@ -11,7 +11,7 @@ from django.db.models import Count, Q
 
 from actions.models import Action, ActionParent
 from actions.models.querysets import is_ready
-from watcher_site.database.statements import Placeholder, Query
+from watcher_site.database.queries import Placeholder, Query
 
 KEYS: list[Any] = [Placeholder(f"key{number}") for number in range(8)]
 OTHER_KEYS: list[Any] = [Placeholder(f"other_key{number}") for number in range(8)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from actions.engine.leases import CurrentState
 from actions.models import Action
 from plans.models import ActionPlan
-from watcher_site.database.statements import Bound, Placeholder, Query
+from watcher_site.database.queries import Bound, Placeholder, Query
 from watcher_site.models import Service
 
 PLAN = ActionPlan.objects.locked().filter(pk=Placeholder("plan"), state=ActionPlan.State.ONGOING)

@@ -17,9 +17,8 @@ from rest_framework.authentication import BasicAuthentication as RestBasicAuthen
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from watcher_site.api.headers import header
 from watcher_site.backends import people
-from watcher_site.database.statements import Placeholder, Query
+from watcher_site.database.queries import Placeholder, Query
 from watcher_site.history.logins import note_bad_token
 
 # What is remembered stays in this process, and so does what it is remembered by.
@@ -75,7 +74,7 @@ class TokenAuthentication(KnoxTokenAuthentication):
     """A token in ``X-Auth-Token``, as OpenStack's clients send it, or in ``Authorization: Token``."""
 
     def authenticate(self, request: Request) -> Any:
-        token = header(request, "X-Auth-Token")
+        token: str | None = request.META.get("HTTP_X_AUTH_TOKEN")
         try:
             if token is None:
                 return super().authenticate(request)

@@ -215,7 +215,13 @@ def read_patch(
         raise Invalid("Invalid input for field/attribute patch. A list of JSON Patch operations is expected.")
     for step in document:
         check_form(step)
-        check_step_path(step, internal, mandatory, allowed)
+        path = step["path"]
+        if allowed is not None and path not in allowed:
+            raise Invalid(f"'{path}' is not an allowed attribute and can not be updated")
+        if path in INTERNAL or path in internal:
+            raise Invalid(f"'{path}' is an internal attribute and can not be updated")
+        if step["op"] == "remove" and path in mandatory:
+            raise Invalid(f"'{path}' is a mandatory attribute and can not be removed")
     return document
 
 
@@ -236,16 +242,6 @@ def check_form(step: Any) -> None:
         raise Invalid(f"Invalid input for field/attribute path. Value: '{step['path']}'. It must be like /name.")
     if step["op"] != "remove" and "value" not in step:
         raise Invalid("'add' and 'replace' operations needs value")
-
-
-def check_step_path(step: Step, internal: Collection[str], mandatory: Collection[str], allowed: Any) -> None:
-    path = step["path"]
-    if allowed is not None and path not in allowed:
-        raise Invalid(f"'{path}' is not an allowed attribute and can not be updated")
-    if path in INTERNAL or path in internal:
-        raise Invalid(f"'{path}' is an internal attribute and can not be updated")
-    if step["op"] == "remove" and path in mandatory:
-        raise Invalid(f"'{path}' is a mandatory attribute and can not be removed")
 
 
 def divide(steps: Iterable[Any], belongs: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:

@@ -221,14 +221,15 @@ class DatabaseOutages:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def __call__(self, request: Any) -> HttpResponse:
         if has_unread_data():
             drop_lost_connection()
+        request.is_database_lost = False
         response = self.get_response(request)
-        if is_outage(request) and drop_lost_connection() and request.method in SAFE_METHODS:
-            request.is_database_lost = False  # type: ignore[attr-defined]
+        if request.is_database_lost and drop_lost_connection() and request.method in SAFE_METHODS:
+            request.is_database_lost = False
             response = self.get_response(request)
-        if is_outage(request) and response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
+        if request.is_database_lost and response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
             # Another middleware failed as well, such as that which saves the session.
             return database_unavailable(request)
         return response
@@ -239,10 +240,6 @@ class DatabaseOutages:
             return None
         log.warning("database lost", problem=str(problem).strip())
         return database_unavailable(request)
-
-
-def is_outage(request: HttpRequest) -> bool:
-    return getattr(request, "is_database_lost", False)
 
 
 def has_unread_data() -> bool:

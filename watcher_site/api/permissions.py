@@ -37,12 +37,10 @@ class ModelPermission(IsAuthenticated):
             return False
         if view.detail and view.action is not None:
             return True
-        return self.check(request, view)
+        return self.has_object_permission(request, view, None)
 
     def has_object_permission(self, request: Request, view: Any, obj: Any) -> bool:
-        return self.check(request, view)
-
-    def check(self, request: Request, view: Any) -> bool:
+        """Return True for people with the permission, raise otherwise. There is no object for lists and creations."""
         needed = required(request, view)
         if needed and not request.user.has_perm(needed):
             raise denied(view)
@@ -64,17 +62,19 @@ def required(request: Request, view: Any) -> str:
 class ProjectPermission(ModelPermission):
     """Grants people without a permission on the model the same access to the rows of their own projects."""
 
-    def check(self, request: Request, view: Any) -> bool:
-        needed = required(request, view)
-        if request.user.has_perm(needed) or view.projects:
-            return True
-        raise denied(view)
-
     def has_object_permission(self, request: Request, view: Any, obj: Any) -> bool:
-        """Return True for people with the permission and for members of the object's project, raise otherwise."""
-        needed = required(request, view)
-        project = obj[view.shown_project] if isinstance(obj, dict) else obj.project_id
-        if request.user.has_perm(needed) or project in view.projects:
+        """Return True for people with the permission and for members of the object's project, raise otherwise.
+
+        Without an object, for lists and creations, the members of any project pass.
+        """
+        if request.user.has_perm(required(request, view)):
+            return True
+        if obj is None:
+            is_member = bool(view.projects)
+        else:
+            project = obj[view.shown_project] if isinstance(obj, dict) else obj.project_id
+            is_member = project in view.projects
+        if is_member:
             return True
         raise denied(view)
 

@@ -1,6 +1,6 @@
 """Representations of resources: the fields, the version that added each, and the columns that they are read from."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -89,36 +89,44 @@ class ResourceSerializer(serializers.Serializer[Any]):
         return Cast(column, TextField()) if is_read else column
 
     @classmethod
+    @cache
+    def texts(cls, version: Version, detailed: bool) -> list[str]:
+        """Return the stored fields whose columns hold JSON."""
+        stored = cls.stored(version, detailed)
+        return [name for name in cls.option("json", ()) if name in stored]
+
+    @classmethod
+    @cache
+    def completions(cls, version: Version, detailed: bool) -> list[tuple[str, str | None]]:
+        """Return the fields that are no columns, in their order, each with the field that it repeats, if any."""
+        stored, same = cls.stored(version, detailed), cls.option("same", {})
+        missing = [name for name in cls.visible(version, detailed) if name not in stored and name != "links"]
+        return [(name, same.get(name)) for name in missing]
+
+    @classmethod
     def finish(cls, values: Iterable[Sequence[Any]], version: Version, detailed: bool, host: str) -> list[Row]:
         """Make what `select` gave into rows as they go out."""
         stored = cls.stored(version, detailed)
         rows = [dict(zip(stored, row, strict=True)) for row in values]
-        for name in cls.option("json", ()):
-            for row in rows if name in stored else ():
+        for name in cls.texts(version, detailed):
+            for row in rows:
                 row[name] = orjson.Fragment(row[name])
-        cls.complete(rows, [name for name in cls.visible(version, detailed) if name not in stored], host)
+        for name, repeated in cls.completions(version, detailed):
+            if repeated is None:
+                getattr(cls, f"add_{name}")(rows)
+                continue
+            for row in rows:
+                row[name] = row[repeated]
+        cls.add_links(rows, host)
+        for hidden in getattr(cls.Meta, "hidden", ()):
+            for row in rows:
+                del row[hidden]
         return rows
 
     @classmethod
-    def complete(cls, rows: list[Row], computed: list[str], host: str) -> None:
-        same: Mapping[str, str] = cls.option("same", {})
-        for name in computed:
-            if name in same:
-                for row in rows:
-                    row[name] = row[same[name]]
-            elif name != "links":
-                adder: Callable[[list[Row]], None] = getattr(cls, f"add_{name}")
-                adder(rows)
-        cls.add_links(rows, host)
-        for hidden in cls.option("hidden", ()):
-            for row in rows:
-                del row[hidden]
-
-    @classmethod
     def add_links(cls, rows: list[Row], host: str) -> None:
-        own, bookmark = (
-            orjson.dumps(f"{host}{root}/{cls.Meta.collection}/").decode().removesuffix('"') for root in ("/v1", "")
-        )
+        begin = orjson.dumps(host).decode().removesuffix('"')
+        own, bookmark = f"{begin}/v1/{cls.Meta.collection}/", f"{begin}/{cls.Meta.collection}/"
         for row in rows:
             name = row.get("uuid") or row["id"]
             links = f'[{{"href":{own}{name}","rel":"self"}},{{"href":{bookmark}{name}","rel":"bookmark"}}]'

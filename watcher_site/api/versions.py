@@ -4,11 +4,10 @@ import re
 from functools import cache, lru_cache
 from typing import Any, cast
 
+from django.http.request import HttpHeaders
 from rest_framework.exceptions import NotAcceptable, ParseError
 from rest_framework.request import Request
 from rest_framework.versioning import BaseVersioning
-
-from watcher_site.api.headers import header
 
 Version = tuple[int, int]
 
@@ -76,6 +75,7 @@ HISTORY: dict[Version, str] = {
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)
 SERVICE = "infra-optim"
 HEADER = "OpenStack-API-Version"
+HEADER_IN_META = HttpHeaders.to_wsgi_name(HEADER)
 MINIMUM_HEADER = "OpenStack-API-Minimum-Version"
 MAXIMUM_HEADER = "OpenStack-API-Maximum-Version"
 
@@ -87,7 +87,6 @@ def format_version(version: Version) -> str:
 RANGE = f"[{format_version(MINIMUM)}, {format_version(MAXIMUM)}]"
 
 
-@lru_cache(100)
 def parse(requested: str) -> Version:
     """Return the version that a text names; 1.0 for a text that names none, as existing servers answer.
 
@@ -118,7 +117,6 @@ def refusal(requested: str, numbers: tuple[int, ...]) -> str:
     )
 
 
-@lru_cache(100)
 def version_in_header(header: str | None) -> str | None:
     """Return what ``compute 2.1, infra-optim 1.3`` asks of us; the last word wins."""
     requested = None
@@ -129,11 +127,25 @@ def version_in_header(header: str | None) -> str | None:
     return requested
 
 
-@lru_cache(100)
 def version_in_accept(accept: str | None) -> str | None:
     """Return what ``application/json; version=1.3`` asks for."""
     found = re.findall(r";\s*version\s*=\s*\"?([^\s;,\"]+)", accept or "")
     return found[-1] if found else None
+
+
+@lru_cache(100)
+def requested_version(header: str | None, accept: str | None) -> Version:
+    """Return the version that the two headers ask for, or the lowest one if they ask for none.
+
+    Raises:
+        NotAcceptable: it is not served.
+        ParseError: they ask for different versions.
+    """
+    found = (version_in_header(header), version_in_accept(accept))
+    requested = {parse(version) for version in found if version is not None}
+    if len(requested) > 1:
+        raise ParseError(f"{HEADER} and Accept ask for different versions.")
+    return requested.pop() if requested else MINIMUM
 
 
 class HeaderVersioning(BaseVersioning):
@@ -144,17 +156,7 @@ class HeaderVersioning(BaseVersioning):
     def determine_version(  # type: ignore[override]
         self, request: Request, *args: Any, **kwargs: Any
     ) -> Version:
-        requested = {
-            parse(version)
-            for version in (
-                version_in_header(header(request, HEADER)),
-                version_in_accept(header(request, "Accept")),
-            )
-            if version is not None
-        }
-        if len(requested) > 1:
-            raise ParseError(f"{HEADER} and Accept ask for different versions.")
-        return requested.pop() if requested else MINIMUM
+        return requested_version(request.META.get(HEADER_IN_META), request.META.get("HTTP_ACCEPT"))
 
 
 def used_by(request: Request) -> Version:

@@ -17,12 +17,11 @@ from rest_framework.viewsets import ViewSetMixin
 
 from watcher_site.api import versions
 from watcher_site.api.errors import LengthRequired, NotAcceptableHere
-from watcher_site.api.headers import header
 from watcher_site.api.paging import Offer, Page, read_page, read_uuid, sort_values
 from watcher_site.api.permissions import denied
 from watcher_site.api.serializers import ResourceSerializer, Row
+from watcher_site.database.queries import Placeholder, Query
 from watcher_site.database.records import Record
-from watcher_site.database.statements import Placeholder, Query
 from watcher_site.history.refusals import describe_refusal, is_recorded, record_refusal
 from watcher_site.refusals import Invalid, NotFound, Refused
 
@@ -39,7 +38,7 @@ class VersionedView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if header(request, "Transfer-Encoding") is not None and header(request, "Content-Length") is None:
+        if "HTTP_TRANSFER_ENCODING" in request.META and request.META.get("CONTENT_LENGTH") is None:
             raise LengthRequired
         if versions.used_by(request) < self.since:
             raise NotAcceptableHere(self.since)
@@ -296,7 +295,7 @@ class ResourceView(ViewSetMixin, VersionedView):
         return self.model.objects.all() if self.shows_deleted() else self.model.objects.present()
 
     def shows_deleted(self) -> bool:
-        return (header(self.request, "X-Show-Deleted") or "").lower() in TRUE
+        return self.request.META.get("HTTP_X_SHOW_DELETED", "").lower() in TRUE
 
     def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
         rows = self.serializer_class.read(queryset, versions.used_by(self.request), detailed, self.host())
@@ -322,17 +321,25 @@ class ComposedLookup:
     """Look single objects up by UUID with a query that is composed once for each version, for frequent requests."""
 
     def find(self: Any, identifier: str) -> list[Row]:
-        return self.find_uuid(read_uuid(identifier, self.uuid_field()), self.shows_deleted())
+        rows: list[Row] = self.find_rows(read_uuid(identifier, self.uuid_field()))
+        return rows
 
     def find_present(self: Any, identifier: str) -> Any:
-        uuid = read_uuid(identifier, self.uuid_field())
-        return next(iter(object_by_uuid(self.model).rows(uuid=uuid)), None)
+        return self.find_object(read_uuid(identifier, self.uuid_field()))
 
     def show(self: Any, found: Record) -> Row:
-        row: Row = self.only(self.find_uuid(found.uuid, deleted=True), found.uuid)
+        row: Row = self.only(self.read_rows(found.uuid, deleted=True), found.uuid)
         return row
 
-    def find_uuid(self: Any, uuid: UUID, deleted: bool) -> list[Row]:
+    def find_object(self: Any, uuid: UUID) -> Any:
+        found = object_by_uuid(self.model).rows(uuid=uuid)
+        return found[0] if found else None
+
+    def find_rows(self: Any, uuid: UUID) -> list[Row]:
+        rows: list[Row] = self.read_rows(uuid, self.shows_deleted())
+        return rows
+
+    def read_rows(self: Any, uuid: UUID, deleted: bool) -> list[Row]:
         version = versions.used_by(self.request)
         values = row_by_uuid(self.serializer_class, self.model, version, deleted).rows(uuid=uuid)
         rows: list[Row] = self.serializer_class.finish(values, version, True, self.host())
@@ -392,5 +399,5 @@ def why(problem: Exception) -> str:
 def refuse_nul(request: Request) -> None:
     """Refuse a path or a query with a NUL character, which no database accepts."""
     query = request.META.get("QUERY_STRING", "")
-    if any(nul in text for nul, text in (("\0", request.path), ("\0", query), ("%00", query))):
+    if "\0" in request.path or "\0" in query or "%00" in query:
         raise Invalid("The URL must not hold NUL characters.")

@@ -9,8 +9,8 @@ from math import isfinite
 from typing import Any
 from uuid import UUID
 
-from watcher_site.database.statements import insert
 from watcher_site.database.text import make_storable
+from watcher_site.database.writes import insert
 from watcher_site.messages import cut
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import TEXT_LENGTH
@@ -48,9 +48,11 @@ def record(
         within: the row that holds the object, such as the plan of an action: its page shows the event, too.
         details: names and values for everybody who may read history: never a secret.
     """
-    entry = make_entry(event, target, caller=caller, outcome=outcome, message=message, within=within, details=details)
-    insert([entry] if entry else [])
-    return entry
+    entries = entries_of(
+        event, target, caller=caller, outcome=outcome, message=message, within=within, details=details
+    )
+    insert(entries)
+    return entries[0] if entries else None
 
 
 def record_many(event: str, targets: Iterable[Any], **options: Any) -> list[HistoryEntry]:
@@ -58,21 +60,12 @@ def record_many(event: str, targets: Iterable[Any], **options: Any) -> list[Hist
     who = options.pop("caller", None) or current_caller()
     if who is None:
         return []
-    entries = [entry for target in targets if (entry := make_entry(event, target, caller=who, **options))]
+    entries = [entry for target in targets for entry in entries_of(event, target, caller=who, **options)]
     HistoryEntry.objects.bulk_create(entries, batch_size=500)
     return entries
 
 
-def entries_of(event: str, target: Any, **options: Any) -> list[HistoryEntry]:
-    """Return what `record` would write, none or one: for `StatefulModel.save_state`, which writes it with the change.
-
-    ``options`` are those of `record`.
-    """
-    entry = make_entry(event, target, **options)
-    return [entry] if entry else []
-
-
-def make_entry(
+def entries_of(
     event: str,
     target: Any = None,
     *,
@@ -81,44 +74,42 @@ def make_entry(
     message: str | None = None,
     within: Any = None,
     details: Details | None = None,
-) -> HistoryEntry | None:
+) -> list[HistoryEntry]:
+    """Return the entries that `record` would write, none or one.
+
+    `StatefulModel.save_state` writes them with the change. The arguments are those of `record`.
+    """
     who = current_caller() if caller is None else caller
     if who is None:
-        return None
-    return HistoryEntry(
+        return []
+    # That of the object, such as a server or a stack, or of the object that holds it.
+    project = who.get("project") or getattr(target, "project_id", None) or getattr(within, "project_id", None)
+    uuid, name = identify(target)
+    entry = HistoryEntry(
         user=make_storable_text(who.get("user")),
-        project_id=make_storable_text(who.get("project") or project_of(target, within)),
+        project_id=make_storable_text(project),
         request_id=make_storable_text(who.get("request_id")),
         deed=event,
         outcome=outcome,
         object_type=event.partition(".")[0],
-        object_uuid=uuid_of(target),
-        object_name=make_storable_text(name_of(target)),
-        within=uuid_of(within),
+        object_uuid=uuid,
+        object_name=make_storable_text(name),
+        within=identify(within)[0],
         message=cut(make_storable(message or ""), TEXT_LENGTH),
-        details={name: shorten_value(value) for name, value in (details or {}).items()},
+        details={name: shorten_value(value) for name, value in details.items()} if details else {},
     )
+    return [entry]
 
 
-def uuid_of(target: Any) -> UUID | None:
+def identify(target: Any) -> tuple[UUID | None, str]:
+    """Return the UUID and the name of an object, as far as it has them; a text is a UUID or else a name itself."""
     if not isinstance(target, str):
-        return getattr(target, "uuid", None)
+        name = getattr(target, "name", None) or getattr(target, "username", None)
+        return getattr(target, "uuid", None), name or ""
     try:
-        return UUID(target)
+        return UUID(target), ""
     except ValueError:
-        return None
-
-
-def project_of(*targets: Any) -> str:
-    """Return the project of the first of these that belongs to one: a server or a stack, or what is within that."""
-    return next((found for one in targets if (found := getattr(one, "project_id", None))), "")
-
-
-def name_of(target: Any) -> str:
-    """Return the name of an object: empty if it has none; a text that is no UUID is a name itself."""
-    if isinstance(target, str):
-        return "" if uuid_of(target) else target
-    return getattr(target, "name", None) or getattr(target, "username", None) or ""
+        return None, target
 
 
 def make_storable_text(value: Any) -> str:

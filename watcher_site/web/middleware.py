@@ -33,7 +33,7 @@ class ClientAddress:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         values, trusted = request.META, settings.TRUSTED_PROXIES
         peer, forwarded = values.get("REMOTE_ADDR", ""), values.get(self.FORWARDED_FOR, "")
-        if not is_trusted(peer, trusted):
+        if not (trusted and is_trusted(peer, trusted)):
             values.pop(self.FORWARDED_PROTO, None)
         elif forwarded:
             values["REMOTE_ADDR"] = client_address(peer, forwarded, trusted)
@@ -68,15 +68,12 @@ class SlidingSession:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+        response, session = self.get_response(request), request.session
         # After a failure, such as that of the database, the session may be unavailable as well.
-        if response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
-            self.slide(request.session)
-        return response
-
-    def slide(self, session: Any) -> None:
-        if session.accessed and SESSION_KEY in session and self.is_due(session):
+        is_available = response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR
+        if is_available and session.accessed and SESSION_KEY in session and self.is_due(session):
             self.note(session)
+        return response
 
     def is_due(self, session: Any) -> bool:
         return bool(time() - session.get(self.KEY, 0) >= settings.SESSION_COOKIE_AGE / 100)

@@ -4,6 +4,7 @@ import re
 from functools import cache
 from typing import Any, cast
 
+from django.http.request import HttpHeaders
 from django.utils.cache import patch_vary_headers
 from rest_framework.exceptions import NotAcceptable, ParseError
 from rest_framework.permissions import AllowAny
@@ -11,16 +12,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.versioning import BaseVersioning
 
-from watcher_site.api.headers import header
 from watcher_site.api.mounts import MountedView
 from watcher_site.api.resources.discovery import host
-from watcher_site.api.versions import HEADER, Version, format_version
+from watcher_site.api.versions import HEADER, HEADER_IN_META, Version, format_version
 
 SERVICE = "compute"
 MINIMUM: Version = (2, 1)
 MAXIMUM: Version = (2, 84)
 # What clients said before all services had one header.
 LEGACY_HEADER = "X-OpenStack-Nova-API-Version"
+LEGACY_HEADER_IN_META = HttpHeaders.to_wsgi_name(LEGACY_HEADER)
 FORMAT = re.compile(r"([1-9]\d{0,9})\.(0|[1-9]\d{0,9})")
 # What each brings, by the first version that has it.
 DELETED_SERVERS: Version = (2, 21)
@@ -46,11 +47,12 @@ class ComputeVersioning(BaseVersioning):
 
 def requested_version(request: Request) -> str | None:
     """Return the version that the headers name for this service."""
-    for item in (header(request, HEADER) or "").split(","):
+    for item in request.META.get(HEADER_IN_META, "").split(","):
         service, _, version = item.strip().partition(" ")
         if service == SERVICE:
             return version.strip()
-    return header(request, LEGACY_HEADER)
+    legacy: str | None = request.META.get(LEGACY_HEADER_IN_META)
+    return legacy
 
 
 def parse(requested: str) -> Version:

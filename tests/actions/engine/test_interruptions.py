@@ -12,7 +12,7 @@ from actions.models import Action, ActionEvent
 from actions.types.base import DONE, ActionFailed, ActionType, Outcome, Recovery
 from actions.types.nop import Nop
 from tests.builders import make_node, make_plan, make_server
-from watcher_site.database.statements import Bound
+from watcher_site.database.queries import Bound
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.test.utils import CaptureQueriesContext
 
 from watcher_site.backends import person_by_key
-from watcher_site.database import statements
+from watcher_site.database import writes
 
 
 @pytest.mark.postgresql
@@ -30,5 +30,5 @@ def test_a_statement_is_counted_while_queries_are_captured(stranger: User) -> No
 
 
 def test_a_time_that_guards_a_row_is_compared_with_what_the_database_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statements, "connection", SimpleNamespace(ops=DatabaseWrapper.ops_class(connection)))
-    assert statements.comparable(datetime(2026, 3, 1, 22, tzinfo=UTC)) == "2026-03-01 22:00:00"
+    monkeypatch.setattr(writes, "connection", SimpleNamespace(ops=DatabaseWrapper.ops_class(connection)))
+    assert writes.comparable(datetime(2026, 3, 1, 22, tzinfo=UTC)) == "2026-03-01 22:00:00"

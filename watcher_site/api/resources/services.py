@@ -1,5 +1,6 @@
 """``/v1/services``: the processes of the site and their status (docs/compatibility.md, "Services")."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -7,6 +8,7 @@ from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 
 from watcher_site.api.serializers import ResourceSerializer, Row, ZonelessTimeField, links_field, without_zone
+from watcher_site.api.versions import Version
 from watcher_site.api.views import ResourceView
 from watcher_site.models import Service
 
@@ -36,9 +38,10 @@ class ServiceSerializer(ResourceSerializer):
             row["status"] = "ACTIVE" if row["sign_of_life"] >= horizon else "FAILED"
 
     @classmethod
-    def complete(cls, rows: list[Row], computed: list[str], host: str) -> None:
-        super().complete(rows, computed, host)
+    def finish(cls, values: Iterable[Sequence[Any]], version: Version, detailed: bool, host: str) -> list[Row]:
+        rows = super().finish(values, version, detailed, host)
         without_zone(rows, "last_seen_up")
+        return rows
 
 
 class ServiceView(ResourceView):

@@ -1,0 +1,130 @@
+"""Queries composed once in a process and run many times, for the few that it runs at every step or request.
+
+The ORM composes a query anew each time, which takes several times as long as running it. Here a query keeps its text;
+only its values are given anew. The same on every database that Django speaks.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models, transaction
+from django.db.models.expressions import Expression
+from django.db.models.query import ModelIterable, get_related_populators
+
+
+class Placeholder(Expression):
+    """Stands in a query for a value of a field, an integer if none is named, that is given when the query runs."""
+
+    def __init__(self, name: str, field: Any = None) -> None:
+        super().__init__(output_field=field or models.IntegerField())
+        self.name = name
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+        return "%s", (self,)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A query with its values."""
+
+    sql: str
+    params: Sequence[Any]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return the rows as the database gives them."""
+        with connection.cursor() as cursor:
+            cursor.execute(self.sql, self.params)
+            return cursor.fetchall()
+
+    def beside(self, other: "Bound | None") -> "Bound":
+        """Return a query that finds a row where both do."""
+        if other is None:
+            return self
+        both = f"SELECT 1 WHERE EXISTS ({other.sql}) AND EXISTS ({self.sql})"
+        return Bound(both, [*other.params, *self.params])
+
+
+class Query:
+    """A query with `Placeholder`s, composed at its first run. Its rows are what Django's own iterators would give."""
+
+    sql = ""
+
+    def __init__(self, queryset: models.QuerySet[Any]) -> None:
+        self.queryset = queryset
+
+    def compose(self) -> None:
+        # Django composes a locking query only inside of a transaction, which may be an empty one.
+        with transaction.atomic(savepoint=False) if self.queryset.query.select_for_update else nullcontext():
+            self.compiler = self.queryset.query.get_compiler(DEFAULT_DB_ALIAS)
+            sql, self.params = self.compiler.as_sql()
+        self.placeholders = [(n, param) for n, param in enumerate(self.params) if isinstance(param, Placeholder)]
+        self.converters = self.compiler.get_converters([column for column, *_ in self.compiler.select or ()])
+        self.make = InstanceMaker(self.compiler) if self.queryset._iterable_class is ModelIterable else tuple
+        # Last, as it says to other threads that the query is composed.
+        self.sql = sql
+
+    def rows(self, **values: Any) -> list[Any]:
+        """Return what the queryset would give: instances of its model, or the values that it asks for."""
+        connection = connections[DEFAULT_DB_ALIAS]
+        params = self.params_for(values, connection)
+        cursor = kept_cursor(connection)
+        cursor.execute(self.sql, params)
+        found: Any = cursor.fetchall()
+        if self.converters:
+            compiler = copy(self.compiler)
+            compiler.connection = connection
+            found = compiler.apply_converters(found, self.converters)
+        return list(map(self.make, found))
+
+    def bind(self, **values: Any) -> Bound:
+        """Return the query's text and its values, to run it alone or as the condition of a `Change`."""
+        params = self.params_for(values, connection)
+        return Bound(self.sql, params)
+
+    def params_for(self, values: Mapping[str, Any], connection: Any) -> list[Any]:
+        if not self.sql:
+            self.compose()
+        params = list(self.params)
+        for position, placeholder in self.placeholders:
+            value = values[placeholder.name]
+            params[position] = placeholder.output_field.get_db_prep_value(value, connection)
+        return params
+
+
+def kept_cursor(connection: Any) -> Any:
+    """Return the connection's cursor for statements whose rows are fetched at once.
+
+    To make a cursor takes Django and the driver about as long as to send a query with it.
+    """
+    connection.close_if_health_check_failed()
+    connection.ensure_connection()
+    if connection.queries_logged:
+        return connection.cursor()
+    made_for, cursor = getattr(connection, "kept_cursor", (None, None))
+    if made_for is not connection.connection:
+        cursor = connection.cursor()
+        connection.kept_cursor = connection.connection, cursor
+    return cursor
+
+
+class InstanceMaker:
+    """Makes a row into an instance, with what was annotated and with the related instances that were selected."""
+
+    def __init__(self, compiler: Any) -> None:
+        self.model = compiler.klass_info["model"]
+        positions = compiler.klass_info["select_fields"]
+        self.columns = slice(positions[0], positions[-1] + 1)
+        self.names = [column.target.attname for column, *_ in compiler.select[self.columns]]
+        self.annotations = compiler.annotation_col_map or {}
+        self.populators = get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]
+
+    def __call__(self, row: Sequence[Any]) -> Any:
+        instance = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.columns])
+        for populator in self.populators:
+            populator.populate(row, instance)
+        for name, position in self.annotations.items():
+            setattr(instance, name, row[position])
+        return instance
