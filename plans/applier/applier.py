@@ -66,7 +66,7 @@ class Applier(Worker):
         self.settle()
 
     def rest(self) -> None:
-        if not self.executor.is_full and any(run.looks_on for run in self.runs.values()):
+        if self.executor.free_queues and any(run.looks_on for run in self.runs.values()):
             return self.collect(0)
         return self.collect(max(0, min(settings.POLL_INTERVAL, self.next_look - time.monotonic())))
 
@@ -214,11 +214,11 @@ class Applier(Worker):
     def submit(self) -> None:
         """Fill the free slots, taking actions from the plan with the fewest running ones first."""
         candidates = list(self.runs.values())
-        while candidates and not self.executor.is_full:
+        while candidates and (free_queues := self.executor.free_queues):
             run = min(candidates, key=lambda candidate: len(candidate.at_work))
             job = None
             with self.guarding(run.plan_pk):
-                job = run.next_job()
+                job = run.next_job(free_queues)
             if job is None:
                 candidates.remove(run)
                 continue
@@ -227,7 +227,7 @@ class Applier(Worker):
 
     def look_ahead(self) -> None:
         """Prefetch the children of running actions if slots are free, to begin them as soon as their parents end."""
-        if not self.executor.is_full:
+        if self.executor.free_queues:
             for run in self.runs.values():
                 with self.guarding(run.plan_pk):
                     run.look_ahead()

@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from actions.models import Action
 from plans.applier.readiness import KEYS, fill
-from plans.executors import Executor
 from watcher_site.database.queries import Placeholder, Query
 
 STILL_READY = Query(Action.objects.ready(Placeholder("now", Action._meta.get_field("due_time"))).filter(pk__in=KEYS))
@@ -48,10 +47,10 @@ class Backlog:
         self.keys.clear()
         self.read.clear()
 
-    def next(self, executor: Executor) -> Action | None:
-        """Remove and return the first action of a queue that has a slot by now, if there is one."""
-        for queue in list(self.keys):
-            if executor.has_slot(queue) and (action := self.take(queue)):
+    def next(self, free_queues: Set[str]) -> Action | None:
+        """Remove and return the first action of one of these queues, if there is one."""
+        for queue in [queue for queue in self.keys if queue in free_queues]:
+            if action := self.take(queue):
                 return action
         return None
 

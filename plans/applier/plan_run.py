@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from datetime import datetime
 from enum import Enum
 from heapq import heappop, heappush
@@ -224,15 +224,19 @@ class PlanRun:
         known = self.interrupted or self.ready or self.releases or self.later or self.walks
         return bool(known or self.state is RunState.REVERTING or self.is_paused)
 
-    def next_job(self) -> Job | None:
-        """Return what can be begun now, or nothing; ``looks_on`` says whether to ask again soon."""
+    def next_job(self, free_queues: Set[str]) -> Job | None:
+        """Return what can be begun now, or nothing; ``looks_on`` says whether to ask again soon.
+
+        Args:
+            free_queues: those for which the executor accepts another ready action.
+        """
         self.looks_on = False
-        job = None if self.is_paused else self.choose()
+        job = None if self.is_paused else self.choose(free_queues)
         if job:
             self.at_work.add(job.action.pk)
         return job
 
-    def choose(self) -> Job | None:
+    def choose(self, free_queues: Set[str]) -> Job | None:
         if time.monotonic() >= self.looks_anew_at:
             self.look_anew()
         if self.interrupted:
@@ -246,11 +250,11 @@ class PlanRun:
             return None
         if self.state is RunState.CLOSED:
             self.open()
-        return self.next_revert() if self.state is RunState.REVERTING else self.begin()
+        return self.next_revert() if self.state is RunState.REVERTING else self.begin(free_queues)
 
-    def begin(self) -> Job | None:
-        """Return a job for the first action whose queue has a slot; the actions before it wait."""
-        if action := self.backlog.next(self.executor):
+    def begin(self, free_queues: Set[str]) -> Job | None:
+        """Return a job for the first action of one of these queues; the actions of others wait in the backlog."""
+        if action := self.backlog.next(free_queues):
             return self.job(execution.execute, action)
         for _ in range(PAGE):
             if not (self.ready or self.find_more()):
@@ -259,7 +263,7 @@ class PlanRun:
             self.ready.popleft()
             if job.action.pk in self.at_work:
                 continue  # It waits for a slot already, and was found once more.
-            if self.executor.has_slot(job.queue):
+            if job.queue in free_queues:
                 return job
             self.backlog.add(job.queue, job.action)
         # Thousands may wait for the same queue: other plans have their turn meanwhile.

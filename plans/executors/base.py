@@ -69,12 +69,12 @@ class Executor(Protocol):
     def queue_of(self, action: Action) -> str:
         """Return the queue in which an action waits for a worker. Each queue has slots of its own."""
 
-    def has_slot(self, queue: str) -> bool:
-        """Return whether a queue has a free slot, not counting suspended jobs. Other actions wait in the database."""
-
     @property
-    def is_full(self) -> bool:
-        """Return whether no queue has a free slot."""
+    def free_queues(self) -> Set[str]:
+        """The queues that have a free slot, not counting suspended jobs. Actions of other queues wait in the database.
+
+        This alone tells an applier how many jobs it may submit.
+        """
 
     def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
         """Return whether all these actions wait for workers of these queues, while another queue makes progress."""

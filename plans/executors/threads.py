@@ -12,6 +12,9 @@ from actions.models import Action
 from actions.types.base import LeaseLost
 from plans.executors.base import Job, Overdue, Report, Stopwatch, perform
 
+# The only queue: all threads take jobs from it.
+QUEUE = ""
+
 
 class ThreadExecutor:
     """Threads in this process, each with a database connection of its own.
@@ -39,14 +42,11 @@ class ThreadExecutor:
         return 2 * self.wanted + self.suspended
 
     def queue_of(self, action: Action) -> str:
-        return ""
-
-    def has_slot(self, queue: str) -> bool:
-        return self.out < self.slots
+        return QUEUE
 
     @property
-    def is_full(self) -> bool:
-        return self.out >= self.slots
+    def free_queues(self) -> Set[str]:
+        return {QUEUE} if self.out < self.slots else set()
 
     def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
         return False

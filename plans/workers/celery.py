@@ -72,12 +72,9 @@ class CeleryExecutor:
         suspended = sum(self.jobs[key].job.queue == queue for key in self.suspended & self.jobs.keys())
         return settings.CELERY_JOBS + suspended
 
-    def has_slot(self, queue: str) -> bool:
-        return self.taken[queue] < self.slots_of(queue)
-
     @property
-    def is_full(self) -> bool:
-        return not any(self.has_slot(queue) for queue in queue_names())
+    def free_queues(self) -> Set[str]:
+        return {queue for queue in queue_names() if self.taken[queue] < self.slots_of(queue)}
 
     def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
         waited_in = set(self.waiting.values())

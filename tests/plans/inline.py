@@ -15,12 +15,9 @@ class InlineExecutor:
     def queue_of(self, action: Action) -> str:
         return ""
 
-    def has_slot(self, queue: str) -> bool:
-        return not self.is_full
-
     @property
-    def is_full(self) -> bool:
-        return len(self.reports) >= self.slots
+    def free_queues(self) -> Set[str]:
+        return {""} if len(self.reports) < self.slots else set()
 
     def stalls(self, actions: Set[int], queues: Set[str]) -> bool:
         return False

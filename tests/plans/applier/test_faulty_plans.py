@@ -1,6 +1,6 @@
 """A plan that an applier fails on is set aside with the reason, and the other plans go on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from datetime import timedelta
 from typing import Any
 
@@ -135,10 +135,10 @@ def test_a_lost_database_is_no_fault_of_the_plan(monkeypatch: pytest.MonkeyPatch
     problems = [OperationalError("the connection was lost")]
     original = PlanRun.choose
 
-    def choose(run: PlanRun) -> Any:
+    def choose(run: PlanRun, free_queues: Set[str]) -> Any:
         if problems:
             raise problems.pop()
-        return original(run)
+        return original(run, free_queues)
 
     monkeypatch.setattr(PlanRun, "choose", choose)
     # The connection is the test's, and so is its transaction.

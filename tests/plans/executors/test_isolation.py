@@ -132,6 +132,6 @@ def test_a_plan_isolates_an_action_that_lost_its_process_often(losses: int, alon
     plan.actions.update(state="ONGOING", losses=losses)
     run = PlanRun(plan, Service.register(Service.APPLIER, "here"), InlineExecutor())
     run.recover()
-    job = run.next_job()
+    job = run.next_job(InlineExecutor().free_queues)
     assert job is not None
     assert job.alone is alone
