@@ -1,25 +1,94 @@
-from django.urls import path
+"""The console's pages of plans, and of the resources that plans change: each group of pages has its own namespace."""
 
-from plans.console.preflight import PreflightPage
-from plans.console.restore import Restore
-from plans.console.schedule import Schedule
-from plans.console.skips import Skip
-from plans.console.suspension import Resume, Suspend
-from plans.console.views import ActionPlanList, ActionPlanPage, Cancel, Continue, Delete, OnFailure, Start
+from django.urls import include, path
 
-app_name = "plans"
+from cluster.console import infrastructure, policies, profiles
+from plans.console import exclusions, marks, preflight, schedule, servers, skips, stack_operations, stacks, views
+from plans.console.clusters import operations, pages
+
+PLANS = [
+    path("", views.ActionPlanList.as_view(), name="list"),
+    path("<uuid:uuid>/", views.ActionPlanPage.as_view(), name="detail"),
+    path("<uuid:uuid>/preflight/", preflight.PreflightPage.as_view(), name="preflight"),
+    path("<uuid:uuid>/start/", views.Start.as_view(), name="start"),
+    path("<uuid:uuid>/schedule/", schedule.Schedule.as_view(), name="schedule"),
+    path("<uuid:uuid>/skip/", skips.Skip.as_view(), name="skip"),
+    path("<uuid:uuid>/restore/", skips.Restore.as_view(), name="restore"),
+    path("<uuid:uuid>/continue/", views.Continue.as_view(), name="continue"),
+    path("<uuid:uuid>/on-failure/", views.OnFailure.as_view(), name="on-failure"),
+    path("<uuid:uuid>/suspend/", views.Suspend.as_view(), name="suspend"),
+    path("<uuid:uuid>/resume/", views.Resume.as_view(), name="resume"),
+    path("<uuid:uuid>/cancel/", views.Cancel.as_view(), name="cancel"),
+    path("<uuid:uuid>/delete/", views.Delete.as_view(), name="delete"),
+]
+EXCLUSIONS = [
+    path("", exclusions.ExclusionList.as_view(), name="list"),
+    path("new/", exclusions.NewExclusion.as_view(), name="new"),
+    path("<uuid:uuid>/", exclusions.ExclusionPage.as_view(), name="detail"),
+    path("<uuid:uuid>/change/", exclusions.ChangeExclusion.as_view(), name="change"),
+    path("<uuid:uuid>/enable/", exclusions.EnableExclusion.as_view(), name="enable"),
+    path("<uuid:uuid>/disable/", exclusions.DisableExclusion.as_view(), name="disable"),
+    path("<uuid:uuid>/delete/", exclusions.DeleteExclusion.as_view(), name="delete"),
+]
+CLUSTERS = [
+    path("", pages.ClusterList.as_view(), name="list"),
+    path("new/", pages.NewCluster.as_view(), name="create"),
+    path("<uuid:uuid>/", pages.ClusterPage.as_view(), name="detail"),
+    path("<uuid:uuid>/scale-out/", operations.ScaleOut.as_view(), name="scale-out"),
+    path("<uuid:uuid>/scale-in/", operations.ScaleIn.as_view(), name="scale-in"),
+    path("<uuid:uuid>/resize/", operations.Resize.as_view(), name="resize"),
+    path("<uuid:uuid>/check/", operations.Check.as_view(), name="check"),
+    path("<uuid:uuid>/recover/", operations.Recover.as_view(), name="recover"),
+    path("<uuid:uuid>/change/", operations.Change.as_view(), name="change"),
+    path("<uuid:uuid>/delete/", operations.Delete.as_view(), name="delete"),
+    path("<uuid:uuid>/attach/", operations.Attach.as_view(), name="attach"),
+    path("attached/<uuid:uuid>/enable/", operations.Enable.as_view(), name="enable"),
+    path("attached/<uuid:uuid>/disable/", operations.Disable.as_view(), name="disable"),
+    path("attached/<uuid:uuid>/detach/", operations.Detach.as_view(), name="detach"),
+    path("nodes/<uuid:uuid>/check/", operations.CheckNode.as_view(), name="check-node"),
+    path("nodes/<uuid:uuid>/recover/", operations.RecoverNode.as_view(), name="recover-node"),
+    path("nodes/<uuid:uuid>/delete/", operations.DeleteNode.as_view(), name="delete-node"),
+]
+STACKS = [
+    path("", stacks.StackList.as_view(), name="list"),
+    path("<uuid:uuid>/", stacks.StackPage.as_view(), name="detail"),
+    path("resources/<uuid:uuid>/", stacks.ResourcePlace.as_view(), name="resource"),
+    path("new/", stack_operations.NewStack.as_view(), name="create"),
+    path("<uuid:uuid>/update/", stack_operations.UpdateStack.as_view(), name="update"),
+    path("<uuid:uuid>/delete/", stack_operations.DeleteStack.as_view(), name="delete"),
+]
+MARKS = [
+    path("servers/<uuid:uuid>/mark/", marks.MarkServer.as_view(), name="mark-server"),
+    path("servers/<uuid:uuid>/clear/", marks.ClearServer.as_view(), name="clear-server"),
+    path("nodes/<uuid:uuid>/mark/", marks.MarkNode.as_view(), name="mark-node"),
+    path("nodes/<uuid:uuid>/clear/", marks.ClearNode.as_view(), name="clear-node"),
+    path("stacks/<uuid:uuid>/mark/", marks.MarkStack.as_view(), name="mark-stack"),
+    path("stacks/<uuid:uuid>/clear/", marks.ClearStack.as_view(), name="clear-stack"),
+    path("resources/<uuid:uuid>/mark/", marks.MarkResource.as_view(), name="mark-resource"),
+    path("resources/<uuid:uuid>/clear/", marks.ClearResource.as_view(), name="clear-resource"),
+]
+CLOUD = [
+    path("nodes/", infrastructure.ComputeNodeList.as_view(), name="nodes"),
+    path("nodes/<uuid:uuid>/", infrastructure.ComputeNodePage.as_view(), name="node"),
+    path("nodes/pools/", infrastructure.PoolList.as_view(), name="pools"),
+    path("nodes/volumes/", infrastructure.VolumeList.as_view(), name="volumes"),
+    path("clusters/nodes/", pages.NodeList.as_view(), name="members"),
+    path("clusters/nodes/<uuid:uuid>/", pages.NodePage.as_view(), name="member"),
+    path("clusters/profiles/", profiles.ProfileList.as_view(), name="profiles"),
+    path("clusters/profiles/<uuid:uuid>/", profiles.ProfilePage.as_view(), name="profile"),
+    path("clusters/policies/", policies.PolicyList.as_view(), name="policies"),
+    path("clusters/policies/new/", policies.NewPolicy.as_view(), name="new-policy"),
+    path("clusters/policies/<uuid:uuid>/", policies.PolicyPage.as_view(), name="policy"),
+    path("clusters/policies/<uuid:uuid>/delete/", policies.DeletePolicy.as_view(), name="delete-policy"),
+    path("servers/", servers.ServerList.as_view(), name="servers"),
+    path("servers/<uuid:uuid>/", servers.ServerPage.as_view(), name="server"),
+]
+
 urlpatterns = [
-    path("", ActionPlanList.as_view(), name="list"),
-    path("<uuid:uuid>/", ActionPlanPage.as_view(), name="detail"),
-    path("<uuid:uuid>/preflight/", PreflightPage.as_view(), name="preflight"),
-    path("<uuid:uuid>/start/", Start.as_view(), name="start"),
-    path("<uuid:uuid>/schedule/", Schedule.as_view(), name="schedule"),
-    path("<uuid:uuid>/skip/", Skip.as_view(), name="skip"),
-    path("<uuid:uuid>/restore/", Restore.as_view(), name="restore"),
-    path("<uuid:uuid>/continue/", Continue.as_view(), name="continue"),
-    path("<uuid:uuid>/on-failure/", OnFailure.as_view(), name="on-failure"),
-    path("<uuid:uuid>/suspend/", Suspend.as_view(), name="suspend"),
-    path("<uuid:uuid>/resume/", Resume.as_view(), name="resume"),
-    path("<uuid:uuid>/cancel/", Cancel.as_view(), name="cancel"),
-    path("<uuid:uuid>/delete/", Delete.as_view(), name="delete"),
+    path("plans/", include((PLANS, "plans"))),
+    path("exclusions/", include((EXCLUSIONS, "exclusions"))),
+    path("clusters/", include((CLUSTERS, "clusters"))),
+    path("stacks/", include((STACKS, "stacks"))),
+    path("marks/", include((MARKS, "marks"))),
+    path("", include((CLOUD, "cluster"))),
 ]

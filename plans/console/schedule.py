@@ -1,18 +1,58 @@
-"""The console's form of when a plan is to begin: it starts a plan, or changes the schedule of one that was started."""
+"""The console's page for the time at which a plan begins: it starts a plan, or changes a schedule."""
 
+from copy import copy
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from plans.console.forms import ScheduleForm
 from plans.console.views import ActionPlanVerb
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PLAN_STATES, PlanOperation, is_plan_allowing
-from plans.planning.scheduling import schedule, started_in_words
+from plans.planning.scheduling import apply, schedule, started_in_words
 from watcher_site.console.pages import perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
+from watcher_site.refusals import Invalid
 from watcher_site.request_context import caller_of
+from watcher_site.windows import fields
+from watcher_site.windows.fields import WindowFields, text_field
+from watcher_site.windows.wall_clock import require_zone
+
+
+class ScheduleForm(WindowFields):
+    """``wishes`` of the cleaned data is what `plans.planning.scheduling.schedule` takes: just what was changed."""
+
+    start_at = text_field("datetime-local", "Not before", "Left empty, it begins as soon as an applier is free.")
+
+    field_order = ("start_at",)
+
+    def __init__(self, plan: ActionPlan, data: Any = None) -> None:
+        super().__init__(data, initial=schedule_values(plan))
+        self.plan = plan
+        if not is_plan_allowing(PlanOperation.SET_START_TIME, plan):
+            del self.fields["start_at"]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        wishes: dict[str, Any] = {"zone": cleaned["zone"]} if "zone" in cleaned else {}
+        start_at = cleaned.get("start_at") or None
+        # Another zone makes another moment of the same time.
+        if "start_at" in self.changed_data or (start_at and "zone" in self.changed_data):
+            wishes["start_at"] = start_at
+        wishes["window"] = self.window_of(cleaned)
+        try:
+            apply(copy(self.plan), wishes)
+        except Invalid as refusal:
+            self.blame(str(refusal))
+        return {**cleaned, "wishes": wishes}
+
+
+def schedule_values(plan: ActionPlan) -> dict[str, Any]:
+    """Return what the fields show of a plan's schedule."""
+    begins = plan.start_at and plan.start_at.astimezone(ZoneInfo(require_zone(plan.zone)))
+    start_at = f"{begins:%Y-%m-%dT%H:%M}" if begins else None
+    return {**fields.held(plan.window, plan.zone), "start_at": start_at}
 
 
 class Schedule(KeepsForm, ActionPlanVerb):

@@ -1,7 +1,8 @@
-"""The console's list of action plans."""
+"""The table and the filters of the console's list of action plans."""
 
 from typing import Any
 
+import django_filters
 import django_tables2 as tables
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -17,7 +18,20 @@ from watcher_site.console.columns import (
     TimeColumn,
     UUIDColumn,
 )
+from watcher_site.console.filters import make_choices
 from watcher_site.templatetags.console import until
+
+
+class ActionPlanFilters(django_filters.FilterSet):
+    state = django_filters.ChoiceFilter(choices=make_choices(ActionPlan.State.values), empty_label="any")
+    strategy = django_filters.CharFilter(
+        label="Strategy", field_name="strategy__display_name", lookup_expr="icontains"
+    )
+    audit = django_filters.CharFilter(label="Audit", field_name="audit__name", lookup_expr="icontains")
+
+    class Meta:
+        model = ActionPlan
+        fields: list[str] = []
 
 
 class PlanStateColumn(StateColumn):

@@ -1,6 +1,6 @@
 """The console's pages of action plans."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -13,11 +13,11 @@ from actions.console.tables import PlanActionTable
 from actions.event_details import sees_details
 from actions.models import Action, ActionEvent
 from plans.console.efficacy import efficacy_of
-from plans.console.filters import ActionPlanFilters
-from plans.console.pictures import picture_of
-from plans.console.tables import ActionPlanTable
+from plans.console.graph import picture_of
+from plans.console.tables import ActionPlanFilters, ActionPlanTable
 from plans.models import ActionPlan
 from plans.models.refusals import PLAN_PERMISSIONS, PLAN_STATES, PlanOperation, is_plan_allowing
+from plans.operations.signals import signal_plan
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import started_in_words, waiting_in_words, window_in_words
 from watcher_site.console.pages import Deletion, ListPage, RecordPage, Verb
@@ -189,3 +189,26 @@ class Delete(Deletion, ActionPlanVerb):
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
         return reverse("plans:list") if done else super().where_to(record, done)
+
+
+class PlanSignalVerb(ActionPlanVerb):
+    history_event = "action_plan.signal"
+    permission_required = PLAN_PERMISSIONS[PlanOperation.SUSPEND]
+    signal: ClassVar[Action.Signal]
+    message: ClassVar[str]
+
+    def perform(self, record: ActionPlan) -> str:
+        signal_plan(record, self.signal, self.request.user.get_username())
+        return self.message
+
+
+class Suspend(PlanSignalVerb):
+    signal = Action.Signal.SUSPEND
+    verb = "suspend the action plan"
+    message = "Suspended. Nothing more of it begins, and what runs waits at its next checkpoint."
+
+
+class Resume(PlanSignalVerb):
+    signal = Action.Signal.RESUME
+    verb = "resume the action plan"
+    message = "It goes on."

@@ -5,8 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.console.graph import Edge, draw, layers
-from plans.console.pictures import in_time
+from plans.console.graph import Edge, draw, in_time, layers
 
 edge_lists = st.integers(1, 40).flatmap(
     lambda size: st.tuples(

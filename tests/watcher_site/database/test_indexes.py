@@ -10,9 +10,8 @@ from django.db.models import F, QuerySet
 import cluster.console.infrastructure
 import cluster.console.policies
 import cluster.console.profiles
-import plans.console.clusters.nodes
 import plans.console.clusters.pages
-import plans.console.servers.pages
+import plans.console.servers
 import watcher_site.console.notifications.subscriptions
 import watcher_site.console.notifications.undelivered
 from actions.api.actions import ActionView
@@ -29,7 +28,7 @@ from plans.api.exclusions import ExclusionView
 from plans.api.servers import ServerView
 from plans.api.stack_resources import StackResourceView
 from plans.api.stacks import StackView
-from plans.console.exclusions.pages import ExclusionList
+from plans.console.exclusions import ExclusionList
 from plans.console.views import ActionPlanList
 from plans.models import ActionPlan
 from watcher_site.api.paging import Page, SortKey
@@ -104,12 +103,12 @@ LISTS = [
     HistoryList,
     ExclusionList,
     plans.console.clusters.pages.ClusterList,
-    plans.console.clusters.nodes.NodeList,
+    plans.console.clusters.pages.NodeList,
     cluster.console.policies.PolicyList,
     cluster.console.profiles.ProfileList,
     cluster.console.infrastructure.ComputeNodeList,
     cluster.console.infrastructure.PoolList,
-    plans.console.servers.pages.ServerList,
+    plans.console.servers.ServerList,
     cluster.console.infrastructure.VolumeList,
     watcher_site.console.notifications.subscriptions.SubscriptionList,
     watcher_site.console.notifications.undelivered.UndeliveredList,

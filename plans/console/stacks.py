@@ -3,10 +3,13 @@
 from typing import Any
 
 import django_filters
+import django_tables2 as tables
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.views import View
 
 from actions.console.tables import ActionTable
@@ -16,9 +19,29 @@ from cluster.models import Stack, StackResource
 from cluster.models.stacks import FAILED, IN_PROGRESS
 from cluster.stacks.trees import grow
 from plans.console.clusters.pages import RECENT, is_coming, unfinished_holders
-from plans.console.stacks.tables import StackTable
 from plans.operations.stack_progress import having_status, with_progress
+from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
 from watcher_site.console.pages import ByUUID, ListPage, Page, RecordPage
+
+
+class StackTable(tables.Table):
+    name = tables.Column(linkify=("stacks:detail", {"uuid": tables.A("uuid")}))
+    status = StateColumn(accessor="shown_status", order_by=("status", "pk"))
+    health = tables.Column(empty_values=(), orderable=False)
+    resource_count = NumberColumn(verbose_name="resources", orderable=False)
+    project_id = tables.Column(verbose_name="project", default="—")
+    status_reason = MessageColumn(accessor="shown_reason", verbose_name="reason")
+    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+
+    class Meta:
+        model = Stack
+        fields = ("name", "status", "health", "resource_count", "project_id", "status_reason", "created_at")
+        attrs = TABLE_ATTRIBUTES
+
+    def render_health(self, record: Any) -> SafeString | str:
+        if record.is_failed or record.has_failed:
+            return format_html('<span class="state state-failed">{}</span>', "needs attention")
+        return format_html('<span class="state state-succeeded">{}</span>', "well")
 
 
 class ShownStackFilters(StackFilters):

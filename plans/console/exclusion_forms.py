@@ -1,4 +1,4 @@
-"""The form of an exclusion, and that of a trial."""
+"""The forms of an exclusion, and of a trial."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,1 +1,0 @@
-"""The console's forms that mark resources unhealthy."""
