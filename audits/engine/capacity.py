@@ -1,6 +1,6 @@
 """Run the site's audit of goal capacity when PENDING servers need it, as the tables tell.
 
-See docs/strategies.md, "Room for servers that wait".
+See docs/strategies.md, "Capacity for servers that wait".
 """
 
 from dataclasses import dataclass

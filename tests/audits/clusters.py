@@ -78,7 +78,7 @@ def volume(name: str, **attributes: Any) -> VolumeSnapshot:
 
 
 def pool(name: str, *volumes: VolumeSnapshot, total: int = 100) -> PoolSnapshot:
-    """Make a pool of so many GB, in which the volumes take room."""
+    """Make a pool of so many GB, in which the volumes take capacity."""
     used = sum(volume.size for volume in volumes)
     for held in volumes:
         held.host = name

@@ -1,6 +1,6 @@
 """Make capacity for PENDING servers: one plan serves all of them, the oldest first.
 
-See docs/strategies.md, "Room for servers that wait".
+See docs/strategies.md, "Capacity for servers that wait".
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The console's list of servers that wait for room."""
+"""The console's list of servers that wait for capacity."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Servers that wait for room: they have an audit run, whose plan serves all of them, in the end."""
+"""Servers that wait for capacity: they have an audit run, whose plan serves all of them, in the end."""
 
 from collections.abc import Callable
 from datetime import timedelta

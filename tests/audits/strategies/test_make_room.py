@@ -230,7 +230,7 @@ def crowded(draw: st.DrawFn) -> ClusterSnapshot:
 
 
 def carry_out(seen: ClusterSnapshot, action: SolutionAction) -> None:
-    """Do to a cluster what an action does, or fail where there is no room for that."""
+    """Do to a cluster what an action does, or fail where there is no capacity for that."""
     parameters = action.input_parameters
     where = {str(one.uuid): place for place in seen.nodes.values() for one in place.servers}
     servers = {str(one.uuid): one for one in [*seen.servers, *seen.waiting]}

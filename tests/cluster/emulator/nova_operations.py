@@ -75,7 +75,7 @@ class Operations:
         server["status"], server[TASK_STATE] = status, task_state
 
     def choose(self, server: dict[str, Any], wanted: str | None) -> str | None:
-        """Return the host that was asked for, or the first open one that is another."""
+        """Return the host that was requested, or the first open one that is another."""
         hosts = {service["host"]: service for service in self.services.values()}
         if wanted and wanted not in hosts:
             raise BadRequest(f"Compute host {wanted} could not be found.")

@@ -1,4 +1,4 @@
-"""The policies of a cluster, asked without an action."""
+"""The policies of a cluster, applied without an action."""
 
 from typing import Any
 

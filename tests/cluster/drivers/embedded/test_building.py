@@ -1,4 +1,4 @@
-"""Servers of the embedded cloud that were asked for: they get a node, or are PENDING, or in ERROR."""
+"""Servers of the embedded cloud that were requested: they get a node, or are PENDING, or in ERROR."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def die() -> None:
 
 
 def make_request(state: str = "building", **columns: object) -> Server:
-    """Make a server that was asked for, and has no node yet."""
+    """Make a server that was requested, and has no node yet."""
     return make_server(state=state, node=None, **columns)
 
 

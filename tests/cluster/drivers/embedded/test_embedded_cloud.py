@@ -1,4 +1,4 @@
-"""The embedded cloud: room, the scheduler, time, failures, and what a killed process leaves behind."""
+"""The embedded cloud: capacity, the scheduler, time, failures, and what a killed process leaves behind."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""Servers that the embedded cloud creates and deletes: room, tokens, and what a killed process leaves behind."""
+"""Servers that the embedded cloud creates and deletes: capacity, tokens, and what a killed process leaves behind."""
 
 import pytest
 from pytest_django import Settings

@@ -1,4 +1,4 @@
-"""Races for room with real threads on PostgreSQL: what there is, is given away once."""
+"""Races for capacity with real threads on PostgreSQL: what there is, is given away once."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

@@ -44,7 +44,7 @@ def begun(kind: str, emulator: Emulator, server: str) -> tuple[ActionType, Actio
 
 
 def requested_operations(emulator: Emulator) -> list[str]:
-    """Return what Nova was asked to begin, but for deletions, which it takes as often as one likes."""
+    """Return the operations requested of Nova, but for deletions, which it takes as often as one likes."""
     return [line for line in emulator.requests if re.match(r"POST .*/servers(/[^/]+/action)?$", line)]
 
 

@@ -1,4 +1,4 @@
-"""Room for a server that Nova left without a host: others move, and another one is created in its place."""
+"""Capacity for a server that Nova left without a host: others move, and another one is created in its place."""
 
 from datetime import timedelta
 
