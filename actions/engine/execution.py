@@ -17,9 +17,8 @@ from django.conf import settings
 
 from actions.engine.checkpoints import Checkpoint
 from actions.engine.children import Derivation, find_derived, verdict
-from actions.engine.exclusion_check import ExclusionCheck
 from actions.engine.leases import NO_SLOT, Lease, Slot
-from actions.engine.phases import TOO_LONG, ActionPhases, Result, call_method
+from actions.engine.phases import TOO_LONG, ActionPhases, ExclusionCheck, Result, call_method
 from actions.engine.signals import Signalled
 from actions.engine.storage import PERSISTENTLY, save_data
 from actions.models import Action, ActionEvent
@@ -148,7 +147,7 @@ class Execution(Signalled, Derivation, ActionPhases):
 
     def write_beginning(self, *phases: ActionEvent) -> bool:
         guards, exclusions = self.no_other_signal, self.exclusions
-        beside = exclusions.unchanged if exclusions else None
+        beside = exclusions.rules.unchanged if exclusions else None
         try:
             return self.write(*phases, hold=True, guards=guards, beside=beside, records=self.operations())
         except ConcurrentTransition:

@@ -14,7 +14,8 @@ from django.conf import settings
 from django.db.models import Model
 from django.utils import timezone
 
-from actions.engine.exclusion_check import ActionExcluded
+from actions.exclusions.matching import excluded
+from actions.exclusions.rules import Rule, cached_rules, current_rules
 from actions.graph.proposals import ProposedAction, check_graph
 from actions.models import Action, ActionEvent
 from actions.models.actions import GAVE_ITSELF_UP
@@ -37,16 +38,14 @@ from watcher_site.messages import cut
 from watcher_site.outbox import payloads
 from watcher_site.processes.worker import LOST_DATABASE
 
+log = structlog.get_logger(__name__)
+Result = ActionEvent.Result
 TOO_LONG = "It took longer than {} seconds"
 # What is said of an execute that failed and gave no reason.
 REASONS = {
     Answer.ERROR: "The action {} execution failed.",
     Answer.TIMEOUT: "The action {} execution took too long.",
 }
-
-
-log = structlog.get_logger(__name__)
-Result = ActionEvent.Result
 
 
 class Stop(Protocol):
@@ -316,7 +315,8 @@ def call_method(action_type: ActionType, method: str, has_planned: bool = False)
         return Outcome(Answer.RETRY, explain(busy), until=busy.until)
     if flaw := find_flaw(outcome, has_planned):
         raise ActionFailed(f"{method} of actions of type {action_type.name} {flaw}")
-    check_graph(outcome.derived)
+    if outcome.derived:
+        check_graph(outcome.derived)
     return outcome
 
 
@@ -332,3 +332,48 @@ def find_flaw(outcome: object, has_planned: bool = False) -> str | None:
         return f"derives actions, and answers {outcome.answer.name} in the place of WAIT"
     strays = [one for one in outcome.derived if not isinstance(one, ProposedAction)]
     return f"derives what is no ProposedAction, but {strays[0]!r:.40}" if strays else None
+
+
+class ActionExcluded(ActionSkipException):
+    """A rule keeps the action from being executed."""
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule.words)
+        self.rule = rule
+
+
+class ExclusionCheck:
+    """The check of one action against the exclusions, from its pre_condition until it begins."""
+
+    def __init__(self, action: Action) -> None:
+        self.action = action
+        self.rules = cached_rules()
+        self.checked: set[int | None] = set()
+
+    def check(self) -> None:
+        """Check the action against the rules that are in force now and that it was not checked against before.
+
+        Raises:
+            ActionExcluded: one of them excludes it.
+        """
+        if self.find() is None:
+            return
+        # A rule that was deleted meanwhile excludes nothing.
+        self.rules = current_rules()
+        self.checked.clear()
+        if rule := self.find():
+            raise ActionExcluded(rule)
+
+    def find(self) -> Rule | None:
+        """Return the rule that excludes the action, if one does that it was not checked against before."""
+        now = timezone.now()
+        rules = [rule for rule in self.rules.rules if rule.key not in self.checked and rule.is_in_force(now)]
+        if not rules:
+            return None
+        found = excluded([self.action], rules).get(self.action.uuid)
+        self.checked.update(rule.key for rule in rules)
+        return found.rule if found else None
+
+    def is_outdated(self) -> bool:
+        """Return whether the rules have changed since they were read."""
+        return current_rules() is not self.rules

@@ -56,17 +56,13 @@ class StoredPhases(PhaseRecord):
         """Write the action's end as `write` does, for some seconds even against a database that does not answer."""
         written: bool = PERSISTENTLY(self.write, *phases, **how)
         self.log.info("action ended", state=self.action.state, message=self.action.status_message)
-        self.wake_waiting()
-        return written
-
-    def wake_waiting(self) -> None:
-        """Make the actions due that wait for a lock of this one, if it has ended."""
         action_type = plugins.load("ACTION_TYPES").get(self.action.action_type)
         is_over = self.action.state in Action.FINAL and self.action.derived_from_id is None
         if is_over and action_type is not None and action_type.takes_locks:
-            # If this fails, they try again when their pauses are over.
+            # If this fails, the actions that wait for a lock try again when their pauses are over.
             with suppress(*LOST_DATABASE):
                 wake_waiting(self.action.uuid)
+        return written
 
     def write(
         self,
@@ -92,7 +88,8 @@ class StoredPhases(PhaseRecord):
             ConcurrentTransition: the action is no longer as this worker left it, its plan may not be worked on, or the
                 query found nothing.
         """
-        make_outputs_storable(self.action)
+        if self.action.outputs:
+            make_outputs_storable(self.action)
         new = [phase for phase in phases if phase.pk is None]
         for phase in phases:
             phase.attempt = self.action.attempt
@@ -175,8 +172,6 @@ def require_json(field: str, value: Any) -> None:
 
 def make_outputs_storable(action: Action) -> None:
     """Replace outputs that cannot be stored by an error: the work of the action is done regardless."""
-    if not action.outputs:
-        return
     try:
         require_json("outputs", action.outputs)
     except (ActionFailed, Refused) as problem:
