@@ -19,7 +19,7 @@ from tests.chaos.broker import is_installed
 from tests.clearing import keep_aside, wait_for_no_disk
 from tests.database import is_sqlite
 from tests.settings import DATABASE
-from watcher_site.history import logins, refusals
+from watcher_site.history import logins, recording
 from watcher_site.outbox.writing import listeners
 
 # Where no bytecode is to be written, each process of the suite would compile the site, and each run all tests, anew.
@@ -138,7 +138,7 @@ def stranger(db: None) -> User:
 @pytest.fixture(autouse=True)
 def _a_new_minute() -> None:
     """Let no test's refusals keep those of the next out of history, which tells only so many a minute."""
-    for restraint in (logins.restraint, refusals.restraint, refusals.reading_restraint):
+    for restraint in (logins.restraint, recording.restraint, recording.reading_restraint):
         restraint.forget()
 
 

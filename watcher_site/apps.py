@@ -23,14 +23,13 @@ class WatcherSiteConfig(SiteApp):
 
     def ready(self) -> None:
         from watcher_site import checks  # noqa: F401 (registers them)
-        from watcher_site.accounts.groups import grant_permissions
         from watcher_site.accounts.tokens import connect_token_signals
-        from watcher_site.database.compilation import compile_nothing
-        from watcher_site.database.timestamps import load_timestamps
+        from watcher_site.accounts.users import grant_permissions
+        from watcher_site.database.connections import compile_nothing, load_timestamps
         from watcher_site.history import logins
 
         logins.connect_login_signals()
         connect_token_signals()
-        post_migrate.connect(grant_permissions, dispatch_uid="watcher_site.accounts.groups")
-        connection_created.connect(load_timestamps, dispatch_uid="watcher_site.database.timestamps")
-        connection_created.connect(compile_nothing, dispatch_uid="watcher_site.database.compilation")
+        post_migrate.connect(grant_permissions, dispatch_uid="watcher_site.accounts.users")
+        connection_created.connect(load_timestamps, dispatch_uid="watcher_site.database.connections")
+        connection_created.connect(compile_nothing, dispatch_uid="watcher_site.database.connections")

@@ -18,7 +18,7 @@ from actions.models import REASON_LENGTH, Action
 from actions.models.refusals import PERMISSIONS, Operation, is_allowed
 from actions.models.statuses import status_expression
 from actions.operations.skipping import change_reason, restore_action, skip_action
-from watcher_site.console.filters import make_choices
+from watcher_site.console.columns import make_choices
 from watcher_site.console.pages import ListPage, RecordPage, Verb, perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.refusals import Conflict

@@ -20,7 +20,7 @@ from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.history import differences, record
 from watcher_site.refusals import Invalid, NotFound
-from watcher_site.validation.names import require_addressable_name
+from watcher_site.validation import require_addressable_name
 from watcher_site.windows.wall_clock import read_moment, read_window, read_zone, written
 
 WRITABLE = ("name", "reason", "owner", "action_types", "targets", "window", "zone", "expires_at", "enabled")

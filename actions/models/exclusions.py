@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Upper
 
 from watcher_site.database.records import NullsFirst, Record, RecordQuerySet
-from watcher_site.validation.names import find_named
+from watcher_site.validation import find_named
 
 # The message of an action names the rule that excludes it: no name is cut there.
 NAME_LENGTH = 100

@@ -17,7 +17,7 @@ from watcher_site.database.text import make_storable
 from watcher_site.messages import without_controls, without_places
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext
-from watcher_site.validation.json_schema import Draft202012Validator, find_violation, with_defaults
+from watcher_site.validation import Draft202012Validator, find_violation, with_defaults
 
 Data = dict[str, Any]
 """The data that an action keeps from one run to the next."""

@@ -23,8 +23,8 @@ from watcher_site.console.columns import (
     NameColumn,
     StateColumn,
     TimeColumn,
+    make_choices,
 )
-from watcher_site.console.filters import make_choices
 from watcher_site.console.pages import Deletion, ListPage, RecordPage, Verb
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.refusals import Refused

@@ -13,7 +13,7 @@ from watcher_site.database.text import judge_text
 from watcher_site.messages import cut
 from watcher_site.models import Service
 from watcher_site.outbox.writing import NotifiesUpdates
-from watcher_site.validation.names import LONGEST_NAME
+from watcher_site.validation import LONGEST_NAME
 
 # The digits of the greatest key that a table can hold.
 LONGEST_KEY = 19

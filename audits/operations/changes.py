@@ -15,7 +15,7 @@ from watcher_site.database.locks import lock_present
 from watcher_site.history import differences, entries_of
 from watcher_site.refusals import Invalid, WrongState
 from watcher_site.state_machine import TransitionNotAllowed
-from watcher_site.windows.times import read_time
+from watcher_site.windows.wall_clock import read_time
 
 State = Audit.State
 # What else an audit has comes from its template, or belongs to the decision engine.

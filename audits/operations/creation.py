@@ -20,7 +20,7 @@ from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.outbox.kinds import CREATE, UPDATE
 from watcher_site.outbox.writing import announce
 from watcher_site.refusals import Conflict, Invalid
-from watcher_site.windows.times import read_time
+from watcher_site.windows.wall_clock import read_time
 
 
 def create_audit(

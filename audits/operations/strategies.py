@@ -18,7 +18,7 @@ from cluster.models import ComputeNode, StorageNode
 from watcher_site.database.text import require_storable
 from watcher_site.plugins import load
 from watcher_site.refusals import Invalid, NotFound
-from watcher_site.validation.json_schema import describe_violation
+from watcher_site.validation import describe_violation
 
 NO_DATASOURCE = "Datasource is not presented for this strategy"
 AVAILABLE, NOT_AVAILABLE = "available", "not available"

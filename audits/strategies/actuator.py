@@ -9,7 +9,7 @@ from cluster.snapshot import ClusterSnapshot
 from watcher_site.messages import cut
 from watcher_site.plugins import load
 from watcher_site.refusals import Invalid
-from watcher_site.validation.json_schema import find_violation
+from watcher_site.validation import find_violation
 
 # Of a name that is none: enough to recognise it.
 SHOWN = 60

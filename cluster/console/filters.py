@@ -17,7 +17,7 @@ from cluster.models import (
     StorageNode,
     Volume,
 )
-from watcher_site.console.filters import make_choices
+from watcher_site.console.columns import make_choices
 
 
 class ComputeNodeFilters(django_filters.FilterSet):

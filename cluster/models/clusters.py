@@ -12,7 +12,7 @@ from django_fsm import RETURN_VALUE, FSMField, transition
 from watcher_site.database.records import NullsFirst, Record, RecordQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.state_machine import ConcurrentTransition, StatefulModel
-from watcher_site.validation.names import find_named
+from watcher_site.validation import find_named
 
 NAME_LENGTH = 255
 UNLIMITED = -1

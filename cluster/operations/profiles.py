@@ -15,7 +15,7 @@ from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.history import differences, record
 from watcher_site.refusals import Conflict, Invalid
-from watcher_site.validation.json_schema import Draft202012Validator, find_violation
+from watcher_site.validation import Draft202012Validator, find_violation
 
 SPEC = {
     "type": "object",

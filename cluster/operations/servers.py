@@ -14,7 +14,7 @@ from cluster.notifications import tell_wait_ended
 from watcher_site.database.locks import lock_present
 from watcher_site.database.text import require_storable
 from watcher_site.refusals import Conflict, Invalid
-from watcher_site.validation.json_schema import Draft202012Validator, find_violation
+from watcher_site.validation import Draft202012Validator, find_violation
 
 REFERENCE = {"type": "string", "minLength": 1, "maxLength": 255}
 # As Nova has it.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from cluster.drivers.base import Checkpoint, proceed
 from cluster.models import Cluster, Node, PolicyBinding
-from watcher_site.validation.json_schema import Draft202012Validator, with_defaults
+from watcher_site.validation import Draft202012Validator, with_defaults
 
 # Of actions on a single node, and of those that scale by one unless a number is said. All others say what they come to
 # in their data, before they ask the policies.

@@ -25,7 +25,7 @@ from watcher_site.api.views import ResourceView
 from watcher_site.database.text import require_storable
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import CallingContext, caller_of
-from watcher_site.validation.json_schema import Draft202012Validator, find_violation
+from watcher_site.validation import Draft202012Validator, find_violation
 
 # The versions that added servers, the status PENDING, and marks on their health.
 SERVERS, PENDING, MARKS = (1, 8), (1, 10), (1, 11)

@@ -18,7 +18,7 @@ from plans.console.stacks import page_of
 from plans.operations.base import Operation, RequestOptions
 from plans.operations.stacks import create_stack, delete_stack, update_stack
 from watcher_site.accounts.projects import PROJECT_LENGTH
-from watcher_site.links import linked
+from watcher_site.templatetags.console import linked
 
 ROWS = 20
 EXAMPLE = """\

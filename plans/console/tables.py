@@ -17,8 +17,8 @@ from watcher_site.console.columns import (
     StateColumn,
     TimeColumn,
     UUIDColumn,
+    make_choices,
 )
-from watcher_site.console.filters import make_choices
 from watcher_site.templatetags.console import until
 
 

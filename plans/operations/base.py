@@ -26,7 +26,7 @@ from watcher_site.database.locks import lock_present
 from watcher_site.history import record
 from watcher_site.refusals import Conflict, Invalid, NotFound
 from watcher_site.request_context import CallingContext
-from watcher_site.validation.json_schema import find_violation
+from watcher_site.validation import find_violation
 
 Target = Cluster | Node | Server | Stack
 SHOWN = 3

@@ -10,7 +10,7 @@ from actions.graph.proposals import ProposedAction
 from audits.models import Audit, Strategy
 from plans.models import EfficacyIndicator
 from plans.planning.proposals import propose
-from watcher_site.accounts.groups import CLOUD_ADMIN
+from watcher_site.accounts.users import CLOUD_ADMIN
 
 SIZES = [100] * 100 + [1000]
 NAME, PASSWORD = "benchmark", "a password of the benchmark"

@@ -28,7 +28,7 @@ from watcher_site.history.recording import REFUSED, record
 from watcher_site.models import FailedLogins
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext
-from watcher_site.web.client_addresses import parse_address
+from watcher_site.web.middleware import parse_address
 
 # An IPv6 client chooses the rest of its address itself.
 IPV6_PREFIX = 64

@@ -1,19 +1,28 @@
-"""Accounts as commands make and change them, with the rules for names and passwords that hold everywhere."""
+"""Accounts as commands make and change them, the rules for names and passwords, and the groups that give rights."""
 
 from collections.abc import Iterable
 from typing import Any
 
+from django.apps import AppConfig
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group
+from django.contrib.auth.management import create_permissions
+from django.contrib.auth.models import Group, Permission
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.crypto import get_random_string
 
 from watcher_site.accounts.projects import add_member, find_user
+from watcher_site.apps import SiteApp
 from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.history import record
 from watcher_site.refusals import Conflict, Invalid, NotFound
+
+CLOUD_ADMIN = "cloud-admin"
+READER = "reader"
+MEMBER = "member"
+# To look at these takes a right of its own, which readers do not have by themselves.
+NOT_FOR_READERS = ("view_event_details",)
 
 
 def choose_password() -> str:
@@ -31,7 +40,7 @@ def require_sound(password: str, user: Any, source: str) -> None:
 
 @transaction.atomic
 def create_user(name: str, password: str, source: str, group: str, projects: Iterable[str] = ()) -> Any:
-    """Make an account with the rights of one of the ready groups (`watcher_site.accounts.groups`).
+    """Make an account with the rights of one of the ready groups (`watcher_site.accounts.users`).
 
     Args:
         source: where the password was taken from, for the person who has to choose another.
@@ -101,3 +110,18 @@ def require_name(user: Any) -> None:
 
 def taken(name: str) -> Conflict:
     return Conflict(f"name: there is a user {name} already.")
+
+
+def grant_permissions(app_config: AppConfig, using: str = "default", **_: Any) -> None:
+    """Give the groups the rights on one app's models. Runs after each migrate, and adds only what is missing."""
+    if not isinstance(app_config, SiteApp):
+        return
+    create_permissions(app_config, verbosity=0, using=using)
+    permissions = Permission.objects.using(using).filter(content_type__app_label=app_config.label)
+    for name, granted in (
+        (CLOUD_ADMIN, permissions),
+        (READER, permissions.filter(codename__startswith="view_").exclude(codename__in=NOT_FOR_READERS)),
+        (MEMBER, ()),
+    ):
+        group, _created = Group.objects.using(using).get_or_create(name=name)
+        group.permissions.add(*granted)

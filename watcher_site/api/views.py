@@ -22,7 +22,7 @@ from watcher_site.api.permissions import denied
 from watcher_site.api.serializers import ResourceSerializer, Row
 from watcher_site.database.queries import Placeholder, Query
 from watcher_site.database.records import Record
-from watcher_site.history.refusals import describe_refusal, is_recorded, record_refusal
+from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
 from watcher_site.refusals import Invalid, NotFound, Refused
 
 FORBIDDEN = 403

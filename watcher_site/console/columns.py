@@ -1,5 +1,6 @@
-"""Columns that the tables of every app share."""
+"""Columns that the tables of every app share, and choices of filters."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -9,8 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from watcher_site.links import shortened
-from watcher_site.templatetags.console import brief, short, state_badge, until, when
+from watcher_site.templatetags.console import brief, short, shortened, state_badge, until, when
 
 TABLE_ATTRIBUTES = {"class": "table table-hover align-middle mb-0"}
 
@@ -97,3 +97,8 @@ class NumberColumn(tables.Column):
     """A number, flush right."""
 
     attrs = {"th": {"class": "text-end"}, "td": {"class": "text-end text-nowrap number"}}
+
+
+def make_choices(values: Iterable[str]) -> list[tuple[str, str]]:
+    """Return choices that read as they are stored and as the API has them, ``SUCCEEDED`` and not "Succeeded"."""
+    return [(value, value) for value in values]

@@ -16,7 +16,7 @@ from django_filters.views import FilterView
 from django_htmx.http import HttpResponseClientRefresh
 from django_tables2 import SingleTableMixin
 
-from watcher_site.history.refusals import describe_refusal, is_recorded, record_refusal
+from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
 from watcher_site.refusals import Conflict, Invalid, Refused
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 from watcher_site.templatetags.console import ago

@@ -10,8 +10,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.http import HttpRequest
 
-from watcher_site.history.recording import REFUSED, record
-from watcher_site.history.refusals import BEYOND, Restraint
+from watcher_site.history.recording import BEYOND, REFUSED, Restraint, record
 from watcher_site.web.middleware import SlidingSession
 
 restraint = Restraint(60)

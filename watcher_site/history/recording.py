@@ -1,19 +1,26 @@
 """Record who did what, and when: the only functions that write events into history.
 
 Code that changes something for a person calls `record` in the transaction of the change, so that a rollback removes
-the event too. A refusal is recorded after its change was rolled back (`watcher_site.history.refusals`).
+the event too. A refusal is recorded in a transaction of its own, after that of the change was rolled back. Repeated
+requests cannot fill the table: each process records the same refusal once a minute, and all refusals beyond a limit as
+one.
 """
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
+from threading import Lock
+from time import monotonic
 from typing import Any
 from uuid import UUID
+
+from django_fsm import ConcurrentTransition, TransitionNotAllowed
 
 from watcher_site.database.text import make_storable
 from watcher_site.database.writes import insert
 from watcher_site.messages import cut
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import TEXT_LENGTH
+from watcher_site.refusals import Conflict, Refused, WrongState
 from watcher_site.request_context import CallingContext, current_caller
 
 SUCCESS, REFUSED = HistoryEntry.Outcome.SUCCESS, HistoryEntry.Outcome.REFUSED
@@ -22,6 +29,11 @@ LONGEST_VALUE = 255
 # Programs disagree on larger numbers in JSON, so these are stored as texts.
 LARGEST = 2**63 - 1
 MOST_VALUES = 50
+# Refusals that a process records in a minute.
+MOST_A_MINUTE = 120
+MINUTE = 60.0
+BEYOND = "Further ones of the same minute are not listed."
+READING = ".view"
 
 Details = Mapping[str, Any]
 
@@ -137,3 +149,56 @@ def shorten_value(value: Any, depth: int = 4) -> Any:
 def differences(before: Details, after: Details) -> dict[str, Any]:
     """Return for each name whose value is another afterwards what it was and what it is: details of a change."""
     return {name: {"from": before.get(name), "to": after[name]} for name in after if after[name] != before.get(name)}
+
+
+class Restraint:
+    """Lets the first of its kind pass in each minute, and of all kinds together only so many. Safe for threads."""
+
+    def __init__(self, most: int = MOST_A_MINUTE) -> None:
+        self.most, self.lock = most, Lock()
+        self.forget()
+
+    def forget(self) -> None:
+        self.began, self.seen = monotonic(), set[Any]()
+
+    def lets_pass(self, kind: Any) -> bool:
+        with self.lock:
+            if monotonic() - self.began >= MINUTE:
+                self.forget()
+            if kind in self.seen or len(self.seen) >= self.most:
+                return False
+            self.seen.add(kind)
+            return True
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.seen) >= self.most
+
+
+restraint = Restraint()
+# A limit of its own: someone who tries to read many objects cannot crowd out the refusals of changes.
+reading_restraint = Restraint()
+
+
+def is_recorded(problem: BaseException) -> bool:
+    """Return whether history records a refusal: one because of an object's state, not one of bad input."""
+    return isinstance(problem, Conflict | WrongState | ConcurrentTransition | TransitionNotAllowed)
+
+
+def record_refusal(event: str, target: Any, message: str, within: Any = None) -> None:
+    """Write down that a person was refused something. Outside of the transaction of what was refused."""
+    who = current_caller()
+    about = tuple(str(getattr(one, "uuid", one)) for one in (target, within))
+    limit = reading_restraint if event.endswith(READING) else restraint
+    if who is None or not limit.lets_pass((who.get("user"), event, about, message)):
+        return
+    record(event, target, caller=who, outcome=REFUSED, message=message, within=within)
+
+
+def describe_refusal(problem: BaseException) -> str:
+    """Return why something was not done, without what only clients make sense of."""
+    if isinstance(problem, Refused):
+        return str(problem)
+    if isinstance(problem, ConcurrentTransition):
+        return "Its state was changed by someone else at the same time."
+    return "Its state does not allow it."

@@ -1,7 +1,6 @@
-from watcher_site.models.failed_logins import FailedLogins
+from watcher_site.models.accounts import FailedLogins, ProjectMember
 from watcher_site.models.history import HistoryEntry
 from watcher_site.models.notifications import Delivery, Notification, Subscription
-from watcher_site.models.projects import ProjectMember
 from watcher_site.models.services import Service, ServiceQuerySet
 
 __all__ = [

@@ -13,7 +13,7 @@ from django.utils import timezone
 from watcher_site.database.records import NullsFirst, Record, RecordQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models.services import Service
-from watcher_site.validation.names import find_named
+from watcher_site.validation import find_named
 
 NAME_LENGTH = 255
 URL_LENGTH = 2000

@@ -23,7 +23,7 @@ from watcher_site.outbox.kinds import INFO, Kind
 from watcher_site.outbox.payloads import identifier, versioned
 from watcher_site.outbox.writing import listeners, matches
 from watcher_site.refusals import Conflict, Invalid
-from watcher_site.validation.names import require_addressable_name, require_seen
+from watcher_site.validation import require_addressable_name, require_seen
 
 CHANGE = "watcher_site.change_subscription"
 # The name of the broker among the receivers.

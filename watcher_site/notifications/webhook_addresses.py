@@ -15,7 +15,7 @@ from requests_hardened.ip_filter_adapter import IPFilterAdapter
 from watcher_site.database.text import require_storable
 from watcher_site.models.notifications import URL_LENGTH
 from watcher_site.refusals import Invalid
-from watcher_site.validation.names import require_seen
+from watcher_site.validation import require_seen
 
 PORTS = {"http": 80, "https": 443}
 ESCAPE_THAT_IS_NONE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, OperationalError
 
-from watcher_site.history.refusals import describe_refusal, is_recorded, record_refusal
+from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
 from watcher_site.processes.command_line import BAD_INPUT, OUT_OF_ORDER, one_line
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext, on_behalf_of

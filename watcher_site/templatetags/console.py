@@ -1,26 +1,45 @@
-"""Template tags for states, times, identifiers and shares."""
+"""Template tags for states, times, identifiers and shares, the history of an object, and links to objects."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django import template
+from django.apps import apps
+from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 from django.utils.timesince import timesince, timeuntil
 
-from watcher_site.links import linked
+from watcher_site.history.reading import describe_event
+from watcher_site.models import HistoryEntry
 
-register = template.Library()
-register.filter(linked)
+# The models that have pages, the likeliest first: each lookup costs a query.
+PAGES = {
+    "actions.Action": "actions:detail",
+    "plans.ActionPlan": "plans:detail",
+    "audits.Audit": "audits:detail",
+    "cluster.Server": "cluster:server",
+    "cluster.ComputeNode": "cluster:node",
+    "cluster.Node": "cluster:member",
+    "cluster.Cluster": "clusters:detail",
+    "cluster.Policy": "cluster:policy",
+    "cluster.Profile": "cluster:profile",
+}
+IDENTIFIER = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 # So many seconds make no difference to people.
 JUST_NOW = 10
 # What `audits.operations.creation.default_name` puts behind the name of a strategy, a template or a goal.
 MADE_UP = re.compile(r"-(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?$")
+# The latest history entries that the page of an object shows.
+SHOWN = 10
+
+register = template.Library()
 
 
 @register.filter
@@ -127,3 +146,54 @@ def duration(event: Any) -> str:
     if event.finish_time is None:
         return "not finished"
     return f"{(event.finish_time - event.start_time).total_seconds():.1f} s"
+
+
+def linked(text: str) -> SafeString:
+    """Return the text with a link for each UUID of something that is there; one that has no page stays as it is."""
+    links = find_links({UUID(identifier) for identifier in IDENTIFIER.findall(text)})
+    parts: list[Any] = []
+    end = 0
+    for match in IDENTIFIER.finditer(text):
+        parts += [conditional_escape(text[end : match.start()]), links.get(UUID(match[0]), match[0])]
+        end = match.end()
+    return mark_safe("".join([*parts, conditional_escape(text[end:])]))  # noqa: S308 (each part was escaped)
+
+
+def shortened(text: str) -> str:
+    """Return the text with the beginning of each UUID only: for lists, where links would cost queries."""
+    return IDENTIFIER.sub(lambda match: match[0][:8], text)
+
+
+def find_links(identifiers: set[UUID]) -> dict[UUID, SafeString]:
+    links: dict[UUID, SafeString] = {}
+    for label, page in PAGES.items():
+        wanted = identifiers - links.keys()
+        if not wanted:
+            break
+        found: Iterable[Any] = apps.get_model(label)._default_manager.filter(uuid__in=wanted, deleted_at=None)
+        links |= {record.uuid: link(record, page) for record in found}
+    return links
+
+
+def link(record: Any, page: str) -> SafeString:
+    name = getattr(record, "called", None) or str(record)
+    short = name[:8] if name == str(record.uuid) else name
+    return format_html('<a href="{}" title="{}">{}</a>', reverse(page, args=[record.uuid]), record.uuid, short)
+
+
+register.filter(linked)
+register.filter(describe_event)
+
+
+@register.inclusion_tag("history/_box.html", takes_context=True)
+def history_box(context: Any, target: Any, plan: Any = None) -> dict[str, Any]:
+    """Show the latest history entries about an object and its parts, to users who may see history.
+
+    Args:
+        plan: the plan, if the object is an action; signals to the plan affect it.
+    """
+    if not context["request"].user.has_perm("watcher_site.view_historyentry"):
+        return {"target": target, "entries": None}
+    entries = HistoryEntry.objects
+    found = entries.about_action(target.uuid, plan.uuid) if plan else entries.about(target.uuid)
+    return {"target": target, "entries": found.order_by("-pk")[:SHOWN]}

@@ -1,8 +1,9 @@
-"""Middleware for all requests, of the API and of the console."""
+"""Middleware for all requests, of the API and of the console: client addresses, caches, sessions, request ids."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from http import HTTPStatus
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from time import time
 from typing import Any
 from uuid import uuid4
@@ -16,7 +17,44 @@ from django.utils.cache import patch_vary_headers
 from structlog.contextvars import bound_contextvars
 
 from watcher_site.request_context import caller_of, on_behalf_of
-from watcher_site.web.client_addresses import client_address, is_trusted
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+
+def parse_address(text: str) -> Address | None:
+    """Return the address in a text, or None if it is invalid; an IPv4 address mapped into IPv6 is returned as IPv4."""
+    try:
+        address = ip_address(text.strip())
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def is_trusted(text: str, trusted: Collection[Network]) -> bool:
+    """Return whether an address belongs to one of the networks of trusted proxies."""
+    address = parse_address(text) if trusted else None
+    return address is not None and any(address in network for network in trusted)
+
+
+def client_address(peer: str, forwarded: str, trusted: Collection[Network]) -> str:
+    """Return the address of the client of a request.
+
+    Each proxy appends the address of its own peer to ``X-Forwarded-For``. The last one that is not
+    a trusted proxy's is the client's; those before it were sent by the client itself.
+
+    Args:
+        peer: the address that the connection comes from.
+        forwarded: the value of ``X-Forwarded-For``, or nothing.
+        trusted: the networks of the proxies.
+    """
+    hops = forwarded.split(",") if forwarded else []
+    while hops and is_trusted(peer, trusted):
+        address = parse_address(hops.pop())
+        if address is None:
+            break
+        peer = str(address)
+    return peer
 
 
 class ClientAddress:

@@ -7,7 +7,7 @@ from cluster.models import StackResource
 from cluster.models.clusters import UNLIMITED
 from cluster.models.stacks import NAME_LENGTH
 from cluster.operations.servers import REFERENCE, REQUEST
-from watcher_site.validation.json_schema import Draft202012Validator
+from watcher_site.validation import Draft202012Validator
 
 MOST_RESOURCES = 1000
 """How many resources a stack has at most, those of the stacks and groups within included."""

@@ -44,7 +44,7 @@ from cluster.stacks.templates.documents import read_document, refuse_large, writ
 from cluster.stacks.templates.schemas import NAMES, PROPERTIES, TEMPLATE, VERSION
 from watcher_site.messages import cut
 from watcher_site.refusals import Invalid
-from watcher_site.validation.json_schema import Draft202012Validator
+from watcher_site.validation import Draft202012Validator
 
 Template = dict[str, Any]
 """A normalised template."""

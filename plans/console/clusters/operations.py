@@ -33,9 +33,9 @@ from plans.operations.clusters import (
 from plans.operations.nodes import check_node, delete_node, recover_node
 from watcher_site.console.pages import Verb
 from watcher_site.console.resumable_forms import KeepsForm
-from watcher_site.links import linked
 from watcher_site.refusals import Refused
 from watcher_site.request_context import caller_of
+from watcher_site.templatetags.console import linked
 
 
 class OperationVerb(KeepsForm, Verb):

@@ -26,7 +26,7 @@ from plans.operations.base import Operation, RequestOptions
 from plans.operations.clusters import create_cluster
 from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, NumberColumn, StateColumn, TimeColumn
 from watcher_site.console.pages import RecordPage
-from watcher_site.links import linked
+from watcher_site.templatetags.console import linked
 
 RECENT = 10
 

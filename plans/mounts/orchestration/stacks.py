@@ -22,7 +22,7 @@ from plans.operations.stack_progress import having_status, with_progress
 from watcher_site.api.paging import Page, SortKey, read_limit, sort_values
 from watcher_site.api.views import is_refusal, why
 from watcher_site.database.records import parse_uuid
-from watcher_site.history.refusals import record_refusal
+from watcher_site.history.recording import record_refusal
 from watcher_site.refusals import Invalid, NotFound, Refused
 from watcher_site.request_context import caller_of
 

@@ -7,7 +7,7 @@ import pytest
 from audits.models.schedule import Schedule, check_period, read_interval
 from tests.audits.clock import NOON
 from watcher_site.refusals import Invalid
-from watcher_site.windows.times import read_time
+from watcher_site.windows.wall_clock import read_time
 
 
 def after(seconds: float) -> datetime:

@@ -16,7 +16,7 @@ from pytest_django import Settings
 from tests.api import Caller, fault
 from tests.builders import make_cluster, make_plan
 from watcher_site.history import record
-from watcher_site.history.exporting import BATCH
+from watcher_site.history.reading import BATCH
 from watcher_site.models import HistoryEntry
 from watcher_site.request_context import CallingContext
 

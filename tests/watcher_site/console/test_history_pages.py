@@ -12,7 +12,7 @@ from plans.models import ActionPlan
 from tests.actions.exclusions.builders import make_exclusion
 from tests.builders import make_cluster, make_plan, make_server
 from watcher_site.history import record
-from watcher_site.history.descriptions import details_in_words
+from watcher_site.history.reading import details_in_words
 from watcher_site.models import HistoryEntry
 from watcher_site.request_context import CallingContext, on_behalf_of
 

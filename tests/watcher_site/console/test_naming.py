@@ -5,8 +5,7 @@ from uuid import uuid4
 import pytest
 
 from tests.builders import action, make_node, make_plan
-from watcher_site.links import linked, shortened
-from watcher_site.templatetags.console import brief, head
+from watcher_site.templatetags.console import brief, head, linked, shortened
 
 
 @pytest.mark.django_db

@@ -12,8 +12,8 @@ import cluster.console.policies
 import cluster.console.profiles
 import plans.console.clusters.pages
 import plans.console.servers
-import watcher_site.console.notifications.subscriptions
-import watcher_site.console.notifications.undelivered
+import watcher_site.console.subscriptions
+import watcher_site.console.undelivered
 from actions.api.actions import ActionView
 from actions.console.views import ActionList
 from audits.api.audits import AuditTemplateView, AuditView, GoalView, ScoringEngineView, StrategyView
@@ -35,7 +35,7 @@ from watcher_site.api.paging import Page, SortKey
 from watcher_site.api.resources.history import HistoryView
 from watcher_site.api.resources.services import ServiceView
 from watcher_site.api.resources.subscriptions import SubscriptionView, UndeliveredView
-from watcher_site.console.history.views import HistoryList
+from watcher_site.console.history import HistoryList
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -110,8 +110,8 @@ LISTS = [
     cluster.console.infrastructure.PoolList,
     plans.console.servers.ServerList,
     cluster.console.infrastructure.VolumeList,
-    watcher_site.console.notifications.subscriptions.SubscriptionList,
-    watcher_site.console.notifications.undelivered.UndeliveredList,
+    watcher_site.console.subscriptions.SubscriptionList,
+    watcher_site.console.undelivered.UndeliveredList,
 ]
 # The use of a node is a sum over its servers, which no index holds; there are only as many rows as machines.
 SUMS = {"vcpus", "memory", "disk"}

@@ -13,7 +13,7 @@ from plans.models import ActionPlan
 from tests.api import Caller
 from tests.builders import make_plan
 from tests.plans.applier.test_commits import counted
-from watcher_site.history import logins, refusals
+from watcher_site.history import logins, recording
 from watcher_site.history.logins import BEYOND
 from watcher_site.models import HistoryEntry
 
@@ -86,7 +86,7 @@ def test_a_refusal_about_actions_of_a_plan_is_recorded_as_the_requested_event_wi
     for verb in ("skip", "restore"):
         answer = Caller(cloud_admin, "latest").post(f"/action_plans/{plan.uuid}/{verb}", {"actions": actions})
         assert answer.status_code == 409
-        refusals.restraint.forget()
+        recording.restraint.forget()
     client = Client()
     client.force_login(cloud_admin)
     client.post(reverse("plans:skip", args=[plan.uuid]), {"only": actions, "confirmed": "1", "reason": ""})

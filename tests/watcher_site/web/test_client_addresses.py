@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from watcher_site.models import HistoryEntry
-from watcher_site.web.client_addresses import client_address
+from watcher_site.web.middleware import client_address
 
 PROXIES = [ip_network("127.0.0.1"), ip_network("10.1.0.0/16"), ip_network("2001:db8::/64")]
 

@@ -15,8 +15,7 @@ from watcher_site.api.paging import refuse_unknown_arguments
 from watcher_site.api.serializers import ResourceSerializer, links_field
 from watcher_site.api.versions import Version
 from watcher_site.api.views import ResourceView
-from watcher_site.history.exporting import FORMATS, download
-from watcher_site.history.searching import FILTERS, narrow
+from watcher_site.history.reading import FILTERS, FORMATS, download, narrow
 from watcher_site.models import HistoryEntry
 
 HISTORY: Version = (1, 13)

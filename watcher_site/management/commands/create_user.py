@@ -5,8 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import CommandParser
 
-from watcher_site.accounts.groups import CLOUD_ADMIN, MEMBER, READER
-from watcher_site.accounts.users import choose_password, create_user
+from watcher_site.accounts.users import CLOUD_ADMIN, MEMBER, READER, choose_password, create_user
 from watcher_site.processes import commands
 
 VARIABLE = "WATCHER_USER_PASSWORD"

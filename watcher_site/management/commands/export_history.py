@@ -4,8 +4,7 @@ from typing import Any
 
 from django.core.management import CommandParser
 
-from watcher_site.history.exporting import FORMATS, lines_of
-from watcher_site.history.searching import FILTERS, narrow
+from watcher_site.history.reading import FILTERS, FORMATS, lines_of, narrow
 from watcher_site.models import HistoryEntry
 from watcher_site.processes import commands
 

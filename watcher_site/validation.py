@@ -1,13 +1,42 @@
-"""Names that people give to objects: the rules for them, and looking objects up by name."""
+"""Rules for the values that people give: names, and JSON Schema, whose violations are described in one line."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 from unicodedata import category
 from uuid import UUID
 
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.exceptions import best_match
+
 from watcher_site.database.text import judge_text
+from watcher_site.messages import cut
 from watcher_site.refusals import Invalid
+
+__all__ = ["Draft202012Validator", "describe_violation", "find_violation", "with_defaults"]
+
+
+def find_violation(validator: Draft202012Validator, value: Any) -> str | None:
+    """Return the field and the rule that it breaks, as in ``duration: -1 is less than the minimum of 0``."""
+    error = best_match(validator.iter_errors(value))
+    return describe_violation(error) if error else None
+
+
+def describe_violation(error: ValidationError) -> str:
+    """Name the field and the rule; a large value is not repeated in full."""
+    path = ".".join(str(step) for step in error.absolute_path)
+    return cut(f"{path}: {error.message}" if path else error.message)
+
+
+def with_defaults(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values, and the schema's defaults for the properties left out, also for those of objects within."""
+    properties = schema.get("properties", {})
+    filled = {name: rule["default"] for name, rule in properties.items() if "default" in rule} | dict(values)
+    for name, rule in properties.items():
+        if "properties" in rule and isinstance(filled.get(name), Mapping):
+            filled[name] = with_defaults(rule, filled[name])
+    return filled
+
 
 # Control characters, format characters such as those that turn the direction of writing round, and breaks of lines.
 UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp"})

@@ -1,22 +1,90 @@
 """The console's pages of what could not be delivered."""
 
 from typing import Any
+from uuid import UUID
 
+import django_filters
+import django_tables2 as tables
 from django.contrib import messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.http import urlencode
+from django.utils.safestring import SafeString
 from django.views import View
 
-from watcher_site.console.notifications.tables import UndeliveredFilters, UndeliveredTable
+from watcher_site.console.columns import (
+    LineColumn,
+    MessageColumn,
+    NumberColumn,
+    TimeColumn,
+)
 from watcher_site.console.pages import ListPage, Page, Verb
+from watcher_site.console.subscriptions import ATTRIBUTES, MADE
 from watcher_site.models import Delivery
 from watcher_site.notifications import deliveries
+from watcher_site.templatetags.console import find_links, short
 
 RESEND, DELETE = "watcher_site.resend_delivery", "watcher_site.delete_delivery"
+BROKER_IN_WORDS = "the message broker"
+
+
+class UndeliveredTable(tables.Table):
+    event_type = tables.Column(
+        accessor="notification__event_type", verbose_name="event", orderable=False, attrs={"td": {"class": "event"}}
+    )
+    object_uuid = LineColumn(accessor="notification__object_uuid", verbose_name="of", orderable=False)
+    receiver = LineColumn(
+        accessor="subscription__name", verbose_name="receiver", orderable=False, default=BROKER_IN_WORDS
+    )
+    state = tables.Column(orderable=False)
+    attempts = NumberColumn()
+    problem = MessageColumn()
+    created_at = TimeColumn(accessor="created_at", verbose_name="made", attrs=MADE)
+    again = tables.TemplateColumn(
+        template_name="notifications/_resend.html",
+        verbose_name="",
+        orderable=False,
+        attrs={"td": {"class": "last-verbs"}},
+    )
+
+    class Meta:
+        model = Delivery
+        fields = ("event_type", "object_uuid", "receiver", "state", "attempts", "problem", "created_at", "again")
+        attrs = ATTRIBUTES
+
+    def render_state(self, record: Delivery) -> str:
+        if record.state == Delivery.State.UNDELIVERED:
+            return "given up"
+        return "waits until it is enabled" if record.subscription else "waits until a broker is set"
+
+    def before_render(self, request: HttpRequest) -> None:
+        self.links = find_links({row.record.notification.object_uuid for row in self.paginated_rows})
+
+    def render_object_uuid(self, value: UUID) -> SafeString:
+        known = self.links.get(value)
+        if known:
+            return format_html('<span class="one-line">{}</span>', known)
+        return format_html('<span class="uuid" title="{}">{}</span>', value, short(value))
+
+
+class UndeliveredFilters(django_filters.FilterSet):
+    receiver = django_filters.CharFilter(label="Receiver", method="filter_receiver")
+    event = django_filters.CharFilter(label="Event", method="filter_event")
+
+    class Meta:
+        model = Delivery
+        fields: list[str] = []
+
+    def filter_receiver(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        found = Q(subscription__name__icontains=value)
+        return queryset.filter(found | Q(subscription=None) if value.lower() in BROKER_IN_WORDS else found)
+
+    def filter_event(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return queryset.filter(notification__event_type__icontains=value)
 
 
 class UndeliveredList(ListPage):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import django_filters
+import django_tables2 as tables
 from django import forms
 from django.contrib import messages
 from django.db.models import Count, Q, QuerySet
@@ -10,7 +12,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views import View
 
-from watcher_site.console.notifications.tables import SubscriptionFilters, SubscriptionTable
+from watcher_site.console.columns import (
+    TABLE_ATTRIBUTES,
+    LineColumn,
+    MessageColumn,
+    NumberColumn,
+    TimeColumn,
+    in_one_line,
+)
 from watcher_site.console.pages import ListPage, RecordPage, Verb, perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.models import Delivery, Subscription
@@ -28,6 +37,48 @@ from watcher_site.notifications.subscriptions import (
     url_for,
 )
 from watcher_site.refusals import Refused
+
+# These fit the narrower screens, too.
+ATTRIBUTES = {"class": f"{TABLE_ATTRIBUTES['class']} told"}
+MADE = {name: {"class": "text-nowrap wide-only"} for name in ("th", "td")}
+WAITING = {name: {"class": "text-end number wider-only"} for name in ("th", "td")}
+
+
+class SubscriptionTable(tables.Table):
+    name = LineColumn(linkify=("notifications:detail", {"uuid": tables.A("uuid")}))
+    url = LineColumn(verbose_name="URL", orderable=False)
+    event_types = LineColumn(verbose_name="events", orderable=False)
+    enabled = tables.Column()
+    waiting_count = NumberColumn(verbose_name="waiting", orderable=False, attrs=WAITING)
+    undelivered_count = NumberColumn(verbose_name="undelivered", orderable=False)
+    problem = MessageColumn()
+    created_at = TimeColumn(accessor="created_at", verbose_name="made", attrs=MADE)
+
+    class Meta:
+        model = Subscription
+        counts = ("waiting_count", "undelivered_count")
+        fields = ("name", "url", "event_types", "enabled", *counts, "problem", "created_at")
+        attrs = ATTRIBUTES
+
+    def before_render(self, request: HttpRequest) -> None:
+        self.reader = request.user
+
+    def render_url(self, value: str) -> str:
+        return in_one_line(url_for(self.reader, value))
+
+    def render_event_types(self, value: list[str]) -> str:
+        return in_one_line(", ".join(value))
+
+    def render_enabled(self, value: bool) -> str:
+        return "enabled" if value else "disabled"
+
+
+class SubscriptionFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(label="Name", lookup_expr="icontains")
+
+    class Meta:
+        model = Subscription
+        fields: list[str] = []
 
 
 class SubscriptionList(ListPage):

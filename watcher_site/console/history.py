@@ -1,0 +1,153 @@
+"""The console's pages of history."""
+
+from typing import Any
+from uuid import UUID
+
+import django_filters
+import django_tables2 as tables
+from django import forms
+from django.contrib import messages
+from django.core.validators import ProhibitNullCharactersValidator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.generic import View
+
+from watcher_site.console.columns import TABLE_ATTRIBUTES, MessageColumn, TimeColumn, make_choices
+from watcher_site.console.pages import ListPage, Page
+from watcher_site.history.reading import FILTERS, FORMATS, describe_event, details_in_words, download, narrow
+from watcher_site.models import HistoryEntry
+from watcher_site.models.history import HistoryQuerySet
+from watcher_site.templatetags.console import find_links, head, short, shortened
+
+
+class HistoryTable(tables.Table):
+    created_at = TimeColumn(verbose_name="when")
+    user = tables.Column(verbose_name="who", empty_values=())
+    deed = tables.Column(verbose_name="event")
+    object_name = tables.Column(verbose_name="object", empty_values=())
+    outcome = tables.Column()
+    message = MessageColumn(verbose_name="details", empty_values=())
+
+    class Meta:
+        model = HistoryEntry
+        fields: tuple[str, ...] = ("created_at", "user", "deed", "object_name", "outcome", "message")
+        attrs = TABLE_ATTRIBUTES
+
+    def before_render(self, request: HttpRequest) -> None:
+        """Find the pages of all objects that are shown at once: in a few queries, however many they are."""
+        entries = [row.record for row in self.paginated_rows]
+        self.links: dict[UUID, SafeString] = find_links({one.object_uuid for one in entries if one.object_uuid})
+
+    def render_user(self, value: str) -> str:
+        return value or "nobody"
+
+    def render_deed(self, value: str) -> SafeString:
+        return format_html('<span title="{}">{}</span>', value, head(describe_event(value)))
+
+    def render_object_name(self, value: str, record: HistoryEntry) -> Any:
+        return object_of(record, self.links)
+
+    def render_message(self, value: str, record: HistoryEntry) -> SafeString:
+        details = shortened(details_in_words(record.details))
+        return format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', value, details)
+
+    def render_outcome(self, record: HistoryEntry) -> SafeString:
+        return format_html('<span class="outcome-{}">{}</span>', record.outcome, record.outcome)
+
+
+def object_of(entry: HistoryEntry, links: dict[UUID, SafeString]) -> SafeString | str:
+    """Return what an entry is about: a link where that still has a page, else its name, or its UUID's beginning."""
+    if entry.object_uuid in links:
+        return links[entry.object_uuid]
+    if entry.object_name or entry.object_uuid is None:
+        return entry.object_name or "—"
+    return format_html('<span class="uuid" title="{}">{}</span>', entry.object_uuid, short(entry.object_uuid))
+
+
+MOMENT = {"type": "datetime-local", "step": "1"}
+TIME_FORMATS = ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d"]
+
+
+class TextFilter(django_filters.CharFilter):
+    def __init__(self, **options: Any) -> None:
+        limits = {"max_length": 255, "validators": [ProhibitNullCharactersValidator()]}
+        super().__init__(**{"method": "narrow", **limits, **options})
+
+
+class MomentFilter(django_filters.DateTimeFilter):
+    def __init__(self, **options: Any) -> None:
+        widget = forms.DateTimeInput(MOMENT, format="%Y-%m-%dT%H:%M:%S")
+        super().__init__(method="narrow", input_formats=TIME_FORMATS, widget=widget, **options)
+
+
+class HistoryFilters(django_filters.FilterSet):
+    user = TextFilter(label="Who")
+    deed = TextFilter(label="Event or kind of object", method="of_kind")
+    object = TextFilter(label="Object", method="of_object")
+    outcome = django_filters.ChoiceFilter(choices=make_choices(HistoryEntry.Outcome.values), empty_label="any")
+    since = MomentFilter(label="Since (UTC)")
+    before = MomentFilter(label="Before (UTC)")
+    text = TextFilter(label="Text")
+
+    class Meta:
+        model = HistoryEntry
+        fields: list[str] = []
+
+    def narrow(self, entries: HistoryQuerySet, name: str, value: Any) -> HistoryQuerySet:
+        return narrow(entries, {name: value})
+
+    def of_kind(self, entries: HistoryQuerySet, _: str, value: str) -> HistoryQuerySet:
+        """Filter by an event, such as ``action_plan.start``, or by the type of an object, such as ``action plan``."""
+        word = value.strip().lower().replace(" ", "_")
+        return narrow(entries, {"deed" if "." in word else "object_type": word})
+
+    def of_object(self, entries: HistoryQuerySet, _: str, value: str) -> HistoryQuerySet:
+        try:
+            return entries.about(UUID(value.strip()))
+        except ValueError:
+            return narrow(entries, {"object_name": value.strip()})
+
+
+PERMISSION = "watcher_site.view_historyentry"
+
+
+class HistoryList(ListPage):
+    """The page of history: who did what, the newest first."""
+
+    model = HistoryEntry
+    history_event = "history.view"
+    permission_required = PERMISSION
+    table_class = HistoryTable
+    filterset_class = HistoryFilters
+    template_name = "history/history_list.html"
+    heading = "History"
+    guidance = "Nobody has done anything yet that is worth telling."
+
+    def get_queryset(self) -> QuerySet[HistoryEntry]:
+        return HistoryEntry.objects.order_by("-pk")
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        query = self.request.GET.copy()
+        for name in ("page", "sort"):
+            query.pop(name, None)
+        return super().get_context_data(formats=FORMATS, query=query.urlencode(), **context)
+
+
+class Export(Page, View):
+    """The filtered list of history as a file."""
+
+    permission_required = PERMISSION
+    history_event = "history.view"
+    http_method_names = ["get"]
+
+    def get(self, request: HttpRequest, kind: str) -> HttpResponseBase:
+        found = HistoryFilters(request.GET, HistoryEntry.objects.all())
+        if not found.is_valid():
+            problems = [f"{name}: {' '.join(words)}" for name, words in found.errors.items()]
+            messages.error(request, f"Not exported. {' '.join(problems)}")
+            return redirect("history:list")
+        wishes = {name: value for name, value in request.GET.items() if value and name in FILTERS}
+        return download(found.qs, kind, wishes)

@@ -1,1 +1,0 @@
-"""The console's pages of subscriptions and of undelivered notifications."""

@@ -1,0 +1,237 @@
+"""Read history, for the API, the console, the exports and the command: filters, files, and events in words."""
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.db.models import Max, Q
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+
+from watcher_site.database.text import require_storable
+from watcher_site.history.recording import record
+from watcher_site.messages import cut
+from watcher_site.models import HistoryEntry
+from watcher_site.models.history import HistoryQuerySet
+from watcher_site.refusals import Invalid
+from watcher_site.windows.wall_clock import hours_in_words, read_time
+
+SEARCHED = ("object_name", "message", "user", "deed")
+
+
+def narrow(entries: HistoryQuerySet, wishes: Mapping[str, Any]) -> HistoryQuerySet:
+    """Return the entries that match all wishes, which are named as in `FILTERS`. Empty values do not filter.
+
+    Raises:
+        Invalid: a value makes no sense; the message names the filter and the rule.
+    """
+    for name, value in wishes.items():
+        if value not in ("", None):
+            require_storable(name, value)
+            entries = FILTERS[name](entries, value)
+    return entries
+
+
+def same(column: str) -> Callable[[HistoryQuerySet, str], HistoryQuerySet]:
+    return lambda entries, value: entries.filter(**{column: value})
+
+
+def with_outcome(entries: HistoryQuerySet, value: str) -> HistoryQuerySet:
+    if value not in HistoryEntry.Outcome.values:
+        raise Invalid(f"outcome: must be one of {', '.join(HistoryEntry.Outcome.values)}, not {value}.")
+    return entries.filter(outcome=value)
+
+
+def about(entries: HistoryQuerySet, value: Any) -> HistoryQuerySet:
+    try:
+        return entries.about(UUID(str(value)))
+    except ValueError:
+        raise Invalid(f"object_uuid: must be a UUID, not {value}.") from None
+
+
+def since(entries: HistoryQuerySet, value: Any) -> HistoryQuerySet:
+    return entries.filter(created_at__gte=read_time("since", value))
+
+
+def before(entries: HistoryQuerySet, value: Any) -> HistoryQuerySet:
+    return entries.filter(created_at__lt=read_time("before", value))
+
+
+def with_text(entries: HistoryQuerySet, value: str) -> HistoryQuerySet:
+    """Filter by a text anywhere in an entry, ignoring case. No index serves this: combine it with other filters."""
+    found = Q()
+    for column in SEARCHED:
+        found |= Q(**{f"{column}__icontains": value})
+    return entries.filter(found)
+
+
+FILTERS: dict[str, Callable[[HistoryQuerySet, Any], HistoryQuerySet]] = {
+    "user": same("user"),
+    "project_id": same("project_id"),
+    "request_id": same("request_id"),
+    "deed": same("deed"),
+    "outcome": with_outcome,
+    "object_type": same("object_type"),
+    "object_name": same("object_name"),
+    "object_uuid": about,
+    "since": since,
+    "before": before,
+    "text": with_text,
+}
+
+COLUMNS = (
+    "created_at",
+    "user",
+    "project_id",
+    "request_id",
+    "deed",
+    "outcome",
+    "object_type",
+    "object_uuid",
+    "object_name",
+    "within_uuid",
+    "message",
+    "details",
+    "uuid",
+)
+STORED = tuple("within" if name == "within_uuid" else name for name in COLUMNS)
+BATCH = 1000
+# A spreadsheet takes a cell that begins so for a formula, and computes it (OWASP, CSV injection). The last four are
+# those of full width, which some take likewise.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def rows_of(entries: HistoryQuerySet) -> Iterator[tuple[Any, ...]]:
+    """Yield the entries that there are now, the oldest first, with the columns of `COLUMNS`.
+
+    Each batch is a query of its own: nothing is held open for the time that somebody takes to read it all.
+    """
+    entries = entries.order_by()
+    newest, last = entries.aggregate(newest=Max("pk"))["newest"] or 0, 0
+    rows = entries.filter(pk__lte=newest).order_by("pk").values_list(*STORED, "pk")
+    while last < newest:
+        batch = list(rows.filter(pk__gt=last)[:BATCH])
+        yield from (row[:-1] for row in batch)
+        last = batch[-1][-1] if batch else newest
+
+
+def csv_lines(entries: HistoryQuerySet) -> Iterator[bytes]:
+    """Yield a heading and a line for each entry, as RFC 4180 has them."""
+    yield csv_line(COLUMNS)
+    for row in rows_of(entries):
+        yield csv_line([cell(value) for value in row])
+
+
+def csv_line(cells: Any) -> bytes:
+    line = StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue().encode()
+
+
+def cell(value: Any) -> str:
+    """Return a value as a cell that no spreadsheet computes."""
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        return orjson.dumps(value).decode() if value else ""
+    text = value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def json_lines(entries: HistoryQuerySet) -> Iterator[bytes]:
+    """Yield a JSON object a line for each entry."""
+    for row in rows_of(entries):
+        yield orjson.dumps(dict(zip(COLUMNS, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE)
+
+
+FORMATS: dict[str, tuple[str, Callable[[HistoryQuerySet], Iterator[bytes]]]] = {
+    "csv": ("text/csv; charset=utf-8", csv_lines),
+    "jsonl": ("application/x-ndjson", json_lines),
+}
+
+
+def lines_of(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) -> tuple[str, Iterator[bytes]]:
+    """Return the media type and the lines of an export of the entries that there are now, and record the export.
+
+    Args:
+        filters: the filters that the entries were selected by, which are recorded.
+
+    Raises:
+        Invalid: there is no such format.
+    """
+    if kind not in FORMATS:
+        raise Invalid(f"format: must be one of {', '.join(FORMATS)}, not {kind}.")
+    media_type, write = FORMATS[kind]
+    newest = entries.order_by().aggregate(newest=Max("pk"))["newest"] or 0
+    record("history.export", details={"format": kind, **filters})
+    return media_type, write(entries.filter(pk__lte=newest))
+
+
+def download(entries: HistoryQuerySet, kind: str, filters: Mapping[str, Any]) -> StreamingHttpResponse:
+    """Answer with a file of these entries. Raises: as `lines_of`."""
+    media_type, lines = lines_of(entries, kind, filters)
+    name = f"history-{timezone.now():%Y%m%dT%H%M%SZ}.{kind}"
+    return StreamingHttpResponse(
+        lines, content_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'}
+    )
+
+
+# What it means that nothing is said of these; of others it is "none".
+LEFT_OPEN = {
+    "action_types": "all",
+    "targets": "anything",
+    "window": "every hour",
+    "expires_at": "never",
+    "start_at": "at once",
+}
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+
+
+def describe_event(event: str) -> str:
+    """Return an event as a text: ``action_plan.start`` is "start action plan"."""
+    kind, _, verb = event.partition(".")
+    return f"{verb} {kind}".replace("_", " ").strip()
+
+
+def details_in_words(details: Mapping[str, Any]) -> str:
+    """Return the details of an event in one line: ``count: 2; name: web → shop``. Empty details are left out."""
+    parts = [
+        f"{name.replace('_', ' ')}: {value_in_words(value, LEFT_OPEN.get(name, 'none'))}"
+        for name, value in details.items()
+        if value not in (None, "", {})
+    ]
+    return cut("; ".join(parts))
+
+
+def value_in_words(value: Any, nothing: str = "none") -> str:
+    """Return a value as people write it.
+
+    Args:
+        nothing: what stands for one that is empty.
+    """
+    if isinstance(value, dict) and value.keys() == {"from", "to"}:
+        return f"{value_in_words(value['from'], nothing)} → {value_in_words(value['to'], nothing)}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or value in ("", [], {}):
+        return nothing
+    if isinstance(value, list):
+        return ", ".join(map(value_in_words, value))
+    return object_in_words(value) if isinstance(value, dict) else text_in_words(str(value))
+
+
+def object_in_words(value: Mapping[str, Any]) -> str:
+    if value.keys() >= {"opens", "closes", "weekdays", "first_day", "last_day"}:
+        return hours_in_words(value)
+    return ", ".join(f"{name.replace('_', ' ')} {value_in_words(one)}" for name, one in value.items())
+
+
+def text_in_words(text: str) -> str:
+    if not MOMENT.fullmatch(text):
+        return text
+    return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
