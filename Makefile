@@ -62,9 +62,12 @@ openstack: export WATCHER_TEST_OPENSTACK = 1
 openstack: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m pytest tests/openstack
 
-# The test suites of Watcher's clients against the site: all, or SUITES="api client watcherclient".
+# Generated requests against the OpenAPI documents, and the test suites of Watcher's clients against the site; or only
+# suites of clients, with SUITES="api client watcherclient".
+conformance: export WATCHER_TEST_CONFORMANCE = 1
 conformance: install-dev
 	$(INSTALL) .conformance/installed
+	$(if $(SUITES),,@$(TOOLS) $(ENVIRONMENT) -m pytest --numprocesses auto tests/conformance/test_schemathesis.py)
 	@$(TOOLS) exec $(ENVIRONMENT) -m tests.conformance $(SUITES)
 
 clean:

@@ -31,6 +31,10 @@ hypothesis.settings.register_profile("suite", deadline=None, suppress_health_che
 hypothesis.settings.load_profile("suite")
 
 
+# The variables with which the Makefile's targets of these names run the tests that are marked so: they take minutes.
+ON_REQUEST = {"conformance": "WATCHER_TEST_CONFORMANCE", "openstack": "WATCHER_TEST_OPENSTACK"}
+
+
 def missing_service(mark: str) -> str:
     """Say which service a mark needs and this machine lacks, or nothing."""
     if mark == "postgresql" and is_sqlite():
@@ -65,9 +69,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    # Starting it takes minutes, so it runs only on request.
-    if item.get_closest_marker("openstack") and os.environ.get("WATCHER_TEST_OPENSTACK") != "1":
-        pytest.skip("make openstack runs this test")
+    for name, variable in ON_REQUEST.items():
+        if item.get_closest_marker(name) and os.environ.get(variable) != "1":
+            pytest.skip(f"make {name} runs this test")
     for mark in item.iter_markers():
         if mark.name == "postgresql" and DATABASE == "sqlite":
             pytest.skip("needs PostgreSQL, and the suite runs on SQLite")

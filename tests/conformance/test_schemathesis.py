@@ -52,7 +52,7 @@ from watcher_site.api import versions
 from watcher_site.api.openapi.documentation import document
 from watcher_site.models import HistoryEntry, Service
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.usefixtures("one_connection")]
+pytestmark = [pytest.mark.conformance, pytest.mark.django_db, pytest.mark.usefixtures("one_connection")]
 
 CHECKS = [
     not_a_server_error,
