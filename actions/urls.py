@@ -1,7 +1,15 @@
 from django.urls import path
 
-from actions.console.signal_buttons import Cancel, Resume, Suspend
-from actions.console.views import ActionList, ActionPage, ChangeReason, RestoreAction, SkipAction
+from actions.console.views import (
+    ActionList,
+    ActionPage,
+    Cancel,
+    ChangeReason,
+    RestoreAction,
+    Resume,
+    SkipAction,
+    Suspend,
+)
 
 app_name = "actions"
 urlpatterns = [

@@ -1,4 +1,7 @@
-"""``/v1/actions``: read and skip actions, change reasons and dependencies (docs/compatibility.md, "Actions")."""
+"""``/v1/actions``: read, skip and signal actions, change reasons and dependencies, list events.
+
+See docs/compatibility.md, "Actions".
+"""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -9,27 +12,37 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import QueryDict
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from actions.api.events import PARAMETERS, ActionEventsSerializer, read_events
-from actions.api.serializers import ActionSerializer, SignalSerializer
-from actions.event_details import conceal_faults, sees_details
+from actions.api.serializers import ActionEventsSerializer, ActionSerializer, SignalSerializer
+from actions.event_details import DETAILS, conceal_faults, sees_details, sees_host
 from actions.models import Action, ActionEvent
 from actions.models.refusals import PERMISSIONS, Operation, WrongActionState
 from actions.models.statuses import Status, having, sortable_former_state, status_expression
 from actions.operations.dependencies import FIELD, change_dependencies
 from actions.operations.signals import signal_action
 from actions.operations.skipping import change_reason, restore_action, skip_action
+from actions.server_history import COLUMNS, event_values
 from watcher_site import plugins
 from watcher_site.api.bodies import Step, apply_patch, cannot_apply, divide, read_body, read_patch
-from watcher_site.api.paging import read_uuid
+from watcher_site.api.paging import read_limit, read_uuid, refuse_unknown_arguments
 from watcher_site.api.serializers import Row
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ComposedLookup, ResourceView
 from watcher_site.refusals import Invalid, NotFound
 
+DIGITS = 18
+SIGNAL = "signal_"
+PARAMETERS = [
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1}, description="how many at most"),
+    OpenApiParameter(
+        "marker", {"type": "integer", "minimum": 1}, description="the id of the last event of the page before"
+    ),
+]
 EDGES = re.compile(rf"/{FIELD}(/(-|\d+))?")
 
 
@@ -239,3 +252,47 @@ def restore(action: Action, reason: Any) -> None:
     if reason:
         raise Invalid("Invalid input for field/attribute status_message. An action that is restored has none.")
     restore_action(action.uuid)
+
+
+def read_events(request: Request, events: QuerySet[ActionEvent], path: str) -> Row:
+    """Return a page of an action's events, the newest first: one query, and one more with a marker.
+
+    Raises:
+        Invalid: a limit or a marker that is none, or another argument.
+    """
+    refuse_unknown_arguments(request.query_params, ("limit", "marker"))
+    limit = read_limit(request.query_params.get("limit"))
+    found = list(
+        older_than_marker(events, request.query_params).order_by("-pk").values("pk", "attempt", *COLUMNS)[:limit]
+    )
+    host, details = sees_host(request.user), used_by(request) >= DETAILS and sees_details(request.user)
+    answer: Row = {"events": [api_values(event, host, details) for event in found]}
+    if len(found) == limit:
+        answer["next"] = f"{path}?limit={limit}&marker={found[-1]['pk']}"
+    return answer
+
+
+def older_than_marker(events: QuerySet[ActionEvent], query: QueryDict) -> QuerySet[ActionEvent]:
+    """Select the events that are older than the marker, which must be one of them. It takes one query more."""
+    marker = query.get("marker")
+    if marker is None:
+        return events
+    if not (marker.isascii() and marker.isdigit() and len(marker) <= DIGITS):
+        raise Invalid(
+            f"Invalid input for field/attribute marker. Value: '{marker:.40}'. It must be the id of an event."
+        )
+    if not events.filter(pk=int(marker)).exists():
+        raise Invalid(f"marker [{marker}] not found")
+    return events.filter(pk__lt=int(marker))
+
+
+def api_values(event: Any, host: bool, details: bool) -> Row:
+    values = event_values(event)
+    shown = {"id": event["pk"], "event": values["event"], "attempt": event["attempt"]}
+    shown |= {name: values[name] for name in ("start_time", "finish_time", "result")}
+    if host:
+        shown["host"] = values["host"] or None
+    if details:
+        # The details of a signal name the person who sent it.
+        shown["details"] = event["details"] if values["event"].startswith(SIGNAL) else values["details"]
+    return shown

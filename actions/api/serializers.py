@@ -1,11 +1,12 @@
-"""Actions, as the API shows them."""
+"""Actions, their events and signals, as the API shows them."""
 
 from typing import Any
 
 from django.db.models import Case, F, OuterRef, Value, When
 from rest_framework import serializers
 
-from actions.models import Action, ActionParent
+from actions.event_details import DETAILS
+from actions.models import Action, ActionEvent, ActionParent
 from actions.models.statuses import Status, former_state, status_expression
 from watcher_site import plugins
 from watcher_site.api.serializers import ResourceSerializer, Row, links_field
@@ -13,6 +14,7 @@ from watcher_site.api.versions import EXTENDED, Version
 from watcher_site.database.expressions import JSONArray, UUIDText
 
 EXCLUSIONS: Version = (1, 13)
+TIME = "in UTC, like 2026-11-20T22:55:41.000000"
 NEW = (
     *("name", "target", "status", "action", "cause", "owner", "interval", "timeout", "start_time", "end_time"),
     "due_time",
@@ -107,6 +109,30 @@ class ActionSerializer(ResourceSerializer):
         for row in rows:
             name = row["action_type"]
             row["description"] = types[name].description if name in types else ""
+
+
+class ActionEventSerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    event = serializers.CharField(help_text="pre_condition, execute, post_condition, recover, abort, revert …")
+    attempt = serializers.IntegerField(help_text="in which execution of the action, from 1; 0: before the first")
+    start_time = serializers.CharField(help_text=TIME)
+    finish_time = serializers.CharField(allow_null=True, help_text="null while it runs")
+    result = serializers.ChoiceField(ActionEvent.Result.choices, allow_null=True, help_text="null while it runs")
+    host = serializers.CharField(required=False, allow_null=True, help_text="for those who see all actions")
+    details = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="why it failed, or who gave the signal, for those who have the right to be told",
+    )
+
+    since = {"details": DETAILS}
+
+
+class ActionEventsSerializer(serializers.Serializer[Any]):
+    events = ActionEventSerializer(many=True)
+    next = serializers.CharField(required=False, help_text="the next page, where this one is full")
+
+    since: dict[str, Version] = {}
 
 
 class SignalSerializer(serializers.Serializer[Any]):

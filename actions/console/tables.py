@@ -8,11 +8,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from actions.console.descriptions import manner
-from actions.console.signal_buttons import allowed_signals
 from actions.event_details import generic_message, sees_details
 from actions.models import Action
 from actions.models.naming import resource
-from actions.models.refusals import Operation, is_allowed
+from actions.models.refusals import Operation, allowed_signals, is_allowed
 from watcher_site.console.columns import TABLE_ATTRIBUTES, StateColumn, TimeColumn, UUIDColumn
 from watcher_site.messages import cut
 from watcher_site.templatetags.console import short

@@ -1,6 +1,6 @@
-"""The console's pages of actions."""
+"""The console's pages of actions, with their forms, and the buttons that skip, restore and signal an action."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import django_filters
 from django import forms
@@ -10,18 +10,36 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from actions.console.descriptions import explain_refusal
-from actions.console.signal_buttons import allowed_signals
+from actions.console.descriptions import explain_refusal, since
 from actions.console.tables import ActionTable
 from actions.event_details import sees_details
 from actions.models import REASON_LENGTH, Action
-from actions.models.refusals import PERMISSIONS, Operation, is_allowed
+from actions.models.refusals import PERMISSIONS, Operation, allowed_signals, is_allowed
 from actions.models.statuses import status_expression
+from actions.operations.signals import signal_action
 from actions.operations.skipping import change_reason, restore_action, skip_action
 from watcher_site.console.columns import make_choices
 from watcher_site.console.pages import ListPage, RecordPage, Verb, perform_and_tell
 from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.refusals import Conflict
+from watcher_site.templatetags.console import short
+
+SHOWN_RELATIVES = 50
+Signal = Action.Signal
+
+
+class ActionFilters(django_filters.FilterSet):
+    state = django_filters.ChoiceFilter(choices=make_choices(Action.State.values), empty_label="any")
+    action_type = django_filters.CharFilter(label="Type", lookup_expr="iexact")
+    target = django_filters.CharFilter(label="Target", method="with_target")
+    action_plan = django_filters.UUIDFilter(label="Plan UUID", field_name="action_plan__uuid")
+
+    class Meta:
+        model = Action
+        fields: list[str] = []
+
+    def with_target(self, actions: QuerySet[Action], _: str, target: str) -> QuerySet[Action]:
+        return actions.filter(target=target)
 
 
 class ReasonForm(forms.Form):
@@ -40,23 +58,6 @@ class NewReasonForm(ReasonForm):
     reason = forms.CharField(
         max_length=REASON_LENGTH, label="Another reason", widget=forms.Textarea(attrs={"rows": 2})
     )
-
-
-class ActionFilters(django_filters.FilterSet):
-    state = django_filters.ChoiceFilter(choices=make_choices(Action.State.values), empty_label="any")
-    action_type = django_filters.CharFilter(label="Type", lookup_expr="iexact")
-    target = django_filters.CharFilter(label="Target", method="with_target")
-    action_plan = django_filters.UUIDFilter(label="Plan UUID", field_name="action_plan__uuid")
-
-    class Meta:
-        model = Action
-        fields: list[str] = []
-
-    def with_target(self, actions: QuerySet[Action], _: str, target: str) -> QuerySet[Action]:
-        return actions.filter(target=target)
-
-
-SHOWN_RELATIVES = 50
 
 
 class ActionList(ListPage):
@@ -184,3 +185,53 @@ class RestoreAction(Verb):
         except Conflict as refusal:
             raise Conflict(explain_refusal(Operation.RESTORE, self.get_object()) or str(refusal)) from refusal
         return "Restored. It is executed with its plan."
+
+
+class SignalVerb(Verb):
+    """A button on the action's own page, or beside it on its plan's."""
+
+    model = Action
+    history_event = "action.signal"
+    permission_required = PERMISSIONS[Operation.CANCEL]
+    signal: ClassVar[Action.Signal]
+    notice: ClassVar[str]
+
+    def where_to(self, record: Action, done: bool) -> str:
+        if self.request.POST.get("page") != "plan":
+            return reverse("actions:detail", args=[record.uuid])
+        return f"{reverse('plans:detail', args=[record.action_plan.uuid])}#action-{short(record.uuid)}"
+
+    def perform(self, record: Action) -> str:
+        try:
+            action = signal_action(record.uuid, self.signal, self.request.user.get_username())
+        except Conflict as refusal:
+            current: Action = self.get_object()
+            raise Conflict(
+                f"Not done ({self.verb}): {current.called} is {current.state}, {since(current)}."
+            ) from refusal
+        return "Cancelled." if action.state == Action.State.CANCELLED else self.notice
+
+
+class Suspend(SignalVerb):
+    signal = Signal.SUSPEND
+    verb = "suspend the action"
+    notice = "It waits at its next checkpoint, until somebody resumes it."
+
+
+class Resume(SignalVerb):
+    signal = Signal.RESUME
+    verb = "resume the action"
+    notice = "It goes on."
+
+
+class Cancel(SignalVerb):
+    signal = Signal.CANCEL
+    verb = "cancel the action"
+    question = "Cancel this action?"
+    possible_in = frozenset({Action.State.PENDING, *Action.BEGUN})
+    consequence = (
+        "If it runs, it is aborted at its next checkpoint. The rest of its plan goes on, unless the plan says that a"
+        " failure stops what depends on it, and ends CANCELLED; a new plan can do what was cancelled."
+        " A cancel cannot be taken back; a skip can, until the plan begins."
+    )
+    notice = "It is aborted at its next checkpoint."

@@ -117,6 +117,12 @@ def is_allowed(operation: Operation, action: Action, user: Any = None) -> bool:
     return is_permitted and next(find_refusals(operation, action), None) is None
 
 
+def allowed_signals(action: Action, user: Any = None) -> list[Action.Signal]:
+    """Return the signals that an action allows now, and that this user may give, CANCEL last."""
+    order = (Signal.SUSPEND, Signal.RESUME, Signal.CANCEL)
+    return [signal for signal in order if is_allowed(Operation(signal), action, user)]
+
+
 def require_allowed(operation: Operation, action: Action, is_alone: bool = True) -> None:
     """Raise `Conflict`, with the message of the API, if an action does not allow an operation.
 

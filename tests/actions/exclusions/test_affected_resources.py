@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actions.exclusions.affected import touched_by
+from actions.exclusions.matching import touched_by
 from actions.exclusions.targets import KINDS
 from actions.graph.proposals import ProposedAction
 from actions.models import Action
