@@ -40,26 +40,26 @@ from cluster.simulated.stacks import Members
 from watcher_site.state_machine import ConcurrentTransition
 
 BEGUN = "begun"
-"""The key in an action's data that says that the cluster's row knows of it."""
+"""The key in an action's data that is set once its beginning is written to the cluster's row."""
 DECISION = (DECIDED, "creation", "deletion", "placement")
-"""The keys in an action's data of which nodes come and go, and where they are to be."""
+"""The keys in an action's data of the decision: the nodes to create or remove, and their placement."""
 
 
 class ClusterAction(ActionType, ABC):
-    """An action on one cluster, ``resource_id``. Its ``resource_name`` is there for people to read."""
+    """An action on one cluster, ``resource_id``. Its ``resource_name`` is for users."""
 
     schema = schema_of()
     takes_locks = True
     inherits_foresight = True
     at_work: ClassVar[Cluster.Status | None] = None
-    """What the cluster's status is meanwhile; without it, that stays as it is."""
+    """The status of the cluster while the action runs; None keeps the status."""
     decides_once: ClassVar[bool] = False
-    """Whether a plan that continues its own has it end what it began, as it was decided, and decide nothing anew."""
+    """Whether the action, in a plan that continues its plan, completes its decision rather than decide again."""
 
-    # What each of them is about.
+    # Overridden by subclasses.
 
     def prepare(self, cluster: Cluster, data: Data) -> None:
-        """Write into the data what the policies need to know beforehand, unless it stands there already.
+        """Write the values that the policies need beforehand into the data, unless it has them.
 
         Raises:
             ActionFailed: it may not be done.
@@ -67,35 +67,34 @@ class ClusterAction(ActionType, ABC):
 
     @abstractmethod
     def decide(self, cluster: Cluster, data: Data) -> None:
-        """Complete the data with what is to be done, where the policies have not decided it.
+        """Complete the decision in the data where the policies have not decided.
 
         Raises:
             ActionFailed: it may not be done.
         """
 
     def require_fit(self, cluster: Cluster, data: Data) -> None:
-        """Look whether what was decided, perhaps long ago when its plan was made, fits the cluster as it is now.
+        """Check that the decision, perhaps from the time when its plan was made, fits the current cluster.
 
         Raises:
-            ActionFailed: it does not, and why.
+            ActionFailed: it does not fit; the message gives the reason.
         """
 
     def hold(self) -> None:
-        """Lock what else must stay as it is while `apply` writes: rows that are locked before a cluster's.
+        """Lock other rows that must not change while `apply` writes, and that are locked before a cluster's row.
 
         Raises:
-            ActionFailed: it is not there any more.
+            ActionFailed: a row was deleted.
         """
 
     def apply(self, cluster: Cluster, data: Data) -> None:
-        """Write what is so from the beginning, in one transaction with the cluster's row.
+        """Write the changes at the beginning, in one transaction with the cluster's row.
 
-        That is locked, and saved thereafter.
-
-        Called again after a crash: not where it came to its end.
+        The caller has locked that row, and saves it. After a crash, the method is called again, unless its transaction
+        was committed.
 
         Raises:
-            ActionFailed: it may not be done any more.
+            ActionFailed: the operation is no longer allowed.
         """
 
     def derive(self, cluster: Cluster, data: Data) -> Sequence[ProposedAction]:
@@ -103,7 +102,7 @@ class ClusterAction(ActionType, ABC):
         return ()
 
     def complete(self, cluster: Cluster, data: Data) -> None:
-        """Do what is left when the node actions have ended, whatever came of them. May be called twice."""
+        """Complete the action when the node actions have ended, with any result. May be called twice."""
 
     def fit_size(self, cluster: Cluster, data: Data) -> None:
         """Set the desired capacity to the number of nodes that the cluster gets after actions on nodes were skipped.
@@ -111,7 +110,7 @@ class ClusterAction(ActionType, ABC):
         Called in one transaction with the cluster's row locked; the caller saves it. May be called twice.
         """
 
-    # What they share.
+    # Shared by all subclasses.
 
     @property
     def uuid(self) -> str:
@@ -157,7 +156,7 @@ class ClusterAction(ActionType, ABC):
     def execute(self) -> Outcome:
         if in_the_way := self.lock(self.cluster()):
             return in_the_way
-        cluster = self.cluster()  # Before the lock it was somebody else's to change.
+        cluster = self.cluster()  # Before the lock, another action might have changed it.
         data = self.decision(cluster)
         planned = self.context.derived
         if not data.get(BEGUN):
@@ -195,7 +194,7 @@ class ClusterAction(ActionType, ABC):
             planned: the UUIDs of the nodes of the planned actions.
 
         Raises:
-            CannotBeForeseen: more would follow, which cannot be known now.
+            CannotBeForeseen: further actions would follow that cannot be known now.
         """
         return () if planned else self.derive(cluster, data)
 
@@ -229,7 +228,7 @@ class ClusterAction(ActionType, ABC):
 
     @transaction.atomic
     def begin(self, data: Data) -> None:
-        """Write that it is at work. Raises: `ActionFailed`, as `apply`, or where the cluster was deleted."""
+        """Write the beginning of the action. Raises: `ActionFailed`, as `apply`, or if the cluster was deleted."""
         self.hold()
         cluster = self.cluster(lock=True)
         if self.at_work:
@@ -266,7 +265,7 @@ class ClusterAction(ActionType, ABC):
         self.complete(cluster, data)
         self.adjust()
         failed = any(one.state in (Action.State.FAILED, Action.State.CANCELLED) for one in self.context.derived)
-        # What acts on the cloud is due for those that came to be, too.
+        # Policies that act on the cloud are applied to the created nodes even after a failure.
         self.context.save_data(ask_policies(self, When.AFTER, cluster, data, acting_only=failed))
         self.settle()
         return Outcome(Answer.OK)
@@ -294,7 +293,7 @@ class ClusterAction(ActionType, ABC):
             raise ActionFailed(f"Cluster {self.uuid} is no longer as it was read") from problem
 
     def post_condition(self) -> None:
-        """A cluster that still reads as at work is left as its nodes are."""
+        """Set the status of the cluster from its nodes if it still has the status of this action."""
         if self.context.data.get(BEGUN) and foreseen_cloud() is None:
             self.settle()
 

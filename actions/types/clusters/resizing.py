@@ -1,4 +1,4 @@
-"""Growth and shrinkage of clusters: the nodes that come and go are decided on, and written, created or removed."""
+"""Growth and shrinkage of clusters: which nodes are created or removed, their rows, and the actions on them."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
@@ -25,11 +25,10 @@ def decide_growth(data: Data, count: int) -> None:
 
 
 def write_new_nodes(cluster: Cluster, data: Data, left_out: Iterable[str] = ()) -> int:
-    """Write the rows of the nodes that were decided on, as members of the cluster, and return how many these are.
+    """Write the rows of the new nodes, as members of the cluster, and return their number.
 
-    What continues a plan finds some there already.
-
-    They get their indexes in this order; the caller saves the cluster in the same transaction.
+    An action that continues an earlier one finds some rows written. The nodes get their indexes in the order of the
+    decision; the caller saves the cluster in the same transaction.
     """
     decided = data["creation"]["nodes"]
     known = {str(uuid) for uuid in Node.objects.filter(uuid__in=decided).values_list("uuid", flat=True)}
@@ -61,7 +60,7 @@ def remove_uncreated(cluster: Cluster, data: Data, left_out: Collection[str]) ->
 
 
 def placements_of(uuids: Sequence[str], data: Data) -> dict[str, Data]:
-    """Return by UUID what nodes keep of the decision where their servers are to be."""
+    """Return, by UUID, the decided placements of the servers of nodes."""
     placements = data.get("placement", {}).get("placements", [])
     return {uuid: {"placement": placement} for uuid, placement in zip(uuids, placements, strict=False)}
 
@@ -72,7 +71,7 @@ def name_of(cluster: Cluster, uuid: str) -> str:
 
 
 def creations(cluster: Cluster, data: Data, **options: Any) -> list[ProposedAction]:
-    """Return the actions that create the servers of the nodes that were decided on."""
+    """Return the actions that create the servers of the new nodes."""
     return [
         ProposedAction("NODE_CREATE", {"resource_id": uuid, "resource_name": name_of(cluster, uuid)}, **options)
         for uuid in data["creation"]["nodes"]
@@ -113,16 +112,16 @@ def decide_shrinkage(
 
 
 def find_going(cluster: Cluster, data: Data) -> list[Node]:
-    """Return those of the members that were decided on which are there still, in the order of the decision.
+    """Return the members to remove that still exist, in the order of the decision.
 
     Raises:
-        ActionFailed: one of them is no member any more.
+        ActionFailed: one of them is no longer a member.
     """
     return find_members(cluster, data["deletion"]["candidates"])
 
 
 def find_members(cluster: Cluster, uuids: Sequence[str]) -> list[Node]:
-    """Return those of these nodes that are there still. Raises: `ActionFailed`, if one is no member any more."""
+    """Return those of these nodes that still exist. Raises: `ActionFailed`, if one is no longer a member."""
     found = {str(node.uuid): node for node in Node.objects.present().filter(uuid__in=uuids)}
     if strays := [uuid for uuid, node in found.items() if node.cluster_id != cluster.pk]:
         raise ActionFailed(f"Node {strays[0]}, which was to go, is no longer a member of cluster {cluster.uuid}.")
@@ -130,7 +129,7 @@ def find_members(cluster: Cluster, uuids: Sequence[str]) -> list[Node]:
 
 
 def find_size_left(cluster: Cluster, data: Data, left_out: Collection[str]) -> int:
-    """Return how many members there will be, with those that people left out. Raises: as `find_going`."""
+    """Return the number of members that remain, including those whose removal was skipped. Raises: as `find_going`."""
     going = [node for node in find_going(cluster, data) if str(node.uuid) not in left_out]
     return int(cluster.members().count()) - len(going)
 
@@ -149,7 +148,7 @@ def shrink_again(cluster: Cluster, data: Data, left_out: Collection[str]) -> Non
 
 
 def deletions(cluster: Cluster, data: Data) -> list[ProposedAction]:
-    """Return the actions by which those go that were decided on."""
+    """Return the actions that remove the members of the decision."""
     deletion = data["deletion"]
     return [node_action(kind_of(deletion), node, delay=deletion["grace_period"]) for node in find_going(cluster, data)]
 

@@ -56,13 +56,13 @@ def bounds_of(cluster: Cluster) -> Bounds:
 
 
 def require_size(bounds: Bounds, size: int) -> None:
-    """Raises: `ActionFailed`, where a cluster within these bounds may not have so many nodes."""
+    """Raise `ActionFailed` if a cluster within these bounds must not have this number of nodes."""
     if breach := bounds.find_breach(size):
         raise ActionFailed(breach)
 
 
 def require_left(bounds: Bounds, size: int) -> None:
-    """Raises: `ActionFailed`, where a cluster may not have so few nodes. One that has too many may have fewer."""
+    """Raise `ActionFailed` if a cluster must not have so few nodes. Its maximum is not checked."""
     if breach := Bounds(min_size=bounds.min_size).find_breach(size):
         raise ActionFailed(breach)
 

@@ -20,7 +20,7 @@ NODES: dict[str, Any] = {
 
 
 def named_nodes(action: ActionType) -> list[Node]:
-    """Return them as they are now, in the order of the inputs. Raises: `ActionFailed`, where there is no such node."""
+    """Return the nodes that the inputs name, in that order. Raises: `ActionFailed`, if there is no such node."""
     named = [uuid.lower() for uuid in action.input_parameters["nodes"]]
     present = Node.objects.present().select_related("cluster").filter(uuid__in=named)
     found = {str(node.uuid): node for node in present}
@@ -60,7 +60,7 @@ def find_named(uuid: str) -> Cluster | None:
 
 
 def require_orphan(node: Node) -> None:
-    """Raises: `ActionFailed`, where a node is a member of a cluster, or is not well."""
+    """Raise `ActionFailed` if a node is a member of a cluster, or is not ACTIVE."""
     if node.cluster is not None:
         raise ActionFailed(owned(node))
     if node.status != Node.Status.ACTIVE:
@@ -94,14 +94,14 @@ def require_joinable(cluster: Cluster, node: Node) -> None:
 
 
 def join(cluster: Cluster, node: Node) -> None:
-    """Make a stand-alone node the last member, in such a transaction. Raises: `ConcurrentTransition`."""
+    """Make a stand-alone node the last member, in the same transaction. Raises: `ConcurrentTransition`."""
     node.cluster, node.index = cluster, cluster.next_index
     cluster.next_index += 1
     node.save_state(guards={"cluster_id": None})
 
 
 def require_members(cluster: Cluster, node: Node) -> None:
-    """Raises: `ActionFailed`, where a cluster may not do with the members that it has without this one."""
+    """Raise `ActionFailed` if a cluster would have too few members without this one."""
     others = cluster.members().exclude(pk=node.pk).exclude(status=Node.Status.DELETING).count()
     require_left(bounds_of(cluster), others)
 

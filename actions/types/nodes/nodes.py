@@ -24,13 +24,13 @@ from cluster.simulated import foreseen_cloud
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 
 CLUSTER = "cluster"
-"""The key in an action's data of the cluster whose rules it keeps to, once it has begun."""
+"""The key in an action's data of the cluster whose policies it applies, once it has begun."""
 SETTLED = "settled"
 """The key that is set once the result is written to the cluster."""
 
 
 def schema_of(*required: str, **properties: Any) -> dict[str, Any]:
-    """Return the schema of an action on a node, or on a cluster, with inputs of its own, and which must be there."""
+    """Return the schema of an action on a node, cluster or stack, with further inputs and the required ones."""
     return {
         "type": "object",
         "properties": {"resource_id": UUID_SCHEMA, "resource_name": {"type": "string"}, **properties},
@@ -49,11 +49,11 @@ class NodeAction(ActionType, ABC):
     takes_locks = True
     inherits_foresight = True
 
-    # What each of them is about.
+    # Overridden by subclasses.
 
     @abstractmethod
     def act(self) -> Outcome:
-        """Do it to the node. May be called again where it was done already, and nobody wrote that down."""
+        """Carry out the operation on the node. May be called again if it was completed but not recorded."""
 
     def find_cluster(self, node: Node) -> Cluster | None:
         """Return the cluster whose policies apply if a person requested the action."""
@@ -76,9 +76,9 @@ class NodeAction(ActionType, ABC):
         return self.act()
 
     def end(self, cluster: Cluster, data: Data) -> None:
-        """Write into the cluster's row, likewise, what came of it, be it good or bad. Called once."""
+        """Write the result, success or failure, into the cluster's row, which is locked and saved. Called once."""
 
-    # What they share.
+    # Shared by all subclasses.
 
     def execute(self) -> Outcome:
         return self.act() if self.context.is_derived else execute_alone(self)
@@ -110,19 +110,19 @@ class NodeAction(ActionType, ABC):
         return str(self.input_parameters["resource_id"])
 
     def find(self) -> Node | None:
-        """Return the node as it is now, unless it was deleted: one query each time."""
+        """Return the current node, or None if it was deleted, with one query."""
         model = foreseen_cloud()
         return model.members.find(self.uuid) if model else Node.objects.find(self.uuid)
 
     def node(self) -> Node:
-        """Return the node as it is now. Raises: `ActionFailed`, where it was deleted."""
+        """Return the current node. Raises: `ActionFailed`, if it was deleted."""
         found = self.find()
         if found is None:
             raise ActionFailed(self.gone)
         return found
 
     def node_to_act_on(self) -> Node:
-        """Return the node as it is now. Raises: `ActionSkipException`, where it was deleted."""
+        """Return the current node. Raises: `ActionSkipException`, if it was deleted."""
         found = self.find()
         if found is None:
             raise ActionSkipException(self.gone)
@@ -158,7 +158,7 @@ class NodeAction(ActionType, ABC):
             self.change(node, node.fail, reason)
 
     def is_in_charge(self, node: Node) -> bool:
-        """Return whether it is at work on the node, and no other action that was faster."""
+        """Return whether this action works on the node, rather than another one that was faster."""
         return self.context.is_derived or has_lock(node, self.context.action_uuid)
 
 
@@ -260,12 +260,12 @@ def written_together() -> AbstractContextManager[Any]:
 
 
 def find_server(node: Node) -> CloudServer | None:
-    """Return the server that was, or is being, created for a node, also where nobody wrote down which one it is."""
+    """Return the server that was, or is being, created for a node, even if its UUID was not recorded."""
     return cloud().find_created(node.name, node.token)
 
 
 def delete_server_of(node: Node) -> None:
-    """Delete the server that is known of a node, or one whose creation nobody wrote down, if it is there."""
+    """Delete the server of a node, even if its UUID was not recorded, if it exists."""
     found = node.physical_id or find_server(node)
     if found:
         with suppress(ServerNotFound):
@@ -273,7 +273,7 @@ def delete_server_of(node: Node) -> None:
 
 
 def wanted(node: Node) -> NewServer:
-    """Return the server that a node is to have, as its profile describes it and its policies placed it."""
+    """Return the server to create for a node, by its profile and the placement that policies decided."""
     spec, placement = node.profile.spec, node.data.get("placement", {})
     return NewServer(
         name=node.name,
@@ -289,6 +289,6 @@ def wanted(node: Node) -> NewServer:
 def node_action(
     action_type: str, node: Node, inputs: Mapping[str, Any] = MappingProxyType({}), **options: Any
 ) -> ProposedAction:
-    """Return an action on a node to be."""
+    """Return a proposed action on a node."""
     acted_on = {"resource_id": str(node.uuid), "resource_name": node.name}
     return ProposedAction(action_type, {**acted_on, **inputs}, **options)

@@ -36,7 +36,7 @@ class Way(StrEnum):
 
 
 def way_to(before: Mapping[str, Any], after: Mapping[str, Any]) -> Way | None:
-    """Return how a server made from one spec comes to be as from another, with the least ado; none, if it is so."""
+    """Return the least change that turns a server of one spec into one of another, or None if they are equal."""
     differing = [part for part in PARTS if (before.get(part) or None) != (after.get(part) or None)]
     if not differing:
         return None
@@ -79,7 +79,7 @@ def replace_server(action: NodeAction, node: Node, generation: int) -> CloudServ
 
 
 def freed(server: NewServer) -> NewServer:
-    """Return a server to be without the host that it was to be on, if that takes none: that may be what broke it."""
+    """Return a new server without its decided host if that host takes no servers: it may be the cause of the fault."""
     if server.host and not takes_servers(server.host):
         return replace(server, host=None)
     return server
@@ -96,7 +96,7 @@ def is_taking(node: ComputeNode) -> bool:
 
 
 def resize(server: str, flavor: str, action: ActionType) -> None:
-    """Resize a server, unless somebody who did so could not say it any more."""
+    """Resize a server, unless an earlier attempt did so and was lost before it was recorded."""
     current = cloud().reconcile(server, action.context.checkpoint)
     if current.flavor != cloud().find_flavor(flavor).name:
         cloud().resize(server, flavor, action.context.checkpoint)

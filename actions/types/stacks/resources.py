@@ -31,16 +31,16 @@ from watcher_site.refusals import NotFound
 WAITS_FOR = "waits_for"
 """The key in an action's data of the UUID of its server that found no host, and is PENDING."""
 BEGUN = "begun"
-"""The key in an action's data of the status that the resource had before: it stands there once it has begun."""
-# A check says nothing about what was before it.
+"""The key in an action's data of the status that the resource had before the action began."""
+# The statuses after which nothing is left of earlier work; a check is none of them.
 WELL_ENDED = (StackStatus.INIT_COMPLETE, StackStatus.CREATE_COMPLETE, StackStatus.UPDATE_COMPLETE)
 
 
 class ResourceAction(Stepping, ABC):
-    """An action on one resource, ``resource_id``. Its ``resource_name`` is there for people to read.
+    """An action on one resource, ``resource_id``. Its ``resource_name`` is for users.
 
-    An action on the stack derives it, which has the lock, and has written what the resource is to be: that stands in
-    the template of its stack.
+    An action on the stack derives it, holds the lock, and has written the wanted resource into the template of its
+    stack.
     """
 
     schema = schema_of()
@@ -49,7 +49,7 @@ class ResourceAction(Stepping, ABC):
 
     @abstractmethod
     def act(self, resource: StackResource) -> Outcome:
-        """Do it to a resource that reads as at work. May be called again where it was done, in part or wholly."""
+        """Carry out the operation on a resource. May be called again if it was completed in part or whole."""
 
     @property
     def uuid(self) -> str:
@@ -65,29 +65,29 @@ class ResourceAction(Stepping, ABC):
         return Change.read(self.context.data[CHANGE])
 
     def find(self) -> StackResource | None:
-        """Return the resource as it is now, unless it was deleted: one query each time."""
+        """Return the current resource, or None if it was deleted, with one query."""
         if model := foreseen_cloud():
             return model.stacks.find_resource(self.uuid)
-        # A template may be large: only who asks for what is wanted reads it.
+        # A template may be large: it is read only if it is used.
         resources = StackResource.objects.present().select_related("stack").defer("stack__template")
         found: StackResource | None = resources.filter(uuid=self.uuid).first()
         return found
 
     def resource(self) -> StackResource:
-        """Return the resource as it is now. Raises: `ActionFailed`, where it was deleted."""
+        """Return the current resource. Raises: `ActionFailed`, if it was deleted."""
         found = self.find()
         if found is None:
             raise ActionFailed(self.gone)
         return found
 
     def wanted(self, resource: StackResource) -> Mapping[str, Any]:
-        """Return what the template of its stack says of a resource."""
+        """Return a resource as the template of its stack describes it."""
         wanted: Mapping[str, Any] = resource.stack.template["resources"][resource.name]
         return wanted
 
     @property
     def status_before(self) -> str | None:
-        """The status that the resource had before it began; nothing, if it has not begun."""
+        """Return the status that the resource had before the action began, or None if it has not begun."""
         return self.context.data.get(BEGUN)
 
     @property
@@ -113,29 +113,29 @@ class ResourceAction(Stepping, ABC):
         return self.execute()
 
     def begin(self, resource: StackResource) -> None:
-        """Write that it is at work. Raises: `ActionFailed`, where something else is done to the resource."""
+        """Write the beginning. Raises: `ActionFailed`, if another operation on the resource is in progress."""
         with written_together():
             self.context.save_data({**self.context.data, BEGUN: resource.status})
             begin_operation(resource, self.verb, self.begun(resource))
             self.begin_within(resource)
 
     def begun(self, resource: StackResource) -> Sequence[Model]:
-        """Return the records of what thereby begins on servers: see `operation`."""
+        """Return the records of the operations on servers that begin with the action: see `operation`."""
         return ()
 
     def operation(self, name: str, *servers: str | None) -> list[Model]:
-        """Return the records, not yet written, of an operation on servers, in Nova's words, where there are any."""
+        """Return the records, not yet written, of an operation, by Nova's name, on these servers, as far as given."""
         return [record for server in servers if server for record in self.context.new_operation(server, name)]
 
     def begin_within(self, resource: StackResource) -> None:
-        """Write that it is at work on what is within, in the same transaction."""
+        """Write the beginning of the operation on the stack within, in the same transaction."""
 
     def go_on(self) -> Outcome:
         resource = self.find()
         if resource is None:
             return DONE
         if resource.is_failed:
-            # Who wrote that died before the action had ended.
+            # The worker that wrote the failure died before the action had ended.
             raise ActionFailed(resource.status_reason)
         try:
             return self.act(resource)
@@ -166,7 +166,7 @@ class ResourceAction(Stepping, ABC):
             raise
 
     def finish(self, resource: StackResource, records: Sequence[Model] = ()) -> Outcome:
-        """Write that the resource is as is wanted now, unless that was written already."""
+        """Write that the resource is as its template describes it, unless that was written before."""
         if resource.status in IN_PROGRESS:
             resource.type, resource.properties = self.wanted(resource)["type"], self.wanted(resource)["properties"]
             end_well(resource, self.left_out if self.change.nested else (), records)
@@ -251,7 +251,7 @@ def delete_server(server: str | None) -> None:
 
 
 def is_present(server: str) -> bool:
-    """Return whether a server is there, be it as one that waits for capacity."""
+    """Return whether a server exists, also as one that waits for capacity."""
     if model := foreseen_cloud():
         return server in model.stacks.servers
     return bool(Server.objects.present().filter(uuid=server).exists())
@@ -260,14 +260,14 @@ def is_present(server: str) -> bool:
 def forget_waiting(resource: StackResource, generation: int) -> None:
     """Delete the server of a generation if it is still PENDING. Only tables are read."""
     if foreseen_cloud():
-        return  # What waits is not foreseen.
+        return  # A preflight has no servers that wait.
     for server in Server.objects.waiting().filter(token=resource.token(generation)):
         with suppress(NotFound):
             forget_unplaced(server)
 
 
 def delete_made(resource: StackResource, generation: int) -> None:
-    """Delete the server of a generation, if it is there, whether or not anybody wrote down which one it is."""
+    """Delete the server of a generation, if it exists, even if its UUID was not recorded."""
     found = cloud().find_created(resource.server_name, resource.token(generation))
     delete_server(found.uuid if found else None)
 

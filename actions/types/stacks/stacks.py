@@ -33,13 +33,13 @@ from cluster.stacks.decisions import Change, Decision, Kind, Template
 from watcher_site.refusals import Conflict
 
 DECISION, REVISION, MARKS, BEGUN = "decision", "revision", "marks", "begun"
-"""The keys in an action's data: the decision, the revision of the stack then, what was marked then; it has begun."""
+"""The keys in an action's data: the decision, with the revision and the marks of the stack; whether it has begun."""
 CHANGED = "The stack was changed since this plan was made."
 MARKED, WITHDRAWN = StackStatus.CHECK_FAILED, StackStatus.CHECK_COMPLETE
 
 
 class StackAction(Stepping, ABC):
-    """An action on one root stack, ``resource_id``. Its ``resource_name`` is there for people to read."""
+    """An action on one root stack, ``resource_id``. Its ``resource_name`` is for users."""
 
     schema = schema_of()
     takes_locks = True
@@ -48,18 +48,18 @@ class StackAction(Stepping, ABC):
 
     @abstractmethod
     def decide(self, stack: Stack, current: CurrentStack) -> Decision:
-        """Return what is to be done to a stack that stands so."""
+        """Return the decision for a stack in its current state."""
 
     def template(self, stack: Stack) -> Template:
-        """Return what the stack is to be like from the beginning."""
+        """Return the template that the stack gets when the action begins."""
         return stack.template
 
     def complete(self, stack: Stack) -> Outcome:
-        """Write that all has come to a good end. May be called twice."""
+        """End the operation on the stack with success. May be called twice."""
         end_well(stack, self.left_out)
         return Outcome(Answer.OK)
 
-    # What they share.
+    # Shared by all subclasses.
 
     @property
     def uuid(self) -> str:
@@ -87,7 +87,7 @@ class StackAction(Stepping, ABC):
 
     @classmethod
     def data_anew(cls, proposed: Data, kept: Data) -> Data:
-        """One that was planned to be looked at ends what it began; another decides anew by what stands then."""
+        """Complete the decision if the action was planned for review and has begun; otherwise decide again."""
         if not (proposed and kept.get(BEGUN)):
             return proposed
         decision = Decision.read(kept[DECISION])
@@ -116,9 +116,9 @@ class StackAction(Stepping, ABC):
         return find_mark_change(stack, Decision.read(data[DECISION]).changes, data[MARKS])
 
     def plan(self) -> Sequence[ProposedAction]:
-        """Decide now what is to be done when a person starts the plan, and return the actions that it will take.
+        """Decide now, before a person starts the plan, and return all actions that will be derived.
 
-        Those without a ``derived_from`` are this action's own. Only the context's data is written.
+        Actions without a ``derived_from`` are derived by this action. Only the context's data is written.
 
         Raises:
             ActionFailed: the stack was deleted.
@@ -130,13 +130,13 @@ class StackAction(Stepping, ABC):
             return in_the_way
         if not self.context.data.get(BEGUN):
             settle_abandoned(self.stack())
-        decision = self.decision(self.stack())  # Before the lock it was somebody else's to change.
+        decision = self.decision(self.stack())  # Before the lock, another action might have changed it.
         if not self.context.data.get(BEGUN):
             self.begin(decision)
         return self.go_on()
 
     def decision(self, stack: Stack) -> Decision:
-        """Return what is to be done, from the data of an earlier run, or decided now, and saved."""
+        """Return the decision, from the data of an earlier run or made and saved now."""
         data = self.context.data
         if DECISION in data:
             return Decision.read(data[DECISION])
@@ -164,7 +164,7 @@ class StackAction(Stepping, ABC):
 
     @transaction.atomic
     def begin(self, decision: Decision) -> None:
-        """Write that it is at work. Raises: `ActionFailed`, where the stack is no longer as it was decided on."""
+        """Write the beginning of the action. Raises: `ActionFailed`, if the stack has changed since the decision."""
         self.write_beginning(decision)
 
     def write_beginning(self, decision: Decision) -> None:

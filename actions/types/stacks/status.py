@@ -48,7 +48,7 @@ def fail_under_way(part: Stack | StackResource, reason: str) -> None:
 
 
 def save_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
-    """Raises: `ActionFailed`, where something else was done to it meanwhile."""
+    """Save a change of a part of a stack. Raises: `ActionFailed`, if another operation has changed it."""
     try:
         write_part(part, records)
     except (ConcurrentTransition, TransitionNotAllowed) as problem:
@@ -56,7 +56,7 @@ def save_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> Non
 
 
 def write_part(part: Stack | StackResource, records: Sequence[Model] = ()) -> None:
-    """Write a change of a part of a stack, unless it is one on a model of the cloud."""
+    """Write a change of a part of a stack; a preflight writes nothing."""
     if foreseen_cloud() is None:
         part.save_state(*records)
 
@@ -86,19 +86,19 @@ def find_stack(uuid: str) -> Stack | None:
 
 
 def stacks_within(resource: StackResource) -> list[Stack]:
-    """Return all stacks that are within a resource: its own, and such as were, or are to be, in the place of it."""
+    """Return all stacks within a resource: its own, former ones, and one that is to replace it."""
     if model := foreseen_cloud():
         return list(model.stacks.within[resource.pk])
     return list(resource.nested_stacks.present().order_by("pk"))
 
 
 def former_stacks(resource: StackResource) -> list[Stack]:
-    """Return those stacks within a resource that another one has taken the place of, or that never took it."""
+    """Return the stacks within a resource that were replaced, or that never replaced another."""
     return [stack for stack in stacks_within(resource) if str(stack.uuid) != resource.physical_id]
 
 
 def remove_empty(stacks: Sequence[Stack], skipped: Sequence[str] = ()) -> str | None:
-    """Delete the rows of stacks that nothing is in any more, and return what is in the way of that, if anything is.
+    """Delete the rows of stacks without resources; return a sentence about the resources that are left, or None.
 
     Args:
         skipped: the names of resources whose deletion was skipped.
@@ -119,7 +119,7 @@ def names_in(stack: Stack) -> list[str]:
 
 
 def remove_stack(stack: Stack) -> None:
-    """Delete the row of a stack, whatever its status came to say."""
+    """Delete the row of a stack with any status."""
     if stack.verb != Verb.DELETE or stack.is_failed:
         begin_operation(stack, Verb.DELETE)
     if model := foreseen_cloud():

@@ -19,23 +19,23 @@ from cluster.stacks.decisions import Change
 
 State = Action.State
 CHANGE = "change"
-"""The key in an action's data of what it is to do, as `Change` has it."""
+"""The key in an action's data of its `Change`."""
 MOST_EDGES = 10_000
-"""So many actions of one step may wait for others of the one before in a plan: of larger ones the later is derived."""
+"""The most dependencies between two steps of a plan; above that, the later step is derived when it is due."""
 BAD_ENDS = (State.FAILED, State.CANCELLED)
 
 
 class Stepping(ActionType, ABC):
-    """An action that has others done, step by step. What was not done because it was skipped stays as it is."""
+    """An action that derives others, step by step. Resources whose actions were skipped stay unchanged."""
 
     foresees_go_on = True
 
     @abstractmethod
     def break_off(self, reason: str) -> Outcome:
-        """Write that it came to a bad end, and answer with the reason. May be called twice."""
+        """Write the failure, and return an outcome with the reason. May be called twice."""
 
     def next_step(self, steps: Sequence[Sequence[Change]], pause: float = 0) -> Outcome | None:
-        """Return what is waited for, or what broke off; nothing, when all steps have ended well."""
+        """Return the outcome of waiting or of a failure, or None when all steps have ended well."""
         if not any(steps):
             return None
         derived = self.context.derived
@@ -54,13 +54,13 @@ class Stepping(ActionType, ABC):
 
     @property
     def left_out(self) -> list[str]:
-        """The names of resources that people had left out of the plan, or that left themselves out."""
+        """Return the names of the resources whose actions were skipped."""
         skipped = [one.target for one in self.context.derived if one.state == State.SKIPPED]
         return sorted(row.name for row in find_resources(skipped))
 
 
 def find_reason(derived: Sequence[DerivedAction]) -> str:
-    """Return the first reason why something derived came to no good end: that of its resource, where it has one."""
+    """Return the first reason why a derived action failed or was cancelled, from its resource if that has one."""
     bad = [one for one in derived if one.state in BAD_ENDS]
     rows = find_resources([one.target for one in bad])
     failed = {str(row.uuid): row for row in rows if row.is_failed}
@@ -71,7 +71,7 @@ def find_reason(derived: Sequence[DerivedAction]) -> str:
 
 
 def find_resources(uuids: Sequence[str | None]) -> list[StackResource]:
-    """Return those of these resources that are there."""
+    """Return those of these resources that exist."""
     if model := foreseen_cloud():
         return [row for uuid in uuids if uuid and (row := model.stacks.find_resource(uuid))]
     return list(StackResource.objects.present().filter(uuid__in=uuids).select_related("stack")) if uuids else []
@@ -83,9 +83,9 @@ def propose(
     """Return the actions of one step.
 
     Args:
-        delay: for how many seconds they do not begin.
-        timeout: for how many seconds each may take: those that the stack has for all.
-        parents: actions of the step before that all of them wait for.
+        delay: the seconds before they may begin.
+        timeout: the seconds that each of them may take: the timeout of the stack.
+        parents: actions of the step before, for which all of them wait.
     """
     actions = {change.uuid: proposal(change, delay, timeout) for change in changes}
     return [
@@ -102,12 +102,12 @@ def proposal(change: Change, delay: float, timeout: int | None) -> ProposedActio
 
 
 def propose_all(changes: Sequence[Change], timeout: int | None = None) -> list[ProposedAction]:
-    """Return the actions of a plan to look at, and those that each of them is to derive, at any depth."""
+    """Return the actions of a plan for review, and those that each of them is to derive, at any depth."""
     return propose_steps([changes], 0, timeout)
 
 
 def propose_within(data: Mapping[str, Any]) -> list[ProposedAction]:
-    """Return the actions that one with these data would derive in time, at any depth, if it is one on a resource."""
+    """Return the actions that an action on a resource with this data would derive in time, at any depth."""
     if CHANGE not in data:
         return []
     change = Change.read(data[CHANGE])
@@ -119,7 +119,7 @@ def propose_within(data: Mapping[str, Any]) -> list[ProposedAction]:
 def propose_steps(
     steps: Sequence[Sequence[Change]], pause: float, timeout: int | None, origin: UUID | None = None
 ) -> list[ProposedAction]:
-    """Return the actions of steps, as far as these can be planned: the others follow when they are due."""
+    """Return the actions of the steps that can be planned: those of the others are derived when they are due."""
     found: list[ProposedAction] = []
     before: list[ProposedAction] = []
     for step in filter(None, steps):
