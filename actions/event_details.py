@@ -17,10 +17,10 @@ from watcher_site.api.serializers import Row
 from watcher_site.api.versions import Version
 from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS, PROJECT_READER
 
-# The version that brought them.
+# The microversion that added details to events.
 DETAILS: Version = (1, 9)
 DETAILS_RIGHT = "actions.view_event_details"
-# Who may see every action may see on which machines they are executed, as may who sees the services.
+# Users who see all actions may see the machines that execute them, as in the list of services.
 HOST_RIGHT = "actions.view_action"
 FAILED = "Action failed."
 PLAN_FAILED = "One or more actions failed."

@@ -19,7 +19,7 @@ WITH_LOCKED_PLAN = Query(
     .select_related("action_plan")
     .select_for_update(of=("action_plan",), no_key=True)
 )
-# Those that end an action which is no success, and no harmless absence either.
+# The final states of an action that was to be executed and had no success.
 WITHOUT_SUCCESS = frozenset({State.FAILED, State.CANCELLED})
 WORDS = {State.FAILED: "failed", State.CANCELLED: "was cancelled"}
 NEVER_DERIVED = "The action that it was derived from was skipped"
@@ -37,9 +37,8 @@ def takes_others(action: Action) -> bool:
 def bound_to(action: Action) -> ActionQuerySet:
     """Lock the plan's row until the transaction ends, and return the actions that end with an action that has ended.
 
-    What was planned to be derived from it ends with it in any case. So does what depends on it where it had no success
-    and the plan says so, and always among actions that were derived together. Where the plan is being cancelled, that
-    is what all the others end of.
+    Planned actions that it was to derive end with it in any case. If it had no success, the actions that depend on it
+    end, too, if the plan says so or if it is a derived action. In a plan that is being cancelled, none end with it.
     """
     for row in WITH_LOCKED_PLAN.rows(action=action.pk):
         plan = row.action_plan
@@ -62,7 +61,7 @@ def end_dependents(action: Action, bound: ActionQuerySet) -> int:
 
 
 def end_with(uuid: UUID, state: str) -> tuple[str, str]:
-    """Return the state and the message with which others end with an action that ended so."""
+    """Return the state and the message of actions that end with an action that ended in this state."""
     if state in WITHOUT_SUCCESS:
         return state, not_executed(uuid, state)
     return State.SKIPPED, f"{SKIPPED_AUTOMATICALLY} {UNDERIVED[State(state)]}"
@@ -84,7 +83,7 @@ def end_all_dependents(actions: ActionQuerySet) -> int:
 
 
 def not_executed(uuid: UUID, state: str) -> str:
-    """Return what is said of an action which was not executed since one that it depends on ended without success."""
+    """Return the message of an action that was not executed as one that it depends on ended without success."""
     return f"{NOT_EXECUTED} action {uuid}, which it depends on, {WORDS[State(state)]}."
 
 

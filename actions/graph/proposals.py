@@ -1,4 +1,4 @@
-"""Actions to be: how they come into the tables, whole and sound, or not at all."""
+"""Proposed actions: their graph is checked, and written to the tables completely or not at all."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,17 +20,17 @@ from watcher_site.refusals import Invalid
 # Rows an INSERT: few statements for a large plan, and none too large for the database.
 BATCH = 5000
 NONE: Mapping[UUID, Match] = {}
-# What is wrong with an action that stands in a circle alone, and with several.
+# The fault of a cycle of one action, and of a cycle of several.
 WAITING = "waits for itself", "wait for each other"
 DERIVING = "is derived from itself", "are derived from each other"
 
 
 @dataclass(frozen=True)
 class ProposedAction:
-    """An action to be: its parents are others that are proposed with it, which must finish before it starts.
+    """A proposed action. Its parents are proposed with it, and must finish before it starts.
 
-    What another one that is proposed with it will derive waits for that one, whether or not it names it as a parent,
-    and beside it for none but such as the same one will derive.
+    An action that another proposed action is to derive always waits for that one, its origin, named as a parent or
+    not. Its other parents must have the same origin.
     """
 
     action_type: str
@@ -38,22 +38,22 @@ class ProposedAction:
     parents: Sequence[UUID] = ()
     uuid: UUID = field(default_factory=uuid4)
     timeout: int | None = None
-    """How many seconds one execution may take; None or 0 for the site's default."""
+    """The seconds that one execution may take; None or 0 for the site's default."""
     name: str = ""
-    """Made of the type and the UUID, where it is empty."""
+    """If empty, the name is made of the type and the UUID."""
     derived_from: UUID | None = None
-    """Another action that is proposed with it, which will derive it."""
+    """The origin: another proposed action, which is to derive this one."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """The data of the action when its type runs for the first time."""
     delay: float = 0
-    """For how many seconds from the writing of its row it does not begin.
+    """The seconds from the writing of its row before it may begin.
 
-    One that is planned does not begin before the one that derives it says so: see `actions.types.base.Outcome`.
+    A planned derived action begins when its origin allows it: see `actions.types.base.Outcome`.
     """
 
 
 def check_graph(actions: Sequence[ProposedAction]) -> None:
-    """Raise `Invalid` unless these are each other's parents and derive each other, and none waits for itself."""
+    """Raise `Invalid` if parents or origins are missing among these actions, or if some wait for each other."""
     uuid, times = next(iter(Counter(action.uuid for action in actions).most_common(1)), (None, 0))
     if times > 1:
         raise Invalid(f"actions: {uuid} stands there {times} times.")
@@ -73,10 +73,10 @@ def check_graph(actions: Sequence[ProposedAction]) -> None:
 
 
 def check_edge(field: str, child: tuple[UUID, UUID | None], parent: tuple[UUID, UUID | None]) -> None:
-    """Raise `Invalid` if an action may not wait for another: each with the one that it is derived from.
+    """Raise `Invalid` if an action must not wait for another; each is given with its origin.
 
-    What is derived waits for the one that derives it, and that one then for what it derived. So that this makes no
-    circle, all others wait for none but those that are derived from the same one as they are, or from none as they.
+    A derived action waits for its origin, which then waits for its derived actions. So that no cycle arises, all
+    other dependencies are between actions with the same origin, or between actions without one.
     """
     (uuid, origin), (other, its_origin) = child, parent
     if origin not in (other, its_origin):
@@ -89,7 +89,7 @@ def check_edge(field: str, child: tuple[UUID, UUID | None], parent: tuple[UUID, 
 def check_cycles(
     parents: Mapping[UUID, Iterable[UUID]], field: str = "parents", words: tuple[str, str] = WAITING
 ) -> None:
-    """Raise `Invalid`, naming them, if some of these actions wait for each other, or one for itself."""
+    """Raise `Invalid`, with their UUIDs, if some of these actions wait for each other, or one for itself."""
     of_one, of_several = words
     try:
         TopologicalSorter(parents).prepare()
@@ -107,11 +107,11 @@ def write_actions(
     derived_from: Action | None = None,
     excluded: Mapping[UUID, Match] = NONE,
 ) -> None:
-    """Write the rows of a sound graph; the action that they are derived from waits for all of them.
+    """Write the rows of a checked graph; the action that derived them waits for all of them.
 
-    What others of them will derive waits for these instead. What rules exclude is skipped from the beginning, with all
-    that it was to derive. The number of statements does not grow with the graph, but for one more each `BATCH` rows,
-    and for each time that what is derived derives others again.
+    Actions with an origin among them are its children instead. Excluded actions are skipped from the beginning, with
+    the actions that they were to derive. The number of statements grows only by one for each `BATCH` rows, and for
+    each level of derivation.
     """
     rows = {action.uuid: make_row(plan_pk, action, derived_from) for action in proposed}
     edges = [
@@ -144,7 +144,7 @@ def skip_excluded(generation: Iterable[Action], excluded: Mapping[UUID, Match]) 
 
 
 def generations(proposed: Sequence[ProposedAction]) -> Iterator[list[UUID]]:
-    """Give the actions that none of these derives, then those that these derive, and so on."""
+    """Yield the actions without an origin, then the actions that these derive, and so on."""
     by_origin = defaultdict(list)
     for action in proposed:
         by_origin[action.derived_from].append(action.uuid)

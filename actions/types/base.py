@@ -1,4 +1,4 @@
-"""`ActionType`: what an action does, and how it answers at each phase of its life."""
+"""`ActionType`, the interface of action types, and the outcomes and errors of its methods."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -24,19 +24,19 @@ Data = dict[str, Any]
 
 
 class ActionFailed(Exception):
-    """An action that can not be done; the message says why, to the person who follows it."""
+    """An action that cannot be done; the message gives the reason to users."""
 
 
 class ActionSkipException(ActionFailed):
-    """Raised by a pre_condition if nothing is left to do: the action is SKIPPED, which is no failure."""
+    """Raised by a pre_condition if nothing is left to do: the action is SKIPPED, and does not count as failed."""
 
 
 class CannotBeForeseen(Exception):
-    """Raised by a foresee: what would come of the action is not known beforehand; the message says why."""
+    """Raised by a foresee if the result of the action cannot be known beforehand; the message gives the reason."""
 
 
 class Interruption(BaseException):
-    """Raised by a checkpoint: the action is to stop where it is. No action type catches it."""
+    """Raised by a checkpoint if the action must stop. No action type catches it."""
 
 
 class AbortRequested(Interruption):
@@ -55,10 +55,10 @@ OWN_EXCEPTIONS = (ActionFailed, CloudError, Refused)
 
 
 def explain(error: BaseException, *, is_for_log: bool = False) -> str:
-    """Return the text of an error that people may read: the message of one of our exceptions, else its class name.
+    """Return the text of an error for users: the message of an exception of the site, else the name of its class.
 
-    It is the class name as well for one of ours that has no message, or whose message cannot be formatted. Addresses
-    and files, which messages of libraries contain, are removed unless the text is for the log. See
+    The name is also returned if the exception has no message, or if its message cannot be formatted. Addresses and
+    files, which messages of libraries contain, are removed unless the text is for the log. See
     docs/compatibility.md, "Event details".
     """
     name = type(error).__name__
@@ -77,12 +77,12 @@ class Answer(Enum):
     OK = "ok"
     ERROR = "error"
     RETRY = "retry"
-    """Something else is in the way for now: try again later."""
+    """Another operation is in the way for now: try again later."""
     CANCEL = "cancel"
-    """It gave itself up, and nothing of it remains."""
+    """The action cancelled itself, and nothing of it remains."""
     TIMEOUT = "timeout"
     WAIT = "wait"
-    """It derived other actions, and goes on when they have ended."""
+    """The action derived other actions, and continues when they have ended."""
 
 
 @dataclass(frozen=True)
@@ -93,15 +93,15 @@ class Outcome:
     reason: str = ""
     derived: Sequence[ProposedAction] = ()
     delay: float = 0
-    """For how many seconds those that were planned to be derived do not begin yet."""
+    """The seconds before the planned derived actions may begin."""
     until: datetime | None = None
-    """When what is in the way will be gone at the latest: a RETRY before that time does not count."""
+    """The latest time at which the obstacle ends: a RETRY before that time does not count."""
     lock_holder: UUID | None = None
     """The action that holds the lock: a RETRY that waits for it does not count until the action's timeout."""
 
     @property
     def pause(self) -> float:
-        """After how many seconds all that was derived may begin at the latest."""
+        """Return the seconds after which all derived actions may begin."""
         return max([self.delay, *(one.delay for one in self.derived)])
 
 
@@ -157,7 +157,7 @@ def record_nothing(server: str, operation: str) -> Sequence[Model]:
 
 
 def keep_nothing(data: dict[str, Any]) -> None:
-    """The data of an action that no table knows."""
+    """Keep no data, for an action without a row."""
 
 
 @dataclass(frozen=True)
@@ -168,28 +168,28 @@ class ActionContext:
     checkpoint: Callable[[], None] = field(default=proceed)
     find_derived: Callable[[], Sequence[DerivedAction]] = field(default=nothing_derived)
     outputs: dict[str, Any] = field(default_factory=dict)
-    """What came of it, in words and numbers that JSON holds: whatever is put in here is kept when the action ends."""
+    """The results of the action, as JSON values, which are stored when the action ends."""
     data: dict[str, Any] = field(default_factory=dict)
-    """What it was proposed with, or what an earlier run of this action kept by `save_data`."""
+    """The data that the action was proposed with, or that an earlier run stored by `save_data`."""
     find_caller: Callable[[], CallingContext] = field(default=CallingContext)
     keep_data: Callable[[dict[str, Any]], None] = field(default=keep_nothing)
     is_derived: bool = False
     """Whether another action derived it."""
     timeout: int | None = None
-    """How many seconds it may take; none: as many as the site allows."""
+    """The seconds that the action may take; None for the site's default."""
     new_operation: Callable[[str, str], Sequence[Model]] = field(default=record_nothing)
-    """Returns the rows, not yet written, that record an operation: the UUID of a server, and what Nova calls it."""
+    """Returns the rows, not yet written, that record an operation, from the UUID of a server and Nova's name."""
 
     @property
     def derived(self) -> Sequence[DerivedAction]:
-        """The actions that this one derived, in the order of their making, as they are now: one query each time."""
+        """Return the current derived actions, in the order of their creation, with one query."""
         return self.find_derived()
 
     @property
     def calling_context(self) -> CallingContext:
-        """On whose behalf the plan is executed: the ``user`` and the ``request_id``, or the ``audit`` that started it.
+        """Return the ``user`` and ``request_id``, or the ``audit``, on whose behalf the plan runs, with one query.
 
-        One query each time. It may hold secrets: it is for the cloud's ears, never for a message or a log.
+        It may hold secrets, which only the cloud may get: never a message or a log.
         """
         return self.find_caller()
 
@@ -206,11 +206,11 @@ class ActionContext:
 
 
 class ActionType(ABC):
-    """One kind of action, made anew for each run of one action with its parameters.
+    """One kind of action, with an instance for each run of one action with its parameters.
 
-    A failure is an exception: the message of an `ActionFailed`, a `CloudError` or a `Refused` reaches people,
-    of any other the class name only, and the traceback the log. Methods may be called in any thread, outside of
-    any transaction, and in another process than the one before.
+    A failure is an exception: users read the message of an `ActionFailed`, a `CloudError` or a `Refused`, and of any
+    other exception only the name of its class; the traceback is logged. Methods may be called in any thread, outside
+    of any transaction, and in another process than the method before.
     """
 
     name: ClassVar[str]
@@ -223,10 +223,10 @@ class ActionType(ABC):
     """Whether others may wait for locks that an action of this type holds, unless another action derived it."""
 
     inherits_foresight: ClassVar[bool] = False
-    """Whether the ``foresee`` of a base class foresees actions of this type, too."""
+    """Whether the ``foresee`` of a base class is valid for this type, too."""
 
     foresees_go_on: ClassVar[bool] = False
-    """Whether a preflight calls ``go_on``, too, which then keeps to what `foresee` promises."""
+    """Whether a preflight calls ``go_on``, too, which then fulfils the conditions of `foresee`."""
 
     validator: ClassVar[Draft202012Validator]
 
@@ -236,7 +236,7 @@ class ActionType(ABC):
             cls.validator = Draft202012Validator(dict(cls.schema))
 
     def __init__(self, input_parameters: Mapping[str, Any], context: ActionContext | None = None) -> None:
-        """Take parameters that the schema allows; its defaults are filled in."""
+        """Create an instance with parameters that the schema allows; its defaults are filled in."""
         self.input_parameters = with_defaults(self.schema, input_parameters)
         self.context = context or ActionContext()
 
@@ -256,11 +256,11 @@ class ActionType(ABC):
 
     @classmethod
     def data_anew(cls, proposed: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
-        """Return what one begins with in a plan that continues that of another, which was left undone.
+        """Return the initial data of an action that continues an unfinished action of an earlier plan.
 
         Args:
-            proposed: the data that the other was proposed with.
-            kept: those that it had in the end.
+            proposed: the data that the earlier action was proposed with.
+            kept: the data that it had in the end.
         """
         return proposed
 
@@ -273,11 +273,11 @@ class ActionType(ABC):
             Conflict: they no longer match; the message names the first difference.
         """
 
-    def pre_condition(self) -> None:  # noqa: B027 (most have nothing to look at)
-        """Look whether it can and need be done.
+    def pre_condition(self) -> None:  # noqa: B027 (most types have nothing to check)
+        """Check that the action is possible and necessary.
 
         Raises:
-            ActionSkipException: there is nothing to do any more; the action is SKIPPED.
+            ActionSkipException: nothing is left to do; the action is SKIPPED.
         """
 
     @abstractmethod
@@ -293,19 +293,18 @@ class ActionType(ABC):
         """
 
     def foresee(self) -> Outcome:
-        """Do to a model of the cloud what execute would do to the cloud, and answer, or raise, as it would.
+        """Execute the action on a model of the cloud, with the same outcome or error as `execute` would have.
 
-        A preflight asks for it after pre_condition, or after recover where the action is at work, and before
-        post_condition; in all of them `cloud()` is the model then. A type that defines it promises that all of these
-        touch nothing else, ask no table and do not wait: mostly it returns ``self.execute()``. It is not inherited, as
-        a subclass may do more, unless the type sets ``inherits_foresight``. Where a type does not define it, none of
-        these is called.
+        A preflight calls it after pre_condition, or after recover if the action has begun, and before post_condition;
+        in all of these `cloud()` is the model. A type may define it only if all of these change nothing else, query no
+        table and do not wait: mostly it returns ``self.execute()``. It is not inherited, as a subclass may do more,
+        unless the type sets ``inherits_foresight``. If a type does not define it, none of these is called.
 
         Derived actions are foreseen too: with WAIT it returns the actions that it would derive, or none if they were
         planned.
 
         Raises:
-            CannotBeForeseen: what would come of it is not known beforehand.
+            CannotBeForeseen: the outcome cannot be known beforehand.
         """
         raise CannotBeForeseen(f"What actions of type {self.name} do is not foreseen.")
 
@@ -319,7 +318,7 @@ class ActionType(ABC):
         return DONE
 
     def post_condition(self) -> None:  # noqa: B027
-        """Look whether it worked; called after a failed pre_condition or execute, too."""
+        """Check the result; called after a failed pre_condition or execute, too."""
 
     def abort(self) -> bool:
         """Undo an interrupted execute.
@@ -349,10 +348,10 @@ class ActionType(ABC):
         raise ActionFailed(f"Actions of type {self.name} can not be reverted")
 
     def recover(self) -> Recovery:
-        """Look what is true after the process that executed it is gone: it is done, or can be run again.
+        """Return whether an action whose process was lost is complete or can be executed again.
 
         Raises:
-            ActionFailed: neither, and why.
+            ActionFailed: neither is the case; the message gives the reason.
         """
         raise ActionFailed("Its outcome was not recorded, and whether it was done can not be told")
 
@@ -361,7 +360,7 @@ def make(name: str, input_parameters: Mapping[str, Any], context: ActionContext)
     """Return an action type's instance with validated parameters.
 
     Raises:
-        ActionFailed: no such type, or the field and the rule that it breaks.
+        ActionFailed: there is no such type, or a parameter breaks a rule; the message names the field and the rule.
     """
     action_type = plugins.load("ACTION_TYPES").get(name)
     if action_type is None:
