@@ -142,8 +142,6 @@ class PlanRun:
 
     def remember_delayed(self) -> None:
         """Remember of what actions derived since the last look what is not to begin at once."""
-        if not self.deriving:
-            return
         for later in self.actions.deferred().filter(derived_from__in=self.deriving).values_list("due_time", "pk"):
             heappush(self.later, later)
         self.deriving.clear()
@@ -257,7 +255,9 @@ class PlanRun:
         if action := self.backlog.next(free_queues):
             return self.job(execution.execute, action)
         for _ in range(PAGE):
-            if not (self.ready or self.find_more()):
+            if not self.ready:
+                self.look()
+            if not self.ready:
                 return None
             job = self.job(execution.execute, self.ready[0])
             self.ready.popleft()
@@ -269,10 +269,6 @@ class PlanRun:
         # Thousands may wait for the same queue: other plans have their turn meanwhile.
         self.looks_on = True
         return None
-
-    def find_more(self) -> bool:
-        self.look()
-        return bool(self.ready)
 
     def close(self) -> None:
         """Begin nothing. Once nothing is at work, the table tells whether more is to begin, or the plan has ended."""
@@ -305,8 +301,10 @@ class PlanRun:
 
     def look(self) -> None:
         """Find what became ready: among the children of those that finished, then in what is left of the plan."""
-        self.remember_delayed()
-        self.find_due()
+        if self.deriving:
+            self.remember_delayed()
+        while self.later and self.later[0][0] <= timezone.now():
+            self.releases.consider(heappop(self.later)[1])
         while not self.ready and self.releases:
             self.take(self.releases.find())
         while not self.ready and self.walks:
@@ -328,11 +326,6 @@ class PlanRun:
         if any(action.state == Action.State.CANCELLING for action in found):
             # A person cancelled it while it waited for those that it derived. It may be in a worker's hands already.
             self.recover()
-
-    def find_due(self) -> None:
-        now = timezone.now()
-        while self.later and self.later[0][0] <= now:
-            self.releases.consider(heappop(self.later)[1])
 
     def end(self, action: Action, done: bool) -> None:
         self.at_work.discard(action.pk)

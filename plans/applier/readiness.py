@@ -230,7 +230,8 @@ class PrefetchedChildren:
         since = self.looked_at.pop(parent, None)
         children = self.children.pop(parent, None)
         if children is None or since is None or time.monotonic() - since > settings.POLL_INTERVAL:
-            self.forget(*children or ())
+            if children:
+                self.forget(*children)
             return None
         for child in children:
             self.open_parents.get(child, set()).discard(parent)
