@@ -96,71 +96,6 @@ class TemplateSerializer(serializers.Serializer[Any]):
     resources = serializers.DictField(child=serializers.DictField(), help_text="by name")
 
 
-class StackReading(OwnedByProjects, ResourceView):
-    """Lists of stacks, and single ones. What is done to them makes action plans, and has its place with these."""
-
-    since = STACKS
-    serializer_class = StackSerializer
-    model = Stack
-    title = "Stack"
-    policy = "stack"
-    shown_project = "project"
-    identifiers = ("uuid", "name")
-    marker_type = OpenApiTypes.STR
-    filters = ["name", "status", "project_id", "show_nested"]
-    filter_schemas = {"show_nested": FLAG}
-    repeatable = frozenset({"name", "status"})
-    sort_keys = {
-        "stack_name": "name",
-        "stack_status": "status",
-        "creation_time": "created_at",
-        "updated_time": "updated_at",
-    }
-
-    answers = {"look_up": (200, StackSerializer), "template": (200, TemplateSerializer)}
-    policy_actions = ResourceView.policy_actions | {"look_up": "lookup"}
-
-    def retrieve(self, request: Request, identifier: str, stack_name: str | None = None) -> Response:
-        """Show a stack"""
-        return super().retrieve(request, identifier)
-
-    def look_up(self, request: Request, identifier: str) -> Response:
-        """Show the stack of this id, or else of this name"""
-        return super().retrieve(request, identifier)
-
-    def template(self, request: Request, stack_name: str, identifier: str) -> Response:
-        """Show the template of a stack, with all that may be left out"""
-        refuse_unknown_arguments(request.query_params, ())
-        return Response(self.get_object(request, identifier).template)
-
-    def lookup(self, identifier: str) -> QuerySet[Any]:
-        """Return the queryset of the stack that the path names: by its name and its id, or by one of them."""
-        name = self.kwargs.get("stack_name")
-        stacks = self.get_queryset()
-        return stacks_called(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
-
-    def get_queryset(self) -> QuerySet[Any]:
-        """Return the stacks that this person may see; lists have root stacks, and nested ones on request."""
-        stacks: Any = super().get_queryset()
-        return stacks if self.detail or read_flag(self.request, "show_nested") else stacks.roots()
-
-    def find_marker(self, marker: str) -> QuerySet[Any]:
-        return stacks_called(self.get_queryset(), marker)
-
-    def filter_name(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
-        return queryset.filter(name__in=value)
-
-    def filter_status(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
-        return queryset.filter(status__in=known_statuses("status", value))
-
-    def filter_project_id(self, queryset: QuerySet[Stack], value: str) -> QuerySet[Stack]:
-        return queryset.filter(project_id=value)
-
-    def filter_show_nested(self, queryset: QuerySet[Stack], value: str) -> QuerySet[Stack]:
-        """Return the queryset: `get_queryset` applies this filter."""
-        return queryset
-
-
 def known_statuses(field: str, wanted: list[str]) -> list[str]:
     found = [status.upper() for status in wanted]
     refuse_strays(field, found, StackStatus.values)
@@ -203,17 +138,73 @@ class StackUpdateSerializer(OptionsSerializer):
     argument = "stack"
 
 
-class StackView(Marking, Operating, StackReading):
+class StackView(Marking, Operating, OwnedByProjects, ResourceView):
+    since = STACKS
+    serializer_class = StackSerializer
+    model = Stack
+    title = "Stack"
+    policy = "stack"
+    shown_project = "project"
+    identifiers = ("uuid", "name")
+    marker_type = OpenApiTypes.STR
+    filters = ["name", "status", "project_id", "show_nested"]
+    filter_schemas = {"show_nested": FLAG}
+    repeatable = frozenset({"name", "status"})
+    sort_keys = {
+        "stack_name": "name",
+        "stack_status": "status",
+        "creation_time": "created_at",
+        "updated_time": "updated_at",
+    }
+    policy_actions = ResourceView.policy_actions | {"look_up": "lookup"}
     operates_on = "stack"
     bodies = {"create": NewStackSerializer, "update": StackUpdateSerializer, **Marking.mark_bodies}
     arguments = {"destroy": [PLAN_ONLY_PARAMETER]}
     answers = {
-        **StackReading.answers,
+        "look_up": (200, StackSerializer),
+        "template": (200, TemplateSerializer),
         **dict.fromkeys(("create", "update", "destroy"), (202, StackOperationSerializer)),
         **Marking.mark_answers,
     }
     actions_since = Marking.mark_versions
-    permissions_required = {**StackReading.permissions_required, "mark": MARK_STACK}
+    permissions_required = {"mark": MARK_STACK}
+
+    def retrieve(self, request: Request, identifier: str, stack_name: str | None = None) -> Response:
+        """Show a stack"""
+        return super().retrieve(request, identifier)
+
+    def look_up(self, request: Request, identifier: str) -> Response:
+        """Show the stack of this id, or else of this name"""
+        return super().retrieve(request, identifier)
+
+    def template(self, request: Request, stack_name: str, identifier: str) -> Response:
+        """Show the template of a stack, with all that may be left out"""
+        refuse_unknown_arguments(request.query_params, ())
+        return Response(self.get_object(request, identifier).template)
+
+    def lookup(self, identifier: str) -> QuerySet[Any]:
+        """Return the queryset of the stack that the path names: by its name and its id, or by one of them."""
+        name = self.kwargs.get("stack_name")
+        stacks = self.get_queryset()
+        return stacks_called(stacks, identifier) if name is None else stacks_at(stacks, name, identifier)
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Return the stacks that this person may see; lists have root stacks, and nested ones on request."""
+        stacks: Any = super().get_queryset()
+        return stacks if self.detail or read_flag(self.request, "show_nested") else stacks.roots()
+
+    def find_marker(self, marker: str) -> QuerySet[Any]:
+        return stacks_called(self.get_queryset(), marker)
+
+    def filter_name(self, queryset: QuerySet[Stack], value: list[str]) -> QuerySet[Stack]:
+        return queryset.filter(name__in=value)
+
+    def filter_project_id(self, queryset: QuerySet[Stack], value: str) -> QuerySet[Stack]:
+        return queryset.filter(project_id=value)
+
+    def filter_show_nested(self, queryset: QuerySet[Stack], value: str) -> QuerySet[Stack]:
+        """Return the queryset: `get_queryset` applies this filter."""
+        return queryset
 
     def read(self, queryset: QuerySet[Any], detailed: bool) -> list[Row]:
         """Return the rows of stacks, with the status IN_PROGRESS from the moment an operation is accepted."""

@@ -112,9 +112,7 @@ def add_uuids(rows: list[Row], field: str, related: QuerySet[Any], column: str) 
         row[field] = found[row["uuid"]]
 
 
-class ClusterReading(ResourceView):
-    """Lists of clusters, and single ones. What is done to them makes action plans, and has its place with these."""
-
+class ClusterView(Operating, ResourceView):
     since = CLUSTERS
     serializer_class = ClusterSerializer
     model = Cluster
@@ -131,26 +129,7 @@ class ClusterReading(ResourceView):
         "created_at": "created_at",
         "updated_at": "updated_at",
     }
-
     filter_schemas = {"status": {"enum": Cluster.Status.values}}
-
-    def lookup(self, identifier: str) -> QuerySet[Any]:
-        return only_one(self.get_queryset(), identifier)
-
-    def filter_name(self, queryset: QuerySet[Cluster], value: list[str]) -> QuerySet[Cluster]:
-        return queryset.filter(names_among(value))
-
-    def filter_status(self, queryset: QuerySet[Cluster], value: list[str]) -> QuerySet[Cluster]:
-        if unknown := [status for status in value if status not in Cluster.Status.values]:
-            raise Invalid(f"Invalid input for field/attribute status. Value: '{unknown[0]}'. There is no such status.")
-        return queryset.filter(status__in=value)
-
-    def filter_profile(self, queryset: Any, value: str) -> QuerySet[Cluster]:
-        found: QuerySet[Cluster] = queryset.of_profile(value)
-        return found
-
-
-class ClusterView(Operating, ClusterReading):
     operates_on = "cluster"
     bodies = {
         "create": NewClusterSerializer,
@@ -167,6 +146,21 @@ class ClusterView(Operating, ClusterReading):
     answers = dict.fromkeys((*bodies, "partial_update", "destroy"), (202, ClusterOperationSerializer))
     permissions_required = dict.fromkeys((*OPERATIONS, "act"), "cluster.operate_cluster")
     example_step = {"op": "replace", "path": "/name", "value": "web servers"}
+
+    def lookup(self, identifier: str) -> QuerySet[Any]:
+        return only_one(self.get_queryset(), identifier)
+
+    def filter_name(self, queryset: QuerySet[Cluster], value: list[str]) -> QuerySet[Cluster]:
+        return queryset.filter(names_among(value))
+
+    def filter_status(self, queryset: QuerySet[Cluster], value: list[str]) -> QuerySet[Cluster]:
+        if unknown := [status for status in value if status not in Cluster.Status.values]:
+            raise Invalid(f"Invalid input for field/attribute status. Value: '{unknown[0]}'. There is no such status.")
+        return queryset.filter(status__in=value)
+
+    def filter_profile(self, queryset: Any, value: str) -> QuerySet[Cluster]:
+        found: QuerySet[Cluster] = queryset.of_profile(value)
+        return found
 
     def history_event(self) -> str:
         body = self.document()

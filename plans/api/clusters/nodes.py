@@ -74,48 +74,6 @@ class NodeSerializer(ResourceSerializer):
         computed = ("links",)
 
 
-class NodeReading(ResourceView):
-    """Lists of nodes, and single ones. What is done to them makes action plans, and has its place with these."""
-
-    since = CLUSTERS
-    serializer_class = NodeSerializer
-    model = Node
-    title = "Node"
-    policy = "node"
-    identifiers = ("uuid", "name")
-    arguments_since = {"sort": CLUSTERS}
-    filters = ["name", "status", "profile", "cluster"]
-    repeatable = frozenset({"status"})
-    sort_keys = {
-        "uuid": "uuid",
-        "name": "name",
-        "status": "status",
-        "created_at": "created_at",
-        "updated_at": "updated_at",
-    }
-
-    filter_schemas = {"status": {"enum": Node.Status.values}}
-
-    def lookup(self, identifier: str) -> QuerySet[Any]:
-        return only_one(self.get_queryset(), identifier)
-
-    def filter_name(self, queryset: QuerySet[Node], value: str) -> QuerySet[Node]:
-        return queryset.filter(name__iexact=value)
-
-    def filter_status(self, queryset: QuerySet[Node], value: list[str]) -> QuerySet[Node]:
-        if unknown := [status for status in value if status not in Node.Status.values]:
-            raise Invalid(f"Invalid input for field/attribute status. Value: '{unknown[0]}'. There is no such status.")
-        return queryset.filter(status__in=value)
-
-    def filter_profile(self, queryset: Any, value: str) -> QuerySet[Node]:
-        found: QuerySet[Node] = queryset.of_profile(value)
-        return found
-
-    def filter_cluster(self, queryset: Any, value: str) -> QuerySet[Node]:
-        found: QuerySet[Node] = queryset.of_cluster(value)
-        return found
-
-
 class NodeOperationSerializer(OperationSerializer):
     node = serializers.UUIDField()
 
@@ -144,7 +102,24 @@ class NodeRecoverySerializer(OptionsSerializer):
 OPERATIONS = {"create": NewNodeSerializer, "check": OptionsSerializer, "recover": NodeRecoverySerializer}
 
 
-class NodeView(Marking, Operating, NodeReading):
+class NodeView(Marking, Operating, ResourceView):
+    since = CLUSTERS
+    serializer_class = NodeSerializer
+    model = Node
+    title = "Node"
+    policy = "node"
+    identifiers = ("uuid", "name")
+    arguments_since = {"sort": CLUSTERS}
+    filters = ["name", "status", "profile", "cluster"]
+    repeatable = frozenset({"status"})
+    sort_keys = {
+        "uuid": "uuid",
+        "name": "name",
+        "status": "status",
+        "created_at": "created_at",
+        "updated_at": "updated_at",
+    }
+    filter_schemas = {"status": {"enum": Node.Status.values}}
     operates_on = "node"
     bodies = {**OPERATIONS, **Marking.mark_bodies}
     arguments = {"partial_update": [PLAN_ONLY_PARAMETER], "destroy": [PLAN_ONLY_PARAMETER]}
@@ -159,6 +134,25 @@ class NodeView(Marking, Operating, NodeReading):
         "mark": "cluster.mark_node",
     }
     example_step = {"op": "replace", "path": "/tainted", "value": True}
+
+    def lookup(self, identifier: str) -> QuerySet[Any]:
+        return only_one(self.get_queryset(), identifier)
+
+    def filter_name(self, queryset: QuerySet[Node], value: str) -> QuerySet[Node]:
+        return queryset.filter(name__iexact=value)
+
+    def filter_status(self, queryset: QuerySet[Node], value: list[str]) -> QuerySet[Node]:
+        if unknown := [status for status in value if status not in Node.Status.values]:
+            raise Invalid(f"Invalid input for field/attribute status. Value: '{unknown[0]}'. There is no such status.")
+        return queryset.filter(status__in=value)
+
+    def filter_profile(self, queryset: Any, value: str) -> QuerySet[Node]:
+        found: QuerySet[Node] = queryset.of_profile(value)
+        return found
+
+    def filter_cluster(self, queryset: Any, value: str) -> QuerySet[Node]:
+        found: QuerySet[Node] = queryset.of_cluster(value)
+        return found
 
     def create(self, request: Request) -> Response:
         """Make a node from a profile, and have its server created by an action."""
