@@ -9,7 +9,7 @@ ON, OFF = "on", "off"
 
 
 class ChangeNodePowerState(ActionType):
-    """A node that is so already is left alone, and one with running servers is not switched off.
+    """A node in the wanted state is not changed, and a node with running servers is not switched off.
 
     The switching can not be aborted: once begun it runs to its end.
     """

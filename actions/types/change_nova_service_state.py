@@ -1,4 +1,4 @@
-"""Open or close a compute node to the scheduler."""
+"""Enable or disable a compute node for the scheduler."""
 
 from collections.abc import Mapping
 from typing import Any

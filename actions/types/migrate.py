@@ -117,7 +117,7 @@ class Migrate(ActionType):
         raise ActionFailed(f"Instance {self.server} is on {server.host} after its migration was aborted")
 
     def revert(self) -> bool:
-        """Go back, also when an earlier attempt to do so was left half-way."""
+        """Move the server back, also if an earlier attempt to do so was interrupted."""
         if cloud().reconcile(self.server, self.context.checkpoint).host != self.source:
             self.move(self.source)
         return True

@@ -1,4 +1,4 @@
-"""Give a server another size."""
+"""Change the flavor of a server."""
 
 from collections.abc import Mapping
 from dataclasses import replace

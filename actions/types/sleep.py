@@ -18,7 +18,7 @@ class Sleep(ActionType):
     }
 
     def execute(self) -> Outcome:
-        """Sleep whole seconds: of 3.2 three, as existing plans expect."""
+        """Sleep for whole seconds, 3.2 as 3, as existing plans expect."""
         end = time.monotonic() + int(self.input_parameters["duration"])
         self.context.checkpoint()
         while (left := end - time.monotonic()) > 0:

@@ -51,7 +51,7 @@ class Stop(ActionType):
         require_need(self.input_parameters)
 
     def execute(self) -> Outcome:
-        """A server that is gone meanwhile does not run any more either."""
+        """Accept a server that was deleted meanwhile: it does not run either."""
         with suppress(ServerNotFound):
             cloud().stop(self.server)
         return DONE

@@ -95,7 +95,7 @@ class VolumeMigrate(ActionType):
         return self.execute()
 
     def check_movable(self, volume: CloudVolume) -> None:
-        """Raise `ActionFailed` where the volume's servers or its type do not let it go there."""
+        """Raise `ActionFailed` if the volume's servers or its type do not allow the destination."""
         if volume.servers and volume.status != "in-use":
             raise ActionFailed(f"Volume {self.volume} is attached, but not in-use (current status: {volume.status})")
         for server in volume.servers:

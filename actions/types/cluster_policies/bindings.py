@@ -19,7 +19,7 @@ BOUND = {
 
 
 class PolicyAction(ClusterAction, ABC):
-    """An action on one policy, ``policy_id``, of a cluster, whose status stays as it is.
+    """An action on one policy, ``policy_id``, of a cluster. The status of the cluster does not change.
 
     The change in the cloud comes before the change of the rows: after a crash, another worker does both, or the
     second.
@@ -27,10 +27,10 @@ class PolicyAction(ClusterAction, ABC):
 
     @abstractmethod
     def reach_out(self, cluster: Cluster, policy: Policy) -> None:
-        """Do what is due in the cloud. May be called twice. Raises: `PolicyRefused`, `ActionFailed`."""
+        """Make the changes in the cloud. May be called twice. Raises: `PolicyRefused`, `ActionFailed`."""
 
     def decide(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        """Only the inputs say what is to be done."""
+        """Decide nothing: the inputs determine the change."""
 
     def decision(self, cluster: Cluster) -> dict[str, Any]:
         """Apply no policies: also a policy that cannot be loaded any more can be detached."""
@@ -56,7 +56,7 @@ class PolicyAction(ClusterAction, ABC):
         if in_the_way := self.lock(self.cluster()):
             return in_the_way
         if not self.context.data.get(BEGUN):
-            cluster = self.cluster()  # Before the lock it was somebody else's to change.
+            cluster = self.cluster()  # Before the lock, another action might have changed it.
             try:
                 self.reach_out(cluster, self.policy())
             except PolicyRefused as refusal:
@@ -81,7 +81,7 @@ class PolicyAction(ClusterAction, ABC):
         return found
 
     def binding(self, cluster: Cluster) -> PolicyBinding:
-        """Return that the cluster has the policy. Raises: `ActionFailed`, if it has not."""
+        """Return the binding of the policy to the cluster. Raises: `ActionFailed`, if there is none."""
         found = self.find_binding(cluster)
         if found is None:
             raise ActionFailed("Policy not attached.")
@@ -89,7 +89,7 @@ class PolicyAction(ClusterAction, ABC):
 
 
 def type_of(policy: Policy) -> type[PolicyType]:
-    """Return what decides for a policy. Raises: `ActionFailed`, if its type is not installed any more."""
+    """Return the type of a policy. Raises: `ActionFailed`, if it is no longer installed."""
     found: type[PolicyType] | None = plugins.load("POLICY_TYPES").get(policy.type)
     if found is None:
         raise ActionFailed(f"Policy type {policy.type} is not installed")

@@ -12,11 +12,11 @@ from watcher_site.database.locks import lock_present
 
 ATTACHED = "Policy already attached."
 REACHED_OUT = "reached_out"
-"""The key in an action's data that says that the policy may have done something in the cloud."""
+"""The key in an action's data that is set before the policy changes the cloud."""
 
 
 class ClusterAttachPolicy(PolicyAction):
-    """A policy that the cluster has is left as it is, and that is a success."""
+    """Attaches a policy. If the cluster has the policy, the action succeeds and changes nothing."""
 
     name = "CLUSTER_ATTACH_POLICY"
     description = "Attaching a policy to a cluster"
@@ -44,7 +44,7 @@ class ClusterAttachPolicy(PolicyAction):
         lock_present(self.policy())
 
     def apply(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        # Of two who attach at once, the second sees what the first did.
+        # Of two concurrent attachments, the second sees the binding of the first.
         policy = self.policy()
         policy_type = type_of(policy)
         if self.find_binding(cluster):
@@ -71,7 +71,7 @@ class ClusterAttachPolicy(PolicyAction):
 
 
 def require_single(cluster: Cluster, policy: Policy, policy_type: type[PolicyType]) -> None:
-    """Raises: `ActionFailed`, where the cluster has another policy of a type of which it can have but one."""
+    """Raise `ActionFailed` if the cluster has another policy of a type of which it can have only one."""
     if not policy_type.is_single:
         return
     others = PolicyBinding.objects.present().filter(cluster=cluster, policy__type=policy.type).exclude(policy=policy)

@@ -10,7 +10,7 @@ from watcher_site import plugins
 
 
 class ClusterDetachPolicy(PolicyAction):
-    """Also one whose type is not installed any more can be detached."""
+    """Detaches a policy, even if its type is no longer installed."""
 
     name = "CLUSTER_DETACH_POLICY"
     description = "Detaching a policy from a cluster"

@@ -40,7 +40,7 @@ class ClusterAddNodes(ClusterAction):
         require_size(bounds_of(cluster), cluster.members().count() + len(joining))
 
     def find_joining(self, data: Data) -> list[Node]:
-        """Return those that are to join and are there still, but for those that people left out of the plan."""
+        """Return the nodes to add that still exist, except those whose actions were skipped."""
         left_out = self.left_out
         uuids = [uuid for uuid in data["creation"]["nodes"] if uuid not in left_out]
         found = {

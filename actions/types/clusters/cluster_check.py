@@ -1,4 +1,4 @@
-"""Look whether the servers of a cluster's nodes run."""
+"""Check whether the servers of a cluster's nodes run."""
 
 from collections.abc import Sequence
 from typing import Any

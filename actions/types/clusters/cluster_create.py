@@ -10,9 +10,9 @@ from cluster.models import Cluster, Node
 
 
 class ClusterCreate(ClusterAction):
-    """A cluster whose creation failed half-way has the nodes that came to be, and can be recovered or deleted.
+    """Creates nodes. If some fail, the cluster keeps the others, and can be recovered or deleted.
 
-    Where its plan is continued, members that never came to be are created, and so many new ones as are missing.
+    In a plan that continues its plan, members without a server get one, and missing members are created.
     """
 
     name = "CLUSTER_CREATE"

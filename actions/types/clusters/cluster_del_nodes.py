@@ -1,4 +1,4 @@
-"""Remove nodes that are named from a cluster."""
+"""Remove named nodes from a cluster."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ from cluster.models import Cluster
 
 
 class ClusterDelNodes(ClusterAction):
-    """They stand alone then; with ``destroy_after_deletion``, or if a policy says so, they are deleted."""
+    """Removes the named nodes; with ``destroy_after_deletion``, or by decision of a policy, also deletes them."""
 
     name = "CLUSTER_DEL_NODES"
     description = "Removing members from a cluster"

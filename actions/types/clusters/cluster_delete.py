@@ -55,7 +55,7 @@ class ClusterDelete(ClusterAction):
 
     @transaction.atomic
     def remove(self) -> None:
-        """Delete its row, whatever the status has come to say meanwhile."""
+        """Delete the row of the cluster with any status."""
         locked = self.find(lock=True)
         if locked is None:
             return
@@ -65,7 +65,7 @@ class ClusterDelete(ClusterAction):
         locked.remove()
 
     def settle(self) -> None:
-        """One that stands still does not read ACTIVE: it wants no nodes, and may have some."""
+        """Set the status, but not to ACTIVE: the cluster was not deleted, and wants no nodes."""
         left = self.find()
         if left is not None and left.status == self.at_work:
             settle_status(left, f"{self.name}: {{}}")
@@ -74,7 +74,7 @@ class ClusterDelete(ClusterAction):
             self.save(left)
 
     def detach_policies(self, cluster: Cluster) -> None:
-        """Raises: `ActionFailed`, if one of them refuses."""
+        """Detach the policies. Raises: `ActionFailed`, if one of them refuses."""
         for binding in cluster.policy_bindings.present().select_related("policy").order_by("-priority", "-pk"):
             try:
                 if binding.policy.type in installed("POLICY_TYPES"):

@@ -18,9 +18,9 @@ LEFT_ALONE = (Status.ACTIVE, Status.WARNING, Status.DELETING)
 
 
 class ClusterRecover(ClusterAction):
-    """The members that the last check found broken, or that never came to be; with ``check`` all are looked at first.
+    """Recovers members that the last check found broken or that have no server; with ``check``, checks all first.
 
-    With ``check_capacity`` what is missing of the desired size is created beside.
+    With ``check_capacity``, nodes that are missing from the desired capacity are created, too.
     """
 
     name = "CLUSTER_RECOVER"
@@ -34,7 +34,7 @@ class ClusterRecover(ClusterAction):
         return bool(self.input_parameters.get("check"))
 
     def prepare(self, cluster: Cluster, data: dict[str, Any]) -> None:
-        """Decide how many nodes come, which the policies then place."""
+        """Decide the number of new nodes, which the policies then place."""
         missing = cluster.desired_capacity - cluster.members().count()
         if self.input_parameters.get("check_capacity") and missing > 0:
             data.setdefault("creation", {"count": missing})

@@ -28,9 +28,9 @@ SIZE = {"type": "integer", "minimum": 0, "maximum": MOST_NODES}
 
 
 class ClusterResize(ClusterAction):
-    """To a size that is outside of the bounds with ``strict`` false: then the nearest within them is taken.
+    """Resizes a cluster. With ``strict`` false, a size outside the bounds becomes the nearest one within them.
 
-    New bounds are written with the size, and are those that count.
+    New bounds are written with the size, and apply to it.
     """
 
     name = "CLUSTER_RESIZE"
@@ -47,7 +47,7 @@ class ClusterResize(ClusterAction):
     decides_once = True
 
     def prepare(self, cluster: Cluster, data: Data) -> None:
-        """Decide by how many, which the policies then know."""
+        """Decide the number of nodes to add or remove, before the policies are applied."""
         if "creation" in data or "deletion" in data:
             return
         change = self.find_change(cluster, cluster.members().count())
@@ -55,7 +55,7 @@ class ClusterResize(ClusterAction):
             data["creation" if change > 0 else "deletion"] = {"count": abs(change)}
 
     def bounds(self, cluster: Cluster) -> Bounds:
-        """Return the bounds that it will have. Raises: `ActionFailed`, where they make no sense."""
+        """Return the new bounds. Raises: `ActionFailed`, if they are invalid."""
         new = {
             name: size for name in ("min_size", "max_size") if (size := self.input_parameters.get(name)) is not None
         }
@@ -87,7 +87,7 @@ class ClusterResize(ClusterAction):
             decide_shrinkage(cluster, data, data["deletion"]["count"], self.find_excluded, bounds=self.bounds(cluster))
 
     def require_fit(self, cluster: Cluster, data: Data) -> None:
-        """Look whether the same would be decided, but for what has come or gone already of what was decided on."""
+        """Check that the decision is still the same, not counting nodes that it has already added or removed."""
         size = cluster.members().count() + self.count_gone(cluster, data) - self.count_come(data)
         decided = data.get("creation", {}).get("count", 0) - data.get("deletion", {}).get("count", 0)
         if (change := self.find_change(cluster, size)) != decided:

@@ -20,7 +20,7 @@ from cluster.policies.sizes import MOST_NODES
 
 
 class ClusterScaleIn(ClusterAction):
-    """By ``count`` nodes, but no more than it has; without it by as many as the scaling policy says, else by one."""
+    """Removes ``count`` nodes, at most all; without ``count``, as many as the scaling policy decides, else one."""
 
     name = "CLUSTER_SCALE_IN"
     description = "Removing nodes from a cluster"

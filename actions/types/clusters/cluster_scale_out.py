@@ -13,7 +13,7 @@ from cluster.policies.sizes import MOST_NODES
 
 
 class ClusterScaleOut(ClusterAction):
-    """By ``count`` nodes; without it by as many as the scaling policy says, else by one."""
+    """Adds ``count`` nodes; without ``count``, as many as the scaling policy decides, else one."""
 
     name = "CLUSTER_SCALE_OUT"
     description = "Adding nodes to a cluster"

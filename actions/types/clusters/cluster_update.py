@@ -1,4 +1,4 @@
-"""Change what is written of a cluster, and have its nodes be as another profile describes them."""
+"""Change the properties of a cluster, and its nodes according to another profile."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -18,9 +18,9 @@ GOOD_ENDS = {Action.State.SUCCEEDED, Action.State.SKIPPED}
 
 
 class ClusterUpdate(ClusterAction):
-    """A new profile is one for all members, unless it is for those alone that come later (``profile_only``).
+    """Updates a cluster. All members get a new profile, unless it is only for later members (``profile_only``).
 
-    Where a policy has decided on steps, the nodes of each wait for those of the one before, and for a pause.
+    If a policy has decided on steps, the nodes of each step wait for those of the step before, and for a pause.
     """
 
     name = "CLUSTER_UPDATE"
@@ -57,7 +57,7 @@ class ClusterUpdate(ClusterAction):
             cluster.profile = find_profile(self.new_profile)
 
     def plan(self) -> Sequence[ProposedAction]:
-        """Plan all steps, or, where a pause is made between them, the first: the others follow when they are due."""
+        """Plan all steps; with pauses between them, only the first: the others are derived when they are due."""
         cluster = self.cluster()
         data = self.decision(cluster)
         planned: list[ProposedAction] = []
@@ -86,7 +86,7 @@ class ClusterUpdate(ClusterAction):
         return next(filter(None, map(self.updates, steps_of(data))), [])
 
     def updates(self, step: Sequence[str], **options: Any) -> list[ProposedAction]:
-        """Return the actions on those nodes of a step that are still there, in its order."""
+        """Return the actions on the nodes of a step that still exist, in its order."""
         nodes = {str(node.uuid): node for node in Node.objects.present().filter(uuid__in=step)}
         inputs = {"new_profile_id": self.new_profile}
         return [node_action("NODE_UPDATE", nodes[uuid], inputs, **options) for uuid in step if uuid in nodes]
@@ -108,10 +108,10 @@ class ClusterUpdate(ClusterAction):
 
 
 def steps_of(data: dict[str, Any]) -> list[list[str]]:
-    """Return which nodes get the new profile in which step."""
+    """Return the UUIDs of the nodes of each step."""
     return [list(step) for step in data.get("update", {}).get("plan", [])]
 
 
 def pause_of(data: dict[str, Any]) -> int:
-    """Return for how many seconds it is waited between two steps."""
+    """Return the pause between two steps in seconds."""
     return int(data.get("update", {}).get("pause_time", 0))

@@ -1,4 +1,4 @@
-"""Look whether the server of a node runs."""
+"""Check whether the server of a node runs."""
 
 from actions.types.base import DONE, ActionFailed, ActionSkipException, Outcome, Recovery
 from actions.types.nodes.nodes import NodeAction
@@ -34,7 +34,7 @@ class NodeCheck(NodeAction):
         return True
 
     def revert(self) -> bool:
-        """A look changed nothing that could be undone."""
+        """Succeed: a check changes nothing that could be undone."""
         return True
 
     def recover(self) -> Recovery:
@@ -42,7 +42,7 @@ class NodeCheck(NodeAction):
 
 
 def find_problem(node: Node) -> str | None:
-    """Return what is wrong with the server of a node, if anything is: what a person says of it comes first."""
+    """Return the fault of the server of a node, or None; a person's mark takes precedence."""
     if node.unhealthy_reason is not None:
         return f"It was marked unhealthy: {node.unhealthy_reason}"
     if node.physical_id is None:

@@ -13,9 +13,9 @@ Status = Node.Status
 
 
 class NodeCreate(NodeAction):
-    """The node says which token its server has: however often it is executed, there is one server.
+    """Creates the server of a node with the token of the node, so that repeated executions create one server.
 
-    With ``cluster_id`` a node that stands alone joins that cluster first.
+    With ``cluster_id``, a stand-alone node joins that cluster first.
     """
 
     name = "NODE_CREATE"

@@ -13,7 +13,7 @@ from watcher_site.state_machine import ConcurrentTransition
 
 
 class NodeDelete(NodeAction):
-    """A deletion can not be aborted: once begun it runs to its end. What is deleted does not come back."""
+    """A deletion can not be aborted: once begun it runs to its end. It cannot be reverted."""
 
     name = "NODE_DELETE"
     description = "Deleting a node and its server"
@@ -49,7 +49,7 @@ class NodeDelete(NodeAction):
         except CloudError as problem:
             self.fail(Node.Status.DELETING, explain(problem))
             raise
-        # Two may delete it at once: it is gone when the first is done.
+        # Of two concurrent deletions, the second finds no row.
         with suppress(ConcurrentTransition):
             self.remove(node)
         return DONE
@@ -63,11 +63,11 @@ class NodeDelete(NodeAction):
 
     @property
     def grace_period(self) -> int:
-        """Return the seconds that the node still serves, by a policy of its cluster, if a person deletes it."""
+        """Return the grace period in seconds, by a policy of its cluster, if a person deletes the node."""
         return int(self.context.data.get("deletion", {}).get("grace_period", 0))
 
     def go_on(self) -> Outcome:
-        """A node that is there still stays: what was to delete it after its grace period failed, or was cancelled."""
+        """Keep a node that still exists: the action that was to delete it later failed or was cancelled."""
         self.fail(Node.Status.DELETING, "Its server was not deleted")
         return super().go_on()
 
@@ -77,7 +77,7 @@ class NodeDelete(NodeAction):
         self.settle_cluster()
 
     def abort(self) -> bool:
-        """Only one that waits for the end of a grace period can be given up."""
+        """Cancel the deletion if its grace period has not ended."""
         if not self.grace_period or self.find() is None:
             return False
         self.fail(Node.Status.DELETING, "Its deletion was interrupted")

@@ -13,7 +13,7 @@ from watcher_site.state_machine import ConcurrentTransition
 
 
 class NodeJoin(NodeAction):
-    """As the last member of the cluster ``cluster_id``."""
+    """Adds a node as the last member of the cluster ``cluster_id``."""
 
     name = "NODE_JOIN"
     description = "Having a node join a cluster"
@@ -52,7 +52,7 @@ class NodeJoin(NodeAction):
 
     @transaction.atomic
     def join(self) -> None:
-        """Join a cluster that wants the node already."""
+        """Join a cluster whose desired capacity already includes the node."""
         node = self.node()
         joined = find_joined(self, node)
         if joined is None or joined == node.cluster:

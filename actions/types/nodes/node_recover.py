@@ -15,7 +15,7 @@ STOPPED = "SHUTOFF"
 # What is done to the server that a node has, in Nova's words.
 OPERATIONS = {Operation.REBOOT: "reboot", Operation.REBUILD: "rebuild", Operation.RECREATE: "delete"}
 RECOVERY = "recovery"
-"""The key in an action's data of what is done, once it has begun: the operation and the generation of the server."""
+"""The key in an action's data of its decision: the operation and the generation of the server."""
 
 
 class NodeRecover(NodeAction):
@@ -40,7 +40,7 @@ class NodeRecover(NodeAction):
         self.require_server(self.node_to_act_on())
 
     def require_server(self, node: Node) -> None:
-        """Raises: `ActionFailed`, where there is no server to do the operation to."""
+        """Raise `ActionFailed` if the operation needs a server and there is none."""
         if node.physical_id is None and self.operation != Operation.RECREATE:
             raise ActionFailed(f"Node {self.uuid} has no server: {self.operation} is not possible, RECREATE is")
 
@@ -77,7 +77,7 @@ class NodeRecover(NodeAction):
                 self.context.save_data({**self.context.data, RECOVERY: decision})
 
     def restore(self, node: Node) -> str:
-        """Do what was decided, and return the UUID of the server that the node has then."""
+        """Carry out the decision, and return the UUID of the resulting server."""
         decision, checkpoint = self.context.data[RECOVERY], self.context.checkpoint
         server = str(node.physical_id)
         if decision["operation"] == Operation.RECREATE:
@@ -102,7 +102,7 @@ class NodeRecover(NodeAction):
         self.settle_cluster()
 
     def abort(self) -> bool:
-        """A server that was to take another's place goes again; the one before does not come back."""
+        """Delete the new server of an interrupted replacement; the former server is not restored."""
         node = self.find()
         if node is None or node.status != Status.RECOVERING:
             return False
@@ -125,5 +125,5 @@ class NodeRecover(NodeAction):
 
 
 def replaced_by(node: Node, server: str) -> str | None:
-    """Return the server that a node is to have where that is another than it had."""
+    """Return the server if it is another one than the node had, else None."""
     return None if str(node.physical_id) == server else server

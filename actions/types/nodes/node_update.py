@@ -1,4 +1,4 @@
-"""Change what is written of a node, and have its server be as another profile describes it."""
+"""Change the properties of a node, and its server according to another profile."""
 
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ PROPERTIES = ("name", "role", "metadata", "tainted")
 # What is done to the server that a node has, in Nova's words.
 OPERATIONS = {Way.RESIZE: "resize", Way.REBUILD: "rebuild", Way.RECREATE: "delete"}
 UPDATE = "update"
-"""The key in an action's data of how the server changes, once that has begun: the way and the next generation."""
+"""The key in an action's data of the change of the server: its kind, and the next generation."""
 
 
 class NodeUpdate(NodeAction):
@@ -71,7 +71,7 @@ class NodeUpdate(NodeAction):
         return UPDATE in self.context.data and node.status == Status.UPDATING
 
     def decided(self, node: Node, profile: Profile | None) -> Way | None:
-        """Return how the server changes: as an earlier run decided, or as decided now, and saved; not at all: none."""
+        """Return the change of the server, from an earlier run or decided and saved now, or None if it stays."""
         if self.is_at_work(node):
             return Way(self.context.data[UPDATE]["way"])
         way = way_to(node.profile.spec, profile.spec) if profile and is_there(node) else None
@@ -95,7 +95,7 @@ class NodeUpdate(NodeAction):
         self.context.outputs["operation"] = way
 
     def write(self, node: Node, profile: Profile | None) -> Outcome:
-        """Write what is so now: the properties, the profile, and whether the server runs."""
+        """Write the result: the properties, the profile, and the status by the server."""
         for name, value in self.changes_of(node).items():
             setattr(node, name, value)
         node.profile = profile or node.profile
@@ -132,7 +132,7 @@ class NodeUpdate(NodeAction):
         self.settle_cluster()
 
     def abort(self) -> bool:
-        """A server that was to take another's place goes again; what was only being changed stays."""
+        """Delete the new server of an interrupted replacement; a server that was being changed stays."""
         node = self.find()
         if node is None or node.status != Status.UPDATING:
             return False

@@ -9,7 +9,7 @@ INTERRUPTED = "Its build was interrupted too often"
 
 
 class Build(ServerAction):
-    """A build can not be aborted: once begun it runs to its end. What finds no host is PENDING or in ERROR."""
+    """A build can not be aborted: once begun it runs to its end. A server without a host is PENDING or in ERROR."""
 
     name = "build"
     description = "Build a server that has not run yet"
@@ -39,6 +39,6 @@ class Build(ServerAction):
             cloud().reset_state(self.server, "error", reason=INTERRUPTED, expected=BUILDING)
 
     def recover(self) -> Recovery:
-        """Continue a build that has begun; only the same work may do so."""
+        """Continue a build that has begun, unless the server was deleted or runs."""
         found = self.find()
         return Recovery.DONE if found is None or found.has_run else Recovery.AGAIN

@@ -59,7 +59,7 @@ class Rebuild(Build):
         return self.execute()
 
     def recover(self) -> Recovery:
-        """A server that is rebuilt twice is as one that is rebuilt once; one that was just built need not be."""
+        """Repeat a rebuild, which has the same result; a build that has ended is not repeated."""
         found = self.find()
         was_built = self.must_wait or self.context.data.get(BUILDS)
         is_done = found is None or (was_built and found.has_run)

@@ -1,4 +1,4 @@
-"""Write down that a server is ACTIVE or in ERROR."""
+"""Set the state of a server to ACTIVE or ERROR."""
 
 from actions.types.base import DONE, UUID_SCHEMA, ActionSkipException, Answer, Outcome, Recovery
 from actions.types.servers.servers import WAITING, ServerAction
@@ -8,7 +8,7 @@ STATES = {"active": "ACTIVE", "error": "ERROR"}
 
 
 class ResetState(ServerAction):
-    """As Nova's ``os-resetState``. With ``expected_status`` a server that has become something else is left alone."""
+    """As Nova's ``os-resetState``. With ``expected_status``, a server in another status is not changed."""
 
     name = "reset_state"
     description = "Reset the state of a server"

@@ -21,7 +21,7 @@ WAITING = "PENDING"
 
 
 class ServerAction(ActionType, ABC):
-    """An action on one server, ``resource_id``. Its ``resource_name`` is there for people to read."""
+    """An action on one server, ``resource_id``. Its ``resource_name`` is for users."""
 
     schema = {
         "type": "object",
@@ -31,7 +31,7 @@ class ServerAction(ActionType, ABC):
     }
 
     operation: ClassVar[str]
-    """What Nova calls it."""
+    """Nova's name of the operation."""
 
     @classmethod
     def affected(cls, input_parameters: Mapping[str, Any]) -> Affected:
@@ -46,30 +46,30 @@ class ServerAction(ActionType, ABC):
         return f"Instance {self.server} no longer exists"
 
     def find(self) -> CloudServer | None:
-        """Return the server as it is now, unless it is gone."""
+        """Return the current server, or None if it was deleted."""
         with suppress(ServerNotFound):
             return cloud().find_server(self.server)
         return None
 
     def server_to_act_on(self) -> CloudServer:
-        """Return the server as it is now. Raises: `ActionSkipException`, where it is gone."""
+        """Return the current server. Raises: `ActionSkipException`, if it was deleted."""
         found = self.find()
         if found is None:
             raise ActionSkipException(self.gone)
         return found
 
     def abort(self) -> bool:
-        """Go on with what was begun, to its end: no cloud takes it back, and half of it is of use to nobody."""
+        """Complete the operation: no cloud can undo it, and an incomplete one is of no use."""
         if self.recover() is Recovery.AGAIN:
             self.execute()
         return False
 
 
 def require_need(input_parameters: Mapping[str, Any]) -> None:
-    """Look whether one of the servers that an action makes room for still waits.
+    """Check that one of the servers for which an action frees capacity still waits.
 
     Raises:
-        ActionSkipException: none of them does, and why.
+        ActionSkipException: none of them waits; the message gives the reason.
     """
     servers = input_parameters.get("needed_for")
     if not servers:

@@ -1,4 +1,4 @@
-"""Make what a resource of a stack is to be for the first time."""
+"""Create a resource of a stack."""
 
 from actions.types.base import ActionSkipException, Outcome
 from actions.types.stacks.resources import ResourceAction, delete_made, delete_server
@@ -74,7 +74,7 @@ class CreateResource(ResourceAction):
         return super().abort()
 
     def revert(self) -> bool:
-        """Only a server goes: what is in a stack within was made by actions of its own, which are reverted as well."""
+        """Delete the server. The resources of a stack within have actions of their own, which are reverted as well."""
         resource = self.find()
         if resource is None or self.change.nested or resource.status != StackStatus.CREATE_COMPLETE:
             return True

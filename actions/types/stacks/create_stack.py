@@ -1,4 +1,4 @@
-"""Create what is in a new stack."""
+"""Create the resources of a new stack."""
 
 from actions.types.stacks.stacks import StackAction
 from cluster.models import Stack
@@ -9,9 +9,9 @@ from cluster.stacks.decisions import Decision
 
 
 class CreateStack(StackAction):
-    """A stack whose creation failed half-way has what came to be, and can be updated or deleted.
+    """Creates resources. If some fail, the stack keeps the others, and can be updated or deleted.
 
-    Where its plan is continued, what is missing is created, and what failed is replaced.
+    In a plan that continues its plan, missing resources are created, and failed ones are replaced.
     """
 
     name = "create_stack"

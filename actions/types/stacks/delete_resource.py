@@ -1,4 +1,4 @@
-"""Delete a resource of a stack, with what there is for it in the cloud."""
+"""Delete a resource of a stack, with its servers."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from cluster.simulated import foreseen_cloud
 
 
 class DeleteResource(ResourceAction):
-    """A server whose deletion began is deleted to its end. The row goes when nothing is left of it."""
+    """Deletes the servers of a resource, and then its row. A deletion that has begun is completed."""
 
     name = "delete_resource"
     description = "Deleting a resource of a stack"
@@ -42,10 +42,10 @@ class DeleteResource(ResourceAction):
 
 
 def delete_servers(resource: StackResource, *, thorough: bool) -> None:
-    """Delete all that was made for a resource.
+    """Delete all servers of a resource.
 
     Args:
-        thorough: look also for such servers as nobody wrote down: after something that failed there may be some.
+        thorough: also find servers whose UUIDs were not recorded, which a failed operation may have left.
     """
     for server in (resource.physical_id, resource.former_physical_id):
         delete_server(server)

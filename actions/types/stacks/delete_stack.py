@@ -1,4 +1,4 @@
-"""Delete a stack with all that is in it."""
+"""Delete a stack with its resources."""
 
 from actions.types.base import Answer, Outcome
 from actions.types.stacks.stacks import StackAction

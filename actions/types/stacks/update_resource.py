@@ -52,14 +52,14 @@ class UpdateResource(ResourceAction):
         return self.finish(resource)
 
     def clear_away(self, resource: StackResource) -> None:
-        """Delete what a replacement that failed left: the former server, or a new one that nobody wrote down."""
+        """Delete the servers that a failed replacement left: the former one, or a new one that was not recorded."""
         delete_server(resource.former_physical_id)
         resource.former_physical_id = None
         if self.may_have_left:
             delete_made(resource, resource.generation + 1)
 
     def change_server(self, resource: StackResource) -> None:
-        """Raises: `CloudError`."""
+        """Change the server to its properties in the template. Raises: `CloudError`."""
         wanted, server = self.wanted(resource)["properties"], str(resource.physical_id)
         differing = parts_differing(resource.properties, wanted)
         if "image" in differing:
@@ -70,7 +70,7 @@ class UpdateResource(ResourceAction):
             change_metadata(server, resource.properties, wanted)
 
     def abort(self) -> bool:
-        """A server that is only being changed stays."""
+        """Set the resource to failed; the server that was being changed stays."""
         resource = self.find()
         if resource is None or resource.status not in IN_PROGRESS:
             return False
