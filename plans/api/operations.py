@@ -40,7 +40,7 @@ class Operating:
     operates_on: str
 
     def request_options(self: Any, request: Request, plan_only: bool) -> RequestOptions:
-        """Return how an operation was asked for: whoever has it done at once starts a plan."""
+        """Return the options of a requested operation: a person who has it done at once starts a plan."""
         if not plan_only:
             self.require(request, "plans.start_actionplan")
         return RequestOptions(caller_of(request), plan_only, may_cancel=request.user.has_perm("actions.signal_action"))

@@ -245,7 +245,9 @@ class StackView(Marking, Operating, OwnedByProjects, ResourceView):
         return self.accepted(delete_stack(stack, options=options))
 
     def project_request_options(self, request: Request, plan_only: bool, project: str) -> RequestOptions:
-        """Return how an operation was asked for: what is done at once to a project's own needs no right on plans.
+        """Return the options of a requested operation.
+
+        An operation on a stack of the person's own project that begins at once needs no right on plans.
 
         Raises:
             PermissionDenied: the plan would wait for somebody who may not even look at it.

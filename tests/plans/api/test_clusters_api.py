@@ -1,4 +1,4 @@
-"""Clusters through the API: what is asked for becomes an action."""
+"""Clusters through the API: a requested operation becomes an action."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Nodes through the API: what is asked for becomes an action."""
+"""Nodes through the API: a requested operation becomes an action."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Servers through the API: who sees which, what is asked for, and what becomes of it."""
+"""Servers through the API: who sees which, requested operations, and their results."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Stacks through the API: what there is to read, and what is asked for becomes an action."""
+"""Stacks through the API: what there is to read, and a requested operation becomes an action."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""An action is asked about when its last parent ended, and not at the end of each."""
+"""An action is queried when its last parent ended, and not at the end of each."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""Two people ask for something to be done to one server at the same moment: the second finds what the first asked."""
+"""Two people request operations on one server at the same moment: the second request finds the first."""
 
 import pytest
 
