@@ -9,7 +9,7 @@ from audits.notifications import tell
 from audits.operations.creation import create_audit
 from tests.builders import make_audit, make_node, make_strategy
 from tests.interleaving import Rival
-from tests.watcher_site.notifications.outbox import data, listen, payloads, told
+from tests.watcher_site.notifications.outbox import data, listen, payloads, written_event_types
 from watcher_site.outbox.kinds import UPDATE, Event
 from watcher_site.outbox.writing import announce
 
@@ -22,7 +22,7 @@ def test_a_oneshot_audit_tells_of_each_part_of_its_run_and_of_the_plan_within_it
     make_strategy()
     audit = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy", name="look")
     DecisionEngine().work()
-    assert [one for one in told() if one != "action.create"] == [
+    assert [one for one in written_event_types() if one != "action.create"] == [
         "audit.create",
         "audit.update",
         "audit.strategy.start",
@@ -64,10 +64,10 @@ def test_notifications_of_an_audit_keep_the_order_of_its_changes() -> None:
         rival.let_in()
         announce(Audit.notified_as, [UPDATE], [audit.pk])
     rival.result()
-    assert told() == ["audit.update", "audit.strategy.start"]
+    assert written_event_types() == ["audit.update", "audit.strategy.start"]
 
 
 def test_a_deleted_audit_tells_so() -> None:
     listen()
     make_audit(state=Audit.State.SUCCEEDED).remove()
-    assert told() == ["audit.update", "audit.delete"]
+    assert written_event_types() == ["audit.update", "audit.delete"]

@@ -15,7 +15,7 @@ from plans.planning.proposals import propose
 from tests.builders import action, make_audit, make_plan
 from tests.plans.applier.test_commits import counted
 from tests.plans.inline import run_waiting
-from tests.watcher_site.notifications.outbox import data, listen, payloads, told
+from tests.watcher_site.notifications.outbox import data, listen, payloads, written_event_types
 from watcher_site.models import Notification, Service
 from watcher_site.outbox.writing import listeners
 
@@ -37,7 +37,7 @@ def start(**switches: Any) -> ActionPlan:
 def test_a_plan_that_succeeds_tells_of_its_action_and_of_itself() -> None:
     start()
     run_waiting()
-    assert told() == [
+    assert written_event_types() == [
         "action_plan.update",
         "action_plan.execution.start",
         "action.execution.start",
@@ -66,7 +66,7 @@ def test_an_action_is_pending_yet_in_the_event_that_starts_it_and_tells_its_stat
 def test_an_action_that_is_skipped_automatically_tells_so_once_with_its_message() -> None:
     start(skip_pre_condition=True)
     run_waiting()
-    assert told("action") == ["action.update"]
+    assert written_event_types("action") == ["action.update"]
     (update,) = payloads("action.update")
     message = "Action was skipped automatically: Skipped in pre_condition"
     assert data(data(update)["state_update"]) == {
@@ -82,7 +82,12 @@ def test_an_action_that_is_skipped_automatically_tells_so_once_with_its_message(
 def test_an_action_that_fails_tells_where_and_of_what_exception() -> None:
     start(fail_execute=True)
     run_waiting()
-    assert told("action") == ["action.execution.start", "action.update", "action.update", "action.execution.error"]
+    assert written_event_types("action") == [
+        "action.execution.start",
+        "action.update",
+        "action.update",
+        "action.execution.error",
+    ]
     (error,) = payloads("action.execution.error")
     fault = data(data(error)["fault"])
     assert fault["exception"] == "ActionFailed"
@@ -99,7 +104,7 @@ def test_an_action_that_fails_tells_where_and_of_what_exception() -> None:
 def test_a_failure_before_the_start_has_no_start() -> None:
     start(fail_pre_condition=True)
     run_waiting()
-    assert told("action") == ["action.update", "action.execution.error"]
+    assert written_event_types("action") == ["action.update", "action.execution.error"]
 
 
 @pytest.mark.usefixtures("audience")
@@ -110,7 +115,7 @@ def test_a_skip_by_a_person_is_notified_at_once_and_not_again_when_the_plan_runs
     assert data(update)["status_message"] == "Action skipped by user. Reason: not tonight"
     assert data(data(update)["state_update"])["old_state"] == "PENDING"
     run_waiting()
-    assert told("action") == ["action.update"]
+    assert written_event_types("action") == ["action.update"]
 
 
 @pytest.mark.usefixtures("audience")
@@ -127,7 +132,7 @@ def test_a_skip_of_several_actions_is_notified_for_each() -> None:
 def test_a_plan_that_is_cancelled_before_it_began_tells_of_itself_and_of_each_action() -> None:
     plan = make_plan({"a": [], "b": []}, state="PENDING")
     plan.abandon("rosa")
-    assert told() == ["action_plan.update", "action.update", "action.update"]
+    assert written_event_types() == ["action_plan.update", "action.update", "action.update"]
     assert data(data(payloads("action.update")[0])["state_update"])["state"] == "CANCELLED"
 
 
@@ -136,7 +141,7 @@ def test_a_plan_that_is_cancelled_while_it_runs_tells_when_its_applier_meets_tha
     plan = make_plan({"a": []}, state="ONGOING")
     plan.abandon("rosa")
     run_waiting()
-    assert told() == [
+    assert written_event_types() == [
         "action_plan.update",
         "action_plan.cancel.start",
         "action.update",
@@ -151,8 +156,8 @@ def test_a_plan_that_is_cancelled_while_it_runs_tells_when_its_applier_meets_tha
 def test_a_deletion_tells_of_the_plan_and_of_each_action() -> None:
     plan = make_plan({"a": []}, state="SUCCEEDED")
     plan.remove()
-    assert told("action_plan") == ["action_plan.update", "action_plan.delete"]
-    assert told("action") == ["action.update", "action.delete"]
+    assert written_event_types("action_plan") == ["action_plan.update", "action_plan.delete"]
+    assert written_event_types("action") == ["action.update", "action.delete"]
     deleted = data(payloads("action_plan.delete")[0])
     assert deleted["deleted_at"] == f"{ActionPlan.objects.get().deleted_at:%Y-%m-%dT%H:%M:%SZ}"
     update = data(payloads("action_plan.update")[0])
@@ -166,7 +171,7 @@ def test_a_new_plan_tells_of_itself_with_its_audit_and_of_its_actions_with_their
     first = ProposedAction("nop", {"message": "first", "nested": {"deep": [1, None]}})
     second = ProposedAction("nop", {"message": "second"}, [first.uuid])
     plan = propose([first, second], audit_id=audit.pk, strategy_id=audit.strategy_id)
-    assert told() == ["action_plan.create", "action.create", "action.create"]
+    assert written_event_types() == ["action_plan.create", "action.create", "action.create"]
     payload = payloads("action_plan.create")[0]
     assert (payload["watcher_object.name"], payload["watcher_object.version"]) == ("ActionPlanCreatePayload", "1.2")
     created = data(payload)
@@ -192,7 +197,7 @@ def test_nothing_is_written_where_nobody_listens_to_such_events() -> None:
     listen("audit.*")
     start()
     run_waiting()
-    assert told() == []
+    assert written_event_types() == []
 
 
 def test_a_refused_change_is_not_notified() -> None:
@@ -204,7 +209,7 @@ def test_a_refused_change_is_not_notified() -> None:
     ActionPlan.objects.filter(pk=plan.pk).update(state="ONGOING", applier=applier)
     Notification.objects.all().delete()
     assert not execution.execute(stale, PlanLease.of(ActionPlan.objects.get(), applier))
-    assert told() == []
+    assert written_event_types() == []
 
 
 @pytest.mark.parametrize("listened", [False, True])
@@ -225,4 +230,4 @@ def test_an_action_takes_no_more_statements_on_postgresql_for_those_who_listen(l
     kinds = [sql.split()[0] for sql in statements if "SAVEPOINT" not in sql]
     elsewhere = ["UPDATE", "INSERT", *["WITH"] * listened, "UPDATE", "UPDATE", "INSERT", *["WITH"] * listened]
     assert kinds in (["WITH", "WITH"], elsewhere)
-    assert len(told("action")) == (4 if listened else 0)
+    assert len(written_event_types("action")) == (4 if listened else 0)

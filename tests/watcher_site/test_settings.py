@@ -118,7 +118,7 @@ def test_gunicorn_and_the_start_refuse_what_the_commands_refuse(arguments: list[
 
 
 def test_a_folder_that_may_not_be_written_to_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked of the function, as another user: the superuser may write anywhere."""
+    """The function is called as another user: the superuser may write anywhere."""
     with TemporaryDirectory() as folder:
         monkeypatch.setenv("DATABASE_URL", f"sqlite:///{folder}/watcher.sqlite3")
         Path(folder).chmod(0o555)

@@ -18,7 +18,7 @@ from tests.actions.types.clusters.builders import proposed, statuses
 from tests.builders import action, make_cluster, make_flavor, make_node, make_plan, make_profile
 from tests.plans.deriving import behave, deriving
 from tests.plans.inline import InlineExecutor, run_waiting
-from tests.watcher_site.notifications.outbox import listen, told
+from tests.watcher_site.notifications.outbox import listen, written_event_types
 
 pytestmark = pytest.mark.django_db
 
@@ -112,7 +112,7 @@ def test_the_end_of_a_plan_with_a_cancelled_action_is_notified_as_that_of_a_canc
 ) -> None:
     listen()
     cancelled_while_it_runs(monkeypatch, {"a": []})
-    assert told("action_plan") == [
+    assert written_event_types("action_plan") == [
         "action_plan.update",
         "action_plan.execution.start",
         "action_plan.update",

@@ -100,7 +100,7 @@ def test_a_lost_broker_is_named_without_its_address(client: Client, db: None, se
 
 
 class Broker:
-    """One that answers or does not, and counts how often it was asked."""
+    """One that answers or does not, and counts the checks."""
 
     def __init__(self) -> None:
         self.checks, self.is_lost = 0, False

@@ -14,7 +14,7 @@ def listen(*event_types: str, **columns: Any) -> Subscription:
     return subscription
 
 
-def told(*kinds: str) -> list[str]:
+def written_event_types(*kinds: str) -> list[str]:
     """Return the types of the events that were written, in their order: of all objects, or of some kinds."""
     found = Notification.objects.filter(kind__in=kinds) if kinds else Notification.objects.all()
     return list(found.order_by("pk").values_list("event_type", flat=True))

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tests.watcher_site.notifications.outbox import data, listen, payloads, told
+from tests.watcher_site.notifications.outbox import data, listen, payloads, written_event_types
 from watcher_site.models import Notification, Service
 from watcher_site.notifications.services import announce_services
 
@@ -16,7 +16,7 @@ def test_a_service_that_fails_and_comes_back_is_announced_once_each_time() -> No
     listen()
     service = Service.register(Service.APPLIER, "ctrl-1")
     announce_services()
-    assert told() == []
+    assert written_event_types() == []
     Service.objects.update(last_seen_up=timezone.now() - timedelta(hours=1))
     announce_services()
     announce_services()
@@ -35,7 +35,7 @@ def test_a_service_that_leaves_cleanly_is_not_announced() -> None:
     announce_services()
     service.retire()
     announce_services()
-    assert told() == []
+    assert written_event_types() == []
 
 
 def fail(service: Service) -> None:
