@@ -25,11 +25,10 @@ class WatcherSiteConfig(SiteApp):
         from watcher_site import checks  # noqa: F401 (registers them)
         from watcher_site.accounts.tokens import connect_token_signals
         from watcher_site.accounts.users import grant_permissions
-        from watcher_site.database.connections import compile_nothing, load_timestamps
+        from watcher_site.database.connections import prepare_connection
         from watcher_site.history import logins
 
         logins.connect_login_signals()
         connect_token_signals()
         post_migrate.connect(grant_permissions, dispatch_uid="watcher_site.accounts.users")
-        connection_created.connect(load_timestamps, dispatch_uid="watcher_site.database.connections")
-        connection_created.connect(compile_nothing, dispatch_uid="watcher_site.database.connections")
+        connection_created.connect(prepare_connection, dispatch_uid="watcher_site.database.connections")

@@ -29,13 +29,8 @@ class TimestampLoader(TimestamptzLoader):
             return super().load(data)
 
 
-def load_timestamps(connection: Any, **_: Any) -> None:
-    """Register the loader with a new PostgreSQL connection: a receiver of Django's `connection_created`."""
+def prepare_connection(connection: Any, **_: Any) -> None:
+    """Prepare a new connection, if it is one to PostgreSQL: a receiver of Django's `connection_created`."""
     if connection.vendor == "postgresql":
         connection.connection.adapters.register_loader("timestamptz", TimestampLoader)
-
-
-def compile_nothing(connection: Any, **_: Any) -> None:
-    """Tell a new connection to PostgreSQL so: a receiver of Django's `connection_created`."""
-    if connection.vendor == "postgresql":
         connection.connection.execute("SET jit = off")
