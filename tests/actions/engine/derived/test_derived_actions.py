@@ -268,7 +268,7 @@ def test_a_hundred_are_derived_with_as_many_statements_as_ten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     costs = []
-    for size in (10, 100):
+    for size in (10, 10, 100):  # The first one fills the caches of the process.
         graph: dict[str, list[str]] = {f"x{number}": [f"x{number - 1}"] if number else [] for number in range(size)}
         behave(monkeypatch, a=deriving(graph))
         plan, lease = begin_plan()
@@ -276,7 +276,7 @@ def test_a_hundred_are_derived_with_as_many_statements_as_ten(
             assert execution.execute(action(plan, "a"), lease)
         assert plan.actions.count() == size + 1
         costs.append(len(statements))
-    assert costs[0] == costs[1]
+    assert costs[1] == costs[2]
 
 
 def begin_plan() -> tuple[ActionPlan, PlanLease]:
