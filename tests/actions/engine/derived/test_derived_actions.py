@@ -325,16 +325,16 @@ def test_what_an_action_and_those_that_it_derived_tell_of_their_results_reaches_
 def test_an_action_goes_on_where_those_that_it_derived_ended_before_its_own_report_was_read() -> None:
     plan, _ = begin_plan()
     run = PlanRun(plan, Service.objects.get(), InlineExecutor())
-    job = run.next_job()
+    job = run.next_job({""})
     found = action(plan, "a")
     write_actions(plan.pk, proposed({"x": [], "y": []}), derived_from=found)
     plan.actions.filter(derived_from=found).update(state="SUCCEEDED")
     plan.actions.filter(pk=found.pk).update(has_derived=True, attempt=1)
     for one in plan.actions.filter(derived_from=found):
         run.end(one, True)
-    assert (job and job.action, run.next_job()) == (found, None)
+    assert (job and job.action, run.next_job({""})) == (found, None)
     run.end(action(plan, "a"), True)
-    going_on = run.next_job()
+    going_on = run.next_job({""})
     assert going_on
     assert going_on.action == found
 
