@@ -22,10 +22,10 @@ run: export WATCHER_LOG_FORMAT ?= console
 run: install
 	@exec $(ENVIRONMENT) -m watcher_site.processes.start
 
-# In three processes more than there are processors: slow tests wait for processes of their own (tests/conftest.py).
+# In one process more than there are processors: many tests wait for processes of their own.
 # On postgresql or sqlite; without a name on PostgreSQL where a server answers, else on SQLite.
 test: export WATCHER_TEST_DATABASE = $(DATABASE)
-test: export PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 3)")
+test: export PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 test: install-dev
 	@$(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses $(PROCESSES) --dist worksteal $(TESTS)
 

@@ -51,19 +51,17 @@ def missing_service(mark: str) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Start slow tests first, in all processes but as many as there are processors.
+    """Start slow tests first, distributed over all processes, so that no process ends long after the others.
 
-    A slow test mostly waits for processes of its own. The quick tests beside it use the processors meanwhile, and no
-    process ends long after the others. pytest-xdist splits the list into equal consecutive parts, one a process.
+    pytest-xdist splits the list into equal consecutive parts, one for each process.
     """
     processes = int(getattr(config, "workerinput", {}).get("workercount", 1))
     items.sort(key=lambda item: (item.get_closest_marker("longest") is None, item.get_closest_marker("slow") is None))
     number = sum(item.get_closest_marker("slow") is not None for item in items)
     slow, quick = items[:number], items[number:]
-    beginning = max(processes - (os.cpu_count() or 1), 1)
-    shares = [slow[place::beginning] for place in range(beginning)]
+    shares = [slow[place::processes] for place in range(processes)]
     for share in shares:
-        space = max(len(items) // processes - len(share), 0)
+        space = len(items) // processes - len(share)
         share += quick[:space]
         del quick[:space]
     items[:] = [*(item for share in shares for item in share), *quick]
