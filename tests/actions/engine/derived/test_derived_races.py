@@ -1,6 +1,7 @@
 """An action derives others while somebody cancels its plan or takes it over; two derived ones end at once."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,9 @@ ROUNDS = 50
 
 
 @pytest.fixture
-def appliers() -> list[Service]:
+def appliers(settings: Any) -> list[Service]:
+    # They have no heartbeat, and on a slow machine a test takes longer than a lease.
+    settings.SERVICE_DOWN_TIME = 3600
     return [Service.register(Service.APPLIER, host) for host in ("one", "two")]
 
 
