@@ -28,11 +28,6 @@ KEPT_NAMES = {
     (Path("watcher_site/console/history.py"), "deed"),
     (Path("watcher_site/console/history.py"), "render deed"),
 }
-# Folders whose names still break rules; in all others, the rules on names are enforced. Nothing is added here.
-UNFINISHED_NAMES = (
-    "actions/engine",
-    "tests/actions/engine",
-)
 
 # Where a rule looks.
 OPENING = "opening"  # the first words of a docstring
@@ -197,15 +192,11 @@ def breaches(passage: Passage) -> Iterator[tuple[Rule, Passage]]:
 
 
 def is_enforced(broken: Rule, passage: Passage) -> bool:
-    if passage.place == NAME:
-        return not any(passage.path.is_relative_to(folder) for folder in UNFINISHED_NAMES)
-    return passage.place in broken.enforced
+    return passage.place == NAME or passage.place in broken.enforced
 
 
 def enforcement(each: Rule, place: str) -> str:
-    if place == NAME:
-        return "in part" if UNFINISHED_NAMES else "yes"
-    return "yes" if place in each.enforced else ""
+    return "yes" if place == NAME or place in each.enforced else ""
 
 
 def report(found: list[tuple[Rule, Passage]]) -> str:

@@ -132,7 +132,7 @@ def test_data_are_kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [{"step": 1}]
 
 
-def test_whoever_runs_it_again_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_run_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
     def recover(self: ActionType) -> Recovery:

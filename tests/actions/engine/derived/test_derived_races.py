@@ -45,7 +45,7 @@ def run_to_its_end(plan: ActionPlan) -> ActionPlan:
     return again(plan)
 
 
-def test_whoever_is_first_of_deriving_and_cancelling_nothing_derived_is_left_behind(
+def test_in_either_order_of_deriving_and_cancelling_nothing_derived_is_left_behind(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}))
@@ -60,7 +60,7 @@ def test_whoever_is_first_of_deriving_and_cancelling_nothing_derived_is_left_beh
             assert set(states(plan).values()) == {"CANCELLED"}
 
 
-def test_whoever_is_first_of_deriving_and_taking_over_what_is_derived_is_there_once(
+def test_in_either_order_of_deriving_and_taking_over_what_is_derived_is_there_once(
     monkeypatch: pytest.MonkeyPatch, appliers: list[Service]
 ) -> None:
     behave(monkeypatch, a=deriving({"x": [], "y": ["x"]}))
