@@ -15,7 +15,7 @@ DEFINITIONS = pyproject.toml .ci/constraints.txt
 EXTRA = $(if $(WATCHER_NOTIFICATION_URL)$(findstring openstack,$(WATCHER_CLOUD)),-openstack)
 INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-print-directory
 
-.PHONY: run test lint bench bench-replay bench-decisions chaos conformance openstack clean install install-dev
+.PHONY: run test end-to-end lint bench bench-replay bench-decisions chaos conformance openstack clean install install-dev
 
 run: export WATCHER_HTTPS ?= false
 run: export WATCHER_LOG_FORMAT ?= console
@@ -24,10 +24,16 @@ run: install
 
 # In one process more than there are processors: many tests wait for processes of their own.
 # On postgresql or sqlite; without a name on PostgreSQL where a server answers, else on SQLite.
-test: export WATCHER_TEST_DATABASE = $(DATABASE)
-test: export PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
+test end-to-end: export WATCHER_TEST_DATABASE = $(DATABASE)
+test end-to-end: export PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
+PYTEST = $(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses $(PROCESSES) --dist worksteal
+
 test: install-dev
-	@$(TOOLS) exec $(ENVIRONMENT) -m pytest --numprocesses $(PROCESSES) --dist worksteal $(TESTS)
+	@$(PYTEST) --ignore tests/end_to_end $(TESTS)
+
+# The site in browsers, with clients, commands, and processes that are killed.
+end-to-end: install-dev
+	@$(PYTEST) tests/end_to_end
 
 # What must be clean in production is checked as in production.
 lint: export SECRET_KEY = $(shell $(PYTHON) -c "import secrets; print(secrets.token_urlsafe(64))")

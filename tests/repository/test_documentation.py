@@ -86,8 +86,8 @@ def test_commands_that_are_named_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_make_targets_that_are_named_exist(page: Path) -> None:
-    named = set(re.findall(r"`make ([a-z]+)`", page.read_text()))
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)`", page.read_text()))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert named - targets == set()
 
 
