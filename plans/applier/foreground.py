@@ -208,8 +208,8 @@ class ForegroundApplier(Applier):
 
     def stop(self) -> None:
         if self.jobs:
-            self.display.say("What runs comes to its end first. Ctrl-C leaves at once.")
             signal.signal(signal.SIGINT, leave_at_once)
+            self.display.say("What runs comes to its end first. Ctrl-C leaves at once.")
         super().stop()
         self.shown.plan = self.plans.get()
 

@@ -1,5 +1,6 @@
 """An applier of one plan, step by step and without threads, and what it shows."""
 
+import signal
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from actions.models import Action
 from plans.applier import foreground
+from plans.applier.applier import Applier
 from plans.applier.foreground import Choice, Display, ForegroundApplier
 from plans.management.commands import apply_plan
 from plans.models import ActionPlan
@@ -267,3 +269,19 @@ def test_threads_are_its_own_where_their_number_is_given(
     monkeypatch.setattr(apply_plan, "make_executor", lambda workers: "of the settings")
     monkeypatch.setattr(apply_plan, "ThreadExecutor", lambda workers: "threads")
     assert apply_plan.executor_for(workers) == executor
+
+
+def test_ctrl_c_leaves_at_once_as_soon_as_it_says_so(
+    watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applier = watch(make_plan({"a": []}, state="PENDING"))
+    handlers: list[object] = []
+    monkeypatch.setattr(applier.display, "say", lambda text: handlers.append(signal.getsignal(signal.SIGINT)))
+    monkeypatch.setattr(applier, "jobs", {1: None})
+    monkeypatch.setattr(Applier, "stop", lambda self: None)
+    previous = signal.getsignal(signal.SIGINT)
+    try:
+        applier.stop()
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert handlers == [foreground.leave_at_once]

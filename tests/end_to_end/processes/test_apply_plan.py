@@ -12,7 +12,7 @@ from django.utils import timezone
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.builders import make_plan
-from tests.end_to_end.test_applier_processes import is_asleep, make_sleepy_plan, state
+from tests.end_to_end.processes.test_applier_processes import is_asleep, make_sleepy_plan, state
 from tests.processes import Process, command_environment, start_command, start_fresh_command
 from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service

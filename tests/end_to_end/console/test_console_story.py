@@ -18,7 +18,7 @@ from plans.applier.applier import Applier
 from plans.executors import ThreadExecutor
 from plans.models import ActionPlan
 from tests.builders import make_audit, make_node, make_plan, make_server
-from tests.end_to_end.browser import browser_page
+from tests.end_to_end.console.browser import browser_page
 
 pytestmark = [
     pytest.mark.browser,

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from pytest_django import Settings
 
-from tests.end_to_end.test_applier_processes import end_leases
+from tests.end_to_end.processes.test_applier_processes import end_leases
 from tests.processes import Process, start_command, start_fresh_command
 from tests.waiting import wait_for
 from tests.watcher_site.notifications.listener import TRANSPORT_URL, Endpoint, listening

@@ -14,7 +14,7 @@ from plans.models import ActionPlan
 from tests.actions.exclusions.builders import make_exclusion
 from tests.broker import BROKER_URL, Way, delete_queues, own_queues
 from tests.builders import action, make_plan
-from tests.end_to_end.test_applier_processes import (
+from tests.end_to_end.processes.test_applier_processes import (
     end_leases,
     is_asleep,
     kill,

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from actions.models import Action
 from plans.models import ActionPlan
 from tests.builders import make_aggregate, make_audit, make_node, make_plan, make_server
-from tests.end_to_end.browser import browser_page
+from tests.end_to_end.console.browser import browser_page
 from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]

@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from actions.models import Action
 from tests.builders import make_plan
-from tests.end_to_end.browser import browser_page
+from tests.end_to_end.console.browser import browser_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 

@@ -10,7 +10,7 @@ from plans.models import ActionPlan
 from tests.builders import make_plan
 from tests.cluster.emulator.nova import make_uuid
 from tests.cluster.emulator.server import Emulator
-from tests.end_to_end.test_applier_processes import kill, state
+from tests.end_to_end.processes.test_applier_processes import kill, state
 from tests.processes import Process, start_command
 from tests.waiting import wait_for
 

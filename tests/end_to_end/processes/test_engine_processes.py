@@ -12,7 +12,7 @@ from audits.models import Audit, Goal
 from audits.operations.creation import create_audit
 from plans.models import ActionPlan
 from tests.builders import make_node
-from tests.end_to_end.test_applier_processes import kill
+from tests.end_to_end.processes.test_applier_processes import kill
 from tests.processes import Process, start_command, start_fresh_command
 from tests.waiting import PATIENCE, wait_for
 from watcher_site.models import Service
