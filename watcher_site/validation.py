@@ -9,7 +9,7 @@ from uuid import UUID
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
-from watcher_site.database.text import judge_text
+from watcher_site.database.text import UNSTORABLE
 from watcher_site.messages import cut
 from watcher_site.refusals import Invalid
 
@@ -47,7 +47,7 @@ LONGEST_NAME = 255
 
 def find_named(records: Any, identifier: str) -> Any:
     """Filter a queryset by UUID, or by name ignoring case."""
-    if judge_text(identifier) or len(identifier) > LONGEST_NAME:
+    if UNSTORABLE.search(identifier) or len(identifier) > LONGEST_NAME:
         return records.none()
     try:
         return records.filter(uuid=UUID(identifier))

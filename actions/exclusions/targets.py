@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from cluster.models import Cluster, ComputeNode, HostAggregate, Server
 from watcher_site.database.records import parse_uuid
-from watcher_site.database.text import judge_text
+from watcher_site.database.text import UNSTORABLE
 from watcher_site.refusals import Invalid
 
 SERVERS, COMPUTE_NODES, AGGREGATES = "servers", "compute_nodes", "aggregates"
@@ -57,7 +57,7 @@ def missing_in_words(singular: str, names: Sequence[str]) -> str:
 
 
 def is_name(text: Any) -> bool:
-    return isinstance(text, str) and 0 < len(text.strip()) <= LONGEST and not judge_text(text)
+    return isinstance(text, str) and 0 < len(text.strip()) <= LONGEST and not UNSTORABLE.search(text)
 
 
 Found = dict[str, set[str]]

@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from watcher_site.database.records import RecordQuerySet
-from watcher_site.database.text import judge_text
+from watcher_site.database.text import UNSTORABLE
 from watcher_site.messages import cut
 from watcher_site.models import Service
 from watcher_site.outbox.writing import NotifiesUpdates
@@ -25,7 +25,7 @@ class NamedQuerySet(RecordQuerySet):
 
         Names are found whatever their letter case.
         """
-        if judge_text(identifier) or len(identifier) > LONGEST_NAME:
+        if UNSTORABLE.search(identifier) or len(identifier) > LONGEST_NAME:
             return self.none()
         if identifier.isascii() and identifier.isdigit() and len(identifier) <= LONGEST_KEY:
             return self.filter(pk=int(identifier))

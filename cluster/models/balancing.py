@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from cluster.models.compute import Server
 from watcher_site.database.records import Record, RecordQuerySet
-from watcher_site.database.text import judge_text
+from watcher_site.database.text import UNSTORABLE
 
 # As in Octavia. A member of weight 0 keeps its connections and gets no new ones.
 HEAVIEST = 256
@@ -19,7 +19,7 @@ LAST_PORT = 65535
 class BalancingPoolQuerySet(RecordQuerySet):
     def named(self, identifier: str) -> Self:
         """Select the present pool with this UUID or name."""
-        if judge_text(identifier):
+        if UNSTORABLE.search(identifier):
             return self.none()
         try:
             return self.present().filter(uuid=UUID(identifier))

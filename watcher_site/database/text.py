@@ -1,5 +1,6 @@
 """Rules for texts and JSON that every supported database can store."""
 
+import re
 from collections.abc import Iterator
 from math import isfinite
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 from watcher_site.refusals import Invalid
 
 DEEPEST = 50
+# A text with such a character: NUL, which PostgreSQL refuses, or a lone surrogate, which UTF-8 does not have.
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def require_storable(field: str, value: Any) -> None:
@@ -21,30 +24,28 @@ def find_unstorable(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tu
         yield (), f"anything nested deeper than {DEEPEST} levels"
     elif isinstance(value, dict):
         for key, item in value.items():
-            if problem := judge_text(key):
-                yield path, f"{problem} in a name"
+            if UNSTORABLE.search(key):
+                yield path, f"{nature_of(key)} in a name"
             else:
                 yield from find_unstorable(item, (*path, key))
     elif isinstance(value, list):
         for position, item in enumerate(value):
             yield from find_unstorable(item, (*path, position))
-    elif isinstance(value, str) and (problem := judge_text(value)):
-        yield path, problem
+    elif isinstance(value, str) and UNSTORABLE.search(value):
+        yield path, nature_of(value)
     elif isinstance(value, float) and not isfinite(value):
         yield path, "numbers without an end"
 
 
-def make_storable(text: str) -> str:
-    """Return a text of unknown origin without NUL characters, and with a ? for each lone surrogate."""
-    return text.replace("\0", "").encode(errors="replace").decode()
+def make_storable(text: str, length: int | None = None) -> str:
+    """Return a text of unknown origin without NUL characters, and with a ? for each lone surrogate.
+
+    Args:
+        length: the most characters that its column holds.
+    """
+    return text.replace("\0", "").encode(errors="replace").decode()[:length]
 
 
-def judge_text(text: str) -> str:
-    """Return what of a text cannot be stored, or nothing."""
-    if "\0" in text:
-        return "NUL characters"
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "lone surrogates"
-    return ""
+def nature_of(text: str) -> str:
+    """Return what of a text that is `UNSTORABLE` cannot be stored."""
+    return "NUL characters" if "\0" in text else "lone surrogates"
