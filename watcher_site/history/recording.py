@@ -98,14 +98,14 @@ def entries_of(
     project = who.get("project") or getattr(target, "project_id", None) or getattr(within, "project_id", None)
     uuid, name = identify(target)
     entry = HistoryEntry(
-        user=make_storable_text(who.get("user")),
-        project_id=make_storable_text(project),
-        request_id=make_storable_text(who.get("request_id")),
+        user=make_storable(who.get("user") or "", TEXT_LENGTH),
+        project_id=make_storable(project or "", TEXT_LENGTH),
+        request_id=make_storable(who.get("request_id") or "", TEXT_LENGTH),
         deed=event,
         outcome=outcome,
         object_type=event.partition(".")[0],
         object_uuid=uuid,
-        object_name=make_storable_text(name),
+        object_name=make_storable(name, TEXT_LENGTH),
         within=identify(within)[0],
         message=cut(make_storable(message or ""), TEXT_LENGTH),
         details={name: shorten_value(value) for name, value in details.items()} if details else {},
@@ -124,10 +124,6 @@ def identify(target: Any) -> tuple[UUID | None, str]:
         return None, target
 
 
-def make_storable_text(value: Any) -> str:
-    return make_storable(str(value or ""))[:TEXT_LENGTH]
-
-
 def shorten_value(value: Any, depth: int = 4) -> Any:
     """Return a value as JSON has it, with what is long cut short and what is nested deep left out."""
     if (
@@ -140,7 +136,7 @@ def shorten_value(value: Any, depth: int = 4) -> Any:
         return "…"
     if isinstance(value, Mapping):
         pairs = list(value.items())[:MOST_VALUES]
-        return {make_storable_text(name): shorten_value(one, depth - 1) for name, one in pairs}
+        return {make_storable(str(name or ""), TEXT_LENGTH): shorten_value(one, depth - 1) for name, one in pairs}
     if isinstance(value, list | tuple | set | frozenset):
         return [shorten_value(one, depth - 1) for one in list(value)[:MOST_VALUES]]
     return cut(make_storable(str(value)), LONGEST_VALUE)
