@@ -3,13 +3,15 @@
 See docs/compatibility.md, "Instance actions and events".
 """
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.db import models
 from django.db.models import Case, Exists, OuterRef, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+
+from watcher_site.database.writes import WrittenOnce
 
 ERROR = "Error"
 
@@ -31,15 +33,12 @@ class InstanceActionQuerySet(models.QuerySet[Any]):
         )
 
 
-class InstanceAction(models.Model):
+class InstanceAction(WrittenOnce, models.Model):
     """One operation on a server, by a person or by a plan. Its events are those of the action that does it.
 
     It is written when a person asks for it, else in the same commit in which the action begins; once, however often
     the action is begun anew. It stays when the server is deleted, and when the plan is removed for good.
     """
-
-    # A second writer leaves the row as it is: see `watcher_site.database.writes`.
-    is_written_once: ClassVar[bool] = True
 
     server_uuid = models.UUIDField()
     action = models.ForeignKey(

@@ -11,6 +11,13 @@ from django.db import connection, models, transaction
 from watcher_site.database.queries import Bound
 
 
+class WrittenOnce:
+    """A mixin of models: a new row that breaks a unique constraint was written before, and is left as it is."""
+
+
+Rows = dict[type[models.Model], list[models.Model]]
+
+
 @dataclass(frozen=True)
 class Change:
     """New values for columns of a row, to be written only if the guards, values by column, still stand in the table.
@@ -26,7 +33,10 @@ class Change:
 
     def compose(self) -> tuple[str, list[Any]]:
         """Return the UPDATE and its values."""
-        guards = [comparable(value) for value in self.guards.values() if value is not None]
+        # SQLite's times are texts.
+        adapt = connection.ops.adapt_datetimefield_value
+        found = [value for value in self.guards.values() if value is not None]
+        guards = [adapt(value) if isinstance(value, datetime) else value for value in found]
         nulls = frozenset([column for column, value in self.guards.items() if value is None])
         sql = compose_update(type(self.row), self.fields, tuple(self.guards), nulls)
         params = [*values_of([self.row], self.fields), self.row.pk, *guards]
@@ -39,11 +49,6 @@ class Change:
         with connection.cursor() as cursor:
             cursor.execute(*self.compose())
             return bool(cursor.rowcount)
-
-
-def comparable(value: Any) -> Any:
-    """Return a value of a guard as the database holds it: SQLite's times are texts."""
-    return connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
 
 
 class Announced(Protocol):
@@ -62,12 +67,14 @@ class Announced(Protocol):
 def write_together(change: Change, records: Sequence[models.Model] = (), announced: Announced | None = None) -> bool:
     """Write a change and, if its guards hold, the new and changed rows of other models, in one commit.
 
-    New rows get their primary keys, but for those of models that are ``is_written_once``: what breaks a unique
-    constraint of these was written before, and is left as it is. On PostgreSQL it is a single statement: each more
-    would take another round trip, and the beginning and the end of a transaction two.
+    New rows get their primary keys, but for those of models that are `WrittenOnce`. On PostgreSQL it is a single
+    statement: each more would take another round trip, and the beginning and the end of a transaction two.
     """
-    new = [record for record in records if not record.pk]
     others = [Change(record, record_fields(type(record))) for record in records if record.pk]
+    new: Rows = {}
+    for record in records:
+        if not record.pk:
+            new.setdefault(type(record), []).append(record)
     if connection.vendor == "postgresql" and (new or announced):
         return write_in_one_statement(change, others, new, announced)
     with transaction.atomic():
@@ -75,28 +82,14 @@ def write_together(change: Change, records: Sequence[models.Model] = (), announc
             return False
         for other in others:
             other.write()
-        for rows in by_model(new):
+        for rows in new.values():
             insert(rows)
         if announced:
             announced.write([change.row.pk])
     return True
 
 
-def by_model(rows: Sequence[models.Model]) -> list[list[models.Model]]:
-    """Return rows by their models; those of models that are written once come first."""
-    found: dict[type[models.Model], list[models.Model]] = {}
-    for row in rows:
-        found.setdefault(type(row), []).append(row)
-    return [found[model] for model in sorted(found, key=is_written_once, reverse=True)]
-
-
-def is_written_once(model: type[models.Model]) -> bool:
-    return getattr(model, "is_written_once", False)
-
-
-def write_in_one_statement(
-    change: Change, others: Sequence[Change], new: Sequence[models.Model], announced: Announced | None
-) -> bool:
+def write_in_one_statement(change: Change, others: Sequence[Change], new: Rows, announced: Announced | None) -> bool:
     sql, params = change.compose()
     parts = [f"changed AS ({sql} RETURNING {'*' if announced else '1'})"]
     for place, other in enumerate(others):
@@ -107,26 +100,25 @@ def write_in_one_statement(
         source, telling, values = announced.parts("changed")
         parts += [*source, f"announced AS ({telling})"]
         params += values
-    groups = by_model(new)
-    # The last part returns the keys, and thereby whether anything was written.
-    keyed = groups.pop() if groups and not is_written_once(type(groups[-1][0])) else []
-    for place, rows in enumerate(groups):
-        model = type(rows[0])
-        parts.append(f"made{place} AS ({compose_insert(model, len(rows), 'changed')})")
-        params += values_of(rows, record_fields(model))
-    last = "SELECT 1 FROM changed"
+    # The last part returns the keys of one model, and thereby whether anything was written.
+    keyed = next((model for model in reversed(new) if not issubclass(model, WrittenOnce)), None)
+    for model, rows in new.items():
+        if model is not keyed:
+            parts.append(f"made{len(parts)} AS ({compose_insert(model, len(rows), 'changed')})")
+            params += values_of(rows, record_fields(model))
+    rows, last = [], "SELECT 1 FROM changed"
     if keyed:
-        model = type(keyed[0])
-        last = compose_insert(model, len(keyed), "changed")
-        params += values_of(keyed, record_fields(model))
-    return give_keys(keyed, f"WITH {', '.join(parts)} {last}", params)
+        rows = new[keyed]
+        last = compose_insert(keyed, len(rows), "changed")
+        params += values_of(rows, record_fields(keyed))
+    return give_keys(rows, f"WITH {', '.join(parts)} {last}", params)
 
 
 def insert(rows: Sequence[models.Model]) -> None:
     """Write new rows of one model in one statement, and give them their primary keys."""
     if rows:
         model = type(rows[0])
-        keyed = () if is_written_once(model) else rows
+        keyed = () if issubclass(model, WrittenOnce) else rows
         give_keys(keyed, compose_insert(model, len(rows)), values_of(rows, record_fields(model)))
 
 
@@ -181,6 +173,6 @@ def compose_insert(model: type[models.Model], count: int, source: str = "") -> s
         rows = " UNION ALL ".join([f"SELECT {values} FROM {source}"] * count)  # noqa: S608
     else:
         rows = "VALUES " + ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
-    once = "ON CONFLICT DO NOTHING " if is_written_once(model) else ""
+    once = "ON CONFLICT DO NOTHING " if issubclass(model, WrittenOnce) else ""
     key = quote(meta.pk.column)
     return f"INSERT INTO {quote(meta.db_table)} ({names}) {rows} {once}RETURNING {key}"

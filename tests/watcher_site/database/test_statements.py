@@ -31,4 +31,5 @@ def test_a_statement_is_counted_while_queries_are_captured(stranger: User) -> No
 
 def test_a_time_that_guards_a_row_is_compared_with_what_the_database_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writes, "connection", SimpleNamespace(ops=DatabaseWrapper.ops_class(connection)))
-    assert writes.comparable(datetime(2026, 3, 1, 22, tzinfo=UTC)) == "2026-03-01 22:00:00"
+    change = writes.Change(User(pk=1), (), {"last_login": datetime(2026, 3, 1, 22, tzinfo=UTC)})
+    assert change.compose()[1] == [1, "2026-03-01 22:00:00"]
