@@ -33,7 +33,8 @@ from watcher_site.api.paging import read_limit, read_uuid, refuse_unknown_argume
 from watcher_site.api.serializers import Row
 from watcher_site.api.versions import EXTENDED, used_by
 from watcher_site.api.views import ComposedLookup, ResourceView
-from watcher_site.refusals import Invalid, NotFound
+from watcher_site.database.records import parse_uuid
+from watcher_site.refusals import Invalid
 
 DIGITS = 18
 SIGNAL = "signal_"
@@ -49,33 +50,20 @@ EDGES = re.compile(rf"/{FIELD}(/(-|\d+))?")
 class ActionLookup(ComposedLookup):
     """The lookup of the action that a path names (docs/compatibility.md, "Lookup and lists of actions")."""
 
-    def find(self: Any, identifier: str) -> list[Row]:
-        rows: list[Row] = self.by_any_name(self.find_rows, identifier)
-        return rows
-
-    def find_present(self: Any, identifier: str) -> Any:
-        return self.by_any_name(self.find_object, identifier)
-
-    def by_any_name(self: Any, find: Callable[[UUID], Any], identifier: str) -> Any:
-        """Find by UUID what looks like one, then by name, then by the beginning of the UUID.
+    def read_named(self: Any, read: Callable[..., list[Any]], identifier: str) -> list[Any]:
+        """Read by UUID what looks like one, then by name, then by the beginning of the UUID.
 
         Raises:
             Invalid: there are several.
         """
         if used_by(self.request) < EXTENDED:
-            return find(read_uuid(identifier, self.uuid_field()))
-        try:
-            uuid = UUID(identifier)
-        except ValueError:
-            found = None
-        else:
-            found = find(uuid)
+            return read(uuid=read_uuid(identifier, "action_uuid"))
+        uuid = parse_uuid(identifier)
+        found = read(uuid=uuid) if uuid else []
         if found:
             return found
         uuid = self.get_queryset().identified_by(identifier)
-        if uuid is None:
-            raise NotFound(self.missing(identifier))
-        return find(uuid)
+        return read(uuid=uuid) if uuid else []
 
 
 class ActionView(ActionLookup, ResourceView):
@@ -187,8 +175,7 @@ class ActionView(ActionLookup, ResourceView):
     def events(self, request: Request, identifier: str) -> Response:
         """List the events of an action, the newest first. From 1.8."""
         self.require_version(request)
-        row = self.only(self.find(identifier), identifier)
-        self.check_object_permissions(request, row)
+        row = self.get_row(request, identifier)
         events = ActionEvent.objects.filter(action__uuid=row["uuid"])
         return Response(read_events(request, events, f"{self.host()}/v1/actions/{row['uuid']}/events"))
 
@@ -235,17 +222,14 @@ def read_changes(document: Any) -> dict[str, Any]:
     patch = read_patch(document, allowed=paths, mandatory=paths)
     changes = {step["path"][1:]: step["value"] for step in patch}
     if "state" in changes:
-        changes["state"] = read_state(patch, changes["state"])
+        # Some clients send ``skipped``.
+        state = str(changes["state"]).upper()
+        if state not in Action.State.values:
+            raise cannot_apply(patch, f"Invalid state: {changes['state']}")
+        changes["state"] = state
     if not isinstance(changes.get("status_message", ""), str | None):
         raise Invalid("Invalid input for field/attribute status_message. It must be a string or null.")
     return changes
-
-
-def read_state(patch: list[Step], value: Any) -> str:
-    """Return the state that a patch names, in any letter case: some clients send ``skipped``."""
-    if isinstance(value, str) and value.upper() in Action.State.values:
-        return value.upper()
-    raise cannot_apply(patch, f"Invalid state: {value}")
 
 
 def restore(action: Action, reason: Any) -> None:

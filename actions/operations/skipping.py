@@ -67,7 +67,7 @@ def skip_locked(actions: Sequence[Action], by: str, reason: str | None, is_alone
         require_allowed(Operation.SKIP, action, is_alone)
         action.skip(by, read_reason(action, reason))
     save_together("action.skip", actions, Action.State.PENDING, actions[0].reason if actions else None)
-    return len(actions) + skip_planned(actions)
+    return len(actions) + (skip_planned(actions) if any(action.has_planned for action in actions) else 0)
 
 
 @transaction.atomic
@@ -109,7 +109,7 @@ def restore_locked(actions: Sequence[Action], is_alone: bool) -> int:
     for action in actions:
         action.restore()
     save_together("action.restore", actions, Action.State.SKIPPED)
-    return len(actions) + restore_planned(actions)
+    return len(actions) + (restore_planned(actions) if any(action.has_planned for action in actions) else 0)
 
 
 @transaction.atomic

@@ -1,7 +1,7 @@
 """The base of every resource of the API: lists, single objects, versions, errors."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
@@ -230,23 +230,22 @@ class ResourceView(ViewSetMixin, VersionedView):
     # Single objects
 
     def retrieve(self, request: Request, identifier: str) -> Response:
-        row = self.only(self.find(identifier), identifier)
-        self.check_object_permissions(request, row)
-        return Response(row)
+        return Response(self.get_row(request, identifier))
+
+    def get_row(self, request: Request, identifier: str) -> Row:
+        """Return the row of the object that the path names, if this person may read it.
+
+        Raises:
+            NotFound: it is not there; said before rights are looked at, as on existing servers.
+        """
+        for row in self.find(identifier):
+            self.check_object_permissions(request, row)
+            return row
+        raise NotFound(self.missing(identifier))
 
     def find(self, identifier: str) -> list[Row]:
         """Return the row of the one object that the path names, or none."""
         return self.read(self.lookup(identifier)[:1], detailed=True)
-
-    def only(self, rows: list[Row], identifier: Any) -> Row:
-        """Return the one row that there is.
-
-        Raises:
-            NotFound: there is none.
-        """
-        if not rows:
-            raise NotFound(self.missing(identifier))
-        return rows[0]
 
     def uuid_field(self) -> str:
         """Return what messages call the UUID in a path."""
@@ -309,8 +308,14 @@ class ResourceView(ViewSetMixin, VersionedView):
         return f"{self.request.scheme}://{self.request.get_host()}"
 
     def show(self, found: Record) -> Row:
-        """Return an object as it is in the table now."""
-        return self.only(self.read(self.model.objects.filter(pk=found.pk), detailed=True), found.uuid)
+        """Return an object as it is in the table now.
+
+        Raises:
+            NotFound: it was removed for good at the same time.
+        """
+        for row in self.read(self.model.objects.filter(pk=found.pk), detailed=True):
+            return row
+        raise NotFound(self.missing(found.uuid))
 
     def created(self, found: Record) -> Response:
         location = f"{self.host()}/v1/{self.serializer_class.Meta.collection}/{found.uuid}"
@@ -321,23 +326,21 @@ class ComposedLookup:
     """Look single objects up by UUID with a query that is composed once for each version, for frequent requests."""
 
     def find(self: Any, identifier: str) -> list[Row]:
-        rows: list[Row] = self.find_rows(read_uuid(identifier, self.uuid_field()))
+        rows: list[Row] = self.read_named(partial(self.read_rows, deleted=self.shows_deleted()), identifier)
         return rows
 
     def find_present(self: Any, identifier: str) -> Any:
-        return self.find_object(read_uuid(identifier, self.uuid_field()))
-
-    def show(self: Any, found: Record) -> Row:
-        row: Row = self.only(self.read_rows(found.uuid, deleted=True), found.uuid)
-        return row
-
-    def find_object(self: Any, uuid: UUID) -> Any:
-        found = object_by_uuid(self.model).rows(uuid=uuid)
+        found = self.read_named(object_by_uuid(self.model).rows, identifier)
         return found[0] if found else None
 
-    def find_rows(self: Any, uuid: UUID) -> list[Row]:
-        rows: list[Row] = self.read_rows(uuid, self.shows_deleted())
-        return rows
+    def read_named(self: Any, read: Callable[..., list[Any]], identifier: str) -> list[Any]:
+        """Return what ``read(uuid=…)`` returns for the object that a path names."""
+        return read(uuid=read_uuid(identifier, self.uuid_field()))
+
+    def show(self: Any, found: Record) -> Row:
+        for row in self.read_rows(found.uuid, deleted=True):
+            return row
+        raise NotFound(self.missing(found.uuid))
 
     def read_rows(self: Any, uuid: UUID, deleted: bool) -> list[Row]:
         version = versions.used_by(self.request)
