@@ -1,8 +1,9 @@
-"""The functions of the site that one nop enters in an applier: ``python -m tests.benchmarks.call_path``.
+"""The functions of the site on the way of one nop and of two requests: ``python -m tests.benchmarks.call_path``.
 
 A warm applier with one worker thread runs a plan of one nop, from the claim of the plan to its end. Then it runs a
-larger plan, of which a few nops in the middle are recorded. Exits with 1 if a limit is exceeded. With ``--list`` the
-functions are listed by file.
+larger plan, of which a few nops in the middle are recorded. The requests, which have a token, read one action and skip
+it, after others of the same kind. Exits with 1 if a limit is exceeded. With ``--list`` the functions are listed by
+file.
 """
 
 import os
@@ -10,6 +11,9 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
 from importlib import import_module
 from pathlib import Path
 from types import CodeType, FrameType
@@ -17,17 +21,26 @@ from typing import Any
 
 import django
 from django.core.management import call_command
+from django.test import Client
 
 from tests.benchmarks.__main__ import environment
 from tests.benchmarks.database import own_database
 
 ROOT = Path(__file__).parents[2]
 APPS = ("actions", "audits", "cluster", "plans", "watcher_site")
-# The limits of functions and files, for a whole plan of one nop and for one more nop of a plan.
-WHOLE_PLAN, ONE_MORE = (195, 33), (140, 28)
+# The limits of functions and files.
+LIMITS = {
+    "a plan of one nop": (195, 33),
+    "one more nop": (140, 28),
+    "a read of one action": (41, 16),
+    "a skip of one action": (80, 27),
+}
 # The size of the larger plan, and the steps of the applier that are recorded.
 SIZE = 100
 ALL, MIDDLE, NONE = range(SIZE), range(10, 20), range(0)
+# The requests that are not recorded: the first ones compose queries and fill caches.
+WARM_UP = 5
+JSON = "application/json"
 # Comprehensions have frames of their own in Python 3.11.
 NOT_FUNCTIONS = {"<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 
@@ -54,7 +67,10 @@ class CallRecorder:
         return {path: sorted(names) for path, names in sorted(found.items())}
 
 
-def record() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+Functions = dict[str, list[str]]
+
+
+def record_nops() -> tuple[Functions, Functions]:
     """Return the functions that a whole plan of one nop enters, and those of one more nop of a running plan."""
     applier, executors = import_module("plans.applier.applier"), import_module("plans.executors")
     whole, more = CallRecorder(), CallRecorder()
@@ -98,16 +114,38 @@ def run_plan(process: Any, size: int, recorder: CallRecorder, steps: range) -> N
     benchmark.verify(plan, size)
 
 
+def record_requests() -> tuple[Functions, Functions]:
+    """Return the functions that a read and a skip of one action enter."""
+    benchmark, proposals = import_module("tests.benchmarks.applier"), import_module("plans.planning.proposals")
+    rows, client = import_module("tests.benchmarks.rows"), import_module("tests.benchmarks.web.client")
+    patch = import_module("tests.benchmarks.web.requests").SKIP
+    plan = proposals.propose(benchmark.independent(WARM_UP + 1))
+    paths = [f"/v1/actions/{uuid}" for uuid in plan.actions.values_list("uuid", flat=True)]
+    site = Client(headers=client.with_token(rows.person()), SERVER_NAME="127.0.0.1")
+    return record_last(site.get, paths), record_last(partial(site.patch, data=patch, content_type=JSON), paths)
+
+
+def record_last(request: Callable[[str], Any], paths: list[str]) -> Functions:
+    """Return the functions that the last one of the requests to these paths enters."""
+    recorder = CallRecorder()
+    for path in paths:
+        recorder.is_on = path == paths[-1]
+        sys.setprofile(recorder)
+        response = request(path)
+        sys.setprofile(None)
+        if response.status_code != HTTPStatus.OK:
+            raise RuntimeError(f"{path}: {response.status_code} {response.content.decode()}")
+    return recorder.functions()
+
+
 def run(is_listed: bool) -> int:
     with own_database() as database:
         os.environ.update(environment(database) | {"WATCHER_LOG_LEVEL": "ERROR"})
         django.setup()
         call_command("migrate", verbosity=0)
-        measured = record()
+        measured = (*record_nops(), *record_requests())
     is_met = True
-    for name, functions, limits in zip(
-        ("a plan of one nop", "one more nop"), measured, (WHOLE_PLAN, ONE_MORE), strict=True
-    ):
+    for (name, limits), functions in zip(LIMITS.items(), measured, strict=True):
         numbers = sum(map(len, functions.values())), len(functions)
         is_met = is_met and numbers[0] <= limits[0] and numbers[1] <= limits[1]
         print("{}: {} functions in {} files (at most {} in {})".format(name, *numbers, *limits))  # noqa: T201
