@@ -279,7 +279,7 @@ def test_ctrl_c_leaves_at_once_as_soon_as_it_says_so(
     monkeypatch.setattr(applier.display, "say", lambda text: handlers.append(signal.getsignal(signal.SIGINT)))
     monkeypatch.setattr(applier, "jobs", {1: None})
     monkeypatch.setattr(Applier, "stop", lambda self: None)
-    previous = signal.getsignal(signal.SIGINT)
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         applier.stop()
     finally:
