@@ -19,7 +19,7 @@ from plans.applier.readiness import Releases
 from plans.executors import Executor, Job, Work
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
-from plans.models.action_plans import Hours, is_within
+from plans.models.action_plans import Hours
 from watcher_site.database.queries import Placeholder, Query
 from watcher_site.models import Service
 
@@ -186,7 +186,9 @@ class PlanRun:
     @property
     def is_closed(self) -> bool:
         """Return whether no action may begin, as the plan is suspended or outside of its window."""
-        return not self.is_ending and (self.is_suspended or not is_within(self.hours, timezone.now()))
+        now, (opens_at, closes_at) = timezone.now(), self.hours
+        is_outside = (opens_at is not None and now < opens_at) or (closes_at is not None and now >= closes_at)
+        return not self.is_ending and (self.is_suspended or is_outside)
 
     @property
     def rests(self) -> bool:
@@ -196,12 +198,13 @@ class PlanRun:
         is_about_to = self.is_ending or self.interrupted or self.looks_anew_at < inf
         if is_about_to or not self.at_work <= self.suspended_at_work:
             return False
-        return self.is_closed or (bool(self.at_work) and not self.has_more)
+        return self.is_closed or (bool(self.at_work) and not (self.backlog or self.could_begin))
 
     @property
     def is_quiet(self) -> bool:
         """Return whether no action is running, could begin, or is awaited."""
-        return not (self.at_work or self.has_more or self.state is RunState.AWAITING_SIGNAL)
+        is_awaited = self.state is RunState.AWAITING_SIGNAL
+        return not (self.at_work or self.backlog or self.could_begin or is_awaited)
 
     @property
     def is_stalled(self) -> bool:
@@ -212,13 +215,8 @@ class PlanRun:
         return self.executor.stalls(at_work, self.backlog.queues)
 
     @property
-    def has_more(self) -> bool:
-        """Return whether a known action could begin, now or later."""
-        return bool(self.backlog) or self.could_begin
-
-    @property
     def could_begin(self) -> bool:
-        """Return whether a known action could begin as soon as there are slots, or later."""
+        """Return whether a known action, apart from the backlog, could begin as soon as there are slots, or later."""
         known = self.interrupted or self.ready or self.releases or self.later or self.walks
         return bool(known or self.state is RunState.REVERTING or self.is_paused)
 
@@ -317,7 +315,7 @@ class PlanRun:
         """While nothing more can be begun, read what can be as soon as that which is at work has ended."""
         may_begin = self.state is RunState.OPEN and not (self.is_paused or self.is_closed)
         if self.at_work and may_begin and not self.ready:
-            self.releases.look_ahead(self.at_work)
+            self.releases.prefetched.look(self.at_work)
 
     def take(self, found: list[Action]) -> None:
         # What is at work may be found once more while its beginning is not yet written.

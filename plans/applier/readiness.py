@@ -96,10 +96,6 @@ class Releases:
         self.prefetched.clear()
         self.released.clear()
 
-    def look_ahead(self, at_work: Iterable[int]) -> None:
-        """Read the children of a few actions at work, for the case that these succeed soon."""
-        self.prefetched.look(at_work)
-
     def note_end(self, key: int) -> None:
         self.forget(key)
         self.ended.append(key)
@@ -137,13 +133,6 @@ class Releases:
         if self.released:
             found, self.released = self.released, []
             return found
-        self.find_candidates()
-        released: list[Action] = []
-        while not released and self.candidates:
-            released = self.query_candidates()
-        return released
-
-    def find_candidates(self) -> None:
         while self.ended:
             parents, self.ended = self.ended[: len(KEYS)], self.ended[len(KEYS) :]
             for child, number in CHILDREN.rows(**fill(parents)):
@@ -152,6 +141,10 @@ class Releases:
             self.next_round = time.monotonic() + settings.POLL_INTERVAL
             self.candidates.update(dict.fromkeys(self.held_back))
             self.held_back.clear()
+        released: list[Action] = []
+        while not released and self.candidates:
+            released = self.query_candidates()
+        return released
 
     def hold_back(self, child: int, parents: int) -> None:
         self.awaited[child] = parents
@@ -201,7 +194,10 @@ class PrefetchedChildren:
         self.open_parents.clear()
 
     def look(self, at_work: Iterable[int]) -> None:
-        """Read the children of a few actions at work, leaving out those of which they were read already."""
+        """Read the children of a few actions at work, for the case that these succeed soon.
+
+        Those of which they were read already are left out.
+        """
         parents = [key for key in at_work if key not in self.looked_at][: len(KEYS)]
         if not parents:
             return

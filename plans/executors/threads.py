@@ -137,7 +137,12 @@ class WorkerThread(Thread, Slot):
                     break
                 self.enter(job)
                 self.stopwatch.start(job)
-                self.hand_in(perform(job, self))
+                report = perform(job, self)
+                with self.lock:
+                    self.stopwatch.job = None
+                    self.leave()
+                    if not self.is_given_up:
+                        self.executor.reports.put(report)
         finally:
             connections[DEFAULT_DB_ALIAS].close()
 
@@ -150,13 +155,6 @@ class WorkerThread(Thread, Slot):
         job, self.admitted = self.admitted, None
         if job:
             self.executor.isolation.leave(job.alone)
-
-    def hand_in(self, report: Report) -> None:
-        with self.lock:
-            self.stopwatch.job = None
-            self.leave()
-            if not self.is_given_up:
-                self.executor.reports.put(report)
 
     def give_up(self) -> Overdue | None:
         """Return the job that takes longer than it may, if it does; what still comes of it is not reported."""
@@ -209,11 +207,13 @@ class Isolation:
         """Wait until a job may begin."""
         with self.changed:
             if not alone:
-                self.changed.wait_for(lambda: not (self.is_occupied or self.waiting))
+                while self.is_occupied or self.waiting:
+                    self.changed.wait()
                 self.shared += 1
                 return
             self.waiting += 1
-            self.changed.wait_for(lambda: not (self.is_occupied or self.shared))
+            while self.is_occupied or self.shared:
+                self.changed.wait()
             self.waiting -= 1
             self.is_occupied = True
 

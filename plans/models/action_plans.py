@@ -43,11 +43,6 @@ class Schedule:
         return None if opening is None else (opening, self.window.closing(opening))
 
 
-def is_within(hours: Hours, now: datetime) -> bool:
-    opens_at, closes_at = hours
-    return (opens_at is None or opens_at <= now) and (closes_at is None or now < closes_at)
-
-
 class ActionPlan(StatefulModel):
     """A set of actions in a partial order, with the states of docs/compatibility.md, "Action plan states"."""
 

@@ -39,7 +39,7 @@ def names(found: list[Action]) -> list[str]:
 def test_the_end_of_one_whose_children_were_read_asks_nothing(django_assert_num_queries: Asserted) -> None:
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
-    releases.look_ahead(begin(plan, "a"))
+    releases.prefetched.look(begin(plan, "a"))
     releases.note_success(succeed(plan, "a"))
     assert releases
     with django_assert_num_queries(0):
@@ -51,16 +51,16 @@ def test_what_is_at_work_is_looked_at_once(django_assert_num_queries: Asserted) 
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
     at_work = begin(plan, "a")
-    releases.look_ahead(at_work)
+    releases.prefetched.look(at_work)
     with django_assert_num_queries(0):
-        releases.look_ahead(at_work)
+        releases.prefetched.look(at_work)
 
 
 def test_a_child_of_two_waits_for_both(django_assert_num_queries: Asserted) -> None:
     plan = make_plan({"a": [], "b": [], "c": ["a", "b"]})
     releases = Releases()
     releases.next_round = float("inf")
-    releases.look_ahead(begin(plan, "a", "b"))
+    releases.prefetched.look(begin(plan, "a", "b"))
     first, second = succeed(plan, "a"), succeed(plan, "b")
     with django_assert_num_queries(0):
         releases.note_success(first)
@@ -73,7 +73,7 @@ def test_a_failure_asks_what_stands_in_the_table() -> None:
     """The actions that depend on the failed one may have ended with it."""
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
-    releases.look_ahead(begin(plan, "a"))
+    releases.prefetched.look(begin(plan, "a"))
     set_state(plan, "b", "CANCELLED")
     releases.note_end(set_state(plan, "a", "FAILED"))
     assert releases.find() == []
@@ -83,7 +83,7 @@ def test_children_that_were_read_long_ago_are_queried_once_more(settings: Settin
     settings.POLL_INTERVAL = 0
     plan = make_plan({"a": [], "b": ["a"]})
     releases = Releases()
-    releases.look_ahead(begin(plan, "a"))
+    releases.prefetched.look(begin(plan, "a"))
     set_state(plan, "b", "SKIPPED")
     releases.note_success(succeed(plan, "a"))
     assert releases.find() == []
@@ -93,7 +93,7 @@ def test_of_more_children_than_are_read_at_once_none_is_lost() -> None:
     children = [f"c{number}" for number in range(len(KEYS) + 1)]
     plan = make_plan({"a": [], **{name: ["a"] for name in children}})
     releases = Releases()
-    releases.look_ahead(begin(plan, "a"))
+    releases.prefetched.look(begin(plan, "a"))
     releases.note_success(succeed(plan, "a"))
     found = []
     while releases:
@@ -108,7 +108,7 @@ def test_a_deferred_action_is_not_released_before_its_time(looks: bool) -> None:
     releases = Releases()
     at_work = begin(plan, "a")
     if looks:
-        releases.look_ahead(at_work)
+        releases.prefetched.look(at_work)
     releases.note_success(succeed(plan, "a"))
     assert releases.find() == []
 
@@ -142,7 +142,7 @@ def test_whatever_was_read_when_and_reported_late_all_is_released_and_nothing_to
             name = ready.pop(chance.randrange(len(ready)))
             (at_work[name],) = begin(plan, name)
         elif move == "look":
-            releases.look_ahead([*at_work.values(), *(key for _, key in unreported)])
+            releases.prefetched.look([*at_work.values(), *(key for _, key in unreported)])
         elif move == "end" and at_work:
             name = chance.choice(list(at_work))
             unreported.append((name, succeed(plan, name)))
