@@ -6,9 +6,9 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Protocol
 
-from django.db import connection, models, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models, transaction
 
-from watcher_site.database.queries import Bound
+from watcher_site.database.queries import Bound, kept_cursor
 
 
 class WrittenOnce:
@@ -124,9 +124,9 @@ def insert(rows: Sequence[models.Model]) -> None:
 
 def give_keys(rows: Sequence[models.Model], sql: str, params: Sequence[Any]) -> bool:
     """Run a statement, give rows the primary keys that it returns, and return whether it returned any."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        keys = cursor.fetchall()
+    cursor = kept_cursor(connections[DEFAULT_DB_ALIAS])
+    cursor.execute(sql, params)
+    keys = cursor.fetchall()
     for row, (key,) in zip(rows, keys, strict=False):
         row.pk = key
     return bool(keys)
@@ -135,7 +135,9 @@ def give_keys(rows: Sequence[models.Model], sql: str, params: Sequence[Any]) -> 
 def values_of(rows: Sequence[models.Model], fields: tuple[str, ...]) -> list[Any]:
     """Return the values of rows of one model as the database takes them, row by row."""
     columns = columns_of(type(rows[0]), fields)
-    return [column.get_db_prep_save(getattr(row, column.attname), connection) for row in rows for column in columns]
+    # Fields read attributes of the connection, and `connection` looks each of them up anew.
+    database = connections[DEFAULT_DB_ALIAS]
+    return [column.get_db_prep_save(getattr(row, column.attname), database) for row in rows for column in columns]
 
 
 @cache
