@@ -43,7 +43,7 @@ def record_request(server: UUID, verb: str, caller: CallingContext, action: Acti
                 action=action,
                 verb=verb,
                 request_id=request_id or request_id_of(action.uuid),  # type: ignore[union-attr]
-                user_id=caller.get("user"),
+                user_id=caller.identity or None,
                 project_id=caller.get("project"),
             )
         ],

@@ -39,6 +39,14 @@ class Caller:
         return self.call("DELETE", path, **headers)
 
 
+class TokenCaller(Caller):
+    """A person at the API with a token, in one microversion."""
+
+    def __init__(self, token: str, version: str | None = "1.14") -> None:
+        super().__init__(None, version)
+        self.headers["X-Auth-Token"] = token
+
+
 def fault(response: HttpResponse) -> str:
     """Return what an error says, read as existing clients read it."""
     return str(json.loads(json.loads(response.content)["error_message"])["faultstring"])

@@ -17,13 +17,22 @@ from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 from structlog.contextvars import get_contextvars
 
+from watcher_site.keystone.users import KeystoneUser
 from watcher_site.refusals import Invalid
 
 PURPOSE = "watcher_site.calling"
 
 
 class CallingContext(dict[str, Any]):
-    """Names and values, such as ``user`` and ``request_id``. No log and no traceback shows what is in it."""
+    """Names and values, such as ``user`` and ``request_id``. No log and no traceback shows what is in it.
+
+    Attributes:
+        identity: the id that Keystone has for the person, or the name of their account.
+    """
+
+    @property
+    def identity(self) -> str:
+        return str(self.get("user_id") or self.get("user", ""))
 
     def __repr__(self) -> str:
         return "<calling context>"
@@ -35,10 +44,16 @@ def caller_of(request: HttpRequest | Any, project: str | None = None) -> Calling
     """Return the calling context of a request, of the API or of the console.
 
     Args:
-        project: the one of the person's in which they ask, where that is known.
+        project: the one of the person's in which they ask, where that is known. A user of Keystone has at most one.
     """
-    caller = CallingContext(user=request.user.get_username(), request_id=get_contextvars().get("request_id"))
-    return caller if project is None else CallingContext(caller, project=project)
+    user = request.user
+    caller = CallingContext(user=user.get_username(), request_id=get_contextvars().get("request_id"))
+    if isinstance(user, KeystoneUser):
+        caller["user_id"] = user.user_id
+        project = user.project_id if project is None else project
+    if project is not None:
+        caller["project"] = project
+    return caller
 
 
 acting: ContextVar[Callable[[], CallingContext] | None] = ContextVar("acting", default=None)

@@ -35,6 +35,7 @@ from watcher_site.configuration.environment import (
     read_whole,
     refuse,
 )
+from watcher_site.configuration.keystone import KEYSTONE, read_keystone_file, read_roles, read_token_sources
 from watcher_site.plugin_settings import (  # noqa: F401 (Django reads them here)
     ACTION_TYPES,
     PLANNER_PARALLELIZATION,
@@ -212,6 +213,20 @@ MOST_FAILED_LOGINS = read_whole("WATCHER_MOST_FAILED_LOGINS", 10, least=1)
 MOST_FAILED_LOGINS_OF_ADDRESS = read_whole("WATCHER_MOST_FAILED_LOGINS_OF_ADDRESS", 50, least=1)
 FAILED_LOGIN_WINDOW = timedelta(seconds=read_number("WATCHER_FAILED_LOGIN_WINDOW", 600, least=1, most=86_400))
 REST_KNOX = {"TOKEN_TTL": timedelta(hours=read_number("WATCHER_TOKEN_HOURS", 24, least=0.01, most=24 * 3652))}
+# Where the tokens of the API come from: local, keystone, or both.
+TOKEN_SOURCES = read_token_sources("WATCHER_AUTH")
+# The file with the section [keystone_authtoken], and the rights that the roles of a token give.
+KEYSTONE_CONFIG = read_keystone_file("WATCHER_KEYSTONE_CONFIG", is_needed=KEYSTONE in TOKEN_SOURCES)
+KEYSTONE_ROLES = read_roles("WATCHER_KEYSTONE_ROLES")
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # Tokens of Keystone in a process, unless the file names servers of memcached.
+    "keystone": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "keystone",
+        "OPTIONS": {"MAX_ENTRIES": 10_000},
+    },
+}
 
 # API
 
@@ -472,6 +487,8 @@ LOGGING = {
         # A forbidden address of a webhook is reported to the person who enters it, and beside its subscription.
         "requests_hardened": {"level": "ERROR"},
         "oslo_service.backend": {"level": "WARNING"},
+        # What it logs of each refused token below this holds Keystone's words about it.
+        "keystonemiddleware": {"level": "WARNING"},
         # A line for each task says nothing that the action's own lines do not.
         "celery": {"level": "WARNING"},
         # These bring handlers of their own.

@@ -39,7 +39,7 @@ def create_server(attributes: Mapping[str, Any], project_id: str, caller: Callin
         Conflict: the servers of this cloud are created elsewhere.
         QuotaExceeded: the project has no quota left.
     """
-    server = request_server(attributes, project_id, str(caller.get("user", "")))
+    server = request_server(attributes, project_id, caller.identity)
     start_server_operation("build", server, caller)
     return server
 

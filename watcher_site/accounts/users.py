@@ -14,15 +14,10 @@ from django.utils.crypto import get_random_string
 
 from watcher_site.accounts.projects import add_member, find_user
 from watcher_site.apps import SiteApp
+from watcher_site.configuration.rights import CLOUD_ADMIN, MEMBER, READER, is_for_readers
 from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.history import record
 from watcher_site.refusals import Conflict, Invalid, NotFound
-
-CLOUD_ADMIN = "cloud-admin"
-READER = "reader"
-MEMBER = "member"
-# To look at these takes a right of its own, which readers do not have by themselves.
-NOT_FOR_READERS = ("view_event_details",)
 
 
 def choose_password() -> str:
@@ -117,10 +112,10 @@ def grant_permissions(app_config: AppConfig, using: str = "default", **_: Any) -
     if not isinstance(app_config, SiteApp):
         return
     create_permissions(app_config, verbosity=0, using=using)
-    permissions = Permission.objects.using(using).filter(content_type__app_label=app_config.label)
+    permissions = list(Permission.objects.using(using).filter(content_type__app_label=app_config.label))
     for name, granted in (
         (CLOUD_ADMIN, permissions),
-        (READER, permissions.filter(codename__startswith="view_").exclude(codename__in=NOT_FOR_READERS)),
+        (READER, [permission for permission in permissions if is_for_readers(permission.codename)]),
         (MEMBER, ()),
     ):
         group, _created = Group.objects.using(using).get_or_create(name=name)

@@ -13,13 +13,16 @@ from django.db.models.functions import Now
 from knox.auth import TokenAuthentication as KnoxTokenAuthentication
 from knox.crypto import hash_token
 from knox.models import AuthToken
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.authentication import BasicAuthentication as RestBasicAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from watcher_site.backends import people
+from watcher_site.configuration.keystone import KEYSTONE, LOCAL
 from watcher_site.database.queries import Placeholder, Query
 from watcher_site.history.logins import note_bad_token
+from watcher_site.keystone.tokens import LOCAL_TOKEN, BadToken, challenge, identify_user
 
 # What is remembered stays in this process, and so does what it is remembered by.
 DIGEST_KEY = token_bytes(32)
@@ -70,18 +73,8 @@ class BasicAuthentication(RestBasicAuthentication):
         return verified, None
 
 
-class TokenAuthentication(KnoxTokenAuthentication):
-    """A token in ``X-Auth-Token``, as OpenStack's clients send it, or in ``Authorization: Token``."""
-
-    def authenticate(self, request: Request) -> Any:
-        token: str | None = request.META.get("HTTP_X_AUTH_TOKEN")
-        try:
-            if token is None:
-                return super().authenticate(request)
-            return self.authenticate_credentials(token.encode("utf-8", "replace"))
-        except AuthenticationFailed:
-            note_bad_token(request)
-            raise
+class SiteTokenAuthentication(KnoxTokenAuthentication):
+    """A token of the site, in ``Authorization: Token``."""
 
     def authenticate_credentials(self, token: bytes) -> Any:
         """Return whose token it is. Expired ones are purged by a command, not by those who ask."""
@@ -89,3 +82,34 @@ class TokenAuthentication(KnoxTokenAuthentication):
             if user.is_active:
                 return user, None
         raise AuthenticationFailed
+
+
+class TokenAuthentication(BaseAuthentication):
+    """A token in ``X-Auth-Token``, as OpenStack's clients send it, or in ``Authorization: Token``.
+
+    The settings say whether it is one of the site, of Keystone, or either; only a token of the site is taken in
+    ``Authorization``. A token of the one kind is not looked up as one of the other: the form tells them apart.
+    """
+
+    of_site = SiteTokenAuthentication()
+
+    def authenticate(self, request: Request) -> Any:
+        token: str | None = request.META.get("HTTP_X_AUTH_TOKEN")
+        try:
+            if token is None:
+                return self.of_site.authenticate(request) if LOCAL in settings.TOKEN_SOURCES else None
+            if self.is_of_keystone(token):
+                return identify_user(request), None
+            return self.of_site.authenticate_credentials(token.encode("utf-8", "replace"))
+        except (AuthenticationFailed, BadToken) as problem:
+            note_bad_token(request)
+            raise AuthenticationFailed from problem
+
+    def is_of_keystone(self, token: str) -> bool:
+        if KEYSTONE not in settings.TOKEN_SOURCES:
+            return False
+        return LOCAL not in settings.TOKEN_SOURCES or not LOCAL_TOKEN.fullmatch(token)
+
+    def authenticate_header(self, request: Request) -> str:
+        header: str = self.of_site.authenticate_header(request)
+        return challenge() if KEYSTONE in settings.TOKEN_SOURCES else header

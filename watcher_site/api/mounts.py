@@ -7,11 +7,12 @@ but the ids of projects and users that options name. There are no tokens, users 
 from typing import Any
 
 from django.urls import path
-from rest_framework.permissions import AllowAny, IsAuthenticated
+from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from watcher_site.api.permissions import LoggedIn
 from watcher_site.api.resources.discovery import host
 from watcher_site.api.views import NOTHING_BUT_DATA, refuse_nul
 
@@ -23,7 +24,7 @@ class MountedView(APIView):
     """
 
     versioning_class = None
-    permission_classes: Any = (IsAuthenticated,)
+    permission_classes: Any = (LoggedIn,)
     schema = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

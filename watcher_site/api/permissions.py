@@ -8,10 +8,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 from rest_framework.exceptions import PermissionDenied
-from rest_framework.permissions import IsAuthenticated
+from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
 from rest_framework.request import Request
 
 from watcher_site.accounts.projects import projects_of
+from watcher_site.keystone.users import KeystoneUser
 from watcher_site.refusals import Invalid
 
 VERBS = {
@@ -25,7 +26,17 @@ VERBS = {
 }
 
 
-class ModelPermission(IsAuthenticated):
+class LoggedIn(IsAuthenticated):
+    """Require a person with an account, or a user of Keystone with a role that the site knows."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        user = request.user
+        if isinstance(user, KeystoneUser) and not user.rights:
+            raise PermissionDenied(f"No role of your token gives a right here. Its scope: {user.scope}.")
+        return super().has_permission(request, view)
+
+
+class ModelPermission(LoggedIn):
     """Require the permission that a view names, or else Django's own for the method on the view's model.
 
     A single object is looked up before its permission is checked: people without the right get 404 if it does not
@@ -74,9 +85,18 @@ class ProjectPermission(ModelPermission):
         else:
             project = obj[view.shown_project] if isinstance(obj, dict) else obj.project_id
             is_member = project in view.projects
-        if is_member:
+        if is_member and may_use_projects(request):
             return True
         raise denied(view)
+
+
+def may_use_projects(request: Request) -> bool:
+    """Return whether somebody may do with what belongs to their projects what a request is for.
+
+    Members of projects may see and change it. A user of Keystone may have a role to see it only.
+    """
+    is_reading, user = request.method in SAFE_METHODS, request.user
+    return is_reading or not isinstance(user, KeystoneUser) or user.may_change_projects
 
 
 class OwnedByProjects:

@@ -72,6 +72,7 @@ def with_text(entries: HistoryQuerySet, value: str) -> HistoryQuerySet:
 
 FILTERS: dict[str, Callable[[HistoryQuerySet, Any], HistoryQuerySet]] = {
     "user": same("user"),
+    "user_id": same("user_id"),
     "project_id": same("project_id"),
     "request_id": same("request_id"),
     "deed": same("deed"),
@@ -98,6 +99,7 @@ COLUMNS = (
     "message",
     "details",
     "uuid",
+    "user_id",
 )
 STORED = tuple("within" if name == "within_uuid" else name for name in COLUMNS)
 BATCH = 1000

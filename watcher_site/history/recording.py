@@ -99,6 +99,7 @@ def entries_of(
     uuid, name = identify(target)
     entry = HistoryEntry(
         user=make_storable(who.get("user") or "", TEXT_LENGTH),
+        user_id=make_storable(who.get("user_id") or "", TEXT_LENGTH) or None,
         project_id=make_storable(project or "", TEXT_LENGTH),
         request_id=make_storable(who.get("request_id") or "", TEXT_LENGTH),
         deed=event,
@@ -186,7 +187,7 @@ def record_refusal(event: str, target: Any, message: str, within: Any = None) ->
     who = current_caller()
     about = tuple(str(getattr(one, "uuid", one)) for one in (target, within))
     limit = reading_restraint if event.endswith(READING) else restraint
-    if who is None or not limit.lets_pass((who.get("user"), event, about, message)):
+    if who is None or not limit.lets_pass((who.identity, event, about, message)):
         return
     record(event, target, caller=who, outcome=REFUSED, message=message, within=within)
 

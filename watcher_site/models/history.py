@@ -42,7 +42,8 @@ class HistoryEntry(models.Model):
     """One event of a person, done or refused.
 
     Names are stored as they were, since the person and the object may be deleted. ``deed`` is ``<object>.<verb>``,
-    such as ``action_plan.start``; ``within`` is the object that holds this one, such as the plan of an action.
+    such as ``action_plan.start``; ``within`` is the object that holds this one, such as the plan of an action. Users
+    of Keystone have a ``user_id`` beside their name, which only their domain keeps unique.
     """
 
     class Outcome(models.TextChoices):
@@ -52,6 +53,7 @@ class HistoryEntry(models.Model):
     uuid = models.UUIDField(default=uuid4, unique=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     user = models.CharField(max_length=TEXT_LENGTH, default="")
+    user_id = models.CharField(max_length=TEXT_LENGTH, null=True, help_text="that Keystone has for them")
     project_id = models.CharField(max_length=TEXT_LENGTH, default="")
     request_id = models.CharField(max_length=TEXT_LENGTH, default="")
     deed = models.CharField(max_length=EVENT_LENGTH)
@@ -73,6 +75,7 @@ class HistoryEntry(models.Model):
             # What a list can be narrowed to, each with the order of all lists.
             models.Index("created_at", "id", name="history_created_at"),
             models.Index("user", "id", name="history_user"),
+            models.Index("user_id", "id", name="history_user_id", condition=Q(user_id__isnull=False)),
             models.Index("project_id", "id", name="history_project"),
             models.Index("request_id", "id", name="history_request"),
             models.Index("deed", "id", name="history_deed"),

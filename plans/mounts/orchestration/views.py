@@ -18,6 +18,7 @@ from cluster.stacks.lookup import find_stack
 from plans.operations.stack_progress import with_progress
 from watcher_site.accounts.projects import projects_of
 from watcher_site.api.mounts import MountedView
+from watcher_site.api.permissions import may_use_projects
 from watcher_site.api.views import note_refused_reading
 
 VIEW, MARK = "cluster.view_stack", "cluster.mark_stack"
@@ -125,7 +126,7 @@ class OrchestrationView(MountedView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         self.project = kwargs["project"]
         super().initial(request, *args, **kwargs)
-        if not self.may_with_all and self.project not in self.projects:
+        if not self.may_with_all and not (self.project in self.projects and may_use_projects(request)):
             raise PermissionDenied("You are not authorized to complete this action.")
 
     def handle_exception(self, problem: Exception) -> Response:

@@ -8,12 +8,13 @@ from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import re_path, resolve
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.permissions import AllowAny, IsAuthenticated
+from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from watcher_site.api import versions
+from watcher_site.api.permissions import LoggedIn
 from watcher_site.api.views import VersionedView
 
 COLLECTIONS: dict[str, versions.Version] = {
@@ -72,7 +73,7 @@ class Root(APIView):
 class VersionRoot(VersionedView):
     """The collections of version 1."""
 
-    permission_classes = (IsAuthenticated,)
+    permission_classes = (LoggedIn,)
 
     def get(self, request: Request) -> Response:
         own = host(request)

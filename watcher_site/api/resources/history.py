@@ -19,6 +19,7 @@ from watcher_site.history.reading import FILTERS, FORMATS, download, narrow
 from watcher_site.models import HistoryEntry
 
 HISTORY: Version = (1, 13)
+USER_ID: Version = (1, 14)
 TIME_OR_EMPTY = {**TIME, "pattern": f"^$|{TIME['pattern']}"}
 FILTER_SCHEMAS: dict[str, dict[str, Any]] = {
     "outcome": {"type": "string", "enum": [*HistoryEntry.Outcome.values, ""]},
@@ -32,6 +33,7 @@ class HistorySerializer(ResourceSerializer):
     uuid = serializers.UUIDField()
     created_at = serializers.DateTimeField()
     user = serializers.CharField(help_text="the name that they had; empty, where nobody was logged in")
+    user_id = serializers.CharField(allow_null=True, help_text="that Keystone has for them; null for accounts")
     project_id = serializers.CharField()
     request_id = serializers.CharField(help_text="what the log calls the request; empty for commands")
     deed = serializers.CharField(help_text="the object's type and what was done to it, such as action_plan.start")
@@ -46,6 +48,7 @@ class HistorySerializer(ResourceSerializer):
 
     class Meta:
         collection = "history"
+        since = {"user_id": USER_ID}
         short = ("uuid", "created_at", "user", "deed", "outcome", "object_type", "object_uuid", "object_name", "links")
         columns = {"within_uuid": "within"}
         json = ("details",)
@@ -62,6 +65,7 @@ class HistoryView(ResourceView):
     policy = "history"
     filters = list(FILTERS)
     filter_schemas = FILTER_SCHEMAS
+    arguments_since = {"user_id": USER_ID}
     sort_keys = {
         "created_at": "created_at",
         "user": "user",

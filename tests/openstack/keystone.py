@@ -1,0 +1,125 @@
+"""A Keystone on SQLite, from the environment of the control plane: it starts in seconds, without the rest."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import openstack
+
+from tests.openstack.configuration import PASSWORD, write
+from tests.openstack.control_plane import ControlPlane, answers
+from tests.waiting import wait_for
+from tests.watcher_site.site_process import free_port_number
+
+
+class KeystoneService:
+    """The service in a folder, with the user watcher, whom the site logs in as, in the project service."""
+
+    def __init__(self, folder: Path, lifetime: int) -> None:
+        plane = ControlPlane()
+        for name in ("log", "run"):
+            (plane.folder / name).mkdir(parents=True, exist_ok=True)
+        plane.install()
+        self.programs, self.folder = plane.programs, folder
+        self.url = f"http://127.0.0.1:{free_port_number()}"
+        self.process: subprocess.Popen[bytes] | None = None
+        write(folder / "keystone.conf", self.options(lifetime))
+
+    def options(self, lifetime: int) -> dict[str, dict[str, object]]:
+        keys = self.folder / "keys"
+        return {
+            "DEFAULT": {"log_file": self.folder / "keystone.log"},
+            "database": {"connection": f"sqlite:///{self.folder / 'keystone.sqlite'}"},
+            "token": {"provider": "fernet", "expiration": lifetime, "allow_expired_window": 3600},
+            "fernet_tokens": {"key_repository": keys / "fernet"},
+            "fernet_receipts": {"key_repository": keys / "receipts"},
+            "credential": {"key_repository": keys / "credential"},
+            "cache": {"enabled": False},
+            "identity": {"password_hash_rounds": 4},
+        }
+
+    def start(self) -> None:
+        """Create the database and the keys on the first start, and return when the service answers."""
+        if not (self.folder / "keys").exists():
+            (self.folder / "keys").mkdir()
+            me = ["--keystone-user", str(os.getuid()), "--keystone-group", str(os.getgid())]
+            self.manage("db_sync")
+            self.manage("fernet_setup", *me)
+            self.manage("credential_setup", *me)
+            urls = [f"--bootstrap-{kind}-url={self.url}/v3" for kind in ("public", "internal")]
+            self.manage("bootstrap", f"--bootstrap-password={PASSWORD}", "--bootstrap-region-id=RegionOne", *urls)
+        port = self.url.rpartition(":")[2]
+        settings = self.folder / "gunicorn.py"
+        settings.write_text(
+            f"wsgi_app = 'keystone.wsgi.api:application'\nbind = '127.0.0.1:{port}'\nworkers = 1\nthreads = 4\n"
+            "timeout = 300\ncontrol_socket_disable = True\n"
+        )
+        with (self.folder / "gunicorn.log").open("a") as log:
+            self.process = subprocess.Popen(
+                [str(self.programs / "gunicorn")],
+                env={
+                    **os.environ,
+                    "PYTHONPATH": "",
+                    "OS_KEYSTONE_CONFIG_DIR": str(self.folder),
+                    "GUNICORN_CMD_ARGS": f"--config {settings}",
+                },
+                stdout=log,
+                stderr=log,
+            )
+        wait_for(lambda: answers(self.url))
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait()
+            self.process = None
+
+    def manage(self, *arguments: str) -> None:
+        program = [str(self.programs / "keystone-manage"), "--config-dir", str(self.folder)]
+        subprocess.run([*program, *arguments], check=True, capture_output=True)
+
+    def connect(self, user: str, **scope: str) -> Any:
+        """Return a connection of a user in a scope: ``project_name``, ``system_scope`` or ``domain_id``, or none."""
+        if "project_name" in scope:
+            scope["project_domain_id"] = "default"
+        login = {"auth_url": f"{self.url}/v3", "username": user, "password": PASSWORD, "user_domain_id": "default"}
+        return openstack.connect(
+            load_yaml_config=False, load_envvars=False, region_name="RegionOne", auth={**login, **scope}
+        )
+
+    def token(self, user: str, **scope: str) -> str:
+        return str(self.connect(user, **scope).session.get_token())
+
+    def fill(self) -> None:
+        """Create the user of the site, and rosa, ines and rob with roles in the project shop."""
+        identity = self.connect("admin", project_name="admin").identity
+        service, shop = (identity.create_project(name=name, domain_id="default") for name in ("service", "shop"))
+        self.project = str(shop.id)
+        roles = {role.name: role for role in identity.roles()}
+        roles["auditor"] = identity.create_role(name="auditor")
+        people = {"rosa": "admin", "ines": "member", "rob": "reader", "otto": "auditor"}
+        self.users = {}
+        for name, role in people.items():
+            user = identity.create_user(name=name, domain_id="default", password=PASSWORD)
+            identity.assign_project_role_to_user(shop, user, roles[role])
+            self.users[name] = str(user.id)
+        watcher = identity.create_user(name="watcher", domain_id="default", password=PASSWORD)
+        for name in ("admin", "service"):
+            identity.assign_project_role_to_user(service, watcher, roles[name])
+        identity.assign_system_role_to_user(self.users["rob"], roles["reader"], "all")
+        identity.assign_domain_role_to_user("default", self.users["rosa"], roles["admin"])
+
+    def write_options(self, file: Path, **options: object) -> Path:
+        login = {
+            "auth_type": "password",
+            "auth_url": f"{self.url}/v3",
+            "www_authenticate_uri": f"{self.url}/v3",
+            "username": "watcher",
+            "password": PASSWORD,
+            "project_name": "service",
+            "user_domain_id": "default",
+            "project_domain_id": "default",
+        }
+        write(file, {"keystone_authtoken": {**login, **options}})
+        return file

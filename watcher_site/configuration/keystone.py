@@ -1,0 +1,119 @@
+"""The settings for Keystone's tokens: where tokens come from, keystonemiddleware's file, and the table of roles."""
+
+import logging
+import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from watcher_site.configuration.environment import env, read, read_list, read_path, refuse
+from watcher_site.configuration.rights import CLOUD_ADMIN, MEMBER, PROJECT_READER, READER
+
+LOCAL, KEYSTONE = "local", "keystone"
+SECTION = "keystone_authtoken"
+SYSTEM, PROJECT = "system", "project"
+RIGHTS = (CLOUD_ADMIN, READER, MEMBER, PROJECT_READER)
+# Keystone gives the role reader to each member of a project, too: only in the system it is for the whole site.
+ROLES: Mapping[str, str] = {
+    "admin": CLOUD_ADMIN,
+    "system:reader": READER,
+    "project:reader": PROJECT_READER,
+    "project:member": MEMBER,
+}
+# Defaults of the site for options that the file does not set, in seconds and times. With those of keystonemiddleware a
+# request waits without a limit for a Keystone that hangs, and 3.5 seconds for one that is down. The access rules of
+# application credentials name the type of the service.
+OPTIONS = {"http_connect_timeout": 10, "http_request_max_retries": 0, "service_type": "infra-optim"}
+# The key of the cache of the process in the environment of a request.
+CACHE = "watcher_site.keystone.cache"
+
+
+def read_token_sources(name: str) -> list[str]:
+    """Read where the tokens of the API come from: the site itself, Keystone, or both."""
+    sources = read_list(name, [LOCAL])
+    if sorted(sources) not in ([LOCAL], [KEYSTONE], [KEYSTONE, LOCAL]):
+        refuse(name, f"must be local, keystone or local,keystone, and is {','.join(sources) or 'empty'}.")
+    if KEYSTONE in sources and not find_spec("keystonemiddleware"):
+        refuse(name, "keystone needs the package keystonemiddleware, which the extra [openstack] brings.")
+    return sources
+
+
+def read_keystone_file(name: str, is_needed: bool) -> str:
+    """Read the path of the file with keystonemiddleware's section, and try what is in it if it is needed."""
+    path = read_path(name)
+    if not is_needed:
+        return path
+    if not path:
+        refuse(name, f"must be set if WATCHER_AUTH has keystone: the path of a file with a section [{SECTION}].")
+    logging.getLogger("keystonemiddleware").setLevel(logging.ERROR)  # LOGGING sets it for good.
+    try:
+        make_middleware(path)
+    except Exception as problem:  # of oslo.config, of keystoneauth, and of the plug-in that the file names
+        refuse(name, f"{path}: {describe(problem)}")
+    return path
+
+
+def describe(problem: Exception) -> str:
+    """Return what is wrong with a file; a line that cannot be parsed may hold a password, and is not quoted."""
+    parsed = re.match(r"Failed to parse .*?: at .*?:(\d+), ", str(problem))
+    return f"line {parsed[1]} cannot be parsed." if parsed else str(problem)
+
+
+def make_middleware(path: str, application: Any = None) -> Any:
+    """Return keystonemiddleware around a WSGI application, with the options of a file.
+
+    Raises:
+        Exception: the file, or an option in it, is wrong.
+    """
+    # These take half a second to import, which a site without Keystone does not need.
+    from keystoneauth1.loading import register_auth_conf_options
+    from keystonemiddleware import auth_token
+    from oslo_config import cfg
+
+    options = cfg.ConfigOpts()
+    options([], project="watcher_site", default_config_files=[path], default_config_dirs=[])
+    if SECTION not in options.list_all_sections():
+        raise ValueError(f"has no section [{SECTION}].")
+    for group, known in auth_token.list_opts():
+        options.register_opts(known, group=group)
+    chosen = options[SECTION]
+    if chosen.auth_section:
+        register_auth_conf_options(options, chosen.auth_section)
+    # Without its option www_authenticate_uri the middleware queries Keystone for it at each refusal.
+    address = find_auth_url(path, chosen.auth_section or SECTION)
+    for option, value in (OPTIONS | {"www_authenticate_uri": address}).items():
+        options.set_default(option, value, group=SECTION)
+    if not (chosen.auth_type or chosen.auth_section):
+        raise ValueError(f"[{SECTION}] has no auth_type.")
+    if chosen.memcached_servers:
+        package = "bmemcached" if chosen.memcache_sasl_enabled or chosen.memcache_tls_enabled else "memcache"
+        if not find_spec(package):
+            raise ValueError(f"memcached_servers needs the module {package}, which is not installed.")
+    else:
+        options.set_default("cache", CACHE, group=SECTION)
+    # Requests without a token never come here: to refuse is all that there is to decide.
+    return auth_token.AuthProtocol(application, {"oslo_config_config": options, "delay_auth_decision": False})
+
+
+def find_auth_url(path: str, section: str) -> str | None:
+    """Return the address in a section. It is an option of the plug-in there, which the middleware registers itself."""
+    from oslo_config import cfg
+
+    options = cfg.ConfigOpts()
+    options.register_opt(cfg.StrOpt("auth_url"), group=section)
+    options([], project="watcher_site", default_config_files=[path], default_config_dirs=[])
+    address: str | None = options[section].auth_url
+    return address
+
+
+def read_roles(name: str) -> dict[str, str]:
+    """Read the table of rights by role, written like admin=cloud-admin,system:reader=reader."""
+    rule = f"must name one of {', '.join(RIGHTS)} for each role, as in admin={CLOUD_ADMIN},system:reader={READER}."
+    roles = {}
+    for role, right in read(env.dict, name, dict(ROLES), rule=rule).items():
+        role, right = role.strip().lower(), right.strip()
+        scope, separator, named = role.rpartition(":")
+        if not named or (separator and scope not in (SYSTEM, PROJECT)) or right not in RIGHTS:
+            refuse(name, f"{rule} It has {role}={right}.")
+        roles[role] = right
+    return roles

@@ -1,0 +1,119 @@
+"""Validate tokens of Keystone with keystonemiddleware, which also caches what Keystone answered."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from threading import BoundedSemaphore
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.cache import caches
+
+from watcher_site.configuration.keystone import CACHE, make_middleware
+from watcher_site.keystone.users import KeystoneUser
+from watcher_site.refusals import Refused
+
+# What a token is made of: Keystone is not queried about anything else.
+TOKEN = re.compile(r"[\x21-\x7e]+")
+# Tokens of the site itself; those of Keystone have other lengths and letters.
+LOCAL_TOKEN = re.compile(r"[0-9a-f]{64}")
+CONFIRMED = "200 OK"
+# In seconds: how long a request waits for its turn while Keystone does not answer those before it.
+TURN_SECONDS = 2
+log = structlog.get_logger(__name__)
+
+
+class BadToken(Exception):
+    """A token that Keystone does not confirm, or that has no scope."""
+
+
+class KeystoneLost(Refused):
+    """Keystone does not answer, and the token is not cached."""
+
+    status = 503
+    retry_after = 5
+
+    def __init__(self) -> None:
+        super().__init__("Keystone does not answer, so that the token cannot be validated. Try again later.")
+
+
+def confirm(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """Answer a request whose token is valid: the application that keystonemiddleware protects."""
+    start_response(CONFIRMED, [])
+    return ()
+
+
+class ProcessCache:
+    """The cache of the process, as the middleware takes one from the environment of a request.
+
+    The middleware's own has no limit, is searched from end to end at each request, and differs between threads.
+    """
+
+    def get(self, key: str) -> Any:
+        return caches["keystone"].get(key)
+
+    def set(self, key: str, value: bytes, time: int) -> None:
+        caches["keystone"].set(key, value, time)
+
+
+process_cache = ProcessCache()
+
+
+@cache
+def middleware(file: str) -> Any:
+    """Return keystonemiddleware with the options of a file, once in each process."""
+    return make_middleware(file, confirm)
+
+
+# Threads that may wait for Keystone at once: if it hangs, the others serve requests with sessions and passwords.
+turns = BoundedSemaphore(max(1, settings.WEB_THREADS // 2))
+
+
+def identify_user(request: Any) -> KeystoneUser:
+    """Return the user of the token in the header X-Auth-Token of a request.
+
+    Raises:
+        BadToken: the token is forged, expired, of another Keystone, or has no scope; or the service token is.
+        KeystoneLost: Keystone does not answer.
+    """
+    environ = {**request.META, CACHE: process_cache}
+    if not all(TOKEN.fullmatch(environ.get(name, "-")) for name in ("HTTP_X_AUTH_TOKEN", "HTTP_X_SERVICE_TOKEN")):
+        raise BadToken
+    if not turns.acquire(timeout=TURN_SECONDS):
+        raise KeystoneLost
+    try:
+        status = call(environ)
+    finally:
+        turns.release()
+    if status.startswith("503"):
+        raise KeystoneLost
+    if status != CONFIRMED:
+        raise BadToken
+    user = KeystoneUser.of_token(environ["keystone.token_info"]["token"])
+    if not user.scope:
+        raise BadToken
+    return user
+
+
+def call(environ: dict[str, Any]) -> str:
+    """Return the status that keystonemiddleware answers a request with; it adds what it finds to the environment."""
+    from keystoneauth1.exceptions import ClientException
+
+    statuses = []
+    try:
+        middleware(settings.KEYSTONE_CONFIG)(environ, lambda status, *_: statuses.append(status))
+    except ClientException as problem:
+        # The middleware handles refused connections and timeouts, but no fault of TLS, nor a missing endpoint.
+        log.warning("Keystone does not answer.", reason=f"{type(problem).__name__}: {problem}")
+        raise KeystoneLost from problem
+    except KeyError as problem:
+        # It looks for the catalog in the token of an application credential with access rules, without a check.
+        log.warning("A token with access rules needs include_service_catalog = true.", missing=str(problem))
+        raise BadToken from problem
+    return str(statuses[0])
+
+
+def challenge() -> str:
+    """Return the value of WWW-Authenticate, as keystonemiddleware has it."""
+    return f'Keystone uri="{middleware(settings.KEYSTONE_CONFIG).www_authenticate_uri}"'
