@@ -318,6 +318,23 @@ MOST_SUBSCRIPTIONS = read_whole("WATCHER_MOST_SUBSCRIPTIONS", 100, least=1, most
 RELAY_CONNECTIONS = 4
 # How long what was given up is kept, so that people can have it sent again.
 UNDELIVERED_DAYS = read_number("WATCHER_UNDELIVERED_DAYS", 30, least=0, most=36525)
+# The broker of Nova and Cinder, whose notifications keep the tables current between readings; without an address, none
+# are received. Each topic is named with its exchange; the processes that share a pool's queue share the work.
+CLOUD_NOTIFICATION_URL = read(env.str, "WATCHER_CLOUD_NOTIFICATION_URL", "")
+if CLOUD_NOTIFICATION_URL and not is_transport_address(CLOUD_NOTIFICATION_URL, ["rabbit"]):
+    refuse("WATCHER_CLOUD_NOTIFICATION_URL", "must be rabbit://user:password@host:port/virtual-host.")
+if CLOUD_NOTIFICATION_URL and not find_spec("oslo_messaging"):
+    refuse("WATCHER_CLOUD_NOTIFICATION_URL", "needs the package oslo.messaging, which the extra [openstack] brings.")
+CLOUD_NOTIFICATION_TOPICS = read_list(
+    "WATCHER_CLOUD_NOTIFICATION_TOPICS", ["nova.versioned_notifications", "openstack.notifications"]
+)
+if not CLOUD_NOTIFICATION_TOPICS or not all(
+    re.fullmatch(r"[A-Za-z0-9_-]{1,100}\.[A-Za-z0-9_.-]{1,100}", name) for name in CLOUD_NOTIFICATION_TOPICS
+):
+    refuse(
+        "WATCHER_CLOUD_NOTIFICATION_TOPICS", "must be names of an exchange and a topic: nova.versioned_notifications."
+    )
+CLOUD_NOTIFICATION_POOL = read_queue("WATCHER_CLOUD_NOTIFICATION_POOL", "watcher-site")
 # The kinds of objects that notifications tell of.
 NOTIFICATION_KINDS = [
     "actions.notifications.ActionNotifications",

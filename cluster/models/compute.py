@@ -79,6 +79,9 @@ class ComputeNode(Record):
     allocation_units = models.JSONField(
         null=True, editable=False, help_text="by resource: min_unit, max_unit and step_size of what one server takes"
     )
+    reported_at = models.DateTimeField(
+        null=True, editable=False, help_text="the time of the newest notification of the cloud that was written here"
+    )
 
     objects = ComputeNodeQuerySet.as_manager()
 
@@ -119,6 +122,9 @@ class HostAggregate(Record):
     name = models.CharField(max_length=255)
     metadata = models.JSONField(default=dict, blank=True)
     nodes = models.ManyToManyField(ComputeNode, related_name="aggregates")
+    reported_at = models.DateTimeField(
+        null=True, editable=False, help_text="the time of the newest notification of the cloud that was written here"
+    )
 
     objects = RecordQuerySet.as_manager()
 
@@ -266,6 +272,12 @@ class Server(Record):
     locked = models.BooleanField(default=False)
     pinned_az = models.CharField(max_length=255, default="", blank=True)
     flavor_extra_specs = models.JSONField(default=dict, blank=True)
+    cloud_updated_at = models.DateTimeField(
+        null=True, editable=False, help_text="when the cloud changed it last, by the cloud's own clock"
+    )
+    reported_at = models.DateTimeField(
+        null=True, editable=False, help_text="the time of the newest notification of the cloud that was written here"
+    )
 
     objects = ServerQuerySet.as_manager()
 

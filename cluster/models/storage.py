@@ -157,6 +157,12 @@ class Volume(Record):
     project_id = models.CharField(max_length=255, default="", blank=True)
     metadata = models.JSONField(default=dict, blank=True)
     servers = models.ManyToManyField(Server, through="VolumeAttachment", related_name="volumes")
+    cloud_updated_at = models.DateTimeField(
+        null=True, editable=False, help_text="when the cloud changed it last, by the cloud's own clock"
+    )
+    reported_at = models.DateTimeField(
+        null=True, editable=False, help_text="the time of the newest notification of the cloud that was written here"
+    )
 
     objects = VolumeQuerySet.as_manager()
 

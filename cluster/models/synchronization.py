@@ -41,6 +41,15 @@ class Synchronization(models.Model):
     def current(cls) -> Self:
         return cls.objects.get_or_create(pk=cls.ONLY)[0]
 
+    @classmethod
+    def lock(cls) -> Self:
+        """Return the row, locked until the commit of the open transaction.
+
+        The write of a reading changes the row first. Who locks it before writing a single object therefore writes
+        before or after a whole reading, and sees which.
+        """
+        return cls.objects.select_for_update(no_key=True).get(pk=cls.current().pk)
+
     def is_fresh(self, age: timedelta) -> bool:
         """Return whether the last reading succeeded and is more recent than ``age``."""
         return not self.problem and self.succeeded_at is not None and self.succeeded_at > timezone.now() - age

@@ -7,20 +7,18 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DataError, IntegrityError, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from cluster.drivers.base import CloudError, cloud
-from cluster.json_lines import Misfit
 from cluster.models import Synchronization
 from cluster.synchronization.cloud_contents import CloudContents
 from cluster.synchronization.mirroring import MirrorReport, mirror
+from cluster.synchronization.rows import UNFIT, describe_conflict
 
 log = structlog.get_logger(__name__)
 # How often, in seconds, a long reading says that it goes on.
 RENEWAL = 30
-# What writing raises of what our tables do not take, or what contradicts what was recorded alone meanwhile.
-UNFIT = (Misfit, ValueError, DataError, IntegrityError)
 
 
 class Overtaken(CloudError):
@@ -64,14 +62,6 @@ def read_and_write(holder: UUID) -> MirrorReport:
         raise
     log.info("cloud read", created=report.created, changed=report.changed, removed=report.removed)
     return report
-
-
-def describe_conflict(problem: Exception) -> str:
-    """Return one line about a conflict with our tables.
-
-    A database error also contains the row, which may hold secrets.
-    """
-    return f"What the cloud holds does not fit into our tables: {str(problem).partition(chr(10))[0]}"
 
 
 def keep(holder: UUID) -> Callable[[], None]:

@@ -1,6 +1,7 @@
 """Write the contents of a cloud to our tables: in few statements, and completely or not at all.
 
-`record_server` and the functions after it write a single object that a driver has just read.
+`record_server` and the functions after it write a single object that a driver has just read; what the cloud's
+notifications say of one is written by `cluster.synchronization.notified_objects`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from cluster.models import (
     Pool,
     Server,
     StorageNode,
+    Synchronization,
     Volume,
     VolumeAttachment,
     VolumeType,
@@ -74,8 +76,8 @@ class Mirror:
         """Mark deleted what is gone, and find the rows of what is there."""
         rows = collection.rows()
         fresher = [row for row in rows if row.updated_at and row.updated_at >= self.since]
-        known = {identify(row, collection) for row in fresher}
         wanted = {str(item[collection.key]): item for item in items}
+        known = {key for row in fresher for key in [identify(row, collection)] if not is_newer(wanted.get(key), row)}
         staying = known | wanted.keys()
         gone = [row for row in rows if not row.deleted_at and identify(row, collection) not in staying]
         removed = mark_deleted(collection, gone)
@@ -96,6 +98,15 @@ class Mirror:
 
 def identify(row: Any, collection: Collection) -> str:
     return str(getattr(row, collection.key))
+
+
+def is_newer(item: Item | None, row: Any) -> bool:
+    """Return whether the cloud itself dates an object that was read after the present row that it belongs to.
+
+    A notification that was delayed may have been written while newer contents were already being read.
+    """
+    read, recorded = (item or {}).get("cloud_updated_at"), getattr(row, "cloud_updated_at", None)
+    return bool(read and recorded and not row.deleted_at and read > recorded)
 
 
 def mark_deleted(collection: Collection, rows: list[Any]) -> int:
@@ -224,6 +235,8 @@ def record_volume_gone(volume: str) -> None:
 
 
 def find_row(collection: Collection, item: Item) -> Entry:
+    # Otherwise a reading, or the listener, might insert the same row at this moment.
+    Synchronization.lock()
     rows = list(collection.model.objects.select_for_update(no_key=True).filter(uuid=item["uuid"]))
     return match([item], collection, rows)[0]
 

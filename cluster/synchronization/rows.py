@@ -6,12 +6,23 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import DataError, IntegrityError
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from cluster.json_lines import Misfit
 
 BATCH = 500
+# What writing raises of what our tables do not take, or what contradicts what was recorded alone meanwhile.
+UNFIT = (Misfit, ValueError, DataError, IntegrityError)
+
+
+def describe_conflict(problem: Exception) -> str:
+    """Return one line about a conflict with our tables.
+
+    A database error also contains the row, which may hold secrets.
+    """
+    return f"What the cloud holds does not fit into our tables: {str(problem).partition(chr(10))[0]}"
 
 
 @dataclass(frozen=True)
@@ -143,8 +154,12 @@ def find(names: Mapping[Any, Any], name: Any, kind: str, path: Iterable[str | in
     return names[name]
 
 
-def write_entries(entries: Iterable[Entry]) -> None:
-    """Insert the new rows and update the changed ones, each in few statements."""
+def write_entries(entries: Iterable[Entry], changed_at: datetime | None = None) -> None:
+    """Insert the new rows and update the changed ones, each in few statements.
+
+    Args:
+        changed_at: the time of the changes; now, if it is not given.
+    """
     entries = list(entries)
     for entry in entries:
         for column, target in entry.links.items():
@@ -152,7 +167,7 @@ def write_entries(entries: Iterable[Entry]) -> None:
     new = [entry for entry in entries if entry.is_new]
     changed = [entry for entry in entries if entry.changed and not entry.is_new]
     for entry in changed:
-        entry.row.updated_at = timezone.now()
+        entry.row.updated_at = changed_at or timezone.now()
     columns = {column for entry in changed for column in entry.changed}
     if new:
         type(new[0].row).objects.bulk_create([entry.row for entry in new], batch_size=BATCH)

@@ -92,9 +92,9 @@ def read_address(name: str, default: str, schemes: Collection[str], rule: str) -
     return address
 
 
-def is_transport_address(text: str) -> bool:
+def is_transport_address(text: str, kinds: Collection[str] = ("rabbit", "kafka")) -> bool:
     """Return whether a text is an oslo.messaging address; several brokers of a cluster are separated by commas."""
-    return bool(re.fullmatch(r"(rabbit|kafka)://[^\s/]+(/[^\s]*)?", text))
+    return bool(re.fullmatch(rf"({'|'.join(kinds)})://[^\s/]+(/[^\s]*)?", text))
 
 
 # The broker keeps names that begin with amq. to itself.

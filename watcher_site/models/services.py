@@ -9,8 +9,11 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from watcher_site.database.records import NullsFirst, RecordQuerySet
+from watcher_site.messages import STATUS_MESSAGE_LENGTH
 
 ACTIVE, FAILED = "ACTIVE", "FAILED"
+LATE = 60
+"""By how many seconds a listener may be behind the cloud before that is a problem."""
 REPLACED = "REPLACED"
 """The `Service.told_status` of a service that was reported as FAILED and whose successor is reported from then on."""
 
@@ -56,6 +59,7 @@ class Service(models.Model):
     APPLIER = "watcher-applier"
     WORKER = "watcher-worker"
     RELAY = "watcher-relay"
+    LISTENER = "watcher-listener"
 
     name = models.CharField(max_length=255)
     host = models.CharField(max_length=255)
@@ -64,6 +68,14 @@ class Service(models.Model):
     updated_at = models.DateTimeField(null=True, editable=False)
     deleted_at = models.DateTimeField(null=True, editable=False)
     told_status = models.CharField(max_length=10, null=True, editable=False, help_text="that notifications told last")
+    lag = models.FloatField(null=True, editable=False, help_text="by how many seconds a listener is behind the cloud")
+    handled = models.BigIntegerField(null=True, editable=False, help_text="messages that a listener has handled")
+    skipped = models.BigIntegerField(
+        null=True, editable=False, help_text="messages among them that it could not read or write"
+    )
+    problem = models.CharField(
+        max_length=STATUS_MESSAGE_LENGTH, null=True, editable=False, help_text="why a listener receives nothing"
+    )
 
     objects = ServiceQuerySet.as_manager()
 
@@ -92,6 +104,15 @@ class Service(models.Model):
     def status(self) -> str:
         seen = self.last_seen_up or self.updated_at or self.created_at
         return ACTIVE if seen >= self.horizon() else FAILED
+
+    @property
+    def lag_problem(self) -> str | None:
+        """Return why an active listener does not keep up with the cloud, or None if it does."""
+        if self.status != ACTIVE:
+            return None
+        if self.problem:
+            return f"{self}: {self.problem}"
+        return f"{self} is {self.lag:.0f} seconds behind the cloud." if (self.lag or 0) > LATE else None
 
     @classmethod
     def register(cls, name: str, host: str) -> "Service":
@@ -127,6 +148,11 @@ class Service(models.Model):
         before = type(self).objects.of(self.name, self.host).filter(pk__lt=self.pk, told_status=FAILED).missing()
         if before.update(told_status=REPLACED):
             type(self).objects.filter(pk=self.pk).update(told_status=FAILED)
+
+    def report(self, lag: float, handled: int, skipped: int, problem: str | None) -> None:
+        """Write how far a listener has come."""
+        columns = {"lag": lag, "handled": handled, "skipped": skipped, "problem": problem}
+        type(self).objects.filter(pk=self.pk).update(**columns)
 
     def retire(self) -> None:
         """Delete the row of this process at its end: work that still refers to it has no owner from now on."""

@@ -37,6 +37,7 @@ MOST_RESTARTS = 5
 # Without it no request is served: if it cannot start, the site stops.
 WEB = "web"
 WORKER = "exec python manage.py run_worker"
+LISTENER = "exec python manage.py listen_notifications"
 # What ran so long, in seconds, has proved that it can.
 PROVEN = 60.0
 
@@ -142,13 +143,16 @@ class PatientManager(manager.Manager):
 
 
 def commands() -> dict[str, str]:
-    """Return the command of each process: those of the Procfile, and a worker where appliers send actions to workers.
+    """Return the command of each process: those of the Procfile, and those that the settings of the site require.
 
-    No line of the Procfile names it: where it has nothing to do it refuses to run, which would be the end of all.
+    These are a worker where appliers send actions to workers, and a listener where the cloud has a broker. No line of
+    the Procfile names them: where they have nothing to do they refuse to run, which would be the end of all.
     """
     found: dict[str, str] = dict(parse_procfile(Path("Procfile").read_text()).processes)
     if settings.EXECUTOR == "celery":
         found.setdefault("worker", WORKER)
+    if settings.CLOUD_NOTIFICATION_URL:
+        found.setdefault("listener", LISTENER)
     return found
 
 

@@ -16,6 +16,7 @@ CONSEQUENCES = {
     Service.DECISION_ENGINE: "audits wait",
     Service.WORKER: "actions wait",
     Service.RELAY: "notifications wait",
+    Service.LISTENER: "changes in the cloud are seen at the next reading",
 }
 
 
@@ -36,6 +37,8 @@ def needed() -> list[str]:
         names.append(Service.WORKER)
     if listeners.any:
         names.append(Service.RELAY)
+    if settings.CLOUD_NOTIFICATION_URL:
+        names.append(Service.LISTENER)
     return names
 
 
@@ -53,7 +56,8 @@ def service_health() -> list[ServiceHealth]:
 def health_of(name: str, services: Sequence[Service], is_needed: bool) -> ServiceHealth:
     counts = Counter(service.status for service in services)
     seen = [service.last_seen_up for service in services if service.last_seen_up]
-    problem = describe_inactive(name) if is_needed and not counts[ACTIVE] else None
+    inactive = describe_inactive(name) if is_needed and not counts[ACTIVE] else None
+    problem = inactive or next((service.lag_problem for service in services if service.lag_problem), None)
     return ServiceHealth(name, counts[ACTIVE], counts[FAILED], max(seen, default=None), problem)
 
 

@@ -86,6 +86,7 @@ def server_item(server: Any, is_pending: bool) -> Item:
         "image": (server.image and server.image.id) or "",
         "launched_at": read_time(server.launched_at),
         "fault": fault_of(server),
+        "cloud_updated_at": read_time(server.updated_at),
     }
 
 
@@ -216,6 +217,7 @@ def volume_item(volume: Any) -> Item:
         "project_id": volume.project_id or "",
         "metadata": volume.metadata or {},
         "created_at": volume.created_at,
+        "cloud_updated_at": read_time(volume.updated_at),
     }
 
 

@@ -184,3 +184,10 @@ def test_a_worker_is_started_where_there_is_work_for_it(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(settings, "EXECUTOR", executor)
     assert list(commands()) == names
+
+
+def test_a_listener_is_started_where_the_cloud_has_a_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "Procfile").write_text(PROCFILE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(settings, "CLOUD_NOTIFICATION_URL", "rabbit://broker.example.org")
+    assert commands()["listener"] == "exec python manage.py listen_notifications"

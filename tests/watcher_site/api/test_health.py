@@ -13,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
+from tests.api import Caller
 from tests.broker import BROKER_URL, NO_BROKER_URL
 from watcher_site.api.resources import health
 from watcher_site.models import Service
@@ -176,6 +177,55 @@ def test_a_silent_relay_is_a_problem_where_somebody_listens(
     listeners.forget()
     found = details(cloud_admin, client)
     assert "No watcher-relay is active: notifications wait." in found["problems"]
+
+
+def make_listener(host: str = "ctrl-1", **columns: Any) -> Service:
+    found = Service.register(Service.LISTENER, host)
+    found.report(**{"lag": 0, "handled": 0, "skipped": 0, "problem": None, **columns})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"lag": 61}, "watcher-listener on ctrl-1 is 61 seconds behind the cloud."),
+        ({"problem": "The broker does not answer."}, "watcher-listener on ctrl-1: The broker does not answer."),
+    ],
+)
+def test_a_listener_that_does_not_keep_up_is_a_problem(
+    client: Client, cloud_admin: User, columns: dict[str, Any], problem: str
+) -> None:
+    make_listener(**columns)
+    assert problem in details(cloud_admin, client)["problems"]
+
+
+def test_a_listener_that_keeps_up_is_no_problem(client: Client, cloud_admin: User, settings: Settings) -> None:
+    settings.CLOUD_NOTIFICATION_URL = "rabbit://broker.example.org"
+    make_listener(lag=59)
+    assert not any("listener" in problem for problem in details(cloud_admin, client)["problems"])
+
+
+def test_a_missing_listener_is_a_problem_where_the_cloud_has_a_broker(
+    client: Client, cloud_admin: User, settings: Settings
+) -> None:
+    settings.CLOUD_NOTIFICATION_URL = "rabbit://broker.example.org"
+    problem = "No watcher-listener is active: changes in the cloud are seen at the next reading."
+    assert problem in details(cloud_admin, client)["problems"]
+
+
+def test_a_listener_of_the_past_lags_no_more(client: Client, cloud_admin: User) -> None:
+    gone = make_listener(lag=600)
+    Service.objects.filter(pk=gone.pk).update(last_seen_up=timezone.now() - timedelta(hours=1))
+    assert not any("behind" in problem for problem in details(cloud_admin, client)["problems"])
+
+
+def test_metrics_tell_how_far_the_listeners_of_a_host_have_come(api: Caller) -> None:
+    make_listener(lag=2.5, handled=10, skipped=1)
+    make_listener(lag=1, handled=5)
+    lines = api.client.get("/metrics").content.decode().splitlines()
+    assert 'watcher_listener_lag_seconds{host="ctrl-1"} 2.5' in lines
+    assert 'watcher_listener_messages{host="ctrl-1",outcome="handled"} 15.0' in lines
+    assert 'watcher_listener_messages{host="ctrl-1",outcome="skipped"} 1.0' in lines
 
 
 def test_anybody_else_reads_whether_the_site_is_ready_and_nothing_more(client: Client, stranger: User) -> None:

@@ -1,7 +1,7 @@
 """Health and metrics: ``/healthz`` says that the process lives, ``/readyz`` that it can serve; ``/metrics``.
 
-Probes of health need no login. Metrics are the numbers of deliveries in Prometheus' format, for people who may see
-undelivered notifications.
+Probes of health need no login. Metrics are the numbers of deliveries, and of messages that listeners have handled, in
+Prometheus' format, for people who may see undelivered notifications.
 """
 
 from functools import cache
@@ -14,7 +14,7 @@ import structlog
 from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.models import Count, Min
+from django.db.models import Count, Max, Min, Sum
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -27,7 +27,7 @@ from rest_framework.views import APIView
 
 from watcher_site.api.errors import drop_lost_connection
 from watcher_site.api.views import VersionedView, note_refused_reading
-from watcher_site.models import Delivery, Notification
+from watcher_site.models import Delivery, Notification, Service
 from watcher_site.notifications.subscriptions import BROKER
 from watcher_site.processes.broker import BrokerLost, require_broker
 from watcher_site.processes.service_health import service_health
@@ -173,4 +173,23 @@ def backlog() -> CollectorRegistry:
         number.labels(receiver or BROKER, state).set(count)
         if state == Delivery.State.PENDING:
             age.labels(receiver or BROKER).set((timezone.now() - oldest).total_seconds())
+    add_listeners(registry)
     return registry
+
+
+def add_listeners(registry: CollectorRegistry) -> None:
+    """Add the progress of each process that receives the notifications of the cloud, in one query."""
+    lag = Gauge("watcher_listener_lag_seconds", "How far a listener is behind the cloud", ["host"], registry=registry)
+    messages = Gauge(
+        "watcher_listener_messages",
+        "Messages that active listeners have handled, and those of them that they skipped, since each began",
+        ["host", "outcome"],
+        registry=registry,
+    )
+    found = (
+        Service.objects.active().filter(name=Service.LISTENER).exclude(lag=None).order_by("host").values_list("host")
+    )
+    for host, longest, handled, skipped in found.annotate(Max("lag"), Sum("handled"), Sum("skipped")):
+        lag.labels(host).set(longest)
+        messages.labels(host, "handled").set(handled)
+        messages.labels(host, "skipped").set(skipped)

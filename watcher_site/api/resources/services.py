@@ -15,7 +15,9 @@ from watcher_site.models import Service
 
 class ServiceSerializer(ResourceSerializer):
     id = serializers.IntegerField()
-    name = serializers.ChoiceField([Service.DECISION_ENGINE, Service.APPLIER, Service.WORKER, Service.RELAY])
+    name = serializers.ChoiceField(
+        [Service.DECISION_ENGINE, Service.APPLIER, Service.WORKER, Service.RELAY, Service.LISTENER]
+    )
     host = serializers.CharField()
     status = serializers.ChoiceField(["ACTIVE", "FAILED"])
     links = links_field()

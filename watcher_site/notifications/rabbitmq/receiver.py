@@ -32,10 +32,14 @@ def make_receiver() -> Receiver:
     return BrokerReceiver() if settings.NOTIFICATION_URL.startswith(RABBIT) else DriverReceiver()
 
 
+def silence_driver() -> None:
+    """Keep oslo.messaging from logging each attempt in lines of its own, with the address."""
+    getLogger("oslo.messaging").setLevel(ERROR + 1)
+
+
 def open_transport() -> Any:
     """Return what oslo.messaging reaches the broker by. Nothing is connected yet."""
-    # It tells each attempt in lines of its own, with the address.
-    getLogger("oslo.messaging").setLevel(ERROR + 1)
+    silence_driver()
     return oslo_messaging.get_notification_transport(make_configuration(), settings.NOTIFICATION_URL)
 
 

@@ -1,0 +1,25 @@
+"""``manage.py listen_notifications``: keep the tables current by the notifications of Nova and Cinder."""
+
+from typing import Any
+
+from django.conf import settings
+
+from cluster.drivers.base import cloud
+from watcher_site.processes import commands
+from watcher_site.refusals import Invalid
+
+
+class Command(commands.Command):
+    help = "Write what the notifications of Nova and Cinder say of the cloud, until SIGTERM or SIGINT."
+    acts_for_person = False
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.CLOUD_NOTIFICATION_URL:
+            raise Invalid("WATCHER_CLOUD_NOTIFICATION_URL: set the address of the cloud's message broker.")
+        if not cloud().is_mirrored:
+            raise Invalid(f"WATCHER_CLOUD: {settings.CLOUD} sends no notifications.")
+        from cluster.drivers.openstack.notifications.listener import Listener  # It needs the extra [openstack].
+
+        listener = Listener()
+        listener.stop_on_signals()
+        listener.run()

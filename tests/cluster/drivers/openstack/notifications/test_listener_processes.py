@@ -1,0 +1,177 @@
+"""Real ``manage.py listen_notifications`` processes at RabbitMQ, which are stopped, killed and cut off."""
+
+import signal
+from collections.abc import Iterator
+from subprocess import Popen
+
+import pytest
+from django.db import transaction
+from kombu import Connection
+
+from cluster.models import Server, Synchronization, Volume
+from tests.broker import BROKER_URL, Way
+from tests.builders import make_node, make_server
+from tests.cluster.drivers.openstack.notifications.listening import CloudTopics, cloud_topics, state_of
+from tests.cluster.drivers.openstack.notifications.samples import SERVER, ago, instance, message, volume
+from tests.processes import Process, start_command, start_fresh_command
+from tests.waiting import wait_for
+from tests.watcher_site.notifications.listener import TRANSPORT_URL
+from watcher_site.models import Service
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.postgresql,
+    pytest.mark.rabbitmq,
+    pytest.mark.django_db(transaction=True),
+]
+
+
+@pytest.fixture
+def topics() -> Iterator[CloudTopics]:
+    make_server("web", make_node(), uuid=SERVER)
+    with cloud_topics() as topics:
+        yield topics
+
+
+def listener() -> Service:
+    return Service.objects.present().filter(name=Service.LISTENER).latest("pk")
+
+
+def end(process: Process) -> str:
+    """Stop a process, and return what it logged."""
+    process.terminate()
+    _, errors = process.communicate(60)
+    assert process.returncode == 0
+    return errors
+
+
+def test_a_listener_writes_what_nova_and_cinder_send_and_ends_with_a_signal(topics: CloudTopics) -> None:
+    process = topics.start()
+    topics.notify("instance.power_off.end", instance(state="stopped"))
+    topics.notify("instance.exists", {"of no": "interest"})
+    topics.notify("volume.create.end", volume(SERVER), "cinder")
+    wait_for(lambda: state_of(SERVER) == "stopped")
+    wait_for(lambda: Volume.objects.filter(servers__uuid=SERVER).exists())
+    wait_for(lambda: (listener().handled, listener().skipped) == (2, 0))
+    end(process)
+    assert not Service.objects.present().exists()
+    assert topics.count_waiting() == 0
+
+
+def test_a_listener_starts_in_a_new_python(topics: CloudTopics) -> None:
+    process: Popen[str] = topics.start(starter=start_fresh_command)
+    topics.notify("instance.power_off.end", instance(state="stopped"))
+    wait_for(lambda: state_of(SERVER) == "stopped")
+    process.terminate()
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (0, "")
+    assert "Traceback" not in errors
+
+
+def test_what_is_sent_while_no_listener_runs_waits_in_the_queue_of_the_pool(topics: CloudTopics) -> None:
+    end(topics.start())
+    topics.notify("instance.power_off.end", instance(state="stopped"))
+    wait_for(lambda: topics.count_waiting() == 1)
+    topics.start()
+    wait_for(lambda: state_of(SERVER) == "stopped")
+
+
+def test_two_listeners_share_the_messages(topics: CloudTopics) -> None:
+    topics.start()
+    topics.start()
+    for number in range(20):
+        topics.notify("instance.rebuild.end", instance(display_name=f"web-{number}"))
+    found = Service.objects.present().filter(name=Service.LISTENER)
+    wait_for(lambda: sum(found.values_list("handled", flat=True)) == 20)
+    wait_for(lambda: Server.objects.get(uuid=SERVER).name == "web-19")
+    assert all(found.values_list("handled", flat=True))
+
+
+def test_a_message_that_was_written_and_not_acknowledged_is_harmless_when_it_comes_again(topics: CloudTopics) -> None:
+    way = Way()
+    first = topics.start(way.url.replace("amqp://", "rabbit://").removesuffix("/"))
+    Synchronization.current()
+    with transaction.atomic():
+        # The handling waits for this row, and while it does so the way to the broker is cut.
+        Synchronization.lock()
+        topics.notify("instance.power_off.end", instance(state="stopped"))
+        wait_for(lambda: Service.objects.filter(lag__gt=0).exists())
+        way.cut()
+    wait_for(lambda: state_of(SERVER) == "stopped")
+    first.kill()
+    first.wait()
+    wait_for(lambda: topics.count_waiting() == 1)
+    written = Server.objects.values().get(uuid=SERVER)
+    topics.start()
+    wait_for(lambda: (listener().handled, topics.count_waiting()) == (1, 0))
+    assert Server.objects.values().get(uuid=SERVER) == written
+
+
+def test_a_listener_that_was_killed_while_it_wrote_leaves_the_message_to_another(topics: CloudTopics) -> None:
+    first = topics.start()
+    Synchronization.current()
+    with transaction.atomic():
+        Synchronization.lock()
+        topics.notify("instance.power_off.end", instance(state="stopped"))
+        wait_for(lambda: Service.objects.filter(lag__gt=0).exists())
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    topics.start()
+    wait_for(lambda: state_of(SERVER) == "stopped")
+
+
+def test_a_listener_that_loses_its_broker_says_so_and_goes_on_when_it_is_back(topics: CloudTopics) -> None:
+    way = Way()
+    process = topics.start(way.url.replace("amqp://", "rabbit://").removesuffix("/"))
+    way.cut()
+    wait_for(lambda: listener().problem == "The broker does not answer.")
+    topics.notify("instance.power_off.end", instance(state="stopped"))
+    way.restore()
+    wait_for(lambda: state_of(SERVER) == "stopped")
+    wait_for(lambda: listener().problem is None)
+    assert "guest" not in end(process)
+
+
+def test_a_listener_waits_for_a_broker_that_does_not_answer_yet(topics: CloudTopics) -> None:
+    way = Way()
+    way.cut()
+    url = way.url.replace("amqp://", "rabbit://").removesuffix("/")
+    process = start_command("listen_notifications", **topics.environment(url))
+    topics.processes.append(process)
+    wait_for(lambda: Service.objects.filter(problem="The broker does not answer.").exists())
+    way.restore()
+    wait_for(lambda: Service.objects.filter(name=Service.LISTENER, problem=None).exclude(lag=None).exists())
+    end(process)
+
+
+def test_a_listener_that_lags_says_so_and_that_it_caught_up(topics: CloudTopics) -> None:
+    process = topics.start()
+    Synchronization.current()
+    with transaction.atomic():
+        Synchronization.lock()
+        topics.publish(message("instance.power_off.end", instance(state="stopped"), ago(300)))
+        wait_for(lambda: (listener().lag or 0) > 299)
+        assert str(listener().lag_problem).endswith(" seconds behind the cloud.")
+    wait_for(lambda: listener().lag == 0)
+    assert listener().lag_problem is None
+    errors = end(process)
+    assert "listener lags" in errors
+    assert "listener caught up" in errors
+
+
+@pytest.mark.parametrize("url", [TRANSPORT_URL.replace("guest@", "wrong@"), f"{TRANSPORT_URL}/no-such-host"])
+def test_a_listener_without_rights_ends_with_one_line_and_status_2(topics: CloudTopics, url: str) -> None:
+    process = start_command("listen_notifications", **{**topics.environment(url), "WATCHER_LOG_LEVEL": "ERROR"})
+    _, errors = process.communicate(60)
+    assert process.returncode == 2
+    assert errors.startswith("CommandError: WATCHER_CLOUD_NOTIFICATION_URL: the broker refuses it: ")
+    assert errors.count("\n") == 1
+
+
+def test_a_queue_that_another_program_made_in_another_way_is_refused_in_one_line(topics: CloudTopics) -> None:
+    with Connection(BROKER_URL) as connection:
+        connection.channel().queue_declare(topics.pool, durable=True, auto_delete=False)
+    process = start_command("listen_notifications", **{**topics.environment(), "WATCHER_LOG_LEVEL": "ERROR"})
+    _, errors = process.communicate(60)
+    assert (process.returncode, errors.count("\n")) == (2, 1)
+    assert "PRECONDITION_FAILED" in errors
