@@ -22,8 +22,11 @@ SKIP = [{"op": "replace", "path": "/state", "value": "SKIPPED"}]
 
 
 @pytest.fixture
-def token(cloud_admin: User) -> dict[str, str]:
-    return VERSION | {"X-Auth-Token": AuthToken.objects.create(cloud_admin)[1]}
+def token(client: Client, cloud_admin: User) -> dict[str, str]:
+    """A token that was used a moment ago."""
+    headers = VERSION | {"X-Auth-Token": AuthToken.objects.create(cloud_admin)[1]}
+    client.get("/v1/goals", headers=headers)
+    return headers
 
 
 @pytest.fixture

@@ -18,6 +18,9 @@ def projects_of(user: Any) -> frozenset[str]:
     """Return the projects that a person is a member of: one query, and none for a user of Keystone."""
     if isinstance(user, KeystoneUser):
         return user.projects
+    # A token that is limited to a group may be without them (`watcher_site.accounts.token_limits`).
+    if not getattr(user, "uses_projects", True):
+        return frozenset()
     return frozenset(ProjectMember.objects.filter(user=user.pk).values_list("project_id", flat=True))
 
 

@@ -1,25 +1,32 @@
-"""Tokens of the API: how they are made, listed and ended before they expire.
+"""Tokens of the API: how they are created, listed and ended before they expire.
 
 They end when the password of their account changes and when the account is disabled, however that is done. A
 queryset's ``update`` alone sends no signal; a token of an account that it disabled is refused all the same.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import is_password_usable
+from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.signals import pre_save
 from django.utils import timezone
 from knox.models import get_token_model
-from knox.settings import CONSTANTS
+from knox.settings import CONSTANTS, knox_settings
 
+from watcher_site.database.text import require_storable
 from watcher_site.history import record
-from watcher_site.refusals import Invalid, NotFound
+from watcher_site.models import TokenDetails
+from watcher_site.refusals import Conflict, Invalid, NotFound
 
 LEAST_KEY_LENGTH = 6
+NAME_LENGTH = 100
+# Of one account: a program that creates a token for each of its runs should revoke it.
+MOST_TOKENS = 100
+LONGEST_HOURS = 24 * 365 * 10
 
 
 def connect_token_signals() -> None:
@@ -51,23 +58,78 @@ def is_losing_password(user: Any) -> bool:
 @transaction.atomic
 def end_tokens(user: Any, reason: str) -> int:
     """End the tokens of an account, and return how many there were."""
-    ended, _ = get_token_model().objects.filter(user=user).delete()
+    found = get_token_model().objects.filter(user=user)
+    ended = delete_tokens(found)
     if ended:
         record("token.revoke", user, message=reason, details={"number": ended})
-    return int(ended)
+    return ended
+
+
+def delete_tokens(tokens: QuerySet[Any]) -> int:
+    """Delete tokens with their details, and return the number of tokens."""
+    _, numbers = tokens.delete()
+    return int(numbers.get(get_token_model()._meta.label, 0))
 
 
 @transaction.atomic
-def make_token(user: Any, **options: Any) -> str:
-    """Make a token, and return it: only its digest is stored."""
-    made, token = get_token_model().objects.create(user, **options)
-    record("token.create", user, details={"key": made.token_key, "expiry": made.expiry})
-    return str(token)
+def make_token(
+    user: Any, hours: float | None = None, *, name: str = "", read_only: bool = False, group: str = ""
+) -> tuple[Any, str]:
+    """Create a token, and return its row and the token itself, of which only the digest is stored.
+
+    Args:
+        hours: the time until it expires; WATCHER_TOKEN_HOURS by default.
+        read_only: whether it is only for requests that read.
+        group: the group whose rights the token has, instead of all rights of the account; empty for all.
+
+    Raises:
+        Invalid: a value breaks a rule, or the account is disabled.
+        Conflict: the account has too many valid tokens.
+    """
+    if not user.is_active:
+        raise Invalid(f"user: the account {user.get_username()} is disabled.")
+    require_token_name(name)
+    require_storable("group", group)
+    if group and not groups_for(user).filter(name=group).exists():
+        raise Invalid(f"group: {user.get_username()} is in no group {group!r}.")
+    if valid_tokens().filter(user=user).count() >= MOST_TOKENS:
+        raise Conflict(
+            f"{user.get_username()} has {MOST_TOKENS} valid tokens, and cannot have more. Revoke one first."
+        )
+    made, token = get_token_model().objects.create(user, expiry=lifetime(hours))
+    made.details = TokenDetails.objects.create(token=made, name=name, read_only=read_only, group=group)
+    details = {"key": made.token_key, "expiry": made.expiry, "name": name, "scope": scope_in_words(made)}
+    record("token.create", user, details=details)
+    return made, str(token)
+
+
+def lifetime(hours: float | None) -> timedelta:
+    if hours is None:
+        default: timedelta = knox_settings.TOKEN_TTL
+        return default
+    if not 0 < hours <= LONGEST_HOURS:
+        raise Invalid(f"hours: must be above 0 and at most {LONGEST_HOURS} (ten years), and is {hours:g}.")
+    return timedelta(hours=hours)
+
+
+def require_token_name(name: str) -> None:
+    require_storable("name", name)
+    if len(name) > NAME_LENGTH or name != name.strip() or not name.isprintable():
+        raise Invalid(
+            f"name: must have at most {NAME_LENGTH} printable characters, and no blanks at the beginning or the end."
+        )
+
+
+def groups_for(user: Any) -> QuerySet[Group]:
+    """Return the groups to which a token of an account may be limited: its own, and any for a superuser."""
+    groups: QuerySet[Group] = Group.objects.all() if user.is_superuser else user.groups.all()
+    return groups
 
 
 def valid_tokens() -> QuerySet[Any]:
-    """Return the tokens that have not expired, with their accounts."""
-    return get_token_model().objects.filter(Q(expiry=None) | Q(expiry__gt=timezone.now())).select_related("user")
+    """Return the tokens that have not expired, with their accounts and details."""
+    valid = Q(expiry=None) | Q(expiry__gt=timezone.now())
+    return get_token_model().objects.filter(valid).select_related("user", "details")
 
 
 @transaction.atomic
@@ -88,10 +150,35 @@ def revoke_token(key: str) -> Any:
         raise NotFound("key: no valid token begins so.")
     if len(found) > 1:
         raise Invalid("key: several tokens begin so. Give more of it.")
-    token = found[0]
-    token.delete()
+    return end_token(found[0])
+
+
+@transaction.atomic
+def end_token(token: Any) -> Any:
+    """End one token, and return it.
+
+    Raises:
+        NotFound: it was ended at the same time.
+    """
+    if not delete_tokens(get_token_model().objects.filter(pk=token.pk)):
+        raise NotFound(f"token: there is no token {token.token_key}.")
     record("token.revoke", token.user, details={"key": token.token_key})
     return token
+
+
+def details_of(token: Any) -> TokenDetails:
+    """Return the details of a token; of one that has none, those that hold for it."""
+    return getattr(token, "details", None) or TokenDetails(token=token)
+
+
+def scope_in_words(token: Any) -> str:
+    details = details_of(token)
+    rights = f"rights of group {details.group}" if details.group else "all rights of the account"
+    return f"{rights}, to read only" if details.read_only else rights
+
+
+def use_in_words(moment: datetime | None) -> str:
+    return f"last used {moment:%Y-%m-%d %H:%M} UTC" if moment else "never used"
 
 
 def expiry_in_words(expiry: datetime | None) -> str:

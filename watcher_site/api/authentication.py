@@ -8,8 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils import timezone
 from knox.auth import TokenAuthentication as KnoxTokenAuthentication
 from knox.crypto import hash_token
 from knox.models import AuthToken
@@ -18,6 +19,7 @@ from rest_framework.authentication import BasicAuthentication as RestBasicAuthen
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from watcher_site.accounts.token_limits import USE_INTERVAL, UsedToken, limit_to_group, note_use
 from watcher_site.backends import people
 from watcher_site.configuration.keystone import KEYSTONE, LOCAL
 from watcher_site.database.queries import Placeholder, Query
@@ -30,9 +32,16 @@ DIGEST_KEY = token_bytes(32)
 by_name = Query(people().filter(username=Placeholder("name", User._meta.get_field("username"))))
 # The query compares the whole digest, so that response times reveal nothing about a token.
 by_token = Query(
-    people().filter(
+    people()
+    .filter(
         Q(auth_token_set__expiry=None) | Q(auth_token_set__expiry__gte=Now()),
         auth_token_set__digest=Placeholder("digest", AuthToken._meta.get_field("digest")),
+    )
+    .annotate(
+        token_details=F("auth_token_set__details"),
+        token_read_only=F("auth_token_set__details__read_only"),
+        token_group=F("auth_token_set__details__group"),
+        token_used_at=F("auth_token_set__details__last_used_at"),
     )
 )
 
@@ -77,10 +86,16 @@ class SiteTokenAuthentication(KnoxTokenAuthentication):
     """A token of the site, in ``Authorization: Token``."""
 
     def authenticate_credentials(self, token: bytes) -> Any:
-        """Return whose token it is. Expired ones are purged by a command, not by those who ask."""
-        for user in by_token.rows(digest=hash_token(token.decode("utf-8", "replace"))):
+        """Return the account of a token, and its limits. Expired ones are purged by a command, not by requests."""
+        digest = hash_token(token.decode("utf-8", "replace"))
+        for user in by_token.rows(digest=digest):
             if user.is_active:
-                return user, None
+                used = UsedToken(bool(user.token_read_only), user.token_group or "")
+                if used.group:
+                    limit_to_group(user, used.group)
+                if user.token_used_at is None or timezone.now() - user.token_used_at >= USE_INTERVAL:
+                    note_use(digest, user.token_details is not None)
+                return user, used
         raise AuthenticationFailed
 
 

@@ -27,12 +27,14 @@ VERBS = {
 
 
 class LoggedIn(IsAuthenticated):
-    """Require a person with an account, or a user of Keystone with a role that the site knows."""
+    """Require an account, or a user of Keystone with a role that the site knows. Tokens for reading only read."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         user = request.user
         if isinstance(user, KeystoneUser) and not user.rights:
             raise PermissionDenied(f"No role of your token gives a right here. Its scope: {user.scope}.")
+        if request.method not in SAFE_METHODS and getattr(request.auth, "read_only", False):
+            raise PermissionDenied("This token is for reading only.")
         return super().has_permission(request, view)
 
 

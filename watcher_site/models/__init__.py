@@ -1,4 +1,4 @@
-from watcher_site.models.accounts import FailedLogins, ProjectMember
+from watcher_site.models.accounts import FailedLogins, ProjectMember, TokenDetails
 from watcher_site.models.history import HistoryEntry
 from watcher_site.models.notifications import Delivery, Notification, Subscription
 from watcher_site.models.services import Service, ServiceQuerySet
@@ -12,4 +12,5 @@ __all__ = [
     "Service",
     "ServiceQuerySet",
     "Subscription",
+    "TokenDetails",
 ]

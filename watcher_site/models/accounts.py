@@ -1,4 +1,4 @@
-"""Models of accounts: failed logins, on which the limits on guessing passwords are based, and members of projects."""
+"""Models of accounts: failed logins, members of projects, and the limits and the last use of tokens."""
 
 from django.conf import settings
 from django.db import models
@@ -36,3 +36,27 @@ class ProjectMember(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.project_id}"
+
+
+class TokenDetails(models.Model):
+    """The name, the limits and the last use of a token of the API.
+
+    A token that an earlier release made has no row until its first use, and no limits. ``group`` is the name of a
+    group and not a reference, so that a token whose group was deleted has no rights at all.
+    """
+
+    # Processes of the previous release delete tokens without their details, so the database does not check this.
+    token = models.OneToOneField(
+        "knox.AuthToken", models.CASCADE, primary_key=True, db_constraint=False, related_name="details"
+    )
+    name = models.CharField(max_length=100, default="")
+    read_only = models.BooleanField(default=False)
+    group = models.CharField(max_length=150, default="")
+    last_used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        permissions = [("manage_users", "Can manage users, their groups, projects and tokens")]
+
+    def __str__(self) -> str:
+        return self.name or str(self.pk)[:8]

@@ -7,12 +7,12 @@ from typing import Any
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.views.generic import TemplateView
 from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from watcher_site.api import versions
+from watcher_site.api.permissions import LoggedIn
 from watcher_site.refusals import Invalid
 
 NAMES = {versions.format_version(version): version for version in versions.HISTORY}
@@ -60,7 +60,7 @@ def document(version: str) -> Any:
 class DocumentView(APIView):
     """The OpenAPI document of one microversion: ``/v1/openapi.json?version=1.5``."""
 
-    permission_classes = (IsAuthenticated,)
+    permission_classes = (LoggedIn,)
     versioning_class = None
 
     def get(self, request: Request) -> Response:

@@ -1,4 +1,3 @@
-from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -8,8 +7,6 @@ from watcher_site.accounts.tokens import make_token
 from watcher_site.processes.commands import Command as BaseCommand
 from watcher_site.refusals import Invalid
 
-LONGEST = 24 * 365 * 10
-
 
 class Command(BaseCommand):
     help = "Print a new API token of a user, once: only its digest is stored."
@@ -17,16 +14,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", help="the user's name")
         parser.add_argument("--hours", type=float, help="how long it is valid; WATCHER_TOKEN_HOURS by default")
+        parser.add_argument("--name", default="", help="what lists call it")
+        parser.add_argument("--read-only", action="store_true", help="only for requests that read")
+        parser.add_argument("--group", default="", help="the group of the user whose rights alone the token has")
 
-    def handle(self, *args: Any, **options: Any) -> str:
-        user = get_user_model().objects.filter(username=options["user"], is_active=True).first()
-        if user is None:
-            raise Invalid(f"user: there is no active user named {options['user']}.")
-        return self.token(user, options["hours"])
-
-    def token(self, user: Any, hours: float | None) -> str:
-        if hours is None:
-            return make_token(user)
-        if not 0 < hours <= LONGEST:
-            raise Invalid(f"hours: must be above 0 and at most {LONGEST} (ten years), and is {hours:g}.")
-        return make_token(user, expiry=timedelta(hours=hours))
+    def handle(
+        self, *args: Any, user: str, hours: float | None, name: str, read_only: bool, group: str, **options: Any
+    ) -> str:
+        account = get_user_model().objects.filter(username=user, is_active=True).first()
+        if account is None:
+            raise Invalid(f"user: there is no active user named {user}.")
+        _, token = make_token(account, hours, name=name, read_only=read_only, group=group)
+        return token

@@ -5,12 +5,12 @@ from typing import Any
 from django.core.management import CommandParser
 
 from watcher_site.accounts.projects import find_user
-from watcher_site.accounts.tokens import expiry_in_words, valid_tokens
+from watcher_site.accounts.tokens import details_of, expiry_in_words, scope_in_words, use_in_words, valid_tokens
 from watcher_site.processes import commands
 
 
 class Command(commands.Command):
-    help = "Print the beginning, the owner and the validity of each valid API token."
+    help = "Print the beginning, the owner, the name, the scope, the last use and the expiry of each valid API token."
     acts_for_person = False
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -21,7 +21,14 @@ class Command(commands.Command):
         if user is not None:
             tokens = tokens.filter(user=find_user(user))
         for token in tokens.order_by("user__username", "created").iterator():
-            made = f"made {token.created:%Y-%m-%d %H:%M} UTC"
-            self.stdout.write(
-                f"{token.token_key}  {token.user.get_username()}  {made}  {expiry_in_words(token.expiry)}"
-            )
+            details = details_of(token)
+            columns = [
+                token.token_key,
+                token.user.get_username(),
+                *([details.name] if details.name else []),
+                scope_in_words(token),
+                f"created {token.created:%Y-%m-%d %H:%M} UTC",
+                use_in_words(details.last_used_at),
+                expiry_in_words(token.expiry),
+            ]
+            self.stdout.write("  ".join(columns))

@@ -4,6 +4,7 @@ from django.db import transaction
 from django.utils import timezone
 from knox.models import get_token_model
 
+from watcher_site.accounts.tokens import delete_tokens
 from watcher_site.history import record
 from watcher_site.processes.commands import Command as BaseCommand
 
@@ -17,7 +18,7 @@ class Command(BaseCommand):
 
 @transaction.atomic
 def purge() -> int:
-    deleted: int = get_token_model().objects.filter(expiry__lt=timezone.now()).delete()[0]
+    deleted = delete_tokens(get_token_model().objects.filter(expiry__lt=timezone.now()))
     if deleted:
         record("token.purge", details={"number": deleted})
     return deleted

@@ -1,0 +1,53 @@
+"""The limits of a token at each request, and the time of its last use.
+
+A token never gives more rights than its account has at the time of the request. One that is limited to a group has the
+rights of that group while the account is in it, and none afterwards.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from django.db.models import Q
+from django.utils import timezone
+
+from watcher_site.accounts.tokens import groups_for
+from watcher_site.configuration.rights import MEMBER
+from watcher_site.models import TokenDetails
+
+# How old a stored time of the last use may be: requests in between write nothing.
+USE_INTERVAL = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class UsedToken:
+    """The token of the site that a request was sent with: what REST framework has as ``request.auth``."""
+
+    read_only: bool
+    group: str
+
+    @property
+    def is_limited(self) -> bool:
+        return self.read_only or bool(self.group)
+
+
+def limit_to_group(user: Any, group: str) -> None:
+    """Give an account that was just read for a request the rights of one of its groups instead of all of its own.
+
+    Memberships of projects count only for the group that stands for them.
+    """
+    held = groups_for(user).filter(name=group).exclude(permissions=None).values_list("permissions", flat=True)
+    user.own_permissions, user.group_permissions = "[]", orjson.dumps(list(held)).decode()
+    user.uses_projects = group == MEMBER and groups_for(user).filter(name=group).exists()
+    user.is_superuser = user.is_staff = False
+
+
+def note_use(digest: str, has_details: bool) -> None:
+    """Store the time of a request with a token, unless another request has stored it within the last minute."""
+    now = timezone.now()
+    if not has_details:
+        TokenDetails.objects.bulk_create([TokenDetails(token_id=digest, last_used_at=now)], ignore_conflicts=True)
+        return
+    is_old = Q(last_used_at=None) | Q(last_used_at__lte=now - USE_INTERVAL)
+    TokenDetails.objects.filter(is_old, pk=digest).update(last_used_at=now)
