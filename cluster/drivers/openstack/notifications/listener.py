@@ -48,7 +48,8 @@ class Progress:
 
     def __init__(self) -> None:
         self.handled = self.skipped = 0
-        self.newest: datetime | None = None
+        # Before the first message, the time since when there could have been one.
+        self.newest = timezone.now()
         self.current: datetime | None = None
         self.logged: set[str] = set()
 
@@ -59,13 +60,13 @@ class Progress:
             self.logged.add(kind)
             log.warning("notification skipped", event_type=event, reason=str(problem))
 
-    def lag(self, waiting: int | None) -> float:
-        """Return by how many seconds the tables are behind the cloud: 0 if no message waits.
+    def lag(self, is_behind: bool) -> float:
+        """Return by how many seconds the tables are behind the cloud: 0 if no message is being handled or waits.
 
         Args:
-            waiting: the number of messages in the queue, if that is known.
+            is_behind: whether messages wait in the queue, and did so at the look before.
         """
-        oldest = self.current or (self.newest if waiting else None)
+        oldest = self.current or (self.newest if is_behind else None)
         return max(0.0, (timezone.now() - oldest).total_seconds()) if oldest else 0.0
 
 
@@ -96,6 +97,7 @@ class Endpoint:
             log.warning("database lost", problem=str(problem))
             connection.close()
             self.stopping.wait(settings.POLL_INTERVAL)
+            progress.current = None
             return REQUEUE
         except UnusablePayload as problem:
             progress.skip(event, problem, f"{event} {problem.kind}")
@@ -105,7 +107,7 @@ class Endpoint:
             log.exception("notification failed", event_type=event)
             progress.skip(event, problem, f"{event} {type(problem).__name__}")
         progress.handled += 1
-        progress.newest = max(filter(None, [progress.newest, progress.current]), default=None)
+        progress.newest = progress.current or progress.newest
         progress.current = None
         return HANDLED
 
@@ -124,6 +126,7 @@ class Listener(Worker):
         self.server: Any = None
         self.broker: Any = None
         self.waiting: int | None = None
+        self.is_behind = False
         self.problem: str | None = None
         self.next_look = 0.0
         self.late = False
@@ -167,7 +170,9 @@ class Listener(Worker):
     def look(self) -> None:
         """Count the messages that wait; oslo.messaging connects anew by itself."""
         try:
-            self.waiting, self.problem = self.broker.count_waiting(), None
+            before, self.waiting, self.problem = self.waiting, self.broker.count_waiting(), None
+            # A message that has just come may be counted before it is received.
+            self.is_behind = bool(before and self.waiting)
         except Refused as problem:
             self.note_problem(problem, str(problem))
         except import_transport().LOST as problem:
@@ -177,10 +182,10 @@ class Listener(Worker):
         # What the transport says names hosts and users: it is for the log.
         if self.problem is None:
             self.log.warning("broker of the cloud lost", reason=str(problem).strip())
-        self.waiting, self.problem = None, text
+        self.waiting, self.is_behind, self.problem = None, False, text
 
     def report(self) -> None:
-        lag = self.progress.lag(self.waiting)
+        lag = self.progress.lag(self.is_behind)
         if self.late != (lag > LATE):
             self.late = not self.late
             say = self.log.warning if self.late else self.log.info

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from subprocess import Popen
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from kombu import Connection
 
 from cluster.models import Server, Synchronization, Volume
@@ -24,6 +24,10 @@ pytestmark = [
     pytest.mark.rabbitmq,
     pytest.mark.django_db(transaction=True),
 ]
+END_OTHERS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 
 
 @pytest.fixture
@@ -118,6 +122,27 @@ def test_a_listener_that_was_killed_while_it_wrote_leaves_the_message_to_another
         first.wait()
     topics.start()
     wait_for(lambda: state_of(SERVER) == "stopped")
+
+
+@pytest.mark.parametrize("options", ["amqp_durable_queues=true", "rabbit_quorum_queue=true"])
+def test_a_queue_has_the_options_of_the_address(topics: CloudTopics, options: str) -> None:
+    topics.start(f"{TRANSPORT_URL}/?{options}")
+    topics.publish(message("instance.power_off.end", instance(state="stopped")))
+    wait_for(lambda: state_of(SERVER) == "stopped")
+
+
+def test_a_listener_that_loses_its_database_handles_the_message_again(topics: CloudTopics) -> None:
+    process = topics.start()
+    Synchronization.current()
+    with transaction.atomic():
+        Synchronization.lock()
+        topics.notify("instance.power_off.end", instance(state="stopped"))
+        wait_for(lambda: listener().lag)
+        with connection.cursor() as cursor:
+            cursor.execute(END_OTHERS)
+    wait_for(lambda: state_of(SERVER) == "stopped")
+    wait_for(lambda: (listener().handled, listener().skipped) == (1, 0))
+    assert "database lost" in end(process)
 
 
 def test_a_listener_that_loses_its_broker_says_so_and_goes_on_when_it_is_back(topics: CloudTopics) -> None:
