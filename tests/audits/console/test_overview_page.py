@@ -39,6 +39,11 @@ def test_a_service_that_is_gone_is_not_said_to_have_been_seen_just_now(client: C
     assert "45 seconds ago" in overview(client, cloud_admin)
 
 
+def test_a_listener_that_lags_is_named(client: Client, cloud_admin: User) -> None:
+    Service.register(Service.LISTENER, "control1").report(lag=90, handled=1, skipped=0, problem=None)
+    assert "watcher-listener on control1 is 90 seconds behind the cloud." in overview(client, cloud_admin)
+
+
 def test_the_audit_of_a_plan_is_a_link(client: Client, cloud_admin: User) -> None:
     plan = make_plan({"a": []}, audit=make_audit("nightly"))
     link = reverse("audits:detail", args=[plan.audit.uuid])

@@ -33,7 +33,7 @@ LOOK_PERIOD = 10
 MOST_KINDS = 1000
 # What oslo.messaging calls the two results of an endpoint (`NotificationResult`).
 HANDLED, REQUEUE = "handled", "requeue"
-NO_ANSWER = "The broker does not answer."
+NO_ANSWER, NO_RIGHT = "The broker does not answer.", "The broker refuses the login or the queue."
 
 
 def import_transport() -> Any:
@@ -174,7 +174,7 @@ class Listener(Worker):
             # A message that has just come may be counted before it is received.
             self.is_behind = bool(before and self.waiting)
         except Refused as problem:
-            self.note_problem(problem, str(problem))
+            self.note_problem(problem, NO_RIGHT)
         except import_transport().LOST as problem:
             self.note_problem(problem)
 

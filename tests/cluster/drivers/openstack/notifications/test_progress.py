@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from structlog.testing import capture_logs
 
 from cluster.drivers.openstack.notifications.listener import Listener, Progress
 from tests.cluster.drivers.openstack.notifications.samples import ago
+from watcher_site.models import Service
+from watcher_site.refusals import Invalid
 
 
 class Queue:
@@ -18,6 +21,10 @@ class Queue:
 
     def count_waiting(self) -> int:
         return self.numbers.pop(0)
+
+
+def refuse() -> int:
+    raise Invalid("access refused for user watcher")
 
 
 @pytest.fixture
@@ -43,6 +50,20 @@ def test_an_empty_queue_has_no_lag_however_old_the_last_message_is(progress: Pro
 def test_a_clock_of_the_cloud_that_is_ahead_makes_no_lag(progress: Progress) -> None:
     progress.current = timezone.now() + timedelta(minutes=1)
     assert progress.lag(is_behind=True) == 0
+
+
+@pytest.mark.django_db
+def test_rights_that_are_withdrawn_from_a_running_listener_are_named_without_the_words_of_the_broker() -> None:
+    listener: Any = Listener("ctrl-1")
+    listener.broker = Queue()
+    listener.broker.count_waiting = refuse
+    with capture_logs() as lines:
+        listener.look()
+        listener.look()
+    listener.report()
+    problem = "watcher-listener on ctrl-1: The broker refuses the login or the queue."
+    assert Service.objects.get().lag_problem == problem
+    assert [line["reason"] for line in lines] == ["access refused for user watcher"]
 
 
 @pytest.mark.django_db

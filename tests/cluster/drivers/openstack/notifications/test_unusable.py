@@ -16,10 +16,12 @@ from tests.builders import make_aggregate
 from tests.cluster.drivers.openstack.notifications.samples import (
     SERVER,
     aggregate,
+    ago,
     flavor,
     instance,
     message,
     service,
+    stamp,
     versioned,
     volume,
 )
@@ -82,6 +84,12 @@ def test_an_unusable_payload_is_counted_and_named_in_one_line(
 def test_a_notification_without_a_time_is_skipped(read: Emulator, endpoint: Endpoint, timestamp: Any) -> None:
     answer, lines = receive(endpoint, "instance.lock", instance(locked=True), timestamp=timestamp)
     assert (answer, lines) == (HANDLED, ["notification skipped: timestamp is no time."])
+    assert not Server.objects.get(uuid=SERVER).locked
+
+
+def test_a_time_in_the_future_does_not_keep_later_notifications_out(read: Emulator, endpoint: Endpoint) -> None:
+    receive(endpoint, "instance.lock", instance(locked=True), timestamp=stamp(ago(-3600)))
+    receive(endpoint, "instance.unlock", instance(locked=False))
     assert not Server.objects.get(uuid=SERVER).locked
 
 
