@@ -15,7 +15,8 @@ from actions.models.actions import GAVE_ITSELF_UP
 from watcher_site.accounts.projects import projects_of
 from watcher_site.api.serializers import Row
 from watcher_site.api.versions import Version
-from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS, PROJECT_READER
+from watcher_site.authorization.enforcement import decide
+from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS, NOVA, PROJECT_READER
 
 # The microversion that added details to events.
 DETAILS: Version = (1, 9)
@@ -35,6 +36,11 @@ def sees_details(user: Any, project: str | None = None) -> bool:
     Args:
         project: that of the server that the events are about. Only a rule for members of projects looks it up.
     """
+    target = {"project_id": project} if project else {}
+    for name in (EVENT_DETAILS, f"{NOVA}{EVENT_DETAILS}"):
+        decision = decide(name, user, target)
+        if decision is not None:
+            return decision
     if user.has_perm(DETAILS_RIGHT):
         return True
     rule = settings.POLICIES[EVENT_DETAILS]

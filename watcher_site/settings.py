@@ -36,6 +36,7 @@ from watcher_site.configuration.environment import (
     refuse,
 )
 from watcher_site.configuration.keystone import KEYSTONE, read_keystone_file, read_roles, read_token_sources
+from watcher_site.configuration.policy_file import read_policy_file
 from watcher_site.plugin_settings import (  # noqa: F401 (Django reads them here)
     ACTION_TYPES,
     PLANNER_PARALLELIZATION,
@@ -357,6 +358,8 @@ POLICIES = read_policies(
     "WATCHER_POLICIES",
     policies.DEFAULTS if READERS_SEE_EVENT_DETAILS else {**policies.DEFAULTS, policies.EVENT_DETAILS: policies.ADMIN},
 )
+# Rules of oslo.policy by the names of policies. A policy that it does not name is decided by permissions.
+POLICY_FILE = read_policy_file("WATCHER_POLICY_FILE", has_package=find_spec("oslo_policy") is not None)
 # Whether the plans that make room for such servers start by themselves.
 MAKE_ROOM_AUTO_TRIGGER = read_switch("WATCHER_MAKE_ROOM_AUTO_TRIGGER", False)
 # An action that something was in the way of is tried again so often, after a pause of seconds that doubles.
@@ -506,6 +509,8 @@ LOGGING = {
         "oslo_service.backend": {"level": "WARNING"},
         # What it logs of each refused token below this holds Keystone's words about it.
         "keystonemiddleware": {"level": "WARNING"},
+        # The site logs an error in the policy file itself, with its line.
+        "oslo_policy": {"level": "CRITICAL"},
         # A line for each task says nothing that the action's own lines do not.
         "celery": {"level": "WARNING"},
         # These bring handlers of their own.

@@ -35,11 +35,13 @@ class UsedToken:
 def limit_to_group(user: Any, group: str) -> None:
     """Give an account that was just read for a request the rights of one of its groups instead of all of its own.
 
-    Memberships of projects count only for the group that stands for them.
+    Memberships of projects count only for the group that stands for them, and of the groups only this one
+    (``limited_groups``) for the rules of a policy file.
     """
-    held = groups_for(user).filter(name=group).exclude(permissions=None).values_list("permissions", flat=True)
+    user.limited_groups = groups_for(user).filter(name=group)
+    held = user.limited_groups.exclude(permissions=None).values_list("permissions", flat=True)
     user.own_permissions, user.group_permissions = "[]", orjson.dumps(list(held)).decode()
-    user.uses_projects = group == MEMBER and groups_for(user).filter(name=group).exists()
+    user.uses_projects = group == MEMBER and user.limited_groups.exists()
     user.is_superuser = user.is_staff = False
 
 

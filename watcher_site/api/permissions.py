@@ -6,12 +6,14 @@ The resources of projects are for people with a permission on the model, and for
 from functools import cached_property
 from typing import Any
 
+from django.conf import settings
 from django.db.models import QuerySet
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
 from rest_framework.request import Request
 
 from watcher_site.accounts.projects import projects_of
+from watcher_site.authorization.enforcement import decide
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.refusals import Invalid
 
@@ -31,7 +33,8 @@ class LoggedIn(IsAuthenticated):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         user = request.user
-        if isinstance(user, KeystoneUser) and not user.rights:
+        # A policy file may give rights to roles that the table of roles does not have.
+        if isinstance(user, KeystoneUser) and not user.rights and not settings.POLICY_FILE:
             raise PermissionDenied(f"No role of your token gives a right here. Its scope: {user.scope}.")
         if request.method not in SAFE_METHODS and getattr(request.auth, "read_only", False):
             raise PermissionDenied("This token is for reading only.")
@@ -54,10 +57,32 @@ class ModelPermission(LoggedIn):
 
     def has_object_permission(self, request: Request, view: Any, obj: Any) -> bool:
         """Return True for people with the permission, raise otherwise. There is no object for lists and creations."""
+        decision = decide_on(request, view, obj)
         needed = required(request, view)
-        if needed and not request.user.has_perm(needed):
+        if decision is None:
+            decision = not needed or request.user.has_perm(needed)
+        if not decision:
             raise denied(view)
         return True
+
+
+def decide_on(request: Request, view: Any, obj: Any) -> bool | None:
+    """Return the decision of the policy file on a request for an object, or None if it has none.
+
+    The object is kept for the rights that depend on the body (`watcher_site.api.views.ResourceView.require`).
+    """
+    view.policy_target = target_of(view, obj)
+    return decide(view.policy_name(), request.user, view.policy_target)
+
+
+def target_of(view: Any, obj: Any) -> dict[str, Any]:
+    """Return the attributes of an object that rules may name."""
+    project = getattr(view, "shown_project", "project_id")
+    if isinstance(obj, dict):
+        found = {"project_id": obj.get(project), "user_id": obj.get("user_id"), "uuid": obj.get("uuid")}
+    else:
+        found = {name: getattr(obj, name, None) for name in ("project_id", "user_id", "uuid")}
+    return {name: str(value) for name, value in found.items() if value is not None}
 
 
 def denied(view: Any) -> PermissionDenied:
@@ -80,6 +105,12 @@ class ProjectPermission(ModelPermission):
 
         Without an object, for lists and creations, the members of any project pass.
         """
+        decision = decide_on(request, view, obj)
+        if decision is not None:
+            # Without an object, the rule may allow the request for what belongs to a project.
+            if decision or (obj is None and view.projects):
+                return True
+            raise denied(view)
         if request.user.has_perm(required(request, view)):
             return True
         if obj is None:
@@ -110,6 +141,9 @@ class OwnedByProjects:
 
     model: Any
     request: Any
+    policy_name: Any
+    policy: str
+    detail: bool
     permission_classes: Any = [ProjectPermission]
     project_column = "project_id"
     shown_project: str
@@ -117,16 +151,39 @@ class OwnedByProjects:
 
     @cached_property
     def projects(self) -> frozenset[str]:
-        return projects_of(self.request.user)
+        """The projects for which this person may do what is requested: their own, or those of these by the rule."""
+        return self.projects_by(self.policy_name())
 
-    def may(self, verb: str) -> bool:
-        """Return whether this person has Django's permission ``verb`` on the model, that is on all of its objects."""
+    def projects_by(self, name: str) -> frozenset[str]:
+        """Return the projects for which this person may do what a policy is about."""
+        user = self.request.user
+        if decide(name, user) is None:
+            return projects_of(user)
+        own = [user.project_id] if isinstance(user, KeystoneUser) else projects_of(user)
+        return frozenset(project for project in own if project and decide(name, user, {"project_id": project}))
+
+    def may(self, verb: str, name: str = "") -> bool:
+        """Return whether this person has Django's permission ``verb`` on the model, that is on all of its objects.
+
+        If the policy file has a rule for the policy of this name, or of what is requested, that decides.
+        """
+        decision = decide(name or self.policy_name(), self.request.user)
+        if decision is not None:
+            return decision
         options = self.model._meta
         return bool(self.request.user.has_perm(f"{options.app_label}.{verb}_{options.model_name}"))
 
     def get_queryset(self) -> QuerySet[Any]:
+        """Return the objects of which this person may know: a change of one that they only see is refused with 403."""
         found: QuerySet[Any] = super().get_queryset()  # type: ignore[misc]
-        return found if self.may("view") else found.filter(**{f"{self.project_column}__in": self.projects})
+        if self.may("view"):
+            return found
+        projects, reading = self.projects, f"{self.policy}:get"
+        if self.detail and settings.POLICY_FILE:
+            if self.may("view", reading):
+                return found
+            projects |= self.projects_by(reading)
+        return found.filter(**{f"{self.project_column}__in": projects})
 
     def choose_project(self, wanted: str | None) -> str:
         """Return whose a new one is: one of the person's own projects, or any for administrators.

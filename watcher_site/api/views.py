@@ -1,6 +1,6 @@
 """The base of every resource of the API: lists, single objects, versions, errors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 from uuid import UUID
@@ -20,6 +20,7 @@ from watcher_site.api.errors import LengthRequired, NotAcceptableHere
 from watcher_site.api.paging import Offer, Page, read_page, read_uuid, sort_values
 from watcher_site.api.permissions import denied
 from watcher_site.api.serializers import ResourceSerializer, Row
+from watcher_site.authorization.enforcement import decide
 from watcher_site.database.queries import Placeholder, Query
 from watcher_site.database.records import Record
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
@@ -114,6 +115,8 @@ class ResourceView(ViewSetMixin, VersionedView):
     history_events_by_state: dict[str, str] = {}
     detail = False
     action = ""
+    # The attributes of the object that the request is about, for the rules of a policy file.
+    policy_target: Mapping[str, Any] = {}
 
     def policy_name(self) -> str:
         return f"{self.policy}:{self.policy_actions.get(self.action or '', self.action)}"
@@ -280,9 +283,10 @@ class ResourceView(ViewSetMixin, VersionedView):
         """Require a permission that depends on the content of the body.
 
         Raises:
-            PermissionDenied: this person does not have it.
+            PermissionDenied: this person does not have it, and no rule of the policy file allows the request.
         """
-        if not request.user.has_perm(permission):
+        decision = decide(self.policy_name(), request.user, self.policy_target, needed=permission)
+        if not (request.user.has_perm(permission) if decision is None else decision):
             raise denied(self)
 
     def missing(self, identifier: Any) -> str:

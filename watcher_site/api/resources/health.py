@@ -27,6 +27,7 @@ from rest_framework.views import APIView
 
 from watcher_site.api.errors import drop_lost_connection
 from watcher_site.api.views import VersionedView, note_refused_reading
+from watcher_site.authorization.enforcement import find_policy_fault
 from watcher_site.models import Delivery, Notification, Service
 from watcher_site.notifications.subscriptions import BROKER
 from watcher_site.processes.broker import BrokerLost, require_broker
@@ -109,7 +110,13 @@ def readyz(request: HttpRequest) -> HttpResponse:
         broker_watch.require()
     except NotReady as problem:
         return JsonResponse({"status": "unavailable", "reason": str(problem)}, status=503)
-    return JsonResponse({"status": "ok", **details_for(request)})
+    return JsonResponse({"status": "ok", **policy_fault(), **details_for(request)})
+
+
+def policy_fault() -> dict[str, str]:
+    """Return what is wrong with the policy file, if anything is. The site is ready: the rules of before count."""
+    fault = find_policy_fault()
+    return {"policy_file": f"{fault} The rules of before count."} if fault else {}
 
 
 def details_for(request: HttpRequest) -> dict[str, Any]:

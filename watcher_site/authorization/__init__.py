@@ -1,0 +1,1 @@
+"""Decisions on requests of the API by the rules of a policy file."""

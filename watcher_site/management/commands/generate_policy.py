@@ -1,0 +1,54 @@
+"""``manage.py generate_policy``: print a policy file that says what holds without one."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from watcher_site.api.permissions import OwnedByProjects, required
+from watcher_site.api.urls import urlpatterns
+from watcher_site.authorization.enforcement import BY_BODY
+from watcher_site.configuration.policies import ADMIN, EVENT_DETAILS, SYSTEM_READER
+from watcher_site.processes import commands
+
+SAFE = {"get", "head", "options"}
+READER_RULE, MEMBER_RULE = "project_reader", "project_member"
+MEMBERS = "right:member and project_id:%(project_id)s"
+BASE = {
+    MEMBER_RULE: MEMBERS,
+    READER_RULE: f"({MEMBERS}) or (right:project-reader and project_id:%(project_id)s)",
+}
+DETAILS = "right:actions.view_event_details"
+DETAIL_RULES = {ADMIN: DETAILS, SYSTEM_READER: f"{DETAILS} or right:actions.view_action"}
+
+
+def default_rules() -> dict[str, tuple[str, list[str]]]:
+    """Return for each policy the rule that stands for the present rights, and the requests that it decides on."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for name, rule, request in sorted(rules_of_routes()):
+        found.setdefault(name, (rule, []))[1].append(request)
+    return found
+
+
+def rules_of_routes() -> Iterator[tuple[str, str, str]]:
+    for pattern in urlpatterns:
+        callback: Any = pattern.callback
+        for verb, action in getattr(callback, "actions", {}).items():
+            view = callback.cls(**callback.initkwargs)
+            view.action, view.request = action, None
+            request: Any = SimpleNamespace(method=verb.upper())
+            rule = f"right:{required(request, view) or BY_BODY}"
+            if isinstance(view, OwnedByProjects):
+                rule += f" or rule:{READER_RULE if verb in SAFE else MEMBER_RULE}"
+            yield view.policy_name(), rule, f"{verb.upper()} {pattern.name}"
+
+
+class Command(commands.Command):
+    help = "Print a policy file whose rules, all commented out, say what holds without them."
+    acts_for_person = False
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for name, rule in BASE.items():
+            self.stdout.write(f'"{name}": "{rule}"\n')
+        for name, (rule, requests) in default_rules().items():
+            self.stdout.write(f'\n# {", ".join(sorted(set(requests)))}\n#"{name}": "{rule}"\n')
+        self.stdout.write(f'\n# why an event failed\n#"{EVENT_DETAILS}": "{DETAIL_RULES[SYSTEM_READER]}"\n')
