@@ -1,6 +1,6 @@
 """Accounts as commands make and change them, the rules for names and passwords, and the groups that give rights."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.apps import AppConfig
@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, Permission
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Q
 from django.utils.crypto import get_random_string
 
 from watcher_site.accounts.projects import add_member, find_user
@@ -18,6 +19,9 @@ from watcher_site.configuration.rights import CLOUD_ADMIN, MEMBER, READER, is_fo
 from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.history import record
 from watcher_site.refusals import Conflict, Invalid, NotFound
+
+# The right to administer accounts and the tokens of all of them.
+MANAGE = "watcher_site.manage_users"
 
 
 def choose_password() -> str:
@@ -73,9 +77,51 @@ def change_password(name: str, password: str, source: str) -> None:
     """
     user = find_user(name)
     require_sound(password, user, source)
+    store_password(user, password)
+
+
+@transaction.atomic
+def store_password(user: Any, password: str) -> None:
+    """Store a password that keeps the rules, which ends the sessions and the tokens of the account."""
     user.set_password(password)
     user.save(update_fields=["password"])
     record("user.change_password", user)
+
+
+@transaction.atomic
+def set_groups(name: str, groups: Collection[str]) -> None:
+    """Make an account a member of these groups and of no others.
+
+    Raises:
+        NotFound: there is no such account, or no such group.
+    """
+    user = get_user_model().objects.select_for_update().get(pk=find_user(name).pk)
+    found = list(Group.objects.filter(name__in=groups))
+    if missing := set(groups) - {group.name for group in found}:
+        raise NotFound(f"group: there is no group {min(missing)}.")
+    before, after = sorted(user.groups.values_list("name", flat=True)), sorted(groups)
+    if before != after:
+        user.groups.set(found)
+        record("user.set_groups", user, details={"groups": {"from": before, "to": after}})
+
+
+def require_authority(actor: Any, user: Any = None, groups: Iterable[Group] = ()) -> None:
+    """Require that a person who administers an account has each of its rights, and those of the groups it gets.
+
+    So nobody gains rights by administering others. The own account is administered by another person. The rights of a
+    disabled account count as well, since it may be enabled.
+
+    Raises:
+        Conflict: the account is their own, or has a right that they do not have.
+    """
+    if user is not None and user.pk == actor.pk:
+        raise Conflict("Not done: your own account is administered by another person.")
+    rights = Permission.objects.filter(Q(user=user) | Q(group__user=user) if user else Q(pk__in=()))
+    rights = rights | Permission.objects.filter(group__in=list(groups))
+    names = rights.distinct().values_list("content_type__app_label", "codename")
+    is_above = user is not None and user.is_superuser and not actor.is_superuser
+    if is_above or not all(actor.has_perm(f"{app}.{codename}") for app, codename in names):
+        raise Conflict("Not done: it concerns rights that you do not have yourself.")
 
 
 @transaction.atomic

@@ -4,7 +4,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path, re_path
 
 from audits.console.overview import Overview
-from watcher_site.console import history, subscriptions, undelivered
+from watcher_site.console import account, history, subscriptions, undelivered, users
 from watcher_site.console.resumable_forms import Login
 from watcher_site.history.reading import FORMATS
 
@@ -25,11 +25,31 @@ notification_patterns = [
     path("<uuid:uuid>/secret/", subscriptions.RenewSecret.as_view(), name="secret"),
     path("<uuid:uuid>/delete/", subscriptions.DeleteSubscription.as_view(), name="delete"),
 ]
+account_patterns = [
+    path("", account.AccountPage.as_view(), name="page"),
+    path("password/", account.OwnPassword.as_view(), name="password"),
+    path("tokens/new/", account.NewToken.as_view(), name="new-token"),
+    path("tokens/<slug:key>/revoke/", account.RevokeToken.as_view(), name="revoke-token"),
+]
+user_patterns = [
+    path("", users.UserList.as_view(), name="list"),
+    path("new/", users.NewUser.as_view(), name="new"),
+    path("<int:pk>/", users.UserPage.as_view(), name="detail"),
+    path("<int:pk>/enable/", users.EnableUser.as_view(), name="enable"),
+    path("<int:pk>/disable/", users.DisableUser.as_view(), name="disable"),
+    path("<int:pk>/password/", users.ResetPassword.as_view(), name="password"),
+    path("<int:pk>/groups/", users.SetGroups.as_view(), name="groups"),
+    path("<int:pk>/projects/add/", users.AddProject.as_view(), name="add-project"),
+    path("<int:pk>/projects/remove/", users.RemoveProject.as_view(), name="remove-project"),
+    path("<int:pk>/tokens/<slug:key>/revoke/", users.RevokeTokenOfUser.as_view(), name="revoke-token"),
+]
 
 urlpatterns = [
     path("", Overview.as_view(), name="home"),
     path("login/", Login.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("account/", include((account_patterns, "account"))),
+    path("users/", include((user_patterns, "users"))),
     path("audits/", include("audits.urls")),
     path("history/", include((history_patterns, "history"))),
     path("actions/", include("actions.urls")),

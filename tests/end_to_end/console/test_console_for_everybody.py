@@ -16,6 +16,8 @@ from plans.models import ActionPlan
 from tests.builders import make_aggregate, make_audit, make_node, make_plan, make_server
 from tests.end_to_end.console.browser import browser_page
 from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
+from watcher_site.accounts.projects import add_member
+from watcher_site.accounts.tokens import make_token
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -66,7 +68,9 @@ def aside(work: Callable[[], Any]) -> Any:
 
 
 @pytest.fixture
-def addresses(plan: ActionPlan) -> list[str]:
+def addresses(plan: ActionPlan, cloud_admin: User) -> list[str]:
+    add_member("alice", "77c0e5a1d8")
+    make_token(cloud_admin, name="a name of many words, which takes more than one line", group="cloud-admin")
     lists = (
         "home",
         "audits:list",
@@ -81,6 +85,11 @@ def addresses(plan: ActionPlan) -> list[str]:
         "cluster:new-policy",
         "clusters:list",
         "clusters:create",
+        "account:page",
+        "account:new-token",
+        "account:password",
+        "users:list",
+        "users:new",
         "documentation",
     )
     return [
@@ -89,6 +98,7 @@ def addresses(plan: ActionPlan) -> list[str]:
         reverse("plans:detail", args=[plan.uuid]),
         reverse("actions:detail", args=[plan.actions.first().uuid]),
         reverse("audits:detail", args=[plan.audit.uuid]),
+        reverse("users:detail", args=[cloud_admin.pk]),
     ]
 
 

@@ -1,0 +1,234 @@
+"""The console's pages of a person's own account: tokens and password. They need a login and no other right."""
+
+from typing import Any
+
+import django_tables2 as tables
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import authenticate, update_session_auth_hash
+from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.generic import View
+from knox.models import AuthToken
+from knox.settings import knox_settings
+
+from watcher_site.accounts.login_limits import LoginsBusy, LoginsLimited
+from watcher_site.accounts.tokens import (
+    LONGEST_HOURS,
+    NAME_LENGTH,
+    details_of,
+    end_token,
+    groups_for,
+    make_token,
+    scope_in_words,
+    valid_tokens,
+)
+from watcher_site.accounts.users import store_password
+from watcher_site.console.columns import TABLE_ATTRIBUTES, DueColumn, TimeColumn
+from watcher_site.console.pages import Page, Verb
+from watcher_site.refusals import Refused
+from watcher_site.templatetags.console import when
+
+
+class OwnPage(Page):
+    """A page of the account of the person who is logged in."""
+
+    permission_required = ()
+
+    def has_permission(self) -> bool:
+        return self.request.user.is_authenticated
+
+
+class TokenTable(tables.Table):
+    """The valid tokens of one account, each with the button that revokes it.
+
+    Args:
+        page: the name of the page that revokes one, and what its address has before the key of the token.
+    """
+
+    name = tables.Column(accessor="token_key", orderable=False)
+    scope = tables.Column(accessor="token_key", orderable=False)
+    created = TimeColumn(accessor="created", orderable=False)
+    last_used = tables.Column(accessor="token_key", verbose_name="last used", orderable=False)
+    expiry = DueColumn(accessor="expiry", verbose_name="expires", default="never", orderable=False)
+    revoke = tables.Column(accessor="token_key", verbose_name="", orderable=False)
+
+    class Meta:
+        attrs = TABLE_ATTRIBUTES
+
+    def __init__(self, tokens: Any, page: str, *where: Any) -> None:
+        super().__init__(list(tokens))
+        self.revocation = page, where
+
+    def render_name(self, value: str, record: AuthToken) -> SafeString:
+        name = details_of(record).name
+        return format_html('{} <span class="uuid secondary">{}…</span>', name, value)
+
+    def render_scope(self, record: AuthToken) -> str:
+        return scope_in_words(record)
+
+    def render_last_used(self, record: AuthToken) -> SafeString | str:
+        moment = details_of(record).last_used_at
+        return when(moment) if moment else "never"
+
+    def render_revoke(self, record: AuthToken) -> str:
+        page, before = self.revocation
+        where = reverse(page, args=[*before, record.token_key])
+        return render_to_string("_ask.html", {"where": where, "label": "Revoke…", "look": "sm btn-outline-danger"})
+
+
+class AccountPage(OwnPage, View):
+    """The own account: the rights, the tokens, and the links to what can be changed."""
+
+    http_method_names = ["get"]
+
+    def get(self, request: Any) -> HttpResponse:
+        tokens = valid_tokens().filter(user=request.user).order_by("created")
+        table = TokenTable(tokens, "account:revoke-token")
+        groups = list(request.user.groups.order_by("name").values_list("name", flat=True))
+        return render(request, "accounts/account.html", {"table": table, "groups": groups})
+
+
+class TokenForm(forms.Form):
+    """The form of a new token of an account."""
+
+    name = forms.CharField(max_length=NAME_LENGTH, help_text="What it is for, such as night job.")
+    group = forms.ChoiceField(label="Rights", required=False)
+    read_only = forms.BooleanField(label="For reading only", required=False)
+    hours = forms.FloatField(
+        label="Valid for hours", min_value=0.01, max_value=LONGEST_HOURS, help_text="8760 hours are a year."
+    )
+
+    def __init__(self, user: User, data: Any = None) -> None:
+        hours = knox_settings.TOKEN_TTL.total_seconds() / 3600
+        super().__init__(data, initial={"hours": f"{hours:g}"})
+        names = groups_for(user).order_by("name").values_list("name", flat=True)
+        choices = [("", "all rights of the account"), *((name, f"rights of group {name}") for name in names)]
+        self.fields["group"].choices = choices  # type: ignore[attr-defined]
+
+    def refuse(self, refusal: Refused) -> None:
+        """Put the reason of a refusal beside the field that it is about."""
+        name, _, words = str(refusal).partition(": ")
+        self.add_error(name if name in self.fields else None, words if name in self.fields else str(refusal))
+
+
+class NewToken(OwnPage, View):
+    history_event = "token.create"
+    http_method_names = ["get", "post"]
+
+    def get(self, request: Any) -> HttpResponse:
+        return self.show(TokenForm(request.user))
+
+    def post(self, request: Any) -> HttpResponse:
+        form = TokenForm(request.user, request.POST)
+        if form.is_valid():
+            try:
+                _, token = make_token(request.user, **form.cleaned_data)
+            except Refused as refusal:
+                self.note(refusal)
+                form.refuse(refusal)
+            else:
+                about = "Programs send it as X-Auth-Token."
+                return show_once(request, "New token", token, about, reverse("account:page"))
+        return self.show(form)
+
+    def show(self, form: TokenForm) -> HttpResponse:
+        context = {"form": form, "heading": "New token", "verb": "Create", "back": reverse("account:page")}
+        return render(self.request, "accounts/form.html", context)
+
+
+class TokenVerb(Verb):
+    """The button that revokes a token."""
+
+    history_event = "token.revoke"
+    verb = "revoke the token"
+    question = "Revoke this token?"
+    consequence = "Programs that send it are refused from then on."
+
+    def tokens(self) -> QuerySet[AuthToken]:
+        """Return the tokens that the person may revoke on this page."""
+        raise NotImplementedError
+
+    def get_object(self, queryset: Any = None) -> AuthToken:
+        found: AuthToken | None = self.tokens().filter(token_key=self.kwargs["key"]).first()
+        if found is None:
+            raise Http404
+        return found
+
+    def perform(self, record: AuthToken) -> str:
+        end_token(record)
+        return f"The token {record.token_key}… was revoked."
+
+
+class RevokeToken(OwnPage, TokenVerb):
+    def tokens(self) -> QuerySet[AuthToken]:
+        return valid_tokens().filter(user=self.request.user)
+
+    def where_to(self, record: AuthToken, done: bool) -> str:
+        return reverse("account:page")
+
+
+class OwnPasswordForm(PasswordChangeForm):
+    """Django's form, which verifies the old password within the limits on failed logins."""
+
+    refusal: LoginsLimited | LoginsBusy | None = None
+
+    def __init__(self, request: Any, data: Any = None) -> None:
+        super().__init__(request.user, data)
+        self.request = request
+
+    def clean_old_password(self) -> str:
+        password: str = self.cleaned_data["old_password"]
+        try:
+            found = authenticate(self.request, username=self.user.get_username(), password=password)
+        except (LoginsLimited, LoginsBusy) as refusal:
+            self.refusal = refusal
+            raise forms.ValidationError(str(refusal)) from refusal
+        if found is None:
+            raise forms.ValidationError(self.error_messages["password_incorrect"], "password_incorrect")
+        return password
+
+    def save(self, commit: bool = True) -> Any:
+        store_password(self.user, self.cleaned_data["new_password1"])
+        return self.user
+
+
+class OwnPassword(OwnPage, View):
+    """The change of the own password: the session goes on, the others and all tokens end."""
+
+    history_event = "user.change_password"
+    http_method_names = ["get", "post"]
+
+    def get(self, request: Any) -> HttpResponse:
+        return self.show(OwnPasswordForm(request))
+
+    def post(self, request: Any) -> HttpResponse:
+        form = OwnPasswordForm(request, request.POST)
+        if not form.is_valid():
+            return self.show(form)
+        update_session_auth_hash(request, form.save())
+        messages.success(request, "Your password was changed. Your tokens and your other sessions have ended.")
+        return redirect("account:page")
+
+    def show(self, form: OwnPasswordForm) -> HttpResponse:
+        context = {"form": form, "heading": "Change password", "verb": "Change", "back": reverse("account:page")}
+        answer = render(self.request, "accounts/form.html", context)
+        if form.refusal:
+            answer.status_code = form.refusal.status
+            answer["Retry-After"] = str(form.refusal.retry_after)
+        return answer
+
+
+def show_once(request: HttpRequest, heading: str, secret: str, about: str, back: str) -> HttpResponse:
+    """Show a token or a password once: no browser shows it again when somebody goes back."""
+    context = {"heading": heading, "secret": secret, "about": about, "back": back}
+    answer = render(request, "accounts/secret.html", context)
+    answer["Cache-Control"] = "no-store"
+    return answer

@@ -1,0 +1,274 @@
+"""The console's pages of all accounts, for those who may manage users."""
+
+from typing import Any
+
+import django_filters
+import django_tables2 as tables
+from django import forms
+from django.contrib.auth.models import Group, User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.generic import View
+from knox.models import AuthToken
+
+from watcher_site.accounts.projects import PROJECT_LENGTH, add_member, remove_member
+from watcher_site.accounts.tokens import valid_tokens
+from watcher_site.accounts.users import (
+    MANAGE,
+    change_password,
+    choose_password,
+    create_user,
+    require_authority,
+    set_active,
+    set_groups,
+)
+from watcher_site.console.account import TokenTable, TokenVerb, show_once
+from watcher_site.console.columns import TABLE_ATTRIBUTES, TimeColumn
+from watcher_site.console.pages import ListPage, Page, RecordPage, Verb, perform_and_tell
+from watcher_site.refusals import Invalid, Refused
+
+GENERATED = "generated password"
+
+
+class UserTable(tables.Table):
+    username = tables.Column(linkify=("users:detail", {"pk": tables.A("pk")}), verbose_name="name")
+    groups = tables.Column(accessor="pk", orderable=False)
+    projects = tables.Column(accessor="pk", orderable=False)
+    is_active = tables.Column(verbose_name="state")
+    last_login = TimeColumn(accessor="last_login", verbose_name="last login", default="never")
+
+    class Meta:
+        model = User
+        fields = ("username", "groups", "projects", "is_active", "last_login")
+        attrs = TABLE_ATTRIBUTES
+
+    def render_groups(self, record: User) -> str:
+        return ", ".join(sorted(group.name for group in record.groups.all())) or "none"
+
+    def render_projects(self, record: Any) -> str:
+        return ", ".join(sorted(member.project_id for member in record.project_memberships.all())) or "none"
+
+    def render_is_active(self, value: bool) -> str:
+        return "enabled" if value else "disabled"
+
+
+class UserFilters(django_filters.FilterSet):
+    name = django_filters.CharFilter(field_name="username", label="Name", lookup_expr="icontains")
+    group = django_filters.ModelChoiceFilter(
+        field_name="groups", label="Group", queryset=Group.objects.order_by("name"), empty_label="any"
+    )
+
+    class Meta:
+        model = User
+        fields: list[str] = []
+
+
+class UserList(ListPage):
+    model = User
+    permission_required = MANAGE
+    table_class = UserTable
+    filterset_class = UserFilters
+    template_name = "accounts/user_list.html"
+    heading = "Users"
+
+    def get_queryset(self) -> QuerySet[User]:
+        return User.objects.order_by("username").prefetch_related("groups", "project_memberships")
+
+
+class GroupsField(forms.ModelMultipleChoiceField):
+    def __init__(self) -> None:
+        choices = Group.objects.order_by("name")
+        super().__init__(choices, required=False, label="Member of", widget=forms.CheckboxSelectMultiple)
+
+
+class GroupsForm(forms.Form):
+    groups = GroupsField()
+
+
+class ProjectForm(forms.Form):
+    project = forms.CharField(max_length=PROJECT_LENGTH, strip=False, label="Add a project")
+
+
+class UserPage(RecordPage):
+    """One account: its groups, projects and tokens."""
+
+    model = User
+    permission_required = MANAGE
+    template_name = "accounts/user_detail.html"
+    context_object_name = "account"
+
+    def get_queryset(self) -> QuerySet[User]:
+        return User.objects.all()
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        account = self.object
+        groups = list(account.groups.order_by("name"))
+        memberships = account.project_memberships.order_by("project_id").values_list("project_id", flat=True)
+        tokens = valid_tokens().filter(user=account).order_by("created")
+        return super().get_context_data(
+            groups_form=GroupsForm(initial={"groups": groups}),
+            project_form=ProjectForm(),
+            projects=list(memberships),
+            table=TokenTable(tokens, "users:revoke-token", account.pk),
+            **context,
+        )
+
+
+class UserForm(forms.Form):
+    """The form of a new account, whose password is generated."""
+
+    name = forms.CharField(max_length=150, strip=False)
+    group = forms.ModelChoiceField(Group.objects.order_by("name"), to_field_name="name", empty_label=None)
+    project = forms.CharField(
+        max_length=PROJECT_LENGTH, required=False, strip=False, help_text="The project of which it is a member."
+    )
+
+    def refuse(self, refusal: Refused) -> None:
+        """Put the reason of a refusal beside the field that it is about."""
+        name, _, words = str(refusal).partition(": ")
+        self.add_error(name if name in self.fields else None, words if name in self.fields else str(refusal))
+
+
+class NewUser(Page, View):
+    history_event = "user.create"
+    permission_required = MANAGE
+    http_method_names = ["get", "post"]
+
+    def get(self, request: Any) -> HttpResponse:
+        return self.show(UserForm())
+
+    def post(self, request: Any) -> HttpResponse:
+        form = UserForm(request.POST)
+        if form.is_valid():
+            name, group, project = (form.cleaned_data[field] for field in ("name", "group", "project"))
+            password = choose_password()
+            try:
+                require_authority(request.user, groups=[group])
+                made = create_user(name, password, GENERATED, group.name, [project] if project else [])
+            except Refused as refusal:
+                self.note(refusal, name)
+                form.refuse(refusal)
+            else:
+                about = f"It is the password of {made.get_username()}, who can change it on the page of the account."
+                return show_once(request, "New user", password, about, reverse("users:detail", args=[made.pk]))
+        return self.show(form)
+
+    def show(self, form: UserForm) -> HttpResponse:
+        context = {"form": form, "heading": "New user", "verb": "Create", "back": reverse("users:list")}
+        return render(self.request, "accounts/form.html", context)
+
+
+class UserVerb(Verb):
+    """A button on the page of an account."""
+
+    model = User
+    permission_required = MANAGE
+
+    def get_queryset(self) -> QuerySet[User]:
+        return User.objects.all()
+
+    def where_to(self, record: User, done: bool) -> str:
+        return reverse("users:detail", args=[record.pk])
+
+
+class DisableUser(UserVerb):
+    history_event = "user.disable"
+    verb = "disable the account"
+    question = "Disable this account?"
+    consequence = "Its password and its sessions are refused from then on, and its tokens end for good."
+
+    def perform(self, record: User) -> str:
+        require_authority(self.request.user, record)
+        set_active(record.username, False)
+        return f"{record.username} is disabled."
+
+
+class EnableUser(UserVerb):
+    history_event = "user.enable"
+    verb = "enable the account"
+
+    def perform(self, record: User) -> str:
+        require_authority(self.request.user, record)
+        set_active(record.username, True)
+        return f"{record.username} is enabled."
+
+
+class ResetPassword(UserVerb):
+    history_event = "user.change_password"
+    verb = "reset the password"
+    question = "Reset the password?"
+    consequence = "A new password is shown once. The sessions and the tokens of the account end."
+
+    def perform(self, record: User) -> str:
+        require_authority(self.request.user, record)
+        self.password = choose_password()
+        change_password(record.username, self.password, GENERATED)
+        return f"The password of {record.username} was reset."
+
+    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        record = self.get_object()
+        back = self.where_to(record, True)
+        if not perform_and_tell(self, record):
+            return redirect(back)
+        return show_once(request, "New password", self.password, f"It is the password of {record.username}.", back)
+
+
+class SetGroups(UserVerb):
+    """The form of the groups of an account."""
+
+    history_event = "user.set_groups"
+    http_method_names = ["post"]
+    verb = "change the groups"
+
+    def perform(self, record: User) -> str:
+        form = GroupsForm(self.request.POST)
+        if not form.is_valid():
+            raise Invalid("groups: choose groups of the list.")
+        chosen = list(form.cleaned_data["groups"])
+        require_authority(self.request.user, record, chosen)
+        set_groups(record.username, [group.name for group in chosen])
+        return f"The groups of {record.username} were changed."
+
+
+class AddProject(UserVerb):
+    """The form that makes an account a member of a project."""
+
+    history_event = "project.add_member"
+    http_method_names = ["post"]
+    verb = "add a project"
+
+    def perform(self, record: User) -> str:
+        project = self.request.POST.get("project", "")
+        require_authority(self.request.user, record)
+        add_member(record.username, project)
+        return f"{record.username} is a member of {project}."
+
+
+class RemoveProject(UserVerb):
+    """The button that ends a membership of an account."""
+
+    history_event = "project.remove_member"
+    http_method_names = ["post"]
+    verb = "remove a project"
+
+    def perform(self, record: User) -> str:
+        project = self.request.POST.get("project", "")
+        require_authority(self.request.user, record)
+        remove_member(record.username, project)
+        return f"{record.username} is no member of {project}."
+
+
+class RevokeTokenOfUser(TokenVerb):
+    permission_required = MANAGE
+
+    def tokens(self) -> QuerySet[AuthToken]:
+        return valid_tokens().filter(user=self.kwargs["pk"])
+
+    def perform(self, record: AuthToken) -> str:
+        require_authority(self.request.user, record.user)
+        return super().perform(record)
+
+    def where_to(self, record: AuthToken, done: bool) -> str:
+        return reverse("users:detail", args=[self.kwargs["pk"]])
