@@ -91,12 +91,18 @@ class Access:
             return self.connection
 
 
-def make_connection() -> Connection:
+def connect() -> Connection:
+    """Return a connection to the cloud that ``clouds.yaml`` and `settings.OPENSTACK_CLOUD` name."""
     connection: Connection = openstack.connect(
         cloud=settings.OPENSTACK_CLOUD or None,
         app_name="watcher-site",
         api_timeout=settings.OPENSTACK_TIMEOUT,
     )
+    return connection
+
+
+def make_connection() -> Connection:
+    connection = connect()
     if connection.endpoint_for("compute") is None:
         raise CloudMisconfigured("The cloud has no Nova: its catalog has no endpoint of type compute")
     if not supports_microversion(connection.compute, OLDEST_COMPUTE) and not is_recent(connection.compute):

@@ -1,0 +1,148 @@
+"""Registration of the site in Keystone: services and endpoints of the catalog, and the user of the site."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.crypto import get_random_string
+from openstack.connection import Connection
+
+from watcher_site.refusals import Conflict, NotFound
+
+PASSWORD_LENGTH = 32
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """A service of the catalog, and the path of its API below the address of the site.
+
+    Keystone replaces ``%(project_id)s`` in the path by the project of each token.
+    """
+
+    type: str
+    name: str
+    path: str = ""
+
+
+def site_entries(name: str, orchestration: str | None, compute: str | None) -> list[CatalogEntry]:
+    """Return the entries of the site: the API of Watcher, and those of the mounts that have a service type."""
+    entries = [CatalogEntry("infra-optim", name)]
+    if orchestration:
+        entries.append(CatalogEntry(orchestration, f"{name}-orchestration", "/orchestration/v1/%(project_id)s"))
+    if compute:
+        entries.append(CatalogEntry(compute, f"{name}-compute", "/compute/v2.1"))
+    return entries
+
+
+def choose_region(cloud: Connection, name: str | None) -> str:
+    """Return the region of that name; without a name the one of ``clouds.yaml``, or the only one.
+
+    Raises:
+        NotFound: there is none of this name, or none or several to choose from.
+    """
+    identity: Any = cloud.identity
+    known = sorted(region.id for region in identity.regions())
+    chosen = name or cloud.config.get_region_name() or (known[0] if len(known) == 1 else None)
+    if chosen is None:
+        raise NotFound(f"--region: Keystone has {len(known)} regions. It must be one of {', '.join(known)}.")
+    if chosen not in known:
+        raise NotFound(f"--region: Keystone has no region {chosen}. It must be one of {', '.join(known)}.")
+    return str(chosen)
+
+
+def register_endpoints(
+    cloud: Connection, entries: Iterable[CatalogEntry], url: str, region: str, interfaces: Iterable[str]
+) -> Iterator[str]:
+    """Create the services and endpoints that are missing and change those with another URL; yield a line for each.
+
+    Raises:
+        Conflict: the catalog has a service of the type that is not the site's.
+    """
+    identity: Any = cloud.identity
+    chosen = [(entry, find_service(identity, entry)) for entry in entries]
+    for entry, service in chosen:
+        if service is None:
+            service = identity.create_service(type=entry.type, name=entry.name, is_enabled=True)
+            yield f"service {entry.name} ({entry.type}): created"
+        else:
+            yield f"service {entry.name} ({entry.type}): unchanged"
+        for interface in interfaces:
+            address = f"{url.rstrip('/')}{entry.path}"
+            change = register_endpoint(identity, service, interface, region, address)
+            yield f"{interface} endpoint {address} of {entry.name} in {region}: {change}"
+
+
+def find_service(identity: Any, entry: CatalogEntry) -> Any:
+    """Return the service of an entry, or None.
+
+    Raises:
+        Conflict: the services of this type have other names.
+    """
+    found = list(identity.services(type=entry.type))
+    own = [service for service in found if service.name == entry.name]
+    if found and not own:
+        raise Conflict(
+            f"The catalog has the service {found[0].name} of type {entry.type} already. Nothing was changed."
+        )
+    return own[0] if own else None
+
+
+def register_endpoint(identity: Any, service: Any, interface: str, region: str, url: str) -> str:
+    """Create or change an endpoint, and return a word on the change."""
+    found = list(identity.endpoints(service_id=service.id, interface=interface, region_id=region))
+    if any(endpoint.url == url and endpoint.is_enabled for endpoint in found):
+        return "unchanged"
+    if found:
+        former = found[0].url
+        identity.update_endpoint(found[0], url=url, is_enabled=True)
+        return f"changed from {former}" if former != url else "enabled"
+    identity.create_endpoint(service_id=service.id, interface=interface, region_id=region, url=url, is_enabled=True)
+    return "created"
+
+
+def find_domain(cloud: Connection, name: str) -> Any:
+    """Return the domain of a name or id. Raises: `NotFound`."""
+    identity: Any = cloud.identity
+    found = identity.find_domain(name)
+    if found is None:
+        raise NotFound(f"--domain: Keystone has no domain {name}.")
+    return found
+
+
+def find_roles(cloud: Connection, names: Iterable[str]) -> list[Any]:
+    """Return the roles of these names. Raises: `NotFound`."""
+    identity: Any = cloud.identity
+    known = {role.name: role for role in identity.roles()}
+    for name in names:
+        if name not in known:
+            raise NotFound(f"--role: Keystone has no role {name}. It must be one of {', '.join(sorted(known))}.")
+    return [known[name] for name in names]
+
+
+def register_user(
+    cloud: Connection, name: str, domain: Any, project: str, roles: Iterable[Any], password: str
+) -> Iterator[str]:
+    """Create the user of the site if it is missing, and give it these roles in a project; yield a line for each.
+
+    The password of a user that exists stays.
+
+    Args:
+        password: of a user that is created; empty for a random one, which a line shows.
+    """
+    identity: Any = cloud.identity
+    found = identity.find_project(project, domain_id=domain.id)
+    if found is None:
+        found = identity.create_project(name=project, domain_id=domain.id)
+        yield f"project {project}: created"
+    user = identity.find_user(name, domain_id=domain.id)
+    if user is None:
+        chosen = password or get_random_string(PASSWORD_LENGTH)
+        user = identity.create_user(name=name, domain_id=domain.id, password=chosen, default_project_id=found.id)
+        yield f"user {name}: created" + ("" if password else f", password {chosen} (shown this once)")
+    else:
+        yield f"user {name}: unchanged"
+    for role in roles:
+        is_given = identity.validate_user_has_project_role(found, user, role)
+        if not is_given:
+            identity.assign_project_role_to_user(found, user, role)
+        yield f"role {role.name} of {name} in {project}: {'unchanged' if is_given else 'given'}"

@@ -1,0 +1,35 @@
+"""``manage.py register_endpoints`` with arguments and settings that make no sense. `tests.openstack` has the rest."""
+
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+
+@pytest.mark.parametrize("url", ["watcher.example.org", "ftp://watcher.example.org", "https://"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(CommandError, match=r"url: .* is not an address") as refusal:
+        call_command("register_endpoints", url)
+    assert refusal.value.returncode == 2
+
+
+def test_an_unknown_cloud_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "clouds.yaml").write_text("clouds: {}\n")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    settings.OPENSTACK_CLOUD = "nowhere"
+    with pytest.raises(CommandError, match=r"OS_CLOUD and clouds.yaml do not lead to a cloud") as refusal:
+        call_command("register_endpoints", "https://watcher.example.org")
+    assert refusal.value.returncode == 2
+
+
+def test_a_keystone_that_does_not_answer_ends_with_status_1(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    login = "{auth_url: 'http://127.0.0.1:9/v3', username: a, password: b, project_name: c}"
+    (tmp_path / "clouds.yaml").write_text(f"clouds: {{lost: {{auth: {login}}}}}\n")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    settings.OPENSTACK_CLOUD = "lost"
+    with pytest.raises(CommandError, match="The cloud does not answer") as refusal:
+        call_command("register_endpoints", "https://watcher.example.org")
+    assert refusal.value.returncode == 1

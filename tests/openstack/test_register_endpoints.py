@@ -1,0 +1,181 @@
+"""``manage.py register_endpoints`` on a real Keystone, and clients that find the site by its catalog alone."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.core.cache import caches
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+from tests.openstack.configuration import PASSWORD
+from tests.openstack.keystone import KeystoneService
+from watcher_site.keystone.tokens import middleware
+
+pytestmark = [pytest.mark.openstack, pytest.mark.django_db]
+URL = "https://watcher.example.org"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeystoneService]:
+    found = KeystoneService(tmp_path_factory.mktemp("keystone"), lifetime=3600)
+    found.start()
+    try:
+        found.fill()
+        yield found
+    finally:
+        found.stop()
+
+
+@pytest.fixture
+def keystone(
+    service: KeystoneService, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[KeystoneService]:
+    login = {
+        "auth_url": f"{service.url}/v3",
+        "username": "admin",
+        "password": PASSWORD,
+        "project_name": "admin",
+        "user_domain_id": "default",
+        "project_domain_id": "default",
+    }
+    clouds = {"clouds": {"admin": {"auth": login, "region_name": "RegionOne"}}}
+    (tmp_path / "clouds.yaml").write_text(yaml.safe_dump(clouds))
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    settings.OPENSTACK_CLOUD = "admin"
+    yield service
+    identity = service.connect("admin", project_name="admin").identity
+    for found in identity.services():
+        if found.type != "identity":
+            identity.delete_service(found)
+
+
+def register(*arguments: str) -> list[str]:
+    output = StringIO()
+    call_command("register_endpoints", *arguments, stdout=output)
+    return output.getvalue().splitlines()
+
+
+def endpoints(keystone: KeystoneService, service_type: str = "infra-optim") -> dict[str, str]:
+    identity = keystone.connect("admin", project_name="admin").identity
+    (found,) = identity.services(type=service_type)
+    return {one.interface: one.url for one in identity.endpoints(service_id=found.id)}
+
+
+def test_the_service_and_its_endpoints_are_created(keystone: KeystoneService) -> None:
+    lines = register(URL)
+    assert endpoints(keystone) == dict.fromkeys(("public", "internal", "admin"), URL)
+    assert lines[:2] == [
+        "service watcher (infra-optim): created",
+        f"public endpoint {URL} of watcher in RegionOne: created",
+    ]
+
+
+def test_a_second_time_nothing_changes(keystone: KeystoneService) -> None:
+    register(URL)
+    assert [line.rpartition(": ")[2] for line in register(URL)] == ["unchanged"] * 4
+
+
+def test_another_address_changes_the_endpoints_that_are_there(keystone: KeystoneService) -> None:
+    register("http://old.example.org")
+    assert register(URL, "--interface", "public")[1].endswith(": changed from http://old.example.org")
+    assert endpoints(keystone)["public"] == URL
+    assert endpoints(keystone)["admin"] == "http://old.example.org"
+
+
+def test_a_service_of_another_name_is_left_alone(keystone: KeystoneService) -> None:
+    identity = keystone.connect("admin", project_name="admin").identity
+    identity.create_service(type="infra-optim", name="the old watcher")
+    with pytest.raises(CommandError, match="has the service the old watcher of type infra-optim already"):
+        register(URL)
+    assert len(list(identity.services(type="infra-optim"))) == 1
+
+
+def test_mounts_are_entered_under_types_of_their_own(keystone: KeystoneService) -> None:
+    register(URL, "--orchestration", "watcher-orchestration", "--compute", "watcher-compute")
+    assert endpoints(keystone, "watcher-orchestration")["public"] == f"{URL}/orchestration/v1/%(project_id)s"
+    assert endpoints(keystone, "watcher-compute")["public"] == f"{URL}/compute/v2.1"
+
+
+def test_an_unknown_region_is_refused(keystone: KeystoneService) -> None:
+    with pytest.raises(CommandError, match=r"Keystone has no region Two. It must be one of RegionOne."):
+        register(URL, "--region", "Two")
+
+
+def test_the_user_of_the_site_can_log_in(keystone: KeystoneService, settings: Settings) -> None:
+    settings.USER_PASSWORD = PASSWORD
+    lines = register(URL, "--user", "optimizer")
+    assert lines[-3:] == [
+        "user optimizer: created",
+        "role admin of optimizer in service: given",
+        "role service of optimizer in service: given",
+    ]
+    assert keystone.token("optimizer", project_name="service")
+    assert register(URL, "--user", "optimizer")[-3:] == [
+        "user optimizer: unchanged",
+        "role admin of optimizer in service: unchanged",
+        "role service of optimizer in service: unchanged",
+    ]
+
+
+def test_an_unknown_role_creates_neither_user_nor_service(keystone: KeystoneService) -> None:
+    with pytest.raises(CommandError, match=r"--role: Keystone has no role chief."):
+        register(URL, "--user", "nobody", "--role", "chief")
+    identity = keystone.connect("admin", project_name="admin").identity
+    assert identity.find_user("nobody") is None
+    assert not list(identity.services(type="infra-optim"))
+
+
+def test_a_wrong_password_is_one_line(keystone: KeystoneService, tmp_path: Path) -> None:
+    file = tmp_path / "clouds.yaml"
+    file.write_text(file.read_text().replace(PASSWORD, "wrong"))
+    with pytest.raises(CommandError, match="The cloud refuses our credentials") as refusal:
+        register(URL)
+    assert refusal.value.returncode == 2
+
+
+@pytest.fixture
+def registered_site(keystone: KeystoneService, settings: Settings, tmp_path: Path, live_server: Any) -> Iterator[str]:
+    """The site on loopback, which takes tokens of Keystone and is in its catalog."""
+    settings.TOKEN_SOURCES = ["keystone"]
+    settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "watcher.conf"))
+    middleware.cache_clear()
+    caches["keystone"].clear()
+    register(live_server.url)
+    yield str(live_server.url)
+    middleware.cache_clear()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_command_line_client_finds_the_site_by_the_catalog(
+    registered_site: str, keystone: KeystoneService, tmp_path: Path
+) -> None:
+    environment = {
+        "OS_AUTH_URL": f"{keystone.url}/v3",
+        "OS_USERNAME": "rosa",
+        "OS_PASSWORD": PASSWORD,
+        "OS_PROJECT_NAME": "shop",
+        "OS_USER_DOMAIN_ID": "default",
+        "OS_PROJECT_DOMAIN_ID": "default",
+        "OS_IDENTITY_API_VERSION": "3",
+        "HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+    }
+    command = [str(Path(sys.executable).with_name("openstack")), "optimize", "service", "list", "-f", "json"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout.strip()) == (0, "[]"), ended.stderr
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_library_finds_the_site_by_the_catalog(registered_site: str, keystone: KeystoneService) -> None:
+    from watcherclient.client import get_client
+
+    session = keystone.connect("rosa", project_name="shop").session
+    client = get_client("1", session=session, endpoint_type="internal", region_name="RegionOne")
+    assert client.action_plan.list() == []
