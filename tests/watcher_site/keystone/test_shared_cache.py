@@ -1,0 +1,64 @@
+"""Tokens that memcached caches for all processes, and that go on without it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from pytest_django import Settings
+
+from tests.api import TokenCaller
+from tests.watcher_site.keystone.identity import Keystone
+from tests.watcher_site.keystone.memcached import Memcached
+from watcher_site.keystone.tokens import middleware
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def memcached() -> Iterator[Memcached]:
+    server = Memcached()
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def be_another_process() -> None:
+    """Forget what this process has of Keystone, as one that starts."""
+    middleware.cache_clear()
+
+
+def test_a_token_is_validated_once_for_all_processes(
+    keystone: Keystone, memcached: Memcached, settings: Settings, tmp_path: Path
+) -> None:
+    settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "o.conf", memcached_servers=memcached.address))
+    token = keystone.issue("rosa", "admin")
+    for _ in range(2):
+        assert TokenCaller(token).get("/goals").status_code == 200
+        be_another_process()
+    assert keystone.validations == [token]
+
+
+def test_an_encrypted_cache_shows_nothing_of_the_user(
+    keystone: Keystone, memcached: Memcached, settings: Settings, tmp_path: Path
+) -> None:
+    options = {"memcache_security_strategy": "ENCRYPT", "memcache_secret_key": "a key of the site"}
+    file = keystone.write_options(tmp_path / "o.conf", memcached_servers=memcached.address, **options)
+    settings.KEYSTONE_CONFIG = str(file)
+    token = keystone.issue("rosa", "admin")
+    for _ in range(2):
+        assert TokenCaller(token).get("/goals").status_code == 200
+    assert keystone.validations == [token]
+    [(_, stored)] = memcached.values.values()
+    assert b"rosa" not in stored
+
+
+def test_without_an_answer_of_memcached_tokens_are_validated_by_keystone(
+    keystone: Keystone, settings: Settings, tmp_path: Path
+) -> None:
+    settings.KEYSTONE_CONFIG = str(keystone.write_options(tmp_path / "o.conf", memcached_servers="127.0.0.1:9"))
+    token = keystone.issue("rosa", "admin")
+    for _ in range(2):
+        assert TokenCaller(token).get("/goals").status_code == 200
+    assert keystone.validations == [token, token]
