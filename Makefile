@@ -11,8 +11,9 @@ ENVIRONMENT = .venv/bin/python
 TOOLS = PATH="$(CURDIR)/.venv/bin:$$PATH"
 PIP = $(ENVIRONMENT) -m pip install --quiet --quiet --disable-pip-version-check --constraint .ci/constraints.txt
 DEFINITIONS = pyproject.toml .ci/constraints.txt
-# What a real cloud, its Keystone, a broker of notifications and a policy file need is installed where one is set.
-EXTRA = $(if $(WATCHER_NOTIFICATION_URL)$(findstring openstack,$(WATCHER_CLOUD))$(findstring keystone,$(WATCHER_AUTH))$(WATCHER_POLICY_FILE),-openstack)
+# What a real cloud, its Keystone, its metrics, a broker of notifications and a policy file need is installed where one is set.
+CLOUD = $(findstring openstack,$(WATCHER_CLOUD))$(findstring keystone,$(WATCHER_AUTH))$(filter %.Aetos %.Gnocchi,$(WATCHER_DATASOURCE))
+EXTRA = $(if $(WATCHER_NOTIFICATION_URL)$(CLOUD)$(WATCHER_POLICY_FILE),-openstack)
 INSTALL = @$(PYTHON) .ci/one-at-a-time .installing.lock $(MAKE) --silent --no-print-directory
 
 .PHONY: run test end-to-end lint bench bench-replay bench-decisions chaos conformance openstack clean install install-dev

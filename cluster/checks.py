@@ -1,17 +1,39 @@
-"""System checks: what the settings say about metrics is about metrics that there are."""
+"""System checks: what the settings say about metrics is about metrics that there are, and leads to a data source."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
 
-from cluster.datasources.base import METRICS
+from cluster.datasources.base import METRICS, Datasource, datasource
 
 
 @register()
 def check_series(**_: Any) -> list[CheckMessage]:
-    strays = sorted(settings.PROMETHEUS_METRICS.keys() - METRICS.keys())
+    tables: dict[str, Mapping[str, str]] = {
+        name: getattr(settings, name) for name in ("PROMETHEUS_METRICS", "GNOCCHI_METRICS")
+    }
     known = ", ".join(METRICS)
     return [
-        Error(f"PROMETHEUS_METRICS: {stray} is no metric; there are {known}.", id="cluster.E001") for stray in strays
+        Error(f"{name}: {stray} is no metric; there are {known}.", id="cluster.E001")
+        for name, table in tables.items()
+        for stray in sorted(table.keys() - METRICS.keys())
     ]
+
+
+@register()
+def check_datasource(**_: Any) -> list[CheckMessage]:
+    """Refuse settings that lead to no data source. One that cannot be loaded is reported as every plug-in.
+
+    Raises:
+        ImproperlyConfigured: they do not, so that every command ends as on an invalid variable.
+    """
+    try:
+        source = datasource()
+    except Exception:
+        return []
+    if isinstance(source, Datasource) and (problem := source.find_misconfiguration()):
+        raise ImproperlyConfigured(f"WATCHER_DATASOURCE: {source.name} needs a cloud. {problem}")
+    return []

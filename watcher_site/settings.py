@@ -401,9 +401,21 @@ PROMETHEUS_METRICS = read(
     {},
     rule="must name a series for each metric, like host_power=ipmi_power_watts.",
 )
+GNOCCHI_METRICS = read(
+    env.dict,
+    "WATCHER_GNOCCHI_METRICS",
+    {},
+    rule="must name a metric of Gnocchi for each metric, like host_power=hardware.ipmi.power.",
+)
+# How far Ceilometer's samples are apart, in seconds.
+GNOCCHI_POLLING_INTERVAL = read_number("WATCHER_GNOCCHI_POLLING_INTERVAL", 300, least=1, most=86400)
 for name in (PROMETHEUS_SERVER_LABEL, PROMETHEUS_NODE_LABEL, *PROMETHEUS_METRICS.values()):
     if not re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]*", name):
         refuse("WATCHER_PROMETHEUS_…", f"{name} is no name of a label or a series.")
+for name in GNOCCHI_METRICS.values():
+    # An asterisk or a question mark would name several metrics.
+    if not re.fullmatch(r"[\w.:-]+", name):
+        refuse("WATCHER_GNOCCHI_METRICS", f"{name} is no name of a metric of Gnocchi.")
 CLOUD = read(env.str, "WATCHER_CLOUD", "cluster.drivers.embedded.EmbeddedCloud")
 # How long one operation of the embedded cloud takes, in seconds.
 EMBEDDED_CLOUD_SECONDS = read_number("WATCHER_EMBEDDED_CLOUD_SECONDS", 2, least=0)

@@ -71,6 +71,10 @@ class Datasource(ABC):
             DatasourceError: the request failed.
         """
 
+    def find_misconfiguration(self) -> str:
+        """Return what is wrong with the settings of the data source, found without a request, or an empty text."""
+        return ""
+
 
 @cache
 def datasource() -> Datasource:
@@ -80,7 +84,7 @@ def datasource() -> Datasource:
 
 
 def clear_datasource_cache(*, setting: str, **_: object) -> None:
-    if setting.startswith(("DATASOURCE", "PROMETHEUS")):
+    if setting.startswith(("DATASOURCE", "PROMETHEUS", "GNOCCHI", "OPENSTACK_CLOUD")):
         datasource.cache_clear()
 
 

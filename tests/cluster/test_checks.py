@@ -1,11 +1,51 @@
-"""Settings about metrics that there are not are reported before anything starts."""
+"""Settings about metrics that there are not, or that lead to no data source, are reported before anything starts."""
 
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from cluster.checks import check_series
+from cluster.checks import check_datasource, check_series
+from tests.watcher_site.site_process import run
+
+BEHIND_KEYSTONE = ["cluster.datasources.aetos.Aetos", "cluster.datasources.gnocchi.Gnocchi"]
 
 
-def test_a_series_of_a_metric_that_there_is_not_is_reported(settings: Settings) -> None:
-    settings.PROMETHEUS_METRICS = {"instance_cpu_usage": "cpu", "instance_cpu_util": "cpu"}
+@pytest.mark.parametrize("name", ["PROMETHEUS_METRICS", "GNOCCHI_METRICS"])
+def test_a_series_of_a_metric_that_there_is_not_is_reported(settings: Settings, name: str) -> None:
+    setattr(settings, name, {"instance_cpu_usage": "cpu", "instance_cpu_util": "cpu"})
     [problem] = check_series()
-    assert str(problem.msg).startswith("PROMETHEUS_METRICS: instance_cpu_util is no metric; there are host_cpu_usage,")
+    assert str(problem.msg).startswith(f"{name}: instance_cpu_util is no metric; there are host_cpu_usage,")
+
+
+@pytest.mark.parametrize("source", BEHIND_KEYSTONE)
+@pytest.mark.parametrize(
+    ("cloud", "reason"),
+    [("nowhere", "Cloud nowhere was not found"), ("incomplete", "Auth plugin requires parameters")],
+)
+def test_a_cloud_that_is_not_configured_is_refused(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, cloud: str, reason: str
+) -> None:
+    (tmp_path / "clouds.yaml").write_text("clouds: {incomplete: {auth: {username: watcher}}}")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    settings.DATASOURCE, settings.OPENSTACK_CLOUD = source, cloud
+    with pytest.raises(ImproperlyConfigured, match=rf"^WATCHER_DATASOURCE: \w+ needs a cloud\. .*{reason}"):
+        check_datasource()
+
+
+def test_a_command_without_the_cloud_of_its_data_source_ends_with_one_line_and_status_2() -> None:
+    ended = run("manage.py", "check", WATCHER_DATASOURCE=BEHIND_KEYSTONE[0], OS_CLOUD="nowhere")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert ended.stderr.startswith(
+        "WATCHER_DATASOURCE: aetos needs a cloud. OS_CLOUD and clouds.yaml do not lead to a"
+    )
+
+
+def test_a_data_source_without_a_cloud_needs_no_configuration() -> None:
+    assert check_datasource() == []
+
+
+def test_a_data_source_that_cannot_be_loaded_is_left_to_the_check_of_plug_ins(settings: Settings) -> None:
+    settings.DATASOURCE = "cluster.datasources.nowhere.Nowhere"
+    assert check_datasource() == []

@@ -32,6 +32,8 @@ def test_a_setting_may_have_former_names(monkeypatch: pytest.MonkeyPatch) -> Non
         "cluster.drivers.openstack.OpenStackCloud",
         "cluster.datasources.stored.StoredSamples",
         "cluster.datasources.prometheus.Prometheus",
+        "cluster.datasources.aetos.Aetos",
+        "cluster.datasources.gnocchi.Gnocchi",
         "cluster.snapshot.ClusterSnapshot",
         "audits.strategies.placement.Placement",
         "actions.locking.take_locks",

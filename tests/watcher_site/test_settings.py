@@ -55,6 +55,9 @@ def start(**variables: str) -> CompletedProcess[str]:
         ("WATCHER_PROMETHEUS_URL", "http://prometheus.example.org:metrics"),
         ("WATCHER_PROMETHEUS_CAFILE", "/no/such/file.pem"),
         ("WATCHER_PROMETHEUS_METRICS", "host_power"),
+        ("WATCHER_GNOCCHI_METRICS", "host_power"),
+        ("WATCHER_GNOCCHI_METRICS", "host_power=hardware.*"),
+        ("WATCHER_GNOCCHI_POLLING_INTERVAL", "0"),
         ("WATCHER_POLICIES", "servers:show"),
         ("WATCHER_EXECUTOR", "processes"),
         ("WATCHER_CLOUD_NOTIFICATION_URL", "broker.example.org"),
@@ -88,7 +91,9 @@ NUMBERS = sorted(
 )
 
 
-@pytest.mark.parametrize("name", ["WATCHER_CELERY_QUEUES", "WATCHER_PROMETHEUS_METRICS", "WATCHER_POLICIES"])
+@pytest.mark.parametrize(
+    "name", ["WATCHER_CELERY_QUEUES", "WATCHER_PROMETHEUS_METRICS", "WATCHER_GNOCCHI_METRICS", "WATCHER_POLICIES"]
+)
 def test_a_table_without_an_equals_sign_is_refused_with_the_rule(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "migrate")
     with pytest.raises(ImproperlyConfigured, match=f"^{name}: must name "):

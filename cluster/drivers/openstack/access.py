@@ -91,12 +91,15 @@ class Access:
             return self.connection
 
 
-def connect() -> Connection:
-    """Return a connection to the cloud that ``clouds.yaml`` and `settings.OPENSTACK_CLOUD` name."""
+def connect(timeout: float | None = None) -> Connection:
+    """Return a connection to the cloud that ``clouds.yaml`` and `settings.OPENSTACK_CLOUD` name.
+
+    ``timeout`` is the number of seconds that it waits for each answer, if not `settings.OPENSTACK_TIMEOUT`.
+    """
     connection: Connection = openstack.connect(
         cloud=settings.OPENSTACK_CLOUD or None,
         app_name="watcher-site",
-        api_timeout=settings.OPENSTACK_TIMEOUT,
+        api_timeout=timeout or settings.OPENSTACK_TIMEOUT,
     )
     return connection
 

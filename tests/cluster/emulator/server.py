@@ -1,4 +1,5 @@
-"""An OpenStack cloud over HTTP for tests: Keystone, Nova, Neutron, Placement, Cinder, Ironic and Octavia.
+"""An OpenStack cloud over HTTP for tests: Keystone, Nova, Neutron, Placement, Cinder, Ironic and Octavia,
+and the data sources of metrics.
 
 It answers as far as the driver asks, and keeps state. An operation takes as many readings of what it is about as
 `Emulator.readings` says; each fault that a test orders strikes the requests that it names.
@@ -25,6 +26,7 @@ from tests.cluster.emulator.neutron import Neutron
 from tests.cluster.emulator.nova import Nova
 from tests.cluster.emulator.octavia import Octavia
 from tests.cluster.emulator.placement import Placement
+from tests.cluster.emulator.telemetry import OpenPrometheus, Telemetry
 
 USER, PASSWORD, PROJECT = "watcher", "a password of the emulator", "0f5b6a1c7d3e4f2a9b8c7d6e5f4a3b2c"
 # By the type that the catalog gives it: its path, and the paths below it that are its root.
@@ -36,6 +38,8 @@ SERVICES = {
     "baremetal": "/baremetal",
     "network": "/network",
     "load-balancer": "/load-balancer",
+    "metric": "/metric",
+    "metric-storage": "/prometheus",
 }
 
 
@@ -46,8 +50,9 @@ CONTINUE = 100
 class Fault:
     """A fault of requests whose ``METHOD /path`` matches the pattern.
 
-    ``status`` 0 drops the connection, 200 answers with a body that is not JSON, and 100 only calls ``on_strike``. With
-    ``after`` the request is done first, and only its answer is lost.
+    ``status`` 0 drops the connection, 200 answers with a body that is not JSON, and 100 only calls ``on_strike``. A
+    ``body`` is sent as it is, instead of the error of Nova with the ``message``. With ``after`` the request is done
+    first, and only its answer is lost.
     """
 
     pattern: str
@@ -55,6 +60,7 @@ class Fault:
     times: float = 1
     seconds: float = 0
     message: str = "It was ordered to fail."
+    body: Any = None
     after: bool = False
     on_strike: Callable[[], object] | None = None
 
@@ -85,7 +91,10 @@ class Emulator:
         self.lock = threading.RLock()
         self.nova, self.placement, self.cinder, self.ironic = Nova(self), Placement(self), Cinder(self), Ironic(self)
         self.neutron, self.octavia = Neutron(self), Octavia(self)
+        self.telemetry = Telemetry(self)
+        open_prometheus = OpenPrometheus(self.telemetry)
         parts = (self, self.nova, self.placement, self.cinder, self.ironic, self.neutron, self.octavia)
+        parts += (self.telemetry, open_prometheus)
         self.routes = Map([rule for part in parts for rule in part.rules()], merge_slashes=False, strict_slashes=False)
 
     def start(self, port: int = 0) -> "Emulator":
@@ -148,7 +157,8 @@ class Emulator:
     def dispatch(self, request: Request) -> Response:
         try:
             view, values = self.routes.bind_to_environ(request.environ).match()
-            if view.__self__ is not self and request.headers.get("X-Auth-Token") not in self.tokens:
+            is_open = getattr(view.__self__, "is_open", view.__self__ is self)
+            if not is_open and request.headers.get("X-Auth-Token") not in self.tokens:
                 return error(401, "The request you have made requires authentication.")
             answer = view(request, **values)
         except HTTPException as problem:
@@ -223,6 +233,8 @@ def strike(fault: Fault) -> Response | None:
         return None
     if not fault.status:
         raise Dropped
+    if fault.body is not None:
+        return Response(fault.body, fault.status, content_type="application/json")
     if fault.status == 200:
         return Response("<p>It works!</p>", content_type="text/html")
     return error(fault.status, fault.message)

@@ -1,0 +1,78 @@
+"""Requests to services that the catalog of an OpenStack cloud names, with the token that its Keystone gives."""
+
+from functools import cached_property
+from typing import Any
+
+import requests
+from django.conf import settings
+from keystoneauth1 import exceptions as keystone
+from keystoneauth1.adapter import Adapter
+
+from cluster.datasources.http import HTTPDatasource, Unavailable
+from cluster.drivers.base import CloudError, CloudUnavailable
+from cluster.drivers.openstack.access import connect, translated
+
+
+class KeystoneDatasource(HTTPDatasource):
+    """A data source of the cloud that `settings.OPENSTACK_CLOUD` names, as the OpenStack driver reaches it.
+
+    The session renews a token that the service no longer accepts, and is shared by threads.
+    """
+
+    service_type: str
+
+    @cached_property
+    def adapter(self) -> Adapter:
+        # The one that openstacksdk makes would look for the versions of the service first.
+        config = connect(settings.DATASOURCE_TIMEOUT).config
+        return Adapter(
+            session=config.get_session(),
+            service_type=self.service_type,
+            interface=config.get_interface(self.service_type),
+            region_name=config.get_region_name(self.service_type),
+            endpoint_override=config.get_endpoint(self.service_type),
+        )
+
+    @property
+    def place(self) -> str:
+        return f"the endpoint of type {self.service_type}"
+
+    def find_misconfiguration(self) -> str:
+        try:
+            with translated():
+                connect(settings.DATASOURCE_TIMEOUT).config.get_session()
+        except CloudError as problem:
+            return str(problem)
+        return ""
+
+    def send_authenticated(self, method: str, path: str, **arguments: Any) -> requests.Response:
+        """Send a request with a token, once.
+
+        Raises:
+            Unavailable: Keystone or the service did not answer.
+            DatasourceError: the cloud refuses the credentials, or its catalog has no such service.
+        """
+        try:
+            with translated():
+                # Logging would read the answer. A redirect is not followed, as it would carry the token along.
+                answer: requests.Response = self.adapter.request(
+                    path,
+                    method,
+                    headers={"Accept": "application/json"},
+                    timeout=settings.DATASOURCE_TIMEOUT,
+                    raise_exc=False,
+                    redirect=False,
+                    stream=True,
+                    log=False,
+                    **arguments,
+                )
+                return answer
+        except CloudUnavailable as problem:
+            if isinstance(problem.__cause__, keystone.SSLError):
+                raise self.error(f"is not trusted: {problem.__cause__}") from problem
+            raise Unavailable(str(problem)) from problem
+        except CloudError as problem:
+            if isinstance(problem.__cause__, keystone.EndpointNotFound):
+                reason = f"its catalog has no endpoint of type {self.service_type}"
+                raise self.error(f"is not in the cloud: {reason}") from problem
+            raise self.error(f"can not be asked: {problem}") from problem

@@ -1,0 +1,395 @@
+"""The behaviour that all data sources share which answer over HTTP: the same samples in the wire format of each."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from audits.engine.engine import DecisionEngine
+from audits.models import Strategy
+from cluster.datasources.aetos import Aetos
+from cluster.datasources.base import METRICS, Datasource, DatasourceError, Reading, datasource
+from cluster.datasources.gnocchi import Gnocchi
+from cluster.datasources.prometheus import Prometheus
+from tests.api import Caller
+from tests.builders import make_audit, make_node, make_server
+from tests.cluster.emulator.server import PASSWORD, Emulator
+
+pytestmark = pytest.mark.django_db
+# A multiple of the granularity, so that periods begin and end with it.
+NOW = 1795389900
+GRANULARITY = 300
+BUSY, CALM, UNKNOWN = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "123")
+NODE = "compute1.example.org"
+TOKENS = "POST /identity/v3/auth/tokens"
+RECORDED = Path(__file__).parent / "recorded"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A data source, the requests that it sends for samples, and its bodies with a reason."""
+
+    source: type[Datasource]
+    requests: str
+    refusal: Callable[[str], Any]
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+
+def error_of_prometheus(reason: str) -> Any:
+    return {"status": "error", "errorType": "bad_data", "error": reason}
+
+
+def error_of_aetos(reason: str) -> Any:
+    return {"error_message": {"debuginfo": None, "faultcode": "Client", "faultstring": reason}}
+
+
+def error_of_gnocchi(reason: str) -> Any:
+    return {"code": 400, "title": "Bad Request", "description": reason}
+
+
+PROMETHEUS = Kind(Prometheus, "POST /open-prometheus/api/v1/query", error_of_prometheus)
+AETOS = Kind(Aetos, "GET /prometheus/api/v1/query", error_of_aetos)
+GNOCCHI = Kind(Gnocchi, "POST /metric/v1/aggregates", error_of_gnocchi)
+KINDS = [PROMETHEUS, AETOS, GNOCCHI]
+every_source = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+behind_keystone = pytest.mark.parametrize("kind", [AETOS, GNOCCHI], ids=lambda kind: kind.name)
+
+
+@pytest.fixture
+def emulator(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
+    cloud = Emulator().start()
+    cloud.telemetry.now = NOW
+    (tmp_path / "clouds.yaml").write_text(cloud.clouds_yaml())
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    monkeypatch.setattr("cluster.datasources.gnocchi.time", SimpleNamespace(time=lambda: NOW))
+    settings.OPENSTACK_CLOUD = "emulated"
+    settings.PROMETHEUS_URL = f"{cloud.url}/open-prometheus"
+    settings.DATASOURCE_ATTEMPTS, settings.DATASOURCE_WAIT, settings.DATASOURCE_TIMEOUT = 3, 0, 5
+    yield cloud
+    cloud.stop()
+
+
+@pytest.fixture
+def source(kind: Kind, emulator: Emulator, settings: Settings) -> Datasource:
+    settings.DATASOURCE = f"{kind.source.__module__}.{kind.source.__name__}"
+    return datasource()
+
+
+def reading(metric: str, aggregate: str = "mean", **columns: Any) -> Reading:
+    return Reading(metric, 3 * GRANULARITY, aggregate, GRANULARITY, **columns)
+
+
+def refusal(source: Datasource, metric: str = "host_power") -> str:
+    """Return what a reading that fails reports, without its beginning."""
+    with pytest.raises(DatasourceError) as problem:
+        source.read(reading(metric))
+    begin = f"The data source {source.name} "
+    assert str(problem.value).startswith(begin)
+    return str(problem.value).removeprefix(begin)
+
+
+# Samples.
+
+
+@every_source
+@pytest.mark.parametrize("metric", METRICS)
+def test_each_metric_is_read_in_its_unit(source: Datasource, emulator: Emulator, metric: str) -> None:
+    make_server(uuid=UUID(BUSY), vcpus=4)
+    emulator.telemetry.vcpus = 4
+    resource = NODE if metric.startswith("host_") else BUSY
+    emulator.telemetry.samples = {metric: {resource: [25.0, 25.0, 25.0]}}
+    assert source.read(reading(metric))[resource] == pytest.approx(25)
+
+
+@every_source
+@pytest.mark.parametrize("metric", ["instance_cpu_usage", "instance_ram_usage", "host_power"])
+@pytest.mark.parametrize(("aggregate", "expected"), [("mean", 30), ("min", 10), ("max", 60), ("count", 3)])
+def test_the_samples_of_a_period_become_one_number(
+    source: Datasource, emulator: Emulator, metric: str, aggregate: str, expected: float
+) -> None:
+    make_server(uuid=UUID(BUSY), vcpus=2)
+    emulator.telemetry.vcpus = 2
+    resource = "compute1" if metric.startswith("host_") else BUSY
+    emulator.telemetry.samples = {metric: {resource: [10, 60, 20]}}
+    assert source.read(reading(metric, aggregate)) == {resource: pytest.approx(expected)}
+
+
+@every_source
+def test_a_server_that_we_do_not_know_is_left_out(source: Datasource, emulator: Emulator) -> None:
+    make_server(uuid=UUID(BUSY), vcpus=1)
+    emulator.telemetry.samples = {"instance_cpu_usage": {BUSY: [50, 50, 50], UNKNOWN: [50, 50, 50]}}
+    assert set(source.read(reading("instance_cpu_usage"))) == {BUSY}
+
+
+@every_source
+def test_no_server_uses_more_than_all_its_vcpus(source: Datasource, emulator: Emulator) -> None:
+    make_server(uuid=UUID(BUSY), vcpus=1)
+    emulator.telemetry.samples = {"instance_cpu_usage": {BUSY: [101, 101, 101]}}
+    assert source.read(reading("instance_cpu_usage")) == {BUSY: 100}
+
+
+@every_source
+def test_a_node_is_known_by_its_fully_qualified_name_and_by_its_short_one(
+    source: Datasource, emulator: Emulator
+) -> None:
+    emulator.telemetry.samples = {"host_cpu_usage": {NODE: [40, 40, 40], "compute2": [5, 5, 5]}}
+    found = {name: pytest.approx(value) for name, value in {NODE: 40, "compute1": 40, "compute2": 5}.items()}
+    assert source.read(reading("host_cpu_usage")) == found
+
+
+@every_source
+def test_a_short_name_that_two_nodes_share_means_neither(source: Datasource, emulator: Emulator) -> None:
+    emulator.telemetry.samples = {"host_power": {"rack1.example.org": [1, 1, 1], "rack1.example.com": [2, 2, 2]}}
+    assert source.read(reading("host_power")) == {"rack1.example.org": 1, "rack1.example.com": 2}
+
+
+@every_source
+def test_a_metric_without_series_has_no_values(source: Datasource) -> None:
+    assert source.read(reading("host_airflow")) == {}
+
+
+@every_source
+def test_the_metrics_that_have_series_now_are_known(source: Datasource, emulator: Emulator) -> None:
+    emulator.telemetry.samples = {
+        "host_cpu_usage": {"compute1": [1, 1, 1]},
+        "instance_cpu_usage": {BUSY: [1, 1, 1]},
+        "instance_ram_usage": {BUSY: [1, 1, 1]},
+    }
+    assert source.find_metrics() == set(emulator.telemetry.samples)
+
+
+@every_source
+def test_a_source_without_samples_has_no_metrics(source: Datasource) -> None:
+    assert source.find_metrics() == set()
+
+
+@every_source
+@pytest.mark.parametrize("number", [1, 50])
+def test_the_same_requests_and_queries_are_sent_whatever_the_number_of_servers(
+    kind: Kind,
+    source: Datasource,
+    emulator: Emulator,
+    number: int,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    node = make_node()
+    servers = [str(make_server(f"server-{place}", node, uuid=uuid4(), vcpus=1).uuid) for place in range(number)]
+    emulator.telemetry.samples = {"instance_cpu_usage": {server: [50, 50, 50] for server in servers}}
+    with django_assert_num_queries(1):
+        assert set(source.read(reading("instance_cpu_usage"))) == set(servers)
+    assert emulator.count(kind.requests) == 1
+
+
+@every_source
+def test_finding_metrics_takes_at_most_two_requests(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+    emulator.telemetry.samples = {"instance_ram_usage": {str(uuid4()): [1, 1, 1] for _ in range(50)}}
+    source.find_metrics()
+    assert emulator.count(kind.requests) <= 2
+
+
+def test_the_example_answer_of_prometheus_is_understood(emulator: Emulator, settings: Settings) -> None:
+    emulator.telemetry.recorded = json.loads((RECORDED / "prometheus.json").read_text())
+    settings.PROMETHEUS_METRICS, settings.PROMETHEUS_NODE_LABEL = {"host_power": "up"}, "instance"
+    expected = {"localhost:9090": 1, "localhost:9100": 0}
+    assert Prometheus().read(reading("host_power")) == Aetos().read(reading("host_power")) == expected
+
+
+def test_an_answer_of_gnocchi_4_7_is_understood(emulator: Emulator) -> None:
+    for uuid in (BUSY, CALM):
+        make_server(f"server-{uuid[0]}", make_node(f"node-{uuid[0]}"), uuid=UUID(uuid), vcpus=4)
+    emulator.telemetry.recorded = json.loads((RECORDED / "gnocchi.json").read_text())
+    # 540 s of processor time in 300 s are 1.8 of 4 vcpus. The counter of the other server fell, as after a migration.
+    assert Gnocchi().read(reading("instance_cpu_usage")) == {BUSY: pytest.approx(45)}
+
+
+@every_source
+def test_an_audit_makes_a_plan_of_the_samples(source: Datasource, emulator: Emulator) -> None:
+    busy, _ = make_node("compute1"), make_node("compute2")
+    for uuid in (BUSY, CALM):
+        make_server(f"server-{uuid[0]}", busy, uuid=UUID(uuid), vcpus=4)
+    emulator.telemetry.vcpus = 4
+    emulator.telemetry.samples = {"instance_cpu_usage": {BUSY: [90, 90, 90], CALM: [40, 40, 40]}}
+    strategy = Strategy.objects.present().get(name="workload_balance")
+    audit = make_audit(strategy=strategy, parameters={"threshold": 20, "period": 900})
+    DecisionEngine().run(once=True)
+    audit.refresh_from_db()
+    assert (audit.state, audit.status_message) == ("SUCCEEDED", None)
+    assert audit.action_plans.get().actions.count() == 1
+
+
+@every_source
+def test_the_state_of_a_strategy_says_what_the_source_has(source: Datasource, emulator: Emulator, api: Caller) -> None:
+    emulator.telemetry.samples = {"instance_cpu_usage": {BUSY: [1, 1, 1]}}
+    found = {entry["type"]: entry["state"] for entry in api.get("/strategies/workload_balance/state").json()}
+    expected = (f"{source.name}: available", [{"instance_cpu_usage": "available"}])
+    assert (found["Datasource"], found["Metrics"]) == expected
+
+
+# Failures.
+
+
+@every_source
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+def test_a_query_is_repeated_after_an_error_of_the_server(
+    kind: Kind, source: Datasource, emulator: Emulator, status: int
+) -> None:
+    emulator.telemetry.samples = {"host_power": {"compute1": [100, 100, 100]}}
+    emulator.fail(kind.requests, status, times=2)
+    assert source.read(reading("host_power")) == {"compute1": 100}
+
+
+@every_source
+def test_an_error_that_stays_is_reported(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+    emulator.fail(kind.requests, 503, times=99)
+    assert refusal(source) == "is not available: status 503"
+    assert emulator.count(kind.requests) == 3
+
+
+@every_source
+@pytest.mark.parametrize("status", [400, 403, 404, 422])
+def test_a_refused_query_is_not_repeated(kind: Kind, source: Datasource, emulator: Emulator, status: int) -> None:
+    emulator.fail(kind.requests, status, times=99, body=b"<html>")
+    assert refusal(source) == f"refused the query with status {status}."
+    assert emulator.count(kind.requests) == 1
+
+
+@every_source
+def test_the_reason_of_a_refusal_is_reported(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+    emulator.fail(kind.requests, 400, times=99, body=json.dumps(kind.refusal("too many samples")))
+    assert refusal(source) == "refused the query with status 400: too many samples"
+
+
+@every_source
+def test_the_reason_of_a_refusal_shows_no_address(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+    emulator.fail(kind.requests, 400, times=99, body=json.dumps(kind.refusal("no way to http://10.0.0.1:9090/x")))
+    assert refusal(source) == "refused the query with status 400: no way to (an address)"
+
+
+@every_source
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html>Welcome</html>",
+        "7",
+        "{}",
+        '{"status": "success", "data": {"result": [{"metric": {}}]}}',
+        '[{"group": {}, "measures": {"measures": {}}}]',
+        '[{"group": {"original_resource_id": "a"}, "measures": {"measures": {"b": {"c": {"mean": [["x", 1, 2]]}}}}}]',
+        '[{"group": {"original_resource_id": "a"}, "measures": {"measures": {"b": {"c": {"mean": [[1]]}}}}}]',
+    ],
+)
+def test_an_answer_of_another_form_is_refused(kind: Kind, source: Datasource, emulator: Emulator, body: str) -> None:
+    emulator.fail(kind.requests, 200, times=99, body=body)
+    expected = f"answered with status 200, and not as {source.name.capitalize()} does."
+    assert refusal(source) == expected
+
+
+@every_source
+def test_a_redirect_is_not_followed(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+    emulator.fail(kind.requests, 302, times=99, body=b"")
+    assert refusal(source) == "refused the query with status 302."
+    assert emulator.count(kind.requests) == 1
+
+
+@every_source
+def test_a_connection_that_breaks_is_made_again(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+    emulator.telemetry.samples = {"host_power": {"compute1": [100, 100, 100]}}
+    emulator.fail(kind.requests, times=2)
+    assert source.read(reading("host_power")) == {"compute1": 100}
+
+
+@every_source
+def test_a_source_that_hangs_is_given_up(
+    kind: Kind, source: Datasource, emulator: Emulator, settings: Settings
+) -> None:
+    source.read(reading("host_power"))
+    settings.DATASOURCE_ATTEMPTS, settings.DATASOURCE_TIMEOUT = 2, 0.2
+    emulator.fail(kind.requests, 200, times=2, seconds=1)
+    assert refusal(datasource()).startswith("is not available: ")
+    assert emulator.count(kind.requests) == 3
+
+
+@every_source
+def test_a_source_that_is_not_there_is_given_up_without_its_address(
+    kind: Kind, source: Datasource, emulator: Emulator
+) -> None:
+    source.read(reading("host_power"))
+    emulator.stop()
+    message = refusal(source)
+    emulator.start()
+    assert message.startswith("is not available: ")
+    assert "127.0.0.1" not in message
+
+
+@every_source
+def test_an_answer_beyond_the_limit_is_not_read_to_its_end(
+    kind: Kind, source: Datasource, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cluster.datasources.http.LARGEST", 1000)
+    emulator.fail(kind.requests, 200, body=b" " * 100_000)
+    with pytest.raises(DatasourceError, match=f"^The answer of the data source {source.name} is larger than 1000"):
+        source.read(reading("host_power"))
+
+
+# Keystone.
+
+
+@behind_keystone
+def test_one_token_serves_many_readings(source: Datasource, emulator: Emulator) -> None:
+    for _ in range(3):
+        source.read(reading("host_power"))
+    assert emulator.count(TOKENS) == 1
+
+
+@behind_keystone
+def test_a_token_that_is_no_longer_accepted_is_renewed(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+    emulator.telemetry.samples = {"host_power": {"compute1": [100, 100, 100]}}
+    source.read(reading("host_power"))
+    emulator.tokens.clear()
+    assert source.read(reading("host_power")) == {"compute1": 100}
+    assert (emulator.count(TOKENS), emulator.count(kind.requests)) == (2, 3)
+
+
+@behind_keystone
+def test_a_renewed_token_that_is_refused_too_is_reported(kind: Kind, source: Datasource, emulator: Emulator) -> None:
+    emulator.fail(kind.requests, 401, times=99)
+    assert refusal(source) == "refused the query with status 401."
+
+
+@behind_keystone
+def test_a_wrong_password_is_reported_and_not_repeated(source: Datasource, emulator: Emulator) -> None:
+    emulator.password = "another password"
+    message = refusal(source)
+    assert message.startswith("can not be asked: The cloud refuses our credentials: ")
+    assert PASSWORD not in message
+    assert emulator.count(TOKENS) == 1
+
+
+@behind_keystone
+def test_a_request_to_a_keystone_in_trouble_is_repeated(source: Datasource, emulator: Emulator) -> None:
+    emulator.telemetry.samples = {"host_power": {"compute1": [100, 100, 100]}}
+    emulator.fail("auth/tokens", 503, times=2)
+    assert source.read(reading("host_power")) == {"compute1": 100}
+
+
+@behind_keystone
+def test_a_catalog_without_the_service_is_reported(source: Datasource, emulator: Emulator) -> None:
+    emulator.offered = {"identity"}
+    service_type = source.service_type  # type: ignore[attr-defined]
+    assert refusal(source) == f"is not in the cloud: its catalog has no endpoint of type {service_type}"
+
+
+@behind_keystone
+def test_a_cloud_that_is_not_configured_is_reported(source: Datasource, settings: Settings) -> None:
+    settings.OPENSTACK_CLOUD = "nowhere"
+    message = refusal(datasource())
+    assert message == "can not be asked: OS_CLOUD and clouds.yaml do not lead to a cloud: Cloud nowhere was not found."
