@@ -54,6 +54,12 @@ def test_the_texts_of_tests_are_not_checked() -> None:
     assert broken_rules(source, "tests/plans/test_example.py") == []
 
 
+def test_phrases_are_rejected_in_texts_of_the_console_alone() -> None:
+    source = 'message = "Nobody has done anything"\n'
+    assert broken_rules(source, "plans/console/example.py") == [("nobody, somebody", "page", 1)]
+    assert broken_rules(source, "plans/example.py") == []
+
+
 def test_quoted_code_is_not_checked() -> None:
     assert broken_rules('"""Return `room` and ``told``."""\n') == []
 

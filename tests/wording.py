@@ -32,6 +32,7 @@ KEPT_NAMES = {
 # Where a rule looks.
 OPENING = "opening"  # the first words of a docstring
 TEXT = "text"  # comments, docstrings, templates, documentation, and the texts of the program (not of the tests)
+PAGE = "page"  # templates, and the texts of the modules of the console
 NAME = "name"  # names of modules, classes, functions, arguments and variables, as words: make_room is "make room"
 
 
@@ -83,6 +84,17 @@ RULES = [
     rule("thing", "things?", "object, or the noun itself", TEXT, NAME),
     rule("told", "told", "sent, reported, notified", TEXT, NAME),
     rule("whoever", "whoever", "the role: the person, the caller", TEXT, NAME, enforced=[TEXT]),
+    # Phrases on pages.
+    rule("about it", "about it", "Details", PAGE, enforced=[PAGE]),
+    rule("anew", "anew", "again", PAGE, enforced=[PAGE]),
+    rule("comes to nothing", "comes? to nothing", "is discarded", PAGE, enforced=[PAGE]),
+    rule("done to it", "done to it", "the events or the actions of the object", PAGE, enforced=[PAGE]),
+    rule("goes on", "goes? on", "continues, is resumed", PAGE, enforced=[PAGE]),
+    rule("left empty", "left empty,? it|left empty:", "Leave empty to …, Leave empty for …", PAGE, enforced=[PAGE]),
+    rule("looks at", "looks? at", "examines, checks; Scope", PAGE, enforced=[PAGE]),
+    rule("must not happen", "must not happen", "must not run", PAGE, enforced=[PAGE]),
+    rule("nobody, somebody", "nobody|somebody", "the role, or the passive voice", PAGE, enforced=[PAGE]),
+    rule("nothing was", "nothing (?:was|is|will be)", "no events, no actions, …", PAGE, enforced=[PAGE]),
 ]
 # fmt: on
 
@@ -110,6 +122,8 @@ def python_passages(path: Path, source: str) -> Iterator[Passage]:
             yield Passage(path, node.lineno, TEXT, node.value)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and is_program_text(path, node.value):
             yield Passage(path, node.lineno, TEXT, node.value)
+            if "console" in path.parts:
+                yield Passage(path, node.lineno, PAGE, node.value)
         elif (name := as_words(defined_name(node))) and (path, name) not in KEPT_NAMES:
             yield Passage(path, node.lineno, NAME, name)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -161,7 +175,9 @@ def passages(path: Path) -> Iterator[Passage]:
     elif path.suffix == ".md":
         yield Passage(path, 1, TEXT, without_code(r"^```.*?^```|`[^`\n]*`", source))
     else:
-        yield Passage(path, 1, TEXT, without_code(r"\{\{.*?\}\}|\{%.*?%\}|\b(?:class|id|name)=\"[^\"]*\"", source))
+        shown = without_code(r"\{\{.*?\}\}|\{%.*?%\}|\b(?:class|id|name)=\"[^\"]*\"", source)
+        yield Passage(path, 1, TEXT, shown)
+        yield Passage(path, 1, PAGE, shown)
 
 
 def checked_files() -> Iterator[Path]:

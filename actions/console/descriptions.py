@@ -55,22 +55,22 @@ def explain_refusal(operation: Operation, action: Action) -> str | None:
         return None
     if Refusal.PLAN_STATE in refusals:
         plan, participle = action.action_plan, PARTICIPLES[operation]
-        return f"Nothing of this action plan can be {participle} any more: it is {plan.state}, {since(plan)}."
+        return f"Actions of this plan can no longer be {participle}: the plan is {plan.state} ({since(plan)})."
     if Refusal.ORIGIN_SKIPPED in refusals and action.derived_from:
-        return f"{action.called} is derived from {action.derived_from.called}, which is skipped: restore that one."
+        return f"{action.called} is derived from {action.derived_from.called}, which is skipped. Restore that action."
     if Refusal.SKIPPED_AUTOMATICALLY in refusals:
-        return f"{action.called} was skipped automatically, and stays so."
+        return f"{action.called} was skipped automatically and cannot be restored."
     if operation == Operation.RESTORE:
-        return f"{action.called} is not skipped: it is {action.state}, {since(action)}."
+        return f"{action.called} is not skipped: it is {action.state} ({since(action)})."
     if action.state == Action.State.SKIPPED and action.skipped_by is not None:
-        why = f", for this reason: {action.reason}" if action.reason else ", without a reason"
-        return f"{action.called} was skipped by {action.skipped_by} {ago(changed(action))}{why}"
+        why = f"Reason: {action.reason}" if action.reason else "No reason given."
+        return f"{action.called} was skipped by {action.skipped_by} {ago(changed(action))}. {why}"
     message = f" {action.status_message}" if action.status_message else ""
-    return f"{action.called} is {action.state} already, {since(action)}.{message}"
+    return f"{action.called} is already {action.state} ({since(action)}).{message}"
 
 
 def since(record: StatefulModel) -> str:
-    return f"since its last change {ago(changed(record))}"
+    return f"updated {ago(changed(record))}"
 
 
 def changed(record: StatefulModel) -> datetime:

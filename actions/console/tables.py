@@ -21,7 +21,7 @@ SHOWN_PARENTS = 2
 LENGTH = 60
 DERIVED = format_html(
     ' <span class="secondary" title="{}">{}</span>',
-    "made by another action, which waits for it once it runs",
+    "created by another action, which waits for it while it runs",
     "derived",
 )
 
@@ -66,7 +66,7 @@ def said(action: Action, details: bool) -> SafeString | str:
         details: whether the message may say why it failed.
     """
     if action.control:
-        return format_html('<div class="message said">{} is pending until its next checkpoint.</div>', action.control)
+        return format_html('<div class="message said">{} takes effect at the next checkpoint.</div>', action.control)
     if not action.status_message:
         return ""
     by = format_html(' <span class="secondary">({})</span>', action.skipped_by) if action.skipped_by else ""
@@ -80,7 +80,7 @@ class ActionTable(tables.Table):
     action_type = tables.Column(verbose_name="type")
     resource = ResourceColumn()
     action_plan = UUIDColumn("plans:detail", accessor="action_plan__uuid", verbose_name="plan", order_by="action_plan")
-    updated_at = TimeColumn(accessor="updated_at", verbose_name="changed")
+    updated_at = TimeColumn(accessor="updated_at", verbose_name="updated")
 
     class Meta:
         model = Action

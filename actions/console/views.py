@@ -49,15 +49,13 @@ class ReasonForm(forms.Form):
         required=False,
         max_length=REASON_LENGTH,
         label="Reason (optional)",
-        help_text="Others read it beside the action, and in the plan's message.",
+        help_text="Shown with the action, and in the plan's message.",
         widget=forms.Textarea(attrs={"rows": 2, "autofocus": True}),
     )
 
 
 class NewReasonForm(ReasonForm):
-    reason = forms.CharField(
-        max_length=REASON_LENGTH, label="Another reason", widget=forms.Textarea(attrs={"rows": 2})
-    )
+    reason = forms.CharField(max_length=REASON_LENGTH, label="New reason", widget=forms.Textarea(attrs={"rows": 2}))
 
 
 class ActionList(ListPage):
@@ -66,7 +64,7 @@ class ActionList(ListPage):
     table_class = ActionTable
     filterset_class = ActionFilters
     heading = "Actions"
-    guidance = "Actions come with the action plans that audits propose."
+    guidance = "No actions yet. Audits propose action plans, which consist of actions."
 
     def get_queryset(self) -> QuerySet[Action]:
         return Action.objects.present().select_related("action_plan").order_by("-pk")
@@ -145,7 +143,7 @@ class ReasonVerb(KeepsForm, Verb):
         action = self.get_object()
         form = form or reason_form(self.request, action, reason)
         if reason and form is None:
-            messages.info(self.request, f"You had written: {reason}")
+            messages.info(self.request, f"Reason that you entered: {reason}")
         page = ActionPage(request=self.request, object=action, kwargs=self.kwargs)
         return page.render_to_response(page.get_context_data(form=form), status=status)
 
@@ -158,7 +156,7 @@ class SkipAction(ReasonVerb):
             skip_action(record.uuid, self.request.user.get_username(), self.form.cleaned_data["reason"])
         except Conflict as refusal:
             raise Conflict(explain_refusal(Operation.SKIP, self.get_object()) or str(refusal)) from refusal
-        return "Skipped."
+        return "Action skipped."
 
 
 class ChangeReason(ReasonVerb):
@@ -168,7 +166,7 @@ class ChangeReason(ReasonVerb):
 
     def perform(self, record: Action) -> str:
         change_reason(record.uuid, self.form.cleaned_data["reason"])
-        return "Changed the reason."
+        return "Reason changed."
 
 
 class RestoreAction(Verb):
@@ -184,7 +182,7 @@ class RestoreAction(Verb):
             restore_action(record.uuid)
         except Conflict as refusal:
             raise Conflict(explain_refusal(Operation.RESTORE, self.get_object()) or str(refusal)) from refusal
-        return "Restored. It is executed with its plan."
+        return "Action restored. It will run with its plan."
 
 
 class SignalVerb(Verb):
@@ -206,22 +204,20 @@ class SignalVerb(Verb):
             action = signal_action(record.uuid, self.signal, self.request.user.get_username())
         except Conflict as refusal:
             current: Action = self.get_object()
-            raise Conflict(
-                f"Not done ({self.verb}): {current.called} is {current.state}, {since(current)}."
-            ) from refusal
-        return "Cancelled." if action.state == Action.State.CANCELLED else self.notice
+            raise Conflict(f"Cannot {self.verb}: {current.called} is {current.state} ({since(current)}).") from refusal
+        return "Action cancelled." if action.state == Action.State.CANCELLED else self.notice
 
 
 class Suspend(SignalVerb):
     signal = Signal.SUSPEND
     verb = "suspend the action"
-    notice = "It waits at its next checkpoint, until somebody resumes it."
+    notice = "The action will pause at its next checkpoint, until it is resumed."
 
 
 class Resume(SignalVerb):
     signal = Signal.RESUME
     verb = "resume the action"
-    notice = "It goes on."
+    notice = "Action resumed."
 
 
 class Cancel(SignalVerb):
@@ -230,8 +226,8 @@ class Cancel(SignalVerb):
     question = "Cancel this action?"
     possible_in = frozenset({Action.State.PENDING, *Action.BEGUN})
     consequence = (
-        "If it runs, it is aborted at its next checkpoint. The rest of its plan goes on, unless the plan says that a"
-        " failure stops what depends on it, and ends CANCELLED; a new plan can do what was cancelled."
-        " A cancel cannot be taken back; a skip can, until the plan begins."
+        "A running action is aborted at its next checkpoint. The rest of the plan runs, except dependent actions if"
+        " the plan stops them on failure. The plan ends CANCELLED, and a new plan can continue it. A cancelled action"
+        " cannot be restored; a skipped action can, until the plan begins."
     )
-    notice = "It is aborted at its next checkpoint."
+    notice = "The action will be aborted at its next checkpoint."

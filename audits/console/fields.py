@@ -106,7 +106,7 @@ def as_text(rule: Rule, options: Options) -> forms.Field:
     offered = FORMATS[rule["format"]]() if rule.get("format") in FORMATS else []
     if offered:
         return forms.ChoiceField(
-            choices=[("", "Choose one" if options["required"] else "Not given"), *offered], **options
+            choices=[("", "Choose one" if options["required"] else "Not set"), *offered], **options
         )
     return forms.CharField(max_length=rule.get("maxLength"), min_length=rule.get("minLength"), **options)
 
@@ -213,7 +213,7 @@ class Lines(forms.CharField):
     """A list of texts, one a line."""
 
     def __init__(self, **options: Any) -> None:
-        options["help_text"] = f"{options['help_text']} One a line; the first counts most.".strip()
+        options["help_text"] = f"{options['help_text']} One per line, the most important first.".strip()
         super().__init__(widget=forms.Textarea(attrs={"rows": 2}), **options)
 
     def prepare_value(self, value: str | Iterable[str] | None) -> str | None:
@@ -240,9 +240,13 @@ def boxes(label: str, help_text: str, choices: Choices) -> forms.Field:
 def scope_fields() -> dict[str, forms.Field]:
     """Return a field for each kind of object that the cloud has."""
     kinds = {
-        ZONES: ("Availability zones", "Only the nodes in these zones; without any, all nodes.", zones()),
-        AGGREGATES: ("Host aggregates", "Only their nodes, beside those of the zones.", host_aggregates()),
-        LEFT_OUT: ("Nodes to leave out", "The audit does not see them, nor what is on them.", compute_nodes()),
+        ZONES: ("Availability zones", "Only nodes in these zones. None selected: all nodes.", zones()),
+        AGGREGATES: (
+            "Host aggregates",
+            "Nodes of these aggregates, in addition to the zones.",
+            host_aggregates(),
+        ),
+        LEFT_OUT: ("Excluded nodes", "The audit ignores these nodes and the servers on them.", compute_nodes()),
     }
     return {name: boxes(*kind) for name, kind in kinds.items() if kind[-1]}
 
@@ -251,7 +255,7 @@ def scope_in_words(scope: list[Any]) -> list[str]:
     """Return a line for each kind of object that a scope includes, then for each that it excludes."""
     rules = [*compute_rules(scope), *storage_rules(scope)]
     included = [rule for rule in rules if "exclude" not in rule]
-    return [*lines(included, "only"), *lines(exclusions(rules), "without")]
+    return [*lines(included, "only"), *lines(exclusions(rules), "except")]
 
 
 def lines(rules: Sequence[Mapping[str, Any]], how: str) -> list[str]:

@@ -27,9 +27,9 @@ REDRAW = {"hx-include": "closest form", "hx-target": "#choices", "hx-swap": "inn
 
 
 TYPES = {
-    Audit.Type.ONESHOT: "Once, now",
-    Audit.Type.CONTINUOUS: "Again and again",
-    Audit.Type.EVENT: "Whenever its webhook is called",
+    Audit.Type.ONESHOT: "One-shot: once, now",
+    Audit.Type.CONTINUOUS: "Continuous: at intervals",
+    Audit.Type.EVENT: "Event: on each call of its webhook",
 }
 TIMES = ("interval", "start_time", "end_time")
 
@@ -47,7 +47,7 @@ class GoalSelect(forms.Select):
     def create_option(self, name: str, value: Any, label: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
         option: dict[str, Any] = super().create_option(name, value, label, *arguments, **options)
         if value and str(value) not in self.achievable:
-            option["label"] = f"{label} (no strategy is installed for it)"
+            option["label"] = f"{label} (no strategy installed)"
             option["attrs"]["disabled"] = True
         return option
 
@@ -63,34 +63,34 @@ class AuditForm(forms.Form):
     goal = ByDisplayName(
         Goal.objects.none(),
         to_field_name="name",
-        empty_label="Choose what to achieve",
-        error_messages={"invalid_choice": "No strategy is installed for this goal, so that no audit can achieve it."},
+        empty_label="Choose a goal",
+        error_messages={"invalid_choice": "No strategy is installed for this goal."},
         widget=GoalSelect,
     )
     strategy = ByDisplayName(
         Strategy.objects.none(),
         to_field_name="name",
         required=False,
-        empty_label="Left to the decision engine",
-        help_text="How to achieve the goal. Each has parameters of its own.",
+        empty_label="Chosen by the decision engine",
+        help_text="The algorithm that proposes the plan. Each strategy has its own parameters.",
     )
-    audit_type = forms.ChoiceField(choices=list(TYPES.items()), required=False, label="It looks at the cloud")
+    audit_type = forms.ChoiceField(choices=list(TYPES.items()), required=False, label="Type")
     interval = forms.CharField(
         max_length=INTERVAL_LENGTH,
         help_text="In seconds, such as 3600, or a cron expression in UTC, such as 30 2 * * mon-fri or @hourly.",
     )
-    start_time = moment_field("Start, in UTC", "Left empty, it starts at once.")
-    end_time = moment_field("End, in UTC", "Left empty, it goes on until you cancel it.")
+    start_time = moment_field("Start (UTC)", "Leave empty to start immediately.")
+    end_time = moment_field("End (UTC)", "Leave empty to run until the audit is cancelled.")
     name = forms.CharField(
-        max_length=NAME_LENGTH, required=False, help_text="Left empty, it is named after its strategy and the time."
+        max_length=NAME_LENGTH, required=False, help_text="Leave empty for a name made of the strategy and the time."
     )
     auto_trigger = forms.BooleanField(
-        required=False, label="Start the plan by itself", help_text="Nobody reviews it then, and nothing is skipped."
+        required=False, label="Start the plan automatically", help_text="The plan starts without review."
     )
     force = forms.BooleanField(
         required=False,
-        label="Run even while an action plan is running",
-        help_text="Otherwise the audit is cancelled then.",
+        label="Run while a plan is running",
+        help_text="Otherwise the audit is cancelled if a plan is running.",
     )
 
     def __init__(self, *arguments: Any, url: str = "", drawn: QueryDict | None = None, **options: Any) -> None:
@@ -133,7 +133,7 @@ class AuditForm(forms.Form):
             field.empty_label = "Choose a goal first"
         elif first := first_installed(found):
             field.required = asks_for_parameters(first)
-            field.empty_label = "Choose one" if field.required else f"Left open: {first.display_name}, as it is"
+            field.empty_label = "Choose a strategy" if field.required else f"Default: {first.display_name}"
         return found
 
     @staticmethod

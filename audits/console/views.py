@@ -30,9 +30,9 @@ from watcher_site.console.resumable_forms import KeepsForm
 from watcher_site.refusals import Refused
 
 CREATED: dict[str, str] = {
-    Audit.Type.ONESHOT: "Created. A decision engine takes it from here.",
-    Audit.Type.CONTINUOUS: "Created. A decision engine runs it when its time comes.",
-    Audit.Type.EVENT: "Created. A decision engine runs it whenever its webhook is called.",
+    Audit.Type.ONESHOT: "Audit created. A decision engine will run it.",
+    Audit.Type.CONTINUOUS: "Audit created. A decision engine will run it on schedule.",
+    Audit.Type.EVENT: "Audit created. A decision engine will run it on each call of its webhook.",
 }
 
 
@@ -57,7 +57,7 @@ class AuditTable(tables.Table):
     strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
     next_run = DueColumn(accessor="planned_run", order_by="next_run_time", verbose_name="next run", default="—")
     status_message = MessageColumn(verbose_name="message")
-    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+    created_at = TimeColumn(accessor="created_at", verbose_name="created")
 
     class Meta:
         model = Audit
@@ -76,7 +76,7 @@ class AuditList(ListPage):
     filterset_class = AuditFilters
     template_name = "audits/audit_list.html"
     heading = "Audits"
-    guidance = "An audit looks at the cloud and proposes an action plan. Create the first one."
+    guidance = "No audits yet. An audit examines the cloud and proposes an action plan."
 
     def get_queryset(self) -> QuerySet[Audit]:
         return Audit.objects.present().select_related("goal", "strategy").order_by("-pk")
@@ -187,11 +187,11 @@ class Cancel(AuditVerb):
     verb = "cancel the audit"
     question = "Cancel this audit?"
     possible_in = Audit.sources("cancel")
-    consequence = "It will propose no further action plan."
+    consequence = "The audit will propose no more action plans."
 
     def perform(self, record: Audit) -> str:
         record.abandon()
-        return "Cancelled."
+        return "Audit cancelled."
 
 
 class Suspend(AuditVerb):
@@ -199,11 +199,11 @@ class Suspend(AuditVerb):
     verb = "suspend the audit"
     question = "Suspend this audit?"
     possible_in = Audit.sources("suspend")
-    consequence = "It does not run until you resume it; a run that is under way comes to nothing."
+    consequence = "The audit does not run until it is resumed. The result of a run in progress is discarded."
 
     def perform(self, record: Audit) -> str:
         record.suspend_series()
-        return "Suspended."
+        return "Audit suspended."
 
 
 class Resume(AuditVerb):
@@ -211,11 +211,11 @@ class Resume(AuditVerb):
     verb = "resume the audit"
     question = "Resume this audit?"
     possible_in = Audit.sources("resume")
-    consequence = "It runs again at its next time; what it missed is left out."
+    consequence = "The audit runs again at its next scheduled time. Missed runs are skipped."
 
     def perform(self, record: Audit) -> str:
         record.resume_series()
-        return "Resumed."
+        return "Audit resumed."
 
 
 class Delete(Deletion, AuditVerb):
@@ -223,7 +223,7 @@ class Delete(Deletion, AuditVerb):
     verb = "delete the audit"
     question = "Delete this audit?"
     possible_in = Audit.DELETABLE
-    consequence = "It goes from every list; the action plans that it proposed stay."
+    consequence = "The audit is removed from all lists. The action plans that it proposed are kept."
 
     def where_to(self, record: Audit, done: bool) -> str:
         return reverse("audits:list") if done else super().where_to(record, done)

@@ -17,7 +17,7 @@ from watcher_site.console.pages import ListPage
 from watcher_site.templatetags.console import short, state_badge
 
 # What a plan means to do for a server, by the type of the action.
-WORDS = {"rebuild": "it is built in", "reset_state": "no room, says"}
+WORDS = {"rebuild": "build in", "reset_state": "no capacity: set to error in"}
 
 
 class WaitingFilters(ServerFilters):
@@ -30,10 +30,10 @@ class WaitingTable(tables.Table):
     name = tables.Column(linkify=("cluster:server", {"uuid": tables.A("uuid")}))
     project_id = tables.Column(verbose_name="project", default="—")
     vcpus = NumberColumn(verbose_name="VCPUs")
-    memory = NumberColumn(verbose_name="memory, MB")
-    disk = NumberColumn(verbose_name="disk, GB")
+    memory = NumberColumn(verbose_name="memory (MB)")
+    disk = NumberColumn(verbose_name="disk (GB)")
     created_at = TimeColumn(accessor="created_at", verbose_name="requested")
-    answer = tables.Column(empty_values=(), orderable=False, verbose_name="what is done")
+    answer = tables.Column(empty_values=(), orderable=False, verbose_name="planned action")
 
     class Meta:
         model = Server
@@ -47,7 +47,7 @@ class WaitingTable(tables.Table):
     def render_answer(self, record: Any) -> SafeString | str:
         answer = self.answers.get(str(record.uuid))
         if answer is None:
-            return "nothing yet"
+            return "none yet"
         return format_html(
             '{} plan <a class="uuid" href="{}">{}</a> {}',
             WORDS[answer.action_type],
@@ -65,8 +65,8 @@ class WaitingList(ListPage):
     table_class = WaitingTable
     filterset_class = WaitingFilters
     template_name = "cluster/server_list.html"
-    heading = "Servers that wait for room"
-    guidance = "No server waits for room."
+    heading = "Servers waiting for capacity"
+    guidance = "No servers are waiting for capacity."
 
     def get_queryset(self) -> QuerySet[Server]:
         return Server.objects.waiting().order_by("created_at", "pk")

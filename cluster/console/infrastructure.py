@@ -24,8 +24,8 @@ class ComputeNodeList(InfrastructureList):
     permission_required = "cluster.view_computenode"
     table_class = ComputeNodeTable
     filterset_class = ComputeNodeFilters
-    heading = "Nodes"
-    guidance = "The cloud is empty. Fill it with manage.py load_topology FILE."
+    heading = "Compute nodes"
+    guidance = "No compute nodes. Load a topology with manage.py load_topology FILE."
 
     def get_queryset(self) -> QuerySet[ComputeNode]:
         return ComputeNode.objects.present().with_use().prefetch_related(AGGREGATES)
@@ -49,8 +49,8 @@ class ComputeNodePage(RecordPage):
             table=RequestConfig(self.request, paginate={"per_page": 50}).configure(ServerTable(here)),
             capacities=[
                 ("vCPU", node.used_vcpus, node.capacity_vcpus),
-                ("Memory, GB", convert_to_gigabytes(node.used_memory), convert_to_gigabytes(node.capacity_memory)),
-                ("Disk, GB", node.used_disk, node.capacity_disk),
+                ("Memory (GB)", convert_to_gigabytes(node.used_memory), convert_to_gigabytes(node.capacity_memory)),
+                ("Disk (GB)", node.used_disk, node.capacity_disk),
             ],
             **context,
         )
@@ -68,7 +68,7 @@ class PoolList(InfrastructureList):
     table_class = PoolTable
     filterset_class = PoolFilters
     heading = "Pools"
-    guidance = "The cloud has no storage. Fill it with manage.py load_topology FILE."
+    guidance = "No storage pools. Load a topology with manage.py load_topology FILE."
 
     def get_queryset(self) -> QuerySet[Pool]:
         return Pool.objects.present().select_related("storage_node")
@@ -80,7 +80,7 @@ class VolumeList(InfrastructureList):
     table_class = VolumeTable
     filterset_class = VolumeFilters
     heading = "Volumes"
-    guidance = "The cloud has no volumes. Fill it with manage.py load_topology FILE."
+    guidance = "No volumes. Load a topology with manage.py load_topology FILE."
 
     def get_queryset(self) -> QuerySet[Volume]:
         return volumes_in_full()

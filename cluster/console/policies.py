@@ -30,7 +30,7 @@ class PolicyList(MemberList):
     filterset_class = PolicyFilters
     template_name = "cluster/policy_list.html"
     heading = "Policies"
-    guidance = "There are no policies. They say how clusters that have them grow, shrink and recover: create one."
+    guidance = "No policies yet. Policies control how clusters scale, place their nodes and recover."
 
     def get_queryset(self) -> QuerySet[Policy]:
         having = Count("bindings", filter=Q(bindings__deleted_at=None))
@@ -62,9 +62,9 @@ class PolicyForm(forms.Form):
         label="Properties",
         required=False,
         initial=dict,
-        help_text="JSON. Those that are left out are as the type has them; below are all that there are.",
+        help_text="A JSON object. Omitted properties have their defaults. The schemas of all types are below.",
         widget=forms.Textarea({"rows": 10, "spellcheck": "false", "class": "font-monospace"}),
-        error_messages={"invalid": "This is no JSON."},
+        error_messages={"invalid": "Enter valid JSON."},
     )
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -72,7 +72,7 @@ class PolicyForm(forms.Form):
         types = plugins.load("POLICY_TYPES").values()
         field: Any = self.fields["type"]
         about = [(one.name, f"{one.name}: {one.description}") for one in types]
-        field.choices = [("", "Choose what it is about"), *about]
+        field.choices = [("", "Choose a type"), *about]
 
 
 class NewPolicy(KeepsForm, View):
@@ -88,7 +88,7 @@ class NewPolicy(KeepsForm, View):
         made = self.make(form) if form.is_valid() else None
         if made is None:
             return self.show(form)
-        messages.success(request, "Created. Clusters keep to it once it is attached to them.")
+        messages.success(request, "Policy created. Attach it to clusters to apply it.")
         return redirect("cluster:policy", uuid=made.uuid)
 
     def make(self, form: PolicyForm) -> Policy | None:
@@ -113,7 +113,7 @@ class DeletePolicy(Verb):
     permission_required = "cluster.delete_policy"
     verb = "delete the policy"
     question = "Delete this policy?"
-    consequence = "Only a policy that no cluster has can be deleted."
+    consequence = "Only a policy that is not attached to a cluster can be deleted."
 
     def perform(self, record: Policy) -> str:
         delete_policy(record)

@@ -23,7 +23,7 @@ class ProfileList(MemberList):
     table_class = ProfileTable
     filterset_class = ProfileFilters
     heading = "Profiles"
-    guidance = "There are no profiles. The API makes them, from 1.12: POST /v1/profiles."
+    guidance = "No profiles yet. Create them through the API, from microversion 1.12: POST /v1/profiles."
 
     def get_queryset(self) -> QuerySet[Profile]:
         return Profile.objects.present().annotate(node_count=Count("nodes", filter=Q(nodes__deleted_at=None)))

@@ -79,9 +79,9 @@ class ServerTable(tables.Table):
         linkify=("cluster:node", {"uuid": tables.A("node__uuid")}),
     )
     vcpus = NumberColumn(verbose_name="vCPU", attrs=AS_IT_IS)
-    memory = NumberColumn(verbose_name="memory, MB")
-    disk = NumberColumn(verbose_name="disk, GB")
-    task_state = tables.Column(verbose_name="doing", default="")
+    memory = NumberColumn(verbose_name="memory (MB)")
+    disk = NumberColumn(verbose_name="disk (GB)")
+    task_state = tables.Column(verbose_name="task", default="")
     health = tables.Column(empty_values=(), orderable=False)
 
     class Meta:
@@ -108,7 +108,7 @@ class PoolTable(tables.Table):
     state = StateColumn(accessor="storage_node__state", verbose_name="service")
     total_volumes = NumberColumn(verbose_name="volumes")
     used = UseColumn("used_capacity_gb", "total_capacity_gb", "GB", verbose_name="Used", orderable=False)
-    provisioned = UseColumn("provisioned_capacity_gb", "promisable_capacity_gb", "GB", verbose_name="Promised")
+    provisioned = UseColumn("provisioned_capacity_gb", "promisable_capacity_gb", "GB", verbose_name="Provisioned")
 
     class Meta:
         model = Pool
@@ -127,11 +127,11 @@ class PoolTable(tables.Table):
 
 class VolumeTable(tables.Table):
     status = StateColumn()
-    size = NumberColumn(verbose_name="size, GB")
+    size = NumberColumn(verbose_name="size (GB)")
     pool = tables.Column(accessor="pool__name", verbose_name="pool", default="none")
     volume_type = tables.Column(accessor="volume_type__name", verbose_name="type", default="none")
     servers = tables.Column(empty_values=(), orderable=False, verbose_name="attached to")
-    migration_status = tables.Column(verbose_name="doing", default="")
+    migration_status = tables.Column(verbose_name="migration", default="")
 
     class Meta:
         model = Volume
@@ -148,7 +148,7 @@ class VolumeTable(tables.Table):
 
 
 class NodeTable(tables.Table):
-    index = NumberColumn(verbose_name="no.", orderable=False)
+    index = NumberColumn(verbose_name="index", orderable=False)
     name = tables.Column(linkify=("cluster:member", {"uuid": tables.A("uuid")}))
     status = StateColumn()
     status_reason = MessageColumn(verbose_name="reason")

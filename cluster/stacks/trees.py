@@ -44,10 +44,10 @@ class Branch:
     def lack(self) -> str:
         """Return a description of the problem with the resource's server or stack; empty if there is none."""
         if self.resource.is_nesting:
-            return "" if self.resource.physical_id else "not made yet"
+            return "" if self.resource.physical_id else "not created yet"
         if self.server is None:
-            return "its server is gone" if self.resource.physical_id else "no server yet"
-        return f"its server is {self.server.state}" if self.server.state in ILL else ""
+            return "server not found" if self.resource.physical_id else "no server yet"
+        return f"server in state {self.server.state}" if self.server.state in ILL else ""
 
     @cached_property
     def leaves(self) -> list["Branch"]:

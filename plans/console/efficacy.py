@@ -31,14 +31,14 @@ COMPARISONS = (
         lambda values: values["compute_nodes_count"] - values["released_compute_nodes_count"],
     ),
     Comparison(
-        "Spread of the nodes' loads (standard deviation)",
+        "Standard deviation of the node loads",
         ("standard_deviation_before_audit", "standard_deviation_after_audit"),
         lambda values: values["standard_deviation_before_audit"],
         lambda values: values["standard_deviation_after_audit"],
     ),
     *(
         Comparison(
-            f"{what} still to be moved",
+            f"{what} to move",
             (name, f"planned_{name}"),
             lambda values, name=name: values[name],  # type: ignore[misc]
             lambda values, name=name: values[name] - values[f"planned_{name}"],  # type: ignore[misc]

@@ -23,7 +23,7 @@ MOST_OFFERED = 50
 
 def names_field(label: str, form: str) -> forms.CharField:
     widget = forms.Textarea({"rows": 2, "spellcheck": "false"})
-    return forms.CharField(label=label, help_text=f"One a line: {form}.", required=False, widget=widget)
+    return forms.CharField(label=label, help_text=f"One per line: {form}.", required=False, widget=widget)
 
 
 class PlanField(forms.ModelChoiceField):
@@ -32,7 +32,7 @@ class PlanField(forms.ModelChoiceField):
     def __init__(self, **options: Any) -> None:
         newest = ActionPlan.objects.present().order_by("-pk")[:MOST_OFFERED].values("pk")
         plans = ActionPlan.objects.filter(pk__in=list(newest.values_list("pk", flat=True))).order_by("-pk")
-        super().__init__(plans, to_field_name="uuid", empty_label="Choose one", required=False, **options)
+        super().__init__(plans, to_field_name="uuid", empty_label="Choose a plan", required=False, **options)
 
     def label_from_instance(self, plan: Any) -> str:
         return f"{str(plan.uuid)[:8]}, {plan.state}, {plan.created_at:%Y-%m-%d %H:%M} UTC"
@@ -50,33 +50,33 @@ class ExclusionForm(WindowFields):
     """``attributes`` of the cleaned data is what `actions.exclusions.records` takes: just what was changed."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
-    reason = forms.CharField(
-        max_length=TEXT_LENGTH, required=False, help_text="Every action that it excludes tells it."
-    )
+    reason = forms.CharField(max_length=TEXT_LENGTH, required=False, help_text="Shown with each skipped action.")
     owner = forms.CharField(
-        max_length=TEXT_LENGTH, required=False, help_text="Who answers for it. Left empty, that is you."
+        max_length=TEXT_LENGTH,
+        required=False,
+        help_text="The person or team responsible. Default: your user name.",
     )
     action_types = forms.MultipleChoiceField(
-        label="Types of actions",
+        label="Action types",
         required=False,
-        help_text="None chosen: all types.",
+        help_text="None selected: all types.",
         widget=forms.CheckboxSelectMultiple,
     )
-    expires_at = text_field("datetime-local", "Expires", "Left empty, it stays until somebody deletes it.")
+    expires_at = text_field("datetime-local", "Expires", "Leave empty for no expiry.")
 
     def __init__(self, *arguments: Any, exclusion: Exclusion | None = None, **options: Any) -> None:
         super().__init__(*arguments, initial=exclusion_values(exclusion) if exclusion else {"zone": "UTC"}, **options)
         self.exclusion = exclusion or Exclusion()
         field: Any = self.fields["action_types"]
         field.choices = [(name, name) for name in sorted(plugins.load("ACTION_TYPES"))]
-        self.fields["opens"].help_text = "Left empty, it is in force at every hour."
+        self.fields["opens"].help_text = "Leave empty for all hours."
         self.fields["opens"].label, self.fields["closes"].label = "From", "Until"
-        self.fields["closes"].help_text = "At an earlier hour than it begins: on the next day."
-        self.fields["weekdays"].label = "It begins on"
+        self.fields["closes"].help_text = "If earlier than the start: on the next day."
+        self.fields["weekdays"].label = "Start days"
         for kind, (singular, form) in KINDS.items():
             self.fields[kind] = names_field(f"{singular.capitalize()}s", form)
         self.fields["plan"] = PlanField(
-            label="Action plan", help_text="See which of its actions the exclusion would keep from being executed."
+            label="Action plan", help_text="Shows which of its actions the exclusion would skip."
         )
 
     @property
@@ -123,7 +123,7 @@ class ExclusionForm(WindowFields):
         """Return what the rule that is described would exclude; None, where no plan was chosen."""
         plan = self.cleaned_data.get("plan")
         if plan is None:
-            self.add_error("plan", "Choose the plan to try it against.")
+            self.add_error("plan", "Choose a plan to test against.")
             return None
         return try_rule(exclusion, plan)
 

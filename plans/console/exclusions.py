@@ -43,12 +43,12 @@ class ExclusionFilters(django_filters.FilterSet):
 class ExclusionTable(tables.Table):
     name = tables.Column(linkify=("exclusions:detail", {"uuid": tables.A("uuid")}), attrs={"td": {"class": "name"}})
     force = tables.Column(accessor="pk", verbose_name="in force", orderable=False)
-    action_types = tables.Column(verbose_name="what", accessor="pk", orderable=False)
-    window = tables.Column(verbose_name="when", accessor="pk", orderable=False)
+    action_types = tables.Column(verbose_name="actions", accessor="pk", orderable=False)
+    window = tables.Column(verbose_name="hours", accessor="pk", orderable=False)
     reason = MessageColumn()
     owner = tables.Column()
     expires_at = DueColumn(accessor="expires_at", verbose_name="expires", default="never")
-    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+    created_at = TimeColumn(accessor="created_at", verbose_name="created")
 
     class Meta:
         model = Exclusion
@@ -62,7 +62,7 @@ class ExclusionTable(tables.Table):
         return what_in_words(record)
 
     def render_window(self, record: Exclusion) -> str:
-        return describe_window(record.window, record.zone) or "at every hour"
+        return describe_window(record.window, record.zone) or "all hours"
 
 
 class ExclusionList(ListPage):
@@ -72,7 +72,7 @@ class ExclusionList(ListPage):
     filterset_class = ExclusionFilters
     template_name = "exclusions/exclusion_list.html"
     heading = "Exclusions"
-    guidance = "Nothing is excluded. An exclusion keeps actions from being executed, in this plan and every other."
+    guidance = "No exclusions yet. Actions that match an exclusion are skipped in every plan."
 
     def get_queryset(self) -> QuerySet[Exclusion]:
         return Exclusion.objects.present().order_by("name", "pk")
@@ -165,14 +165,14 @@ class ExclusionEditing(KeepsForm, View):
 class NewExclusion(ExclusionEditing):
     permission_required = "actions.add_exclusion"
     history_event = "exclusion.create"
-    saved = "Created. What it excludes is skipped from now on."
+    saved = "Exclusion created. Matching actions are skipped from now on."
 
 
 class ChangeExclusion(ByUUID, ExclusionEditing):
     model = Exclusion
     permission_required = "actions.change_exclusion"
     history_event = "exclusion.update"
-    saved = "Saved. It holds for all that has not begun yet."
+    saved = "Exclusion saved. It applies to all actions that have not begun."
 
     def current(self) -> Exclusion | None:
         found: Exclusion = self.get_object()
@@ -191,12 +191,12 @@ class EnableExclusion(Verb):
     permission_required = "actions.change_exclusion"
     verb = "enable the exclusion"
     question = "Enable this exclusion?"
-    consequence = "What it excludes is skipped from now on."
+    consequence = "Matching actions are skipped from now on."
     enabled = True
 
     def perform(self, record: Exclusion) -> str:
         changed = change_exclusion(record, {"enabled": self.enabled}, self.request.user.get_username())
-        return f"Exclusion {changed} is {'enabled' if changed.enabled else 'disabled'}."
+        return f"Exclusion {changed} {'enabled' if changed.enabled else 'disabled'}."
 
     def where_to(self, record: Exclusion, done: bool) -> str:
         return reverse("exclusions:detail", args=[record.uuid])
@@ -205,7 +205,7 @@ class EnableExclusion(Verb):
 class DisableExclusion(EnableExclusion):
     verb = "disable the exclusion"
     question = "Disable this exclusion?"
-    consequence = "It excludes nothing until somebody enables it again. What it skipped stays skipped."
+    consequence = "No more actions are skipped until the exclusion is enabled again. Skipped actions stay skipped."
     enabled = False
 
 
@@ -214,7 +214,7 @@ class DeleteExclusion(Verb):
     permission_required = "actions.delete_exclusion"
     verb = "delete the exclusion"
     question = "Delete this exclusion?"
-    consequence = "What it skipped stays skipped. It can be restored while nothing of its plan has begun."
+    consequence = "Skipped actions stay skipped. They can be restored until their plan begins."
 
     def perform(self, record: Exclusion) -> str:
         delete_exclusion(record)

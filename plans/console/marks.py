@@ -20,9 +20,7 @@ from watcher_site.request_context import caller_of
 
 
 class MarkForm(forms.Form):
-    reason = forms.CharField(
-        required=False, max_length=STATUS_MESSAGE_LENGTH, help_text=f"Left empty, it reads: {MARKED}."
-    )
+    reason = forms.CharField(required=False, max_length=STATUS_MESSAGE_LENGTH, help_text=f"Leave empty for: {MARKED}.")
 
     def blame(self, refusal: str) -> None:
         """Put a refusal beside the reason, if it is about that, or above it."""
@@ -33,7 +31,7 @@ class MarkForm(forms.Form):
 class MarkVerb(KeepsForm, Verb):
     """Says that a record is unhealthy. Its page is where the person goes back to."""
 
-    verb, question = "mark unhealthy", "Mark it unhealthy?"
+    verb, question = "mark unhealthy", "Mark unhealthy?"
     look = "danger"
     unhealthy: ClassVar[bool] = True
     page: ClassVar[str]
@@ -63,7 +61,7 @@ class MarkVerb(KeepsForm, Verb):
         what = f"{found.object_type.capitalize()} {found.object_name}"
         if found.unhealthy is self.unhealthy:
             return f"{what} is marked unhealthy." if found.unhealthy else f"{what} is no longer marked unhealthy."
-        return f"{what} stays as it is."
+        return f"{what} was not changed."
 
     def where_to(self, record: Any, done: bool) -> str:
         return reverse(self.page, args=[record.uuid])
@@ -72,31 +70,31 @@ class MarkVerb(KeepsForm, Verb):
 class ClearVerb(MarkVerb):
     """Takes back that a record is unhealthy."""
 
-    verb, question, look = "clear the mark", "Is it well?", "primary"
+    verb, question, look = "clear the mark", "Clear the mark?", "primary"
     unhealthy = False
 
 
 class MarkServer(MarkVerb):
     model, permission_required, page = Server, "cluster.mark_server", "cluster:server"
     consequence = (
-        "That is written down, and nothing is done to it yet. One that belongs to a stack, or to a node of a cluster,"
-        " is replaced when that is updated or recovered."
+        "The mark does not change the server itself. A server of a stack or of a cluster node is replaced when the"
+        " stack is updated or the node is recovered."
     )
 
 
 class ClearServer(ClearVerb):
     model, permission_required, page = Server, "cluster.mark_server", "cluster:server"
-    consequence = "Nobody says any more that it is unhealthy."
+    consequence = "The mark is removed."
 
 
 class MarkNode(MarkVerb):
     model, permission_required, page = Node, "cluster.mark_node", "cluster:member"
-    consequence = "It is in ERROR then, whatever its server seems to be: it is recovered, or goes, first."
+    consequence = "The node is set to ERROR, whatever the state of its server. It is recovered or removed first."
 
 
 class ClearNode(ClearVerb):
     model, permission_required, page = Node, "cluster.mark_node", "cluster:member"
-    consequence = "It is ACTIVE again, if it has a server. Have it checked to know whether that runs."
+    consequence = "The node is set to ACTIVE if it has a server. Check the node to find out whether the server runs."
 
 
 class OfStack:
@@ -116,18 +114,20 @@ class OfResource:
 
 
 class MarkStack(OfStack, MarkVerb):
-    consequence = "All that is in it is replaced when it is next updated."
+    consequence = "All resources of the stack are replaced by its next update."
 
 
 class ClearStack(OfStack, ClearVerb):
-    consequence = "Nobody says any more that it is unhealthy as a whole."
+    consequence = "The mark of the stack as a whole is removed."
 
 
 class MarkResource(OfResource, MarkVerb):
     history_event = "resource.mark"
-    consequence = "It is replaced when its stack is next updated, with all that is in it. It keeps its name."
+    consequence = (
+        "The resource, with all resources in it, is replaced by the next update of the stack. It keeps its name."
+    )
 
 
 class ClearResource(OfResource, ClearVerb):
     history_event = "resource.clear"
-    consequence = "Nobody says any more that it is unhealthy."
+    consequence = "The mark is removed."

@@ -26,14 +26,14 @@ WORDS = {
     "FAILED": "would fail",
     "CANCELLED": "would be cancelled",
     "SKIPPED": "would be skipped",
-    UNKNOWN: "cannot be foreseen",
+    UNKNOWN: "cannot be predicted",
 }
 
 
 class PreflightTable(tables.Table):
     """The actions that would not succeed, in the order of the plan, with the reasons."""
 
-    outcome = StateColumn(verbose_name="would be", orderable=False, attrs=cell("state-cell"))
+    outcome = StateColumn(verbose_name="outcome", orderable=False, attrs=cell("state-cell"))
     action_type = tables.Column(accessor="action", verbose_name="type", orderable=False, attrs=cell("type"))
     resource = tables.Column(accessor="action", orderable=False, attrs=cell("resource"))
 

@@ -23,7 +23,7 @@ from watcher_site.windows.wall_clock import require_zone
 class ScheduleForm(WindowFields):
     """``wishes`` of the cleaned data is what `plans.planning.scheduling.schedule` takes: just what was changed."""
 
-    start_at = text_field("datetime-local", "Not before", "Left empty, it begins as soon as an applier is free.")
+    start_at = text_field("datetime-local", "Start time", "Leave empty to start as soon as an applier is free.")
 
     field_order = ("start_at",)
 
@@ -58,7 +58,7 @@ def schedule_values(plan: ActionPlan) -> dict[str, Any]:
 class Schedule(KeepsForm, ActionPlanVerb):
     permission_required = PLAN_PERMISSIONS[PlanOperation.SCHEDULE]
     verb = "schedule the action plan"
-    question = "When is it to begin?"
+    question = "Schedule the plan"
     possible_in = PLAN_STATES[PlanOperation.SCHEDULE]
 
     def ask(self, record: ActionPlan) -> HttpResponse:
@@ -76,7 +76,7 @@ class Schedule(KeepsForm, ActionPlanVerb):
         scheduled = schedule(record, self.form.cleaned_data["wishes"], start=starts, caller=caller_of(self.request))
         if starts:
             return started_in_words(scheduled)
-        return "Saved. What has begun is left to finish." if scheduled.state in scheduled.RUNNING else "Saved."
+        return "Schedule saved. Running actions finish." if scheduled.state in scheduled.RUNNING else "Schedule saved."
 
     def show(self, plan: ActionPlan, form: ScheduleForm) -> HttpResponse:
         return render(self.request, "plans/schedule.html", {"plan": plan, "form": form})

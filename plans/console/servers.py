@@ -20,7 +20,7 @@ class ServerList(ListPage):
     filterset_class = ServerFilters
     template_name = "cluster/server_list.html"
     heading = "Servers"
-    guidance = "The cloud has no servers. Fill it with manage.py load_topology FILE."
+    guidance = "No servers. Load a topology with manage.py load_topology FILE."
 
     def get_queryset(self) -> QuerySet[Server]:
         return Server.objects.present().select_related("node", "destination")

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -53,7 +54,7 @@ class Skip(KeepsForm, Verb):
         plan = self.get_object()
         self.read(request.POST)
         if not self.uuids:
-            messages.warning(request, "Choose at least one action.")
+            messages.warning(request, "Select at least one action.")
             return redirect(self.where_to(plan, False))
         self.form = ReasonForm(request.POST if "confirmed" in request.POST else None)
         if not self.form.is_valid():
@@ -71,14 +72,14 @@ class Skip(KeepsForm, Verb):
     def perform(self, record: ActionPlan) -> str:
         reason = self.form.cleaned_data["reason"]
         number = skip_actions(record, self.uuids, self.request.user.get_username(), reason)
-        return "Skipped 1 action." if number == 1 else f"Skipped {number} actions."
+        return f"{number} action{pluralize(number)} skipped."
 
     def ask(self, plan: ActionPlan, refusal: Exception | None = None) -> HttpResponse:
         found = Action.objects.present().filter(action_plan=plan, uuid__in=self.uuids).select_related("action_plan")
         actions = {action: explain_refusal(Operation.SKIP, action) for action in found.order_by("pk")}
         problems = list(dict.fromkeys(filter(None, actions.values())))
         if absent := len(set(self.uuids)) - len(actions):
-            problems.append("1 action could not be found." if absent == 1 else f"{absent} actions could not be found.")
+            problems.append(f"{absent} action{pluralize(absent)} not found.")
         if refusal and not problems:
             problems.append(str(refusal))
         context = {
@@ -120,7 +121,7 @@ class Restore(Verb):
             number = restore_actions(record, self.uuids)
         except Conflict as refusal:
             raise Conflict(self.reason() or str(refusal)) from refusal
-        return "Restored 1 action." if number == 1 else f"Restored {number} actions."
+        return f"{number} action{pluralize(number)} restored."
 
     def reason(self) -> str | None:
         """Return why the first of them that cannot be restored cannot."""

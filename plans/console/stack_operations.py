@@ -43,11 +43,11 @@ class TemplateForm(OperationForm):
     )
 
     timeout_mins = forms.IntegerField(
-        label="Timeout, minutes",
+        label="Timeout (minutes)",
         min_value=1,
         max_value=LONGEST_TIMEOUT,
         required=False,
-        help_text="How long an operation on it may take, beside its pauses; empty: as the site has it.",
+        help_text="For operations on the stack, not counting pauses. Leave empty for the default of the site.",
     )
 
     def blame(self, refusal: str) -> None:
@@ -60,9 +60,12 @@ class TemplateForm(OperationForm):
 
 
 class NewStackForm(TemplateForm):
-    name = forms.CharField(max_length=NAME_LENGTH, help_text="Letters, digits, _, - and .; the first one is a letter.")
+    name = forms.CharField(max_length=NAME_LENGTH, help_text="Letters, digits, _, - and .; must begin with a letter.")
     project_id = forms.CharField(
-        max_length=PROJECT_LENGTH, required=False, label="Project", help_text="Whose it is, if it is anybody's."
+        max_length=PROJECT_LENGTH,
+        required=False,
+        label="Project",
+        help_text="The project that owns the stack.",
     )
 
     field_order = ["name", "template", "project_id", "timeout_mins", "plan_only"]
@@ -82,8 +85,8 @@ class UpdateStackForm(TemplateForm):
         self.text = written_out(record.template)
         held = {"template": self.text, "revision": record.revision, "timeout_mins": record.timeout_mins}
         super().__init__(record, *arguments, initial=held, **options)
-        self.fields["timeout_mins"].help_text = "Left empty: as it has been."
-        self.fields["template"].help_text = "Left as it is, what was marked unhealthy, or failed, is replaced."
+        self.fields["timeout_mins"].help_text = "Leave empty to keep the current value."
+        self.fields["template"].help_text = "If unchanged, resources that failed or are marked unhealthy are replaced."
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -95,7 +98,7 @@ class UpdateStackForm(TemplateForm):
         """Refuse what was typed over a template that is no longer the stack's."""
         cleaned = super().clean() or {}
         if cleaned.get("revision") != self.record.revision:
-            raise forms.ValidationError("The stack was changed since this page was made: load it anew.")
+            raise forms.ValidationError("The stack was changed after this page was loaded. Reload the page.")
         return cleaned
 
 
@@ -117,7 +120,7 @@ class NewStack(CreationPage):
 
     def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
         if not plan_only:
-            messages.success(self.request, linked(f"Requested: action {made.action} creates its resources."))
+            messages.success(self.request, linked(f"Requested: action {made.action} creates the resources."))
         return redirect("plans:detail", uuid=made.action_plan)
 
 
@@ -148,5 +151,5 @@ class UpdateStack(StackVerb):
 class DeleteStack(StackVerb):
     permission_required = "cluster.delete_stack"
     verb, question = "delete", "Delete the stack?"
-    consequence = "All that is in it is deleted with it. It cannot be brought back."
+    consequence = "All resources of the stack are also deleted. This cannot be undone."
     operate, look = delete_stack, "danger"

@@ -31,7 +31,7 @@ class StackTable(tables.Table):
     resource_count = NumberColumn(verbose_name="resources", orderable=False)
     project_id = tables.Column(verbose_name="project", default="—")
     status_reason = MessageColumn(accessor="shown_reason", verbose_name="reason")
-    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+    created_at = TimeColumn(accessor="created_at", verbose_name="created")
 
     class Meta:
         model = Stack
@@ -40,8 +40,8 @@ class StackTable(tables.Table):
 
     def render_health(self, record: Any) -> SafeString | str:
         if record.is_failed or record.has_failed:
-            return format_html('<span class="state state-failed">{}</span>', "needs attention")
-        return format_html('<span class="state state-succeeded">{}</span>', "well")
+            return format_html('<span class="state state-failed">{}</span>', "unhealthy")
+        return format_html('<span class="state state-succeeded">{}</span>', "healthy")
 
 
 class ShownStackFilters(StackFilters):
@@ -62,9 +62,7 @@ class StackList(ListPage):
     filterset_class = ShownStackFilters
     template_name = "stacks/stack_list.html"
     heading = "Stacks"
-    guidance = (
-        "There are no stacks. A stack is a named tree of servers, groups of them, and stacks within: create one."
-    )
+    guidance = "No stacks yet. A stack is a tree of servers, server groups and nested stacks, made from a template."
 
     def get_queryset(self) -> QuerySet[Stack]:
         return with_progress(with_health(Stack.objects.present().roots())).order_by("name", "pk")

@@ -42,7 +42,7 @@ class PlanStateColumn(StateColumn):
         opening = record.next_opening
         if opening is None:
             return badge
-        what = "begins" if record.is_prunable else "goes on"
+        what = "begins" if record.is_prunable else "continues"
         return format_html('{}<br><span class="secondary">{} {}</span>', badge, what, until(opening))
 
 
@@ -66,7 +66,7 @@ class ActionPlanTable(tables.Table):
     strategy = tables.Column(accessor="strategy__display_name", verbose_name="strategy", default="—")
     finished = NumberColumn(accessor="finished_actions", verbose_name="finished", orderable=False)
     status_message = MessageColumn(verbose_name="message")
-    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+    created_at = TimeColumn(accessor="created_at", verbose_name="created")
 
     class Meta:
         model = ActionPlan

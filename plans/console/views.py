@@ -38,7 +38,7 @@ class ActionPlanList(ListPage):
     table_class = ActionPlanTable
     filterset_class = ActionPlanFilters
     heading = "Action plans"
-    guidance = "An audit proposes a plan. Create an audit, and what it proposes appears here."
+    guidance = "No action plans yet. Audits propose action plans."
 
     def get_queryset(self) -> QuerySet[ActionPlan]:
         plans = ActionPlan.objects.present().with_progress().with_operation()
@@ -146,9 +146,11 @@ class Continue(ActionPlanVerb):
 
     def perform(self, record: ActionPlan) -> str:
         self.successor = continue_plan(record)
-        message = "This is what the plan before left undone. Look at it, skip what must not happen, and start it."
+        message = (
+            "Plan created from the unfinished actions. Review it, skip the actions that must not run, then start it."
+        )
         is_scheduled = self.successor.window or self.successor.start_at
-        return f"{message} When it begins is as it was scheduled before." if is_scheduled else message
+        return f"{message} It has the schedule of the previous plan." if is_scheduled else message
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
         return super().where_to(self.successor if done else record, done)
@@ -160,24 +162,28 @@ class Cancel(ActionPlanVerb):
     question = "Cancel this action plan?"
     possible_in = PLAN_STATES[PlanOperation.CANCEL]
     consequence = (
-        "What runs is aborted, and nothing more of it begins. A cancelled plan cannot be started again; what it left"
-        " undone can be continued in a new plan."
+        "Running actions are aborted, and no more actions begin. A cancelled plan cannot be started again; a new plan"
+        " can continue its unfinished actions."
     )
 
     def perform(self, record: ActionPlan) -> str:
         record.abandon(by=self.request.user.get_username())
-        return "The action plan is being cancelled." if record.state == record.State.CANCELLING else "Cancelled."
+        return (
+            "The action plan is being cancelled."
+            if record.state == record.State.CANCELLING
+            else "Action plan cancelled."
+        )
 
 
 class OnFailure(ActionPlanVerb):
     history_event = "action_plan.update"
     permission_required = PLAN_PERMISSIONS[PlanOperation.CHOOSE_ON_FAILURE]
-    verb = "choose what a failure stops"
+    verb = "change the behaviour on failure"
 
     def perform(self, record: ActionPlan) -> str:
         record.choose_on_failure(self.request.POST.get("on_failure", ""))
         stops = record.on_failure == ActionPlan.OnFailure.STOP
-        return f"What depends on an action that fails {'stops with it' if stops else 'is executed all the same'}."
+        return f"If an action fails, dependent actions {'do not run' if stops else 'run'}."
 
 
 class Delete(Deletion, ActionPlanVerb):
@@ -185,7 +191,7 @@ class Delete(Deletion, ActionPlanVerb):
     verb = "delete the action plan"
     question = "Delete this action plan?"
     possible_in = PLAN_STATES[PlanOperation.DELETE]
-    consequence = "It goes from every list, with its actions and their events."
+    consequence = "The plan is removed from all lists, with its actions and their events."
 
     def where_to(self, record: ActionPlan, done: bool) -> str:
         return reverse("plans:list") if done else super().where_to(record, done)
@@ -205,10 +211,10 @@ class PlanSignalVerb(ActionPlanVerb):
 class Suspend(PlanSignalVerb):
     signal = Action.Signal.SUSPEND
     verb = "suspend the action plan"
-    message = "Suspended. Nothing more of it begins, and what runs waits at its next checkpoint."
+    message = "Action plan suspended. No more actions begin, and running actions pause at their next checkpoint."
 
 
 class Resume(PlanSignalVerb):
     signal = Action.Signal.RESUME
     verb = "resume the action plan"
-    message = "It goes on."
+    message = "Action plan resumed."

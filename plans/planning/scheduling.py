@@ -143,15 +143,15 @@ def waiting_in_words(plan: ActionPlan) -> SafeString | str:
     """Return a sentence about the time or window that a plan waits for, empty if it does not wait."""
     if plan.state not in {plan.State.PENDING, plan.State.ONGOING}:
         return ""
-    what = "It begins" if plan.state == plan.State.PENDING else "What is left of it begins"
+    what = "The plan begins" if plan.state == plan.State.PENDING else "The remaining actions begin"
     if plan.hours is None:
-        return f"Its maintenance window is over: {what.lower()} once it has another one."
+        return f"The maintenance window is over. {what} after a new window is set."
     opening = plan.next_opening
     return format_html("{} {}: {}.", what, until(opening), at_place(opening, plan.zone)) if opening else ""
 
 
 def started_in_words(plan: ActionPlan) -> str:
-    return f"Started. An applier takes it {'when its time comes' if plan.next_opening else 'from here'}."
+    return f"Action plan started. An applier will run it{' at its scheduled time' if plan.next_opening else ''}."
 
 
 def why_it_waits(plan: ActionPlan) -> str:

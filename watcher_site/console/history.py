@@ -24,8 +24,8 @@ from watcher_site.templatetags.console import find_links, head, short, shortened
 
 
 class HistoryTable(tables.Table):
-    created_at = TimeColumn(verbose_name="when")
-    user = tables.Column(verbose_name="who", empty_values=())
+    created_at = TimeColumn(verbose_name="time")
+    user = tables.Column(verbose_name="user", empty_values=())
     deed = tables.Column(verbose_name="event")
     object_name = tables.Column(verbose_name="object", empty_values=())
     outcome = tables.Column()
@@ -42,7 +42,7 @@ class HistoryTable(tables.Table):
         self.links: dict[UUID, SafeString] = find_links({one.object_uuid for one in entries if one.object_uuid})
 
     def render_user(self, value: str) -> str:
-        return value or "nobody"
+        return value or "—"
 
     def render_deed(self, value: str) -> SafeString:
         return format_html('<span title="{}">{}</span>', value, head(describe_event(value)))
@@ -84,8 +84,8 @@ class MomentFilter(django_filters.DateTimeFilter):
 
 
 class HistoryFilters(django_filters.FilterSet):
-    user = TextFilter(label="Who")
-    deed = TextFilter(label="Event or kind of object", method="of_kind")
+    user = TextFilter(label="User")
+    deed = TextFilter(label="Event or object type", method="of_kind")
     object = TextFilter(label="Object", method="of_object")
     outcome = django_filters.ChoiceFilter(choices=make_choices(HistoryEntry.Outcome.values), empty_label="any")
     since = MomentFilter(label="Since (UTC)")
@@ -124,7 +124,7 @@ class HistoryList(ListPage):
     filterset_class = HistoryFilters
     template_name = "history/history_list.html"
     heading = "History"
-    guidance = "Nobody has done anything yet that is worth telling."
+    guidance = "No entries yet."
 
     def get_queryset(self) -> QuerySet[HistoryEntry]:
         return HistoryEntry.objects.order_by("-pk")
@@ -147,7 +147,7 @@ class Export(Page, View):
         found = HistoryFilters(request.GET, HistoryEntry.objects.all())
         if not found.is_valid():
             problems = [f"{name}: {' '.join(words)}" for name, words in found.errors.items()]
-            messages.error(request, f"Not exported. {' '.join(problems)}")
+            messages.error(request, f"Cannot export. {' '.join(problems)}")
             return redirect("history:list")
         wishes = {name: value for name, value in request.GET.items() if value and name in FILTERS}
         return download(found.qs, kind, wishes)

@@ -38,12 +38,14 @@ class Page(PermissionRequiredMixin):
         After a POST, the login page says that nothing was done.
         """
         if self.request.method == "POST" and not self.request.user.is_authenticated:
-            messages.warning(self.request, "Nothing was done: you were logged out meanwhile. Log in, and do it again.")
+            messages.warning(
+                self.request, "Your session has ended. The request was not executed: log in and try again."
+            )
         if getattr(self.request, "htmx", False) and not self.request.user.is_authenticated:
             return HttpResponseClientRefresh()
         if self.request.user.is_authenticated:
             uuid = getattr(self, "kwargs", {}).get("uuid")
-            self.tell("The right to do this is missing.", uuid and str(uuid))
+            self.tell("Permission denied.", uuid and str(uuid))
         return super().handle_no_permission()
 
     def note(self, problem: Exception, record: Any = None) -> None:
@@ -112,7 +114,7 @@ class Verb(Page, ByUUID, View, ABC):
     def get(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
         if self.possible_in is not None and record.state not in self.possible_in:
-            messages.error(request, f"Not done ({self.verb}): {describe_state(record)}")
+            messages.error(request, f"Cannot {self.verb}: {describe_state(record)}")
         elif self.question:
             return self.ask(record)
         return redirect(self.where_to(record, False))
@@ -136,7 +138,7 @@ class Deletion(Verb):
         except Invalid as refusal:
             current = self.get_object()
             raise Conflict(
-                f"Not deleted: the {record._meta.verbose_name} is {current.state}. Cancel it first."
+                f"Cannot delete the {record._meta.verbose_name}: it is {current.state}. Cancel it first."
             ) from refusal
         return f"Deleted {record._meta.verbose_name} {record}."
 
@@ -167,11 +169,11 @@ def why_not(verb: Verb, problem: Exception, record: Model) -> str:
     if isinstance(problem, Refused):
         return str(problem)
     if isinstance(problem, ConcurrentTransition):
-        return f"Not done ({verb.verb}): someone else changed its state at the same moment."
-    return f"Not done ({verb.verb}): {describe_state(record)}"
+        return f"Cannot {verb.verb}: the state changed at the same time. Reload the page and try again."
+    return f"Cannot {verb.verb}: {describe_state(record)}"
 
 
 def describe_state(record: Any) -> str:
     """Return a sentence with the state of a record and the time of its last change."""
-    changed = f" (last changed {ago(record.updated_at)})" if record.updated_at else ""
-    return f"the {record._meta.verbose_name} is already {record.state}{changed}."
+    changed = f" (updated {ago(record.updated_at)})" if record.updated_at else ""
+    return f"it is already {record.state}{changed}."

@@ -49,10 +49,10 @@ class SubscriptionTable(tables.Table):
     url = LineColumn(verbose_name="URL", orderable=False)
     event_types = LineColumn(verbose_name="events", orderable=False)
     enabled = tables.Column()
-    waiting_count = NumberColumn(verbose_name="waiting", orderable=False, attrs=WAITING)
+    waiting_count = NumberColumn(verbose_name="pending", orderable=False, attrs=WAITING)
     undelivered_count = NumberColumn(verbose_name="undelivered", orderable=False)
     problem = MessageColumn()
-    created_at = TimeColumn(accessor="created_at", verbose_name="made", attrs=MADE)
+    created_at = TimeColumn(accessor="created_at", verbose_name="created", attrs=MADE)
 
     class Meta:
         model = Subscription
@@ -88,7 +88,7 @@ class SubscriptionList(ListPage):
     filterset_class = SubscriptionFilters
     template_name = "notifications/subscription_list.html"
     heading = "Subscriptions"
-    guidance = "Nobody has subscribed. A subscription has notifications of audits, plans and actions sent to a URL."
+    guidance = "No subscriptions yet. A subscription sends notifications of audits, plans and actions to a URL."
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         may_know = self.request.user.has_perm("watcher_site.view_delivery")
@@ -123,9 +123,9 @@ class SubscriptionForm(forms.Form):
     """The form of a subscription, which shows all mistakes at once."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
-    url = forms.CharField(label="URL", max_length=URL_LENGTH, help_text="Each notification is a POST to it.")
+    url = forms.CharField(label="URL", max_length=URL_LENGTH, help_text="Notifications are sent to this URL by POST.")
     event_types = forms.CharField(
-        label="Events", initial="*", help_text="With blanks between them; * stands for any letters: action.* *.error"
+        label="Events", initial="*", help_text="Separated by spaces; * matches any characters: action.* *.error"
     )
     enabled = forms.BooleanField(required=False, initial=True)
 
@@ -173,7 +173,7 @@ class NewSubscription(KeepsForm, View):
                 self.note(refusal)
                 form.refuse(refusal)
             else:
-                return show_secret(request, "Subscribed", made, secret)
+                return show_secret(request, "Subscription created", made, secret)
         return self.show(form)
 
     def show(self, form: SubscriptionForm) -> HttpResponse:
@@ -201,7 +201,7 @@ class ChangeSubscription(KeepsForm, View):
                 self.note(refusal, current)
                 form.refuse(refusal)
             else:
-                messages.success(request, "Changed. What waits for it is sent now.")
+                messages.success(request, "Subscription saved. Its pending notifications are sent now.")
                 return redirect("notifications:detail", uuid=current.uuid)
         return self.show(current, form)
 
@@ -225,22 +225,22 @@ class SubscriptionVerb(Verb):
 
 class SendTest(SubscriptionVerb):
     history_event = "subscription.test"
-    verb = "send a test"
+    verb = "send a test message"
 
     def perform(self, record: Subscription) -> str:
         send_test(record)
-        return "A test message is on its way. Load this page anew to see what became of it."
+        return "A test message is being sent. Reload this page to see the result."
 
 
 class RenewSecret(SubscriptionVerb):
     history_event = "subscription.update"
-    verb = "make a new one"
-    question = "Make a new secret?"
-    consequence = "Notifications are signed with it from then on: the receiver refuses them until it knows it."
+    verb = "create a new secret"
+    question = "Create a new secret?"
+    consequence = "The new secret applies at once. The receiver refuses notifications until it has the new secret."
 
     def perform(self, record: Subscription) -> str:
         self.renewed = renew_secret(record)
-        return "From now on, notifications are signed with the new secret."
+        return "Notifications are now signed with the new secret."
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()
@@ -255,7 +255,7 @@ class DeleteSubscription(Verb):
     permission_required = "watcher_site.delete_subscription"
     verb = "delete the subscription"
     question = "Delete this subscription?"
-    consequence = "What was not yet delivered to it is lost."
+    consequence = "Notifications that were not delivered yet are lost."
 
     def perform(self, record: Subscription) -> str:
         unsubscribe(record)

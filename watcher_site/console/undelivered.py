@@ -36,14 +36,14 @@ class UndeliveredTable(tables.Table):
     event_type = tables.Column(
         accessor="notification__event_type", verbose_name="event", orderable=False, attrs={"td": {"class": "event"}}
     )
-    object_uuid = LineColumn(accessor="notification__object_uuid", verbose_name="of", orderable=False)
+    object_uuid = LineColumn(accessor="notification__object_uuid", verbose_name="object", orderable=False)
     receiver = LineColumn(
         accessor="subscription__name", verbose_name="receiver", orderable=False, default=BROKER_IN_WORDS
     )
     state = tables.Column(orderable=False)
     attempts = NumberColumn()
     problem = MessageColumn()
-    created_at = TimeColumn(accessor="created_at", verbose_name="made", attrs=MADE)
+    created_at = TimeColumn(accessor="created_at", verbose_name="created", attrs=MADE)
     again = tables.TemplateColumn(
         template_name="notifications/_resend.html",
         verbose_name="",
@@ -58,8 +58,8 @@ class UndeliveredTable(tables.Table):
 
     def render_state(self, record: Delivery) -> str:
         if record.state == Delivery.State.UNDELIVERED:
-            return "given up"
-        return "waits until it is enabled" if record.subscription else "waits until a broker is set"
+            return "undelivered"
+        return "pending: subscription disabled" if record.subscription else "pending: no message broker"
 
     def before_render(self, request: HttpRequest) -> None:
         self.links = find_links({row.record.notification.object_uuid for row in self.paginated_rows})
@@ -95,7 +95,7 @@ class UndeliveredList(ListPage):
     filterset_class = UndeliveredFilters
     template_name = "notifications/undelivered_list.html"
     heading = "Undelivered"
-    guidance = "Nothing was given up: every notification has arrived, or is still being tried."
+    guidance = "No undelivered notifications."
 
     def get_table_kwargs(self) -> dict[str, Any]:
         user = self.request.user
@@ -130,19 +130,19 @@ class Resend(DeadLetterVerb):
 
     def perform(self, delivery: Delivery) -> str:
         deliveries.resend(delivery)
-        return f"{delivery.notification.event_type} is sent again."
+        return f"{delivery.notification.event_type} will be sent again."
 
 
 class DeleteUndelivered(DeadLetterVerb):
     history_event = "undelivered.delete"
     permission_required = DELETE
-    verb = "delete it"
+    verb = "delete the notification"
     question = "Delete this notification?"
-    consequence = "Its receiver never gets it."
+    consequence = "The receiver will not get this notification."
 
     def perform(self, delivery: Delivery) -> str:
         deliveries.delete_dead_letter(delivery)
-        return f"Deleted {delivery.notification.event_type}: it is sent no more."
+        return f"Deleted notification {delivery.notification.event_type}."
 
 
 class ResendAll(Page, View):
@@ -157,15 +157,20 @@ class ResendAll(Page, View):
     def get(self, request: HttpRequest) -> HttpResponse:
         number = self.chosen().count()
         if not number:
-            messages.info(request, "There is nothing to send again.")
+            messages.info(request, "No notifications to send again.")
             return redirect(list_as_filtered(request))
         self.question = f"Send {number} notification{pluralize(number)} again?"
-        self.consequence = f"{self.which()} These are tried anew, from the first attempt on."
+        self.consequence = f"{self.which()} Delivery starts again from the first attempt."
         return render(request, "confirm.html", {"view": self, "back": list_as_filtered(request)})
 
     def post(self, request: HttpRequest) -> HttpResponse:
         number = deliveries.resend_all(self.chosen(), self.filters())
-        messages.success(request, f"{number} sent again." if number else "There is nothing to send again.")
+        messages.success(
+            request,
+            f"{number} notification{pluralize(number)} will be sent again."
+            if number
+            else "No notifications to send again.",
+        )
         return redirect(list_as_filtered(request))
 
     def filters(self) -> dict[str, str]:
@@ -178,11 +183,9 @@ class ResendAll(Page, View):
         return found
 
     def which(self) -> str:
-        conditions = [f"{name} like “{value}”" for name, value in self.filters().items()]
+        conditions = [f"{name} containing “{value}”" for name, value in self.filters().items()]
         return (
-            f"Those with {' and '.join(conditions)}, and no others."
-            if conditions
-            else "That is all that was given up."
+            f"Only notifications with {' and '.join(conditions)}." if conditions else "All undelivered notifications."
         )
 
 

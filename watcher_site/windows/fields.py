@@ -21,14 +21,14 @@ def text_field(kind: str, label: str, help_text: str = "") -> forms.CharField:
 class WindowFields(forms.Form):
     """The fields of a form that has a window among others."""
 
-    zone = forms.ChoiceField(label="Time zone", help_text="All times here are those of a clock on the wall there.")
-    opens = text_field("time", "Window opens", "Left empty, there is no maintenance window.")
-    closes = text_field("time", "Window closes", "At an earlier hour than it opens: on the next day.")
+    zone = forms.ChoiceField(label="Time zone", help_text="The time zone of all times in this form.")
+    opens = text_field("time", "Window opens", "Leave empty for no maintenance window.")
+    closes = text_field("time", "Window closes", "If earlier than the opening: on the next day.")
     weekdays = forms.MultipleChoiceField(
         choices=[(day, day.title()) for day in WEEKDAYS],
         required=False,
-        label="It opens on",
-        help_text="None chosen: every day.",
+        label="Opening days",
+        help_text="None selected: every day.",
         widget=forms.CheckboxSelectMultiple,
     )
     first_day = text_field("date", "First day")

@@ -10,10 +10,15 @@ from cluster.policies.sizes import MOST_NODES, AdjustmentType
 from plans.operations.base import is_operated_on
 
 RECOVERY_WORDS = {
-    "": "as the health policy says, else replace the server",
+    "": "by the health policy, or replace the server without one",
     "REBOOT": "reboot the server",
-    "REBUILD": "rebuild the server where it is",
-    "RECREATE": "replace the server by a new one",
+    "REBUILD": "rebuild the server in place",
+    "RECREATE": "replace the server",
+}
+ADJUSTMENT_WORDS = {
+    AdjustmentType.EXACT_CAPACITY.value: "exact number of nodes",
+    AdjustmentType.CHANGE_IN_CAPACITY.value: "number of nodes to add, or to remove if negative",
+    AdjustmentType.CHANGE_IN_PERCENTAGE.value: "percentage of nodes to add, or to remove if negative",
 }
 
 
@@ -22,8 +27,8 @@ class OperationForm(forms.Form):
 
     plan_only = forms.BooleanField(
         required=False,
-        label="Plan only: look at it first",
-        help_text="The plan is made and waits: look at it, skip what must not happen, and start it.",
+        label="Plan only",
+        help_text="Create the action plan for review, without starting it.",
     )
 
     def __init__(self, record: Any, *arguments: Any, may_start: bool = True, **options: Any) -> None:
@@ -68,12 +73,15 @@ class ByName(forms.ModelChoiceField):
 
 class NewClusterForm(OperationForm):
     name = forms.CharField(max_length=NAME_LENGTH)
-    profile = ByName(empty_label="Choose what its servers are like")
-    desired_capacity = size_field("Nodes", "How many it gets at first. Left empty, as many as it must have.")
-    min_size = size_field("Minimum size", "Fewer ACTIVE nodes are an ERROR.")
-    max_size = size_field("Maximum size", f"{UNLIMITED} or left empty: there is no limit.", UNLIMITED)
+    profile = ByName(empty_label="Choose a profile")
+    desired_capacity = size_field("Nodes", "The initial number of nodes. Leave empty for the minimum size.")
+    min_size = size_field("Minimum size", "With fewer ACTIVE nodes, the cluster is in ERROR.")
+    max_size = size_field("Maximum size", f"{UNLIMITED} or empty: no limit.", UNLIMITED)
     timeout = forms.IntegerField(
-        required=False, min_value=0, label="Timeout", help_text="Of its actions, in seconds. 0: the site's default."
+        required=False,
+        min_value=0,
+        label="Timeout",
+        help_text="For the cluster's actions, in seconds. 0: the site's default.",
     )
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -85,8 +93,10 @@ class ChangeForm(OperationForm):
     """A form that shows the current values; only changed ones are requested."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
-    profile = ByName(empty_label=None, help_text="Another one gives the nodes other servers.")
-    timeout = forms.IntegerField(min_value=0, help_text="Of its actions, in seconds. 0: the site's default.")
+    profile = ByName(empty_label=None, help_text="A new profile also changes the servers of the nodes.")
+    timeout = forms.IntegerField(
+        min_value=0, help_text="For the cluster's actions, in seconds. 0: the site's default."
+    )
 
     def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
         held = {"name": record.name, "profile": record.profile.uuid, "timeout": record.timeout}
@@ -101,28 +111,28 @@ class ChangeForm(OperationForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.errors and not set(self.changed_data) - {"plan_only"}:
-            raise forms.ValidationError("Nothing is changed.")
+            raise forms.ValidationError("No changes.")
         return cleaned
 
 
 class ScaleForm(OperationForm):
-    count = size_field("Nodes", "Left empty: as many as the scaling policy says, else one.", 1)
+    count = size_field("Nodes", "Leave empty for the number in the scaling policy, or 1 without one.", 1)
 
 
 class ResizeForm(OperationForm):
     adjustment_type = forms.ChoiceField(
-        label="Its size",
-        choices=[("", "stays as it is"), *((choice.value, choice.label) for choice in AdjustmentType)],
+        label="Adjustment",
+        choices=[("", "no change"), *ADJUSTMENT_WORDS.items()],
         required=False,
     )
-    number = forms.FloatField(required=False, label="Number", help_text="Of nodes, or percent.")
-    min_size = size_field("Minimum size", "Left empty, it stays.")
-    max_size = size_field("Maximum size", f"{UNLIMITED}: there is no limit. Left empty, it stays.", UNLIMITED)
-    min_step = size_field("Smallest step", "How many nodes a percentage comes to at least.", 1)
+    number = forms.FloatField(required=False, label="Number", help_text="The number of nodes, or the percentage.")
+    min_size = size_field("Minimum size", "Leave empty to keep the current value.")
+    max_size = size_field("Maximum size", f"{UNLIMITED}: no limit. Leave empty to keep the current value.", UNLIMITED)
+    min_step = size_field("Minimum step", "The least number of nodes to add or remove by a percentage.", 1)
     at_best = forms.BooleanField(
         required=False,
-        label="As near as the bounds allow",
-        help_text="Otherwise a size outside of the minimum and maximum is refused.",
+        label="Adjust to the bounds",
+        help_text="Otherwise a size outside the minimum and maximum is refused.",
     )
 
     @property
@@ -133,28 +143,28 @@ class ResizeForm(OperationForm):
 
 class RecoverForm(OperationForm):
     operation = forms.ChoiceField(
-        label="How",
+        label="Operation",
         choices=list(RECOVERY_WORDS.items()),
         required=False,
     )
-    check = forms.BooleanField(required=False, label="Look at the servers first")
+    check = forms.BooleanField(required=False, label="Check the servers first")
 
 
 class RecoverClusterForm(RecoverForm):
-    check_capacity = forms.BooleanField(required=False, label="Create nodes that are missing, too")
+    check_capacity = forms.BooleanField(required=False, label="Also create missing nodes")
 
 
 class DeleteForm(OperationForm):
     """The deletion of a cluster; the box forces it for one that has nodes or an operation under way."""
 
-    force = forms.BooleanField(label="Delete its nodes and their servers with it")
+    force = forms.BooleanField(label="Also delete the nodes and their servers")
 
     def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
         super().__init__(record, *arguments, **options)
         if is_operated_on(record):
             self.fields[
                 "force"
-            ].label = "Cancel what is being done to it, then delete it with its nodes and their servers"
+            ].label = "Cancel the operations in progress, then delete the cluster with its nodes and their servers"
         elif not record.members().exists():
             del self.fields["force"]
 
@@ -165,7 +175,7 @@ class AttachForm(OperationForm):
         required=False,
         min_value=0,
         max_value=LAST_PRIORITY,
-        help_text="The smaller, the earlier it is asked. Left empty: that of its type.",
+        help_text="Policies are applied from the lowest number up. Leave empty for the default of the type.",
     )
 
     def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:

@@ -76,8 +76,8 @@ class OperationVerb(KeepsForm, Verb):
         options = RequestOptions(caller_of(self.request), form.cleaned_data["plan_only"], may_cancel)
         self.operation = self.plan(record, form.inputs, options)
         if options.plan_only:
-            return "This is what would be done. Look at it, skip what must not happen, and start it."
-        return linked(f"Requested: plan {self.operation.action_plan} does it, by action {self.operation.action}.")
+            return "Plan created. Review it, skip the actions that must not run, then start it."
+        return linked(f"Requested: action {self.operation.action} of plan {self.operation.action_plan}.")
 
     def plan(self, record: Any, inputs: dict[str, Any], options: RequestOptions) -> Operation:
         return type(self).operate(record, **inputs, options=options)
@@ -107,25 +107,25 @@ class ScaleOut(ClusterVerb):
 
 
 class ScaleIn(ClusterVerb):
-    verb, question = "scale in", "Take nodes from the cluster?"
-    consequence = "Which ones go, its deletion policy says: those that are in ERROR or tainted are the first."
+    verb, question = "scale in", "Remove nodes from the cluster?"
+    consequence = "The deletion policy chooses the nodes. Nodes in ERROR and tainted nodes are removed first."
     form_class, operate, look = ScaleForm, scale_in, "danger"
 
 
 class Resize(ClusterVerb):
-    verb, question = "resize", "How large is the cluster to be?"
+    verb, question = "resize", "Resize the cluster?"
     form_class, operate = ResizeForm, resize
 
 
 class Check(ClusterVerb):
     verb, question = "check", "Check the cluster?"
-    consequence = "The server of each of its nodes is looked at; those that do not run are in ERROR then."
+    consequence = "The server of each node is checked. Nodes whose server does not run are set to ERROR."
     operate = check_cluster
 
 
 class Recover(ClusterVerb):
     verb, question = "recover", "Recover the cluster?"
-    consequence = "The nodes that are in ERROR get servers that run."
+    consequence = "Nodes in ERROR are recovered, so that their servers run again."
     form_class, operate = RecoverClusterForm, recover_cluster
 
 
@@ -139,14 +139,14 @@ class Change(ClusterVerb):
 class Delete(ClusterVerb):
     permission_required = "cluster.delete_cluster"
     verb, question = "delete", "Delete the cluster?"
-    consequence = "It cannot be brought back."
+    consequence = "This cannot be undone."
     form_class, operate, look, is_final = DeleteForm, delete_cluster, "danger", True
 
 
 class Attach(ClusterVerb):
     history_event = "cluster.attach_policy"
     permission_required = ("cluster.add_policybinding", "cluster.view_policy")
-    verb, question = "attach", "Which policy is the cluster to have?"
+    verb, question = "attach", "Attach a policy to the cluster?"
     form_class, operate = AttachForm, attach_policy
 
 
@@ -188,7 +188,7 @@ class Enable(BindingVerb):
 
 class Disable(Enable):
     verb, question = "disable", "Disable the policy?"
-    consequence = "The cluster keeps it, and it is not applied."
+    consequence = "The policy stays attached, but is not applied."
 
     def also(self, record: PolicyBinding) -> dict[str, Any]:
         return {"enabled": False}
@@ -204,19 +204,19 @@ class NodeVerb(OperationVerb):
 class CheckNode(NodeVerb):
     permission_required = "cluster.check_node"
     verb, question = "check", "Check the node?"
-    consequence = "Its server is looked at: if it does not run, the node is in ERROR then."
+    consequence = "The server of the node is checked. If it does not run, the node is set to ERROR."
     operate = check_node
 
 
 class RecoverNode(NodeVerb):
     permission_required = "cluster.recover_node"
     verb, question = "recover", "Recover the node?"
-    consequence = "It gets a server that runs, where its own does not."
+    consequence = "If the server of the node does not run, it is recovered."
     form_class, operate = RecoverForm, recover_node
 
 
 class DeleteNode(NodeVerb):
     permission_required = "cluster.delete_node"
     verb, question = "delete", "Delete the node?"
-    consequence = "Its server is deleted with it. It cannot be brought back."
+    consequence = "The server of the node is also deleted. This cannot be undone."
     operate, look, is_final = delete_node, "danger", True

@@ -41,7 +41,7 @@ class ClusterTable(tables.Table):
         linkify=("cluster:profile", {"uuid": tables.A("profile__uuid")}),
     )
     status_reason = MessageColumn(verbose_name="reason")
-    created_at = TimeColumn(accessor="created_at", verbose_name="made")
+    created_at = TimeColumn(accessor="created_at", verbose_name="created")
 
     class Meta:
         model = Cluster
@@ -54,8 +54,8 @@ class ClusterTable(tables.Table):
 
 def sizes_in_words(cluster: Cluster, size: int) -> str:
     """Return how many nodes there are, are wanted, and may be."""
-    limit = "no limit" if cluster.max_size == UNLIMITED else str(cluster.max_size)
-    return f"{size} of {cluster.desired_capacity}, {cluster.min_size} to {limit}"
+    limit = "unlimited" if cluster.max_size == UNLIMITED else str(cluster.max_size)
+    return f"{size} of {cluster.desired_capacity} (min {cluster.min_size}, max {limit})"
 
 
 class BindingTable(tables.Table):
@@ -68,8 +68,8 @@ class BindingTable(tables.Table):
         linkify=("cluster:policy", {"uuid": tables.A("policy__uuid")}),
     )
     type = tables.Column(accessor="policy__type", verbose_name="type")
-    enabled = tables.Column(verbose_name="is applied")
-    last_op = TimeColumn(accessor="last_op", verbose_name="last done", default="")
+    enabled = tables.Column(verbose_name="enabled")
+    last_op = TimeColumn(accessor="last_op", verbose_name="last operation", default="")
     verbs = tables.Column(
         empty_values=(),
         verbose_name="",
@@ -83,7 +83,7 @@ class BindingTable(tables.Table):
         orderable = False
 
     def render_enabled(self, value: bool) -> str:
-        return "yes" if value else "no, disabled"
+        return "yes" if value else "no"
 
     def render_verbs(self, record: PolicyBinding) -> SafeString | str:
         may = self.request.user.has_perm
@@ -102,7 +102,7 @@ class ClusterList(MemberList):
     filterset_class = ClusterFilters
     template_name = "clusters/cluster_list.html"
     heading = "Clusters"
-    guidance = "There are no clusters. A cluster is as many servers of one profile as are wanted: create one."
+    guidance = "No clusters yet. A cluster keeps a number of servers of one profile."
 
     def get_queryset(self) -> QuerySet[Cluster]:
         here = Count("nodes", filter=Q(nodes__deleted_at=None))
@@ -164,7 +164,7 @@ class NewCluster(CreationPage):
     def answer(self, made: Operation, plan_only: bool) -> HttpResponse:
         if plan_only:
             return redirect("plans:detail", uuid=made.action_plan)
-        messages.success(self.request, linked(f"Requested: plan {made.action_plan} creates its nodes."))
+        messages.success(self.request, linked(f"Requested: plan {made.action_plan} creates the nodes."))
         return redirect("clusters:detail", uuid=made.target)
 
 
@@ -173,8 +173,8 @@ class NodeList(MemberList):
     permission_required = "cluster.view_node"
     table_class = NodeTable
     filterset_class = NodeFilters
-    heading = "Nodes of clusters"
-    guidance = "There are no nodes. Clusters have theirs, and the API makes others, from 1.12: POST /v1/nodes."
+    heading = "Cluster nodes"
+    guidance = "No nodes yet. Create a cluster, or a node through the API, from microversion 1.12: POST /v1/nodes."
 
     def get_table_kwargs(self) -> dict[str, Any]:
         return {"exclude": ("index", "tainted")}

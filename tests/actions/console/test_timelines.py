@@ -31,9 +31,9 @@ def page(client: Client, user: User, name: str, uuid: object) -> str:
 
 def test_a_server_s_page_tells_what_was_done_to_it(client: Client, cloud_admin: User, server: Server) -> None:
     shown = page(client, cloud_admin, "cluster:server", server.uuid)
-    for words in ("rebuild", "req-1", "for <strong>rosa</strong>", "It was Error.", "It was Retry."):
+    for words in ("rebuild", "req-1", "by <strong>rosa</strong>", "It was Error.", "It was Retry."):
         assert words in shown
-    assert "Nothing was done to it yet" in page(client, cloud_admin, "cluster:server", make_server("other").uuid)
+    assert "No events yet." in page(client, cloud_admin, "cluster:server", make_server("other").uuid)
 
 
 @pytest.mark.parametrize("name", ["cluster:server", "actions:detail", "plans:detail"])

@@ -53,7 +53,7 @@ def test_the_audit_of_a_plan_is_a_link(client: Client, cloud_admin: User) -> Non
 def test_someone_without_rights_reads_whom_to_ask(client: Client, stranger: User) -> None:
     make_plan({"a": []}, audit=make_audit("secret audit"))
     text = overview(client, stranger)
-    assert "has no rights yet" in text
+    assert "has no permissions yet" in text
     assert "secret audit" not in text
 
 
@@ -69,7 +69,7 @@ def test_a_page_that_is_not_there_looks_like_the_others(client: Client, cloud_ad
     client.force_login(cloud_admin)
     response = client.get("/console/nowhere/")
     assert response.status_code == 404
-    assert "There is nothing here" in response.content.decode()
+    assert "This page does not exist" in response.content.decode()
 
 
 def test_logging_in_leads_back_to_where_one_was_going(client: Client, cloud_admin: User) -> None:

@@ -67,7 +67,7 @@ def test_choosing_a_strategy_asks_for_its_parameters(administrator: Client, stra
 def test_the_fields_become_parameters_of_the_schemas_types(administrator: Client, strategy: Strategy) -> None:
     fields = {"maintenance_node": "compute2", "rounds": "3", "cold": "on", "granularity": "300", "weights": "[1, 2]"}
     text = create(administrator, name="tonight", **{f"parameter-{name}": value for name, value in fields.items()})
-    assert "Created." in text
+    assert "Audit created." in text
     assert Audit.objects.get(name="tonight").parameters == {
         "maintenance_node": "compute2",
         "threshold": 0.5,
@@ -137,7 +137,7 @@ def test_an_audit_that_waits_can_be_cancelled(administrator: Client) -> None:
 
 def test_an_audit_that_ended_cannot_be_cancelled_and_says_why(administrator: Client) -> None:
     text = press(administrator, "cancel", make_audit(state="SUCCEEDED"))
-    assert "Not done (cancel the audit): the audit is already SUCCEEDED." in text
+    assert "Cannot cancel the audit: it is already SUCCEEDED." in text
 
 
 def test_an_audit_that_ended_can_be_deleted(administrator: Client) -> None:
@@ -147,7 +147,7 @@ def test_an_audit_that_ended_can_be_deleted(administrator: Client) -> None:
 
 def test_an_audit_that_runs_cannot_be_deleted_and_says_why(administrator: Client) -> None:
     text = press(administrator, "delete", make_audit(state="ONGOING"))
-    assert "Not deleted: the audit is ONGOING. Cancel it first." in text
+    assert "Cannot delete the audit: it is ONGOING. Cancel it first." in text
     assert Audit.objects.present().exists()
 
 

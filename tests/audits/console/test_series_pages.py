@@ -59,7 +59,7 @@ def test_only_what_runs_again_and_again_asks_for_times(administrator: Client, au
 def test_a_series_is_made_with_its_times_in_utc(administrator: Client) -> None:
     text = create(administrator, start_time="2026-11-21T13:00", end_time="2026-11-22T13:00")
     audit = Audit.objects.get()
-    assert "Created. A decision engine runs it when its time comes." in text
+    assert "Audit created. A decision engine will run it on schedule." in text
     assert (audit.interval, audit.start_time, audit.end_time) == (
         "300",
         NOON + timedelta(hours=1),
@@ -125,7 +125,7 @@ def test_a_person_suspends_and_resumes(administrator: Client) -> None:
     state = Audit.objects.get().state
     resumed = press(administrator, "resume", audit)
     assert ("Audit was suspended by user" in suspended, state) == (True, "SUSPENDED")
-    assert ("Resumed." in resumed, Audit.objects.get().state) == (True, "ONGOING")
+    assert ("Audit resumed." in resumed, Audit.objects.get().state) == (True, "ONGOING")
 
 
 def test_one_whose_end_passed_is_not_resumed_and_says_why(administrator: Client) -> None:

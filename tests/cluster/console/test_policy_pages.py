@@ -37,12 +37,12 @@ def test_a_policy_shows_what_it_says_and_which_clusters_have_it(browser: Client)
     text = show(browser, "cluster:policy", policy.uuid)
     assert (SCALING in text, "CLUSTER_SCALE_OUT" in text, "best_effort" in text) == (True, True, True)
     assert reverse("clusters:detail", args=[cluster.uuid]) in text
-    assert ("77" in text, "no, disabled" in text) == (True, True)
+    assert ("77" in text, '<td data-label="Enabled">no</td>' in text) == (True, True)
 
 
 def test_a_policy_whose_type_is_gone_says_so(browser: Client) -> None:
     policy = make_policy("old", "a type")
-    assert "which is not installed" in show(browser, "cluster:policy", policy.uuid)
+    assert "(not installed)" in show(browser, "cluster:policy", policy.uuid)
 
 
 def test_a_list_is_narrowed_and_counts_clusters(browser: Client) -> None:
@@ -66,7 +66,7 @@ def test_a_policy_is_created_by_a_form_that_shows_what_there_is(browser: Client)
     [
         ({"name": ""}, "This field is required."),
         ({"type": "a type"}, "is not one of the available choices."),
-        ({"spec": "{"}, "This is no JSON."),
+        ({"spec": "{"}, "Enter valid JSON."),
         ({"spec": '{"event": "LUNCH"}'}, "LUNCH"),
         ({"spec": "[]"}, "is not of type"),
         ({"name": "Taken"}, "another policy is called Taken."),

@@ -126,14 +126,14 @@ def test_actions_are_selected_and_skipped_by_keyboard_alone(page: Page, plan: Ac
     page.keyboard.press("Tab")
     expect(page.get_by_role("dialog").get_by_role("button", name="Skip")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Skipped 11 actions.")).to_be_visible()
+    expect(page.get_by_text("11 actions skipped.")).to_be_visible()
     assert aside(plan.actions.filter(state="SKIPPED").count) == 12
 
 
 def test_what_has_the_focus_is_seen(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="To the content")).to_be_in_viewport()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_in_viewport()
     for locator in (page.get_by_role("button", name="Start"), page.locator(".box").first):
         locator.focus()
         page.keyboard.press("Shift+Tab")
@@ -145,7 +145,7 @@ def test_what_has_the_focus_is_seen(page: Page, plan: ActionPlan) -> None:
 
 def test_a_graph_that_goes_on_says_so(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
-    expect(page.get_by_text("scroll sideways for the rest")).to_be_visible()
+    expect(page.get_by_text("scroll sideways for more")).to_be_visible()
 
 
 def test_nothing_moves_for_users_who_prefer_reduced_motion(page: Page, plan: ActionPlan) -> None:
@@ -158,10 +158,10 @@ def test_nothing_moves_for_users_who_prefer_reduced_motion(page: Page, plan: Act
 def test_the_banner_of_a_step_goes_when_the_next_one_is_made(page: Page, plan: ActionPlan) -> None:
     page.goto(reverse("plans:detail", args=[plan.uuid]))
     page.get_by_role("button", name="Start").click()
-    expect(page.get_by_text("Started. An applier takes it from here.")).to_be_visible()
+    expect(page.get_by_text("Action plan started. An applier will run it.")).to_be_visible()
     aside(lambda: ActionPlan.objects.update(state="ONGOING"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("ONGOING")
-    expect(page.get_by_text("Started. An applier takes it from here.")).to_have_count(0)
+    expect(page.get_by_text("Action plan started. An applier will run it.")).to_have_count(0)
 
 
 @pytest.fixture

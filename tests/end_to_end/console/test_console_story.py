@@ -109,7 +109,7 @@ def test_a_person_skips_starts_and_watches_a_plan(page: Page, applier: Thread) -
     page.get_by_role("button", name="Skip 2 selected").click()
     expect(page.get_by_role("dialog")).to_contain_text("Skip 2 actions?")
     skip(page, "audit week")
-    expect(page.get_by_text("Skipped 2 actions.")).to_be_visible()
+    expect(page.get_by_text("2 actions skipped.")).to_be_visible()
     expect(row(page, "web-5").get_by_role("button", name="Skip migrate")).to_have_count(0)
 
     page.get_by_role("button", name="Start").click()
@@ -136,7 +136,7 @@ def test_a_person_takes_a_skip_back(page: Page) -> None:
     row(page, "web-1").get_by_role("button", name="Skip migrate web-1").click()
     skip(page, "not yet")
     row(page, "web-1").get_by_role("button", name="Restore migrate web-1").click()
-    expect(page.get_by_text("Restored 1 action.")).to_be_visible()
+    expect(page.get_by_text("1 action restored.")).to_be_visible()
     expect(row(page, "web-1").get_by_role("button", name="Skip migrate web-1")).to_be_visible()
     expect(row(page, "web-1")).not_to_contain_text("not yet")
 
@@ -166,7 +166,7 @@ def test_the_dialog_is_left_by_keyboard_and_nothing_was_done(page: Page) -> None
 def test_the_colours_that_a_person_chose_are_remembered(page: Page) -> None:
     html = page.locator("html")
     expect(html).to_have_attribute("data-bs-theme", "light")
-    page.get_by_role("button", name="Switch between light and dark").click()
+    page.get_by_role("button", name="Toggle dark mode").click()
     expect(html).to_have_attribute("data-bs-theme", "dark")
     page.reload()
     expect(html).to_have_attribute("data-bs-theme", "dark")

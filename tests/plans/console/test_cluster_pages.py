@@ -41,7 +41,7 @@ def test_a_list_tells_how_many_nodes_each_cluster_has_and_may_have(browser: Clie
     make_cluster("web", size=3, min_size=1, max_size=5)
     make_cluster("db", status="ERROR", desired_capacity=2)
     text = show(browser, "clusters:list")
-    assert ("3 of 3, 1 to 5" in text, "0 of 2, 0 to no limit" in text) == (True, True)
+    assert ("3 of 3 (min 1, max 5)" in text, "0 of 2 (min 0, max unlimited)" in text) == (True, True)
     text = show(browser, "clusters:list", status="ERROR")
     assert (">web<" in text, ">db<" in text) == (False, True)
 
@@ -63,12 +63,12 @@ def test_a_cluster_shows_its_members_its_policies_and_what_was_done_to_it(browse
 
 def test_a_cluster_says_who_holds_it_and_updates_itself_meanwhile(browser: Client) -> None:
     cluster = make_cluster("web")
-    assert "Held by" not in show(browser, "clusters:detail", cluster.uuid)
+    assert "Locked by" not in show(browser, "clusters:detail", cluster.uuid)
     plan = ActionPlan.objects.create()
     action = Action.objects.create(action_plan=plan, action_type="CLUSTER_CHECK")
     cluster.locks.create(action=action.uuid, is_exclusive=True)
     text = show(browser, "clusters:detail", cluster.uuid)
-    assert ("Held by" in text, action.name in text, 'hx-trigger="every 2s"' in text) == (True, True, True)
+    assert ("Locked by" in text, action.name in text, 'hx-trigger="every 2s"' in text) == (True, True, True)
 
 
 def test_a_cluster_updates_itself_as_soon_as_an_operation_was_requested(browser: Client) -> None:
@@ -85,7 +85,7 @@ def test_each_operation_on_a_cluster_has_a_form(browser: Client, verb: str) -> N
     cluster = make_cluster("web", size=1)
     where = reverse(f"clusters:{verb}", args=[cluster.uuid])
     assert where in show(browser, "clusters:detail", cluster.uuid)
-    assert "Plan only: look at it first" in browser.get(where).content.decode()
+    assert "Create the action plan for review" in browser.get(where).content.decode()
 
 
 @pytest.mark.parametrize("verb", NODE_VERBS)
@@ -93,7 +93,7 @@ def test_each_operation_on_a_node_has_a_form(browser: Client, verb: str) -> None
     node = make_member(status="ACTIVE")
     where = reverse(f"clusters:{verb}", args=[node.uuid])
     assert where in show(browser, "cluster:member", node.uuid)
-    assert "Plan only: look at it first" in browser.get(where).content.decode()
+    assert "Create the action plan for review" in browser.get(where).content.decode()
 
 
 @pytest.mark.parametrize("verb", ["enable", "disable", "detach"])
@@ -101,7 +101,7 @@ def test_each_operation_on_a_policy_of_a_cluster_has_a_form(browser: Client, ver
     binding = bind(make_cluster("web"), enabled=verb != "enable")
     where = reverse(f"clusters:{verb}", args=[binding.uuid])
     assert where in show(browser, "clusters:detail", binding.cluster.uuid)
-    assert "Plan only: look at it first" in browser.get(where).content.decode()
+    assert "Create the action plan for review" in browser.get(where).content.decode()
 
 
 def test_a_requested_operation_starts_at_once_and_the_message_leads_to_its_plan(browser: Client) -> None:

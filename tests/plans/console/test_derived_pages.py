@@ -39,14 +39,14 @@ def text(client: Client, one: Action) -> str:
 
 def test_a_derived_action_names_the_one_that_made_it(reading: Client, plan: ActionPlan) -> None:
     found = text(reading, action(plan, "x"))
-    assert "Derived by" in found
+    assert "Derived from" in found
     assert reverse("actions:detail", args=[action(plan, "a").uuid]) in found
 
 
 def test_an_action_that_waits_says_so_and_names_what_it_derived(reading: Client, plan: ActionPlan) -> None:
     found = text(reading, action(plan, "a"))
     assert "Action waits for 2 actions that it derived." in found
-    assert "Derived by" not in found
+    assert "Derived from" not in found
     assert all(reverse("actions:detail", args=[action(plan, name).uuid]) in found for name in "xy")
 
 
@@ -57,7 +57,7 @@ def test_the_table_of_a_plan_marks_derived_actions(reading: Client, plan: Action
 
 def test_an_action_that_failed_with_another_says_that_no_phase_of_it_ran(reading: Client, plan: ActionPlan) -> None:
     Action.objects.filter(pk=action(plan, "b").pk).update(state="FAILED")
-    assert "It failed before it began: no phase of it ran." in text(reading, action(plan, "b"))
+    assert "The action failed before it began." in text(reading, action(plan, "b"))
 
 
 def places(picture: dict[str, Any]) -> dict[str, int]:

@@ -33,12 +33,12 @@ def test_nodes_in_use_are_those_that_are_not_released() -> None:
 
 def test_the_spread_of_loads_is_shown_before_and_after() -> None:
     found = compared(standard_deviation_before_audit=0.3, standard_deviation_after_audit=0.1)
-    assert found == [("Spread of the nodes' loads (standard deviation)", 0.3, 0.1)]
+    assert found == [("Standard deviation of the node loads", 0.3, 0.1)]
 
 
 def test_what_is_planned_is_taken_from_what_there_is_to_move() -> None:
     found = compared(volume_migrate_count=3, planned_volume_migrate_count=2)
-    assert found == [("Free volumes still to be moved", 3, 1)]
+    assert found == [("Free volumes to move", 3, 1)]
 
 
 def test_what_there_is_none_of_is_left_out() -> None:

@@ -91,7 +91,7 @@ def test_a_rule_is_tried_from_the_form_and_not_saved(administrator: Client) -> N
     text = post(administrator, action_types=["nop"], plan=str(plan.uuid), **{"try": "1"})
     assert "<strong>2</strong> actions would be skipped" in text
     assert not Exclusion.objects.exists()
-    assert "Choose the plan to try it against." in post(administrator, **{"try": "1"})
+    assert "Choose a plan to test against." in post(administrator, **{"try": "1"})
 
 
 def test_a_change_leaves_alone_what_the_form_shows_unchanged(administrator: Client) -> None:
@@ -122,14 +122,14 @@ def test_a_rule_is_disabled_and_enabled_by_buttons_and_found_by_the_switch(admin
     rule = make_exclusion()
     page = reverse("exclusions:detail", args=[rule.uuid])
     assert 'id="disable"' in administrator.get(page).content.decode()
-    assert "Exclusion frozen is disabled." in post(administrator, "disable", rule.uuid)
+    assert "Exclusion frozen disabled." in post(administrator, "disable", rule.uuid)
     text = administrator.get(page).content.decode()
     assert 'id="enable"' in text
     assert 'id="disable"' not in text
     listed = administrator.get(reverse("exclusions:list"), {"enabled": "False"}).content.decode()
     assert "frozen" in listed
     assert "frozen" not in administrator.get(reverse("exclusions:list"), {"enabled": "True"}).content.decode()
-    assert "Exclusion frozen is enabled." in post(administrator, "enable", rule.uuid)
+    assert "Exclusion frozen enabled." in post(administrator, "enable", rule.uuid)
 
 
 def test_a_rule_is_deleted_after_a_question(administrator: Client) -> None:

@@ -42,7 +42,7 @@ def send(browser: Client, verb: str, record: Any, **fields: str) -> str:
 def test_a_server_is_marked_with_a_reason_and_the_mark_cleared(browser: Client, server: Server) -> None:
     text = show(browser, "cluster:server", server)
     assert (reverse("marks:mark-server", args=[server.uuid]) in text, "Clear mark" in text) == (True, False)
-    assert "Mark it unhealthy?" in show(browser, "marks:mark-server", server)
+    assert "Mark unhealthy?" in show(browser, "marks:mark-server", server)
     text = send(browser, "mark-server", server, reason="<slow>")
     assert ("Server web-1 is marked unhealthy." in text, "&lt;slow&gt;" in text, "Clear mark" in text) == (True,) * 3
     assert "no longer marked" in send(browser, "clear-server", server)

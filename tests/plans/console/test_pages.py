@@ -51,7 +51,7 @@ def test_nobody_sees_a_plan_without_logging_in(client: Client, db: None) -> None
 def test_who_lacks_the_right_to_see_plans_reads_so(client: Client, db: None) -> None:
     response = log_in_with(client).get(reverse("plans:list"))
     assert response.status_code == 403
-    assert "your account lacks the right" in response.content.decode()
+    assert "your account does not have the permission" in response.content.decode()
 
 
 def test_a_deleted_plan_is_not_found(administrator: Client) -> None:
@@ -106,16 +106,14 @@ def test_the_server_refuses_a_reader_who_sends_a_buttons_form_anyway(client: Cli
 
 def test_start_hands_the_plan_to_the_appliers(administrator: Client) -> None:
     plan = make_plan({"a": []})
-    assert "Started." in press(administrator, "start", plan)
+    assert "Action plan started." in press(administrator, "start", plan)
     assert ActionPlan.objects.get().state == "PENDING"
 
 
 def test_a_plan_that_was_started_meanwhile_says_so(administrator: Client) -> None:
     changed = timezone.now() - timedelta(minutes=3)
     text = press(administrator, "start", make_plan({"a": []}, state="ONGOING", updated_at=changed))
-    assert (
-        "Not done (start the action plan): the action plan is already ONGOING (last changed 3\xa0minutes ago)." in text
-    )
+    assert "Cannot start the action plan: it is already ONGOING (updated 3\xa0minutes ago)." in text
 
 
 @pytest.mark.parametrize(("verb", "state"), [("cancel", "SUCCEEDED"), ("cancel", "CANCELLING"), ("delete", "ONGOING")])
@@ -124,7 +122,7 @@ def test_an_operation_that_the_state_does_not_allow_is_refused_without_a_questio
 ) -> None:
     plan = make_plan({"a": []}, state=state)
     text = administrator.get(reverse(f"plans:{verb}", args=[plan.uuid]), follow=True).content.decode()
-    assert f"Not done ({verb} the action plan): the action plan is already {state}." in text
+    assert f"Cannot {verb} the action plan: it is already {state}." in text
 
 
 def test_a_get_changes_nothing(administrator: Client) -> None:
@@ -138,14 +136,14 @@ def test_cancel_asks_first(administrator: Client) -> None:
     plan = make_plan({"a": []})
     question = administrator.get(reverse("plans:cancel", args=[plan.uuid])).content.decode()
     assert "Cancel this action plan?" in question
-    assert "can be continued in a new plan" in question
+    assert "a new plan can continue its unfinished actions" in question
     press(administrator, "cancel", plan)
     assert ActionPlan.objects.get().state == "CANCELLED"
 
 
 def test_a_plan_that_waits_cannot_be_deleted_and_says_why(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
-    assert "Not deleted: the action plan is ONGOING. Cancel it first." in press(administrator, "delete", plan)
+    assert "Cannot delete the action plan: it is ONGOING. Cancel it first." in press(administrator, "delete", plan)
     assert ActionPlan.objects.present().exists()
 
 
@@ -199,7 +197,7 @@ def test_the_table_of_actions_can_be_narrowed_to_a_state(administrator: Client) 
 
 
 def test_a_plan_without_actions_says_that_there_is_nothing_to_do(administrator: Client) -> None:
-    assert "the audit found nothing to do" in page(administrator, make_plan())
+    assert "The audit found nothing to change" in page(administrator, make_plan())
 
 
 def test_what_people_and_clouds_wrote_is_shown_and_never_run(administrator: Client) -> None:
@@ -261,8 +259,8 @@ def choose(client: Client, plan: ActionPlan, value: str) -> str:
 @pytest.mark.parametrize(
     ("before", "offered", "sentence"),
     [
-        ("continue", "stop", "What depends on an action that fails stops with it."),
-        ("stop", "continue", "What depends on an action that fails is executed all the same."),
+        ("continue", "stop", "If an action fails, dependent actions do not run."),
+        ("stop", "continue", "If an action fails, dependent actions run."),
     ],
 )
 def test_what_a_failure_does_is_changed_by_a_button(

@@ -41,7 +41,7 @@ def test_nothing_leads_there_where_nothing_begins_any_more(browser: Client, stat
 
 def test_where_all_would_succeed_it_says_so(browser: Client) -> None:
     shown = page(browser, make_plan({"a": [], "b": ["a"]}))
-    assert "As things are now, all 2 actions would succeed. Nothing was executed." in shown
+    assert "In the current state of the cloud, all 2 actions would succeed. No action was executed." in shown
     assert "<table" not in shown
 
 
@@ -49,7 +49,7 @@ def test_it_counts_and_names_what_would_not_just_succeed_with_the_reason(browser
     plan = failing(1)
     bad = action(plan, "bad-0")
     shown = page(browser, plan)
-    assert "As things are now, of 2 actions 1 would fail." in shown
+    assert "In the current state of the cloud, of 2 actions 1 would fail." in shown
     assert "1 FAILED" in shown
     assert f"would fail in execute: The action {bad.uuid} execution failed." in shown
     assert reverse("actions:detail", args=[bad.uuid]) in shown
@@ -72,7 +72,7 @@ def test_it_can_be_narrowed_to_one_outcome(browser: Client) -> None:
 
 
 def test_an_unknown_outcome_does_not_narrow_the_list(browser: Client) -> None:
-    assert "What would not succeed" in page(browser, failing(1), "?outcome=GREEN")
+    assert "Actions that would not succeed" in page(browser, failing(1), "?outcome=GREEN")
 
 
 def test_what_a_large_plan_would_run_into_stands_on_several_pages(browser: Client) -> None:
@@ -90,7 +90,7 @@ def test_a_plan_that_ended_has_none_and_says_why(browser: Client) -> None:
 
 def test_it_tells_when_a_mirrored_cloud_was_read(browser: Client, settings: Settings) -> None:
     settings.CLOUD = "tests.plans.preflight.test_preflight.MirroredCloud"
-    assert "The cloud was never read" in page(browser, make_plan({"a": []}))
+    assert "The cloud has not been read yet" in page(browser, make_plan({"a": []}))
 
 
 def test_who_may_see_no_plans_sees_none(client: Client, stranger: User) -> None:

@@ -50,7 +50,7 @@ def test_the_buttons_cost_no_queries(administrator: Client, django_assert_max_nu
 
 def test_the_button_restores_the_action(administrator: Client, plan: ActionPlan) -> None:
     answer = restore(administrator, plan.actions.get(state="SKIPPED"), follow=True)
-    assert "Restored 1 action." in answer.content.decode()
+    assert "1 action restored." in answer.content.decode()
     assert not plan.actions.filter(state="SKIPPED").exists()
 
 
@@ -63,7 +63,7 @@ def test_what_another_tab_restored_is_named(administrator: Client, plan: ActionP
     one = plan.actions.get(state="SKIPPED")
     restore(administrator, one)
     text = restore(administrator, one, follow=True).content.decode()
-    assert "is not skipped: it is PENDING, since its last change" in text
+    assert "is not skipped: it is PENDING (updated" in text
     assert "State transition" not in text
 
 
@@ -71,21 +71,21 @@ def test_what_was_skipped_automatically_stays_so_and_says_so(administrator: Clie
     one = make_plan({"a": []}).actions.get()
     one.skip_automatically("the server is gone")
     one.save_state()
-    assert "was skipped automatically, and stays so." in restore(administrator, one, follow=True).content.decode()
+    assert "skipped automatically and cannot be restored" in restore(administrator, one, follow=True).content.decode()
 
 
 def test_a_plan_that_began_meanwhile_refuses_and_says_why(administrator: Client, plan: ActionPlan) -> None:
     ActionPlan.objects.update(state="ONGOING")
     answer = restore(administrator, plan.actions.get(state="SKIPPED"), follow=True)
-    assert "Nothing of this action plan can be restored any more: it is ONGOING" in answer.content.decode()
+    assert "Actions of this plan can no longer be restored: the plan is ONGOING" in answer.content.decode()
     assert plan.actions.filter(state="SKIPPED").count() == 1
 
 
 def test_on_its_own_page_it_is_restored_too(administrator: Client, plan: ActionPlan) -> None:
     one = plan.actions.get(state="SKIPPED")
-    assert "Restore it" in administrator.get(reverse("actions:detail", args=[one.uuid])).content.decode()
+    assert "with its plan again." in administrator.get(reverse("actions:detail", args=[one.uuid])).content.decode()
     answer = administrator.post(reverse("actions:restore", args=[one.uuid]), follow=True)
-    assert "Restored." in answer.content.decode()
+    assert "Action restored." in answer.content.decode()
     assert Action.objects.get(pk=one.pk).state == "PENDING"
 
 

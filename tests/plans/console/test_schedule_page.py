@@ -43,14 +43,14 @@ def again(plan: ActionPlan) -> ActionPlan:
 def test_a_plan_is_started_for_a_time_and_says_so(administrator: Client) -> None:
     plan = make_plan({"a": []})
     text = send(administrator, plan, start_at="2100-01-31T22:00", **BERLIN)
-    assert "Started. An applier takes it when its time comes." in text
+    assert "Action plan started. An applier will run it at its scheduled time." in text
     assert "Sun 2100-01-31 22:00 Europe/Berlin" in text
     assert (again(plan).state, f"{again(plan).opens_at:%H:%M}") == ("PENDING", "21:00")
 
 
 def test_an_empty_form_starts_the_plan_now(administrator: Client) -> None:
     plan = make_plan({"a": []})
-    assert "An applier takes it from here." in send(administrator, plan, zone="UTC")
+    assert "An applier will run it." in send(administrator, plan, zone="UTC")
     assert (again(plan).state, again(plan).opens_at, again(plan).window) == ("PENDING", None, None)
 
 
@@ -67,7 +67,7 @@ def test_the_window_of_a_plan_that_runs_is_changed_and_what_it_was_is_shown(admi
 def test_a_schedule_is_taken_back_by_emptying_its_fields(administrator: Client) -> None:
     plan = make_plan({"a": []})
     send(administrator, plan, start_at="2100-01-31T22:00", **NIGHTS, **BERLIN)
-    assert "Saved." in send(administrator, plan, **BERLIN)
+    assert "Schedule saved." in send(administrator, plan, **BERLIN)
     assert (again(plan).start_at, again(plan).window, again(plan).opens_at) == (None, None, None)
 
 
@@ -81,7 +81,7 @@ def test_another_zone_moves_the_time_with_its_clock(administrator: Client) -> No
 def test_a_time_that_has_passed_may_stay_while_the_window_is_changed(administrator: Client) -> None:
     past = timezone.now() - timedelta(days=1)
     plan = make_plan({"a": []}, state="PENDING", start_at=past, opens_at=past)
-    assert "Saved." in send(administrator, plan, start_at=f"{past:%Y-%m-%dT%H:%M}", zone="UTC", **NIGHTS)
+    assert "Schedule saved." in send(administrator, plan, start_at=f"{past:%Y-%m-%dT%H:%M}", zone="UTC", **NIGHTS)
     assert again(plan).start_at == past
 
 
@@ -133,7 +133,7 @@ def test_the_button_is_there_while_something_is_still_to_begin(
 def test_the_schedule_of_an_ended_plan_cannot_be_changed(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="SUCCEEDED")
     text = administrator.get(reverse("plans:schedule", args=[plan.uuid]), follow=True).content.decode()
-    assert "Not done (schedule the action plan): the action plan is already SUCCEEDED" in text
+    assert "Cannot schedule the action plan: it is already SUCCEEDED" in text
 
 
 def test_a_plan_that_ended_while_the_form_was_filled_in_says_so(administrator: Client) -> None:
@@ -154,7 +154,7 @@ def test_a_plan_that_waits_for_its_window_says_when_it_opens_on_its_page_and_in_
     opens_at = timezone.now() + timedelta(hours=3, minutes=1)
     plan = make_plan({"a": []}, state="ONGOING", opens_at=opens_at, closes_at=opens_at + timedelta(hours=2))
     text = page(administrator, plan)
-    assert "What is left of it begins" in text
+    assert "The remaining actions begin" in text
     assert "in 3\xa0hours" in text
     assert "in 3\xa0hours" in administrator.get(reverse("plans:list")).content.decode()
 
@@ -162,7 +162,7 @@ def test_a_plan_that_waits_for_its_window_says_when_it_opens_on_its_page_and_in_
 def test_a_plan_whose_window_is_over_for_good_says_so(administrator: Client) -> None:
     past = timezone.now() - timedelta(days=1)
     plan = make_plan({"a": []}, state="ONGOING", window=written(last_day="2001-01-01"), opens_at=past, closes_at=past)
-    assert "Its maintenance window is over" in page(administrator, plan)
+    assert "The maintenance window is over" in page(administrator, plan)
 
 
 def test_a_plan_says_when_its_window_opens_next_though_no_applier_has_looked(administrator: Client) -> None:
@@ -174,7 +174,7 @@ def test_a_plan_says_when_its_window_opens_next_though_no_applier_has_looked(adm
 def test_start_says_that_the_plan_was_scheduled_before(administrator: Client) -> None:
     plan = make_plan({"a": []}, opens_at=timezone.now() + timedelta(days=1))
     text = administrator.post(reverse("plans:start", args=[plan.uuid]), follow=True).content.decode()
-    assert "An applier takes it when its time comes." in text
+    assert "An applier will run it at its scheduled time." in text
 
 
 def test_a_zone_that_is_not_known_here_breaks_no_page(administrator: Client) -> None:

@@ -56,16 +56,16 @@ def test_an_action_has_the_buttons_that_its_state_allows(
 
 def test_a_signal_that_is_pending_is_shown(administrator: Client) -> None:
     one = make_action(control="SUSPEND")
-    assert "is pending until its next checkpoint" in page_of(administrator, one)
-    assert "SUSPEND is pending until its next checkpoint." in page_of(administrator, one.action_plan)
+    assert "takes effect at the next checkpoint" in page_of(administrator, one)
+    assert "SUSPEND takes effect at the next checkpoint." in page_of(administrator, one.action_plan)
 
 
 @pytest.mark.parametrize(
     ("state", "button", "control", "words"),
     [
-        ("ONGOING", "suspend", "SUSPEND", "It waits at its next checkpoint"),
-        ("SUSPENDED", "resume", "RESUME", "It goes on."),
-        ("ONGOING", "cancel", "CANCEL", "It is aborted at its next checkpoint."),
+        ("ONGOING", "suspend", "SUSPEND", "The action will pause at its next checkpoint"),
+        ("SUSPENDED", "resume", "RESUME", "Action resumed."),
+        ("ONGOING", "cancel", "CANCEL", "The action will be aborted at its next checkpoint."),
     ],
 )
 def test_a_button_gives_its_signal_and_returns_to_the_action(
@@ -81,21 +81,21 @@ def test_a_button_gives_its_signal_and_returns_to_the_action(
 def test_what_has_not_begun_is_cancelled_at_once(administrator: Client) -> None:
     one = make_action("PENDING")
     answer = administrator.post(reverse("actions:cancel", args=[one.uuid]), follow=True)
-    assert "Cancelled." in answer.content.decode()
+    assert "Action cancelled." in answer.content.decode()
     assert Action.objects.get().status_message == "Action was cancelled by alice."
 
 
 def test_to_cancel_asks_first(administrator: Client) -> None:
     answer = administrator.get(reverse("actions:cancel", args=[make_action().uuid]))
     assert "Cancel this action?" in answer.content.decode()
-    assert "A cancel cannot be taken back" in answer.content.decode()
+    assert "A cancelled action cannot be restored" in answer.content.decode()
     assert Action.objects.get().control is None
 
 
 def test_a_signal_that_comes_too_late_is_refused_in_the_words_of_the_console(administrator: Client) -> None:
     one = make_action("SUCCEEDED")
     answer = administrator.post(reverse("actions:suspend", args=[one.uuid]), follow=True)
-    assert "Not done (suspend the action): nop a is SUCCEEDED, since its last change" in answer.content.decode()
+    assert "Cannot suspend the action: nop a is SUCCEEDED (updated" in answer.content.decode()
 
 
 def test_beside_what_runs_stand_the_buttons_on_the_page_of_its_plan(administrator: Client) -> None:

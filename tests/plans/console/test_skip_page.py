@@ -65,7 +65,7 @@ def test_the_button_beside_an_action_leaves_the_boxes_aside(administrator: Clien
 def test_many_are_skipped_with_one_reason(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": [], "c": []})
     chosen = [action(plan, name).uuid for name in "ab"]
-    assert "Skipped 2 actions." in send(administrator, plan, actions=chosen, reason="closing", confirmed="yes")
+    assert "2 actions skipped." in send(administrator, plan, actions=chosen, reason="closing", confirmed="yes")
     assert states(plan) == {"a": "SKIPPED", "b": "SKIPPED", "c": "PENDING"}
     assert action(plan, "a").status_message == "Action skipped by user. Reason: closing"
     assert action(plan, "b").skipped_by == "alice"
@@ -74,9 +74,7 @@ def test_many_are_skipped_with_one_reason(administrator: Client) -> None:
 def test_a_plan_that_began_meanwhile_refuses_and_says_why(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     text = send(administrator, plan, actions=[action(plan, "a").uuid], confirmed="yes")
-    assert (
-        "Nothing of this action plan can be skipped any more: it is ONGOING, since its last change just now." in text
-    )
+    assert "Actions of this plan can no longer be skipped: the plan is ONGOING (updated just now)." in text
     assert 'name="confirmed"' not in text
     assert states(plan) == {"a": "PENDING"}
 
@@ -90,7 +88,7 @@ def test_a_reason_that_does_not_fit_has_to_be_typed_again(administrator: Client)
 
 @pytest.mark.parametrize("fields", [{}, {"actions": ["nonsense"]}, {"only": "\x00"}])
 def test_a_form_that_names_no_action_says_so(administrator: Client, fields: dict[str, Any]) -> None:
-    assert "Choose at least one action." in send(administrator, make_plan({"a": []}), **fields)
+    assert "Select at least one action." in send(administrator, make_plan({"a": []}), **fields)
 
 
 def test_one_comes_back_to_the_page_of_the_table_and_to_the_row(administrator: Client) -> None:
@@ -110,7 +108,7 @@ def test_nobody_is_led_to_another_site(administrator: Client) -> None:
 def test_another_plans_action_is_not_skipped_here(administrator: Client) -> None:
     plan, other = make_plan({"a": []}), make_plan({"a": []})
     text = send(administrator, plan, actions=[action(other, "a").uuid], confirmed="yes")
-    assert "could not be found" in text
+    assert "1 action not found." in text
     assert states(other) == {"a": "PENDING"}
 
 
@@ -119,8 +117,8 @@ def test_what_another_tab_skipped_is_named_with_who_when_and_why(administrator: 
     skip_action(action(plan, "a").uuid, "bob", "month-end closing")
     uuids = [action(plan, name).uuid for name in "ab"]
     text = send(administrator, plan, actions=uuids, reason="audit week", confirmed="yes")
-    assert "nop a was skipped by bob just now, for this reason: month-end closing" in text
-    assert "Nothing was skipped yet." in text
+    assert "nop a was skipped by bob just now. Reason: month-end closing" in text
+    assert "No actions were skipped." in text
     assert states(plan) == {"a": "SKIPPED", "b": "PENDING"}
 
 
@@ -137,8 +135,8 @@ def test_the_first_step_already_tells_what_cannot_be_skipped(administrator: Clie
     plan = make_plan({"a": []})
     skip_action(action(plan, "a").uuid, "bob")
     text = send(administrator, plan, only=action(plan, "a").uuid)
-    assert "was skipped by bob just now, without a reason" in text
-    assert "Nothing is left to skip" in text
+    assert "was skipped by bob just now. No reason given." in text
+    assert "No actions left to skip" in text
 
 
 def log_in(client: Client, page: str) -> str:

@@ -36,11 +36,11 @@ def at(verb: str, stack: Stack) -> str:
 
 
 def test_a_stack_is_made_and_the_page_of_its_plan_tells_how_far_it_is(browser: Client) -> None:
-    assert "Plan only: look at it first" in browser.get(reverse("stacks:create")).content.decode()
+    assert "Create the action plan for review" in browser.get(reverse("stacks:create")).content.decode()
     answer = browser.post(reverse("stacks:create"), NEW, follow=True)
     plan, made = ActionPlan.objects.get(), Stack.objects.get()
     assert answer.redirect_chain == [(reverse("plans:detail", args=[plan.uuid]), 302)]
-    assert "creates its resources" in answer.content.decode()
+    assert "creates the resources" in answer.content.decode()
     assert (plan.state, made.name, made.project_id, made.template) == ("PENDING", "shop", "acme", normalise(TEXT))
 
 
@@ -95,12 +95,12 @@ def test_a_timeout_that_was_changed_is_sent(browser: Client, stack: Stack) -> No
 
 def test_what_was_typed_over_a_template_that_changed_meanwhile_is_refused(browser: Client, stack: Stack) -> None:
     answer = browser.post(at("update", stack), {"template": "resources: {}", "revision": "2"})
-    assert "The stack was changed since this page was made" in answer.content.decode()
+    assert "The stack was changed after this page was loaded" in answer.content.decode()
     assert not ActionPlan.objects.exists()
 
 
 def test_a_stack_is_deleted_by_a_plan_which_may_be_looked_at_first(browser: Client, stack: Stack) -> None:
-    assert "Plan only: look at it first" in browser.get(at("delete", stack)).content.decode()
+    assert "Create the action plan for review" in browser.get(at("delete", stack)).content.decode()
     answer = browser.post(at("delete", stack), {"plan_only": "on"})
     plan = ActionPlan.objects.get()
     assert (plan.state, answer["Location"]) == ("RECOMMENDED", reverse("plans:detail", args=[plan.uuid]))

@@ -127,7 +127,7 @@ def test_the_file_holds_what_the_list_was_narrowed_to(browser: Client, plan: Act
 
 def test_a_filter_that_makes_no_sense_exports_nothing(browser: Client) -> None:
     answer = browser.get(f"{reverse('history:export', args=['csv'])}?since=yesterday", follow=True)
-    assert "Not exported" in text(answer)
+    assert "Cannot export" in text(answer)
 
 
 def test_the_list_takes_the_same_queries_whatever_its_length(
@@ -146,7 +146,7 @@ def test_the_page_of_an_action_shows_the_signals_to_its_plan(browser: Client, ev
     plan = make_plan({"a": []})
     record(event, plan, caller=ROSA)
     page = text(browser.get(reverse("actions:detail", args=[plan.actions.get().uuid])))
-    assert ("rosa" in page, "Nobody has done anything" in page) == (True, False)
+    assert ("rosa" in page, "No entries yet." in page) == (True, False)
 
 
 def test_the_page_of_an_action_shows_no_other_history_of_its_plan(browser: Client) -> None:

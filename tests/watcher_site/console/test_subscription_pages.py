@@ -77,7 +77,7 @@ def test_a_test_message_is_sent(browser: Client) -> None:
     where = reverse("notifications:test", args=[subscription.uuid])
     detail = reverse("notifications:detail", args=[subscription.uuid])
     assert where in browser.get(detail).content.decode()
-    assert "on its way" in browser.post(where, follow=True).content.decode()
+    assert "A test message is being sent." in browser.post(where, follow=True).content.decode()
     assert Delivery.objects.get().notification.event_type == "subscription.test"
     Subscription.objects.update(enabled=False)
     assert where not in browser.get(detail).content.decode()
@@ -94,7 +94,7 @@ def test_a_broker_that_does_not_answer_is_reported(browser: Client, settings: Se
 def test_who_was_logged_out_reads_that_nothing_was_done(client: Client) -> None:
     make_undelivered()
     text = client.post(reverse("notifications:resend-all"), follow=True).content.decode()
-    assert "Nothing was done: you were logged out meanwhile." in text
+    assert "Your session has ended. The request was not executed" in text
     assert Delivery.objects.undelivered().exists()
 
 
@@ -116,11 +116,11 @@ def test_sending_many_again_asks_how_many_and_which_and_keeps_to_the_filter(brow
     where = f"{reverse('notifications:resend-all')}?receiver=PAGER"
     assert ("Send these 2 again" in shown, f'href="{where}"' in shown) == (True, True)
     page = browser.get(where).content.decode()
-    assert ("Send 2 notifications again?" in page, "receiver like “PAGER”" in page) == (True, True)
+    assert ("Send 2 notifications again?" in page, "receiver containing “PAGER”" in page) == (True, True)
     done = browser.post(where)
     assert done["Location"] == f"{reverse('notifications:undelivered')}?receiver=PAGER"
     assert set(Delivery.objects.undelivered()) == set(deliveries[2:])
-    assert "nothing to send again" in browser.get(where, follow=True).content.decode()
+    assert "No notifications to send again" in browser.get(where, follow=True).content.decode()
     browser.post(f"{reverse('notifications:resend-all')}?receiver=Broker")
     assert list(Delivery.objects.undelivered()) == [deliveries[2]]
 
@@ -150,7 +150,7 @@ def test_what_waits_for_a_receiver_that_is_switched_off_stands_among_what_is_und
     Delivery.objects.update(state=Delivery.State.PENDING)
     text = browser.get(reverse("notifications:undelivered")).content.decode()
     assert ("pager" in text, "archive" in text) == (True, False)
-    assert ("waits until it is enabled" in text, "waits until a broker is set" in text) == (True, True)
+    assert ("pending: subscription disabled" in text, "pending: no message broker" in text) == (True, True)
     assert "Send again" not in text
 
 
