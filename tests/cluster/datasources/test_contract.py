@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from keystoneauth1 import exceptions as keystone
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from audits.engine.engine import DecisionEngine
@@ -386,6 +387,26 @@ def test_a_catalog_without_the_service_is_reported(source: Datasource, emulator:
     emulator.offered = {"identity"}
     service_type = source.service_type  # type: ignore[attr-defined]
     assert refusal(source) == f"is not in the cloud: its catalog has no endpoint of type {service_type}"
+
+
+@behind_keystone
+def test_a_request_to_a_service_with_an_untrusted_certificate_is_not_repeated(
+    kind: Kind, source: Datasource, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = []
+
+    def fail(*_: Any, **__: Any) -> None:
+        attempts.append(1)
+        raise keystone.SSLError("SSL exception connecting to https://10.0.0.1/x: certificate verify failed")
+
+    monkeypatch.setattr("keystoneauth1.adapter.Adapter.request", fail)
+    assert refusal(source).startswith("is not trusted: SSL exception connecting to (an address)")
+    assert len(attempts) == 1
+
+
+def test_a_refusal_of_aetos_may_be_a_text_alone(emulator: Emulator) -> None:
+    emulator.fail(AETOS.requests, 403, body=json.dumps({"error_message": "RBAC Authorization Failed"}))
+    assert refusal(Aetos()) == "refused the query with status 403: RBAC Authorization Failed"
 
 
 @behind_keystone
