@@ -25,6 +25,7 @@ from plans.api.stacks import StackView
 from watcher_site.api.resources.history import HistoryView
 from watcher_site.api.resources.services import ServiceView
 from watcher_site.api.resources.subscriptions import BrokerView, SubscriptionView, UndeliveredView
+from watcher_site.api.resources.tokens import TokenView
 
 CHANGEABLE = {"patch": "partial_update", "delete": "destroy"}
 POLICY = r"(?P<policy>[^/]+?)(?:\.json)?"
@@ -118,6 +119,7 @@ urlpatterns = [
     route("undelivered/resend", UndeliveredView, "undelivered-resend-all", post="resend_all"),
     *collection_routes("undelivered", UndeliveredView, {"delete": "destroy"}),
     route(f"undelivered/{IDENTIFIER}/resend", UndeliveredView, "undelivered-resend", post="resend"),
+    *collection_routes("tokens", TokenView, {"delete": "destroy"}, post="create"),
     route("data_model", DataModelView, "data_model", get="short_list"),
     route(f"webhooks/{IDENTIFIER}", WebhookView, "webhooks", post="trigger"),
 ]

@@ -71,7 +71,10 @@ HISTORY: dict[Version, str] = {
         " `/v1/subscriptions` have notifications sent to webhooks; `/v1/undelivered` shows those that were given up,"
         " and has them sent again; `/v1/broker` tells how the message broker fares."
     ),
-    (1, 14): "Events of history have the `user_id` that Keystone has for a user, and are filtered by it.",
+    (1, 14): (
+        "Events of history have the `user_id` that Keystone has for a user, and are filtered by it."
+        " `/v1/tokens` lists, creates and revokes tokens of the site."
+    ),
 }
 MINIMUM, MAXIMUM = min(HISTORY), max(HISTORY)
 SERVICE = "infra-optim"

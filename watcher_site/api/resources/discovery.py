@@ -38,6 +38,7 @@ COLLECTIONS: dict[str, versions.Version] = {
     "broker": (1, 13),
     "subscriptions": (1, 13),
     "undelivered": (1, 13),
+    "tokens": (1, 14),
 }
 
 

@@ -1,0 +1,126 @@
+"""``/v1/tokens``: the valid tokens of the own account, and those of all accounts for those who may manage users."""
+
+from typing import Any
+
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Coalesce
+from drf_spectacular.types import OpenApiTypes
+from knox.models import AuthToken
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from watcher_site.accounts.token_limits import UsedToken
+from watcher_site.accounts.tokens import LONGEST_HOURS, NAME_LENGTH, end_token, make_token, valid_tokens
+from watcher_site.accounts.users import MANAGE, require_authority
+from watcher_site.api.bodies import FlagField, WholeField, read_body
+from watcher_site.api.permissions import LoggedIn
+from watcher_site.api.resources.subscriptions import TextField, unstored
+from watcher_site.api.serializers import ResourceSerializer, links_field
+from watcher_site.api.versions import Version
+from watcher_site.api.views import ResourceView
+from watcher_site.keystone.users import KeystoneUser
+
+TOKENS: Version = (1, 14)
+
+
+class TokenSerializer(ResourceSerializer):
+    id = serializers.CharField(help_text="the first 15 characters of the token")
+    name = serializers.CharField(help_text="empty, where none was given")
+    user = serializers.CharField(help_text="the name of its account")
+    read_only = serializers.BooleanField(help_text="whether it is for requests that read only")  # type: ignore[assignment]
+    group = serializers.CharField(help_text="the group whose rights it has; empty for all rights of the account")
+    links = links_field()
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    last_used_at = serializers.DateTimeField(allow_null=True, help_text="stored at most once a minute")
+
+    class Meta:
+        collection = "tokens"
+        short = ("id", "name", "user", "expires_at", "links")
+        columns = {
+            "id": "token_key",
+            "name": Coalesce("details__name", Value("")),
+            "user": "user__username",
+            "read_only": Coalesce("details__read_only", Value(False)),
+            "group": Coalesce("details__group", Value("")),
+            "created_at": "created",
+            "expires_at": "expiry",
+            "last_used_at": "details__last_used_at",
+        }
+        computed = ("links",)
+
+
+class MadeTokenSerializer(TokenSerializer):
+    """The answer to POST, the only one that contains the token."""
+
+    token = serializers.CharField(help_text="what clients send as X-Auth-Token")
+
+
+class NewTokenSerializer(serializers.Serializer[Any]):
+    """The body of POST."""
+
+    name = TextField(max_length=NAME_LENGTH, required=False, allow_blank=True)
+    hours = WholeField(
+        min_value=1, max_value=LONGEST_HOURS, required=False, help_text="how long it is valid; a setting by default"
+    )
+    read_only = FlagField(required=False, help_text="whether it is for requests that read only")  # type: ignore[assignment]
+    group = TextField(required=False, allow_blank=True, help_text="the group of the account whose rights it has")
+
+    argument = "token"
+    since: dict[str, Version] = {}
+
+
+class TokenView(ResourceView):
+    since = TOKENS
+    permission_classes = [LoggedIn]
+    serializer_class = TokenSerializer
+    model = AuthToken
+    title = "Token"
+    policy = "token"
+    identifiers = ("id",)
+    marker_type = OpenApiTypes.STR
+    filters = ["user"]
+    sort_keys = {"created_at": "created", "expires_at": "expiry"}
+    bodies = {"create": NewTokenSerializer}
+    answers = {"create": (201, MadeTokenSerializer)}
+    history_events = {"destroy": "token.revoke"}
+
+    def get_queryset(self) -> QuerySet[Any]:
+        user, tokens = self.request.user, valid_tokens()
+        return tokens if user.has_perm(MANAGE) else tokens.filter(user=user.pk)
+
+    def filter_user(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return queryset.filter(user__username=value)
+
+    def lookup(self, identifier: str) -> QuerySet[Any]:
+        return self.get_queryset().filter(token_key=identifier)
+
+    def find_marker(self, marker: str) -> QuerySet[Any]:
+        return self.lookup(marker)
+
+    def find_present(self, identifier: str) -> Any:
+        return self.lookup(identifier).first()
+
+    def create(self, request: Request) -> Response:
+        """Create a token of the own account; the answer contains it, this once. A token cannot be used for this."""
+        if isinstance(request.user, KeystoneUser):
+            raise PermissionDenied("A user of Keystone has no tokens of this site.")
+        if isinstance(request.auth, UsedToken):
+            raise PermissionDenied("No token is created with a token: log in with a password.")
+        attributes = read_body(request, NewTokenSerializer, TokenSerializer._declared_fields)
+        made, token = make_token(request.user, **attributes)
+        row = self.read(AuthToken.objects.filter(pk=made.pk), detailed=True)[0]
+        location = f"{self.host()}/v1/tokens/{made.token_key}"
+        return unstored(Response({**row, "token": token}, 201, headers={"Location": location}))
+
+    def destroy(self, request: Request, identifier: str) -> Response:
+        """Revoke it: requests that send it are refused from then on."""
+        token = self.get_object(request, identifier)
+        if isinstance(request.auth, UsedToken) and request.auth.is_limited:
+            raise PermissionDenied("No token is revoked with a token that is limited.")
+        if token.user_id != request.user.pk:
+            require_authority(request.user, token.user)
+        end_token(token)
+        return Response(status=204)
