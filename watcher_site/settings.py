@@ -227,11 +227,20 @@ CACHES = {
         "LOCATION": "keystone",
         "OPTIONS": {"MAX_ENTRIES": 10_000},
     },
+    # The times of the last requests of each person in a process.
+    "request_rates": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "request_rates",
+        "OPTIONS": {"MAX_ENTRIES": 10_000},
+    },
 }
 
 # API
 
+# The requests of one person to one web process in a minute; 0 means unlimited.
+API_MOST_REQUESTS = read_whole("WATCHER_API_MOST_REQUESTS", 0, least=0)
 REST_FRAMEWORK = {
+    "DEFAULT_THROTTLE_CLASSES": ["watcher_site.api.rates.RequestRate"] if API_MOST_REQUESTS else [],
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "watcher_site.api.authentication.TokenAuthentication",
         "watcher_site.api.authentication.BasicAuthentication",

@@ -6,6 +6,7 @@ See docs/compatibility.md, "Errors".
 import sys
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from math import ceil
 from select import POLLIN, poll
 from typing import Any
 
@@ -156,7 +157,9 @@ def describe_error(problem: Exception) -> tuple[int, str] | None:
 
 
 def headers_of(problem: Exception) -> dict[str, str]:
-    header, seconds = getattr(problem, "auth_header", None), getattr(problem, "retry_after", None)
+    header = getattr(problem, "auth_header", None)
+    # REST framework's refusal of too many requests says so in another attribute.
+    seconds = getattr(problem, "retry_after", None) or ceil(getattr(problem, "wait", None) or 0)
     return ({"WWW-Authenticate": header} if header else {}) | ({"Retry-After": str(seconds)} if seconds else {})
 
 
