@@ -179,16 +179,16 @@ def test_one_that_was_cancelled_is_neither_skipped_nor_restored_with_another(pla
 def test_the_console_says_beforehand_that_more_is_skipped(plan: ActionPlan, administrator: Client) -> None:
     for name, number in (("a", 1), ("y", 0)):
         answer = administrator.post(reverse("plans:skip", args=[plan.uuid]), {"only": str(action(plan, name).uuid)})
-        assert answer.content.decode().count("with all that it is to derive") == number
+        assert answer.content.decode().count("with the actions that it is to derive") == number
 
 
 def test_the_console_says_how_many_were_skipped_and_restored(plan: ActionPlan, administrator: Client) -> None:
     a = action(plan, "a")
     form = {"only": str(a.uuid), "confirmed": "1", "reason": ""}
     answer = administrator.post(reverse("plans:skip", args=[plan.uuid]), form, follow=True)
-    assert "Skipped 4 actions." in answer.content.decode()
+    assert "4 actions skipped." in answer.content.decode()
     answer = administrator.post(reverse("plans:restore", args=[plan.uuid]), {"only": str(a.uuid)}, follow=True)
-    assert "Restored 4 actions." in answer.content.decode()
+    assert "4 actions restored." in answer.content.decode()
 
 
 def test_the_console_offers_to_restore_the_one_that_takes_the_others_along(
@@ -206,7 +206,7 @@ def test_the_console_says_which_one_to_restore(plan: ActionPlan, administrator: 
     x = action(plan, "x")
     of = x if page == "actions:restore" else plan
     answer = administrator.post(reverse(page, args=[of.uuid]), {"only": str(x.uuid)}, follow=True)
-    assert "is derived from nop a, which is skipped: restore that one." in answer.content.decode()
+    assert "is derived from nop a, which is skipped. Restore that action." in answer.content.decode()
 
 
 def test_a_started_plan_skips_nothing_of_what_is_to_be_derived(plan: ActionPlan) -> None:

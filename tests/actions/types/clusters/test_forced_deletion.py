@@ -151,6 +151,6 @@ def test_the_console_offers_to_cancel_what_is_done_first(
 ) -> None:
     client.force_login(cloud_admin)
     where = reverse("clusters:delete", args=[cluster.uuid])
-    assert "Cancel what is being done to it" in client.get(where).content.decode()
+    assert "Cancel the operations in progress" in client.get(where).content.decode()
     assert client.post(where, {"force": "on"}).status_code == 302
     assert stuck.actions.get(derived_from=None).state == "CANCELLING"

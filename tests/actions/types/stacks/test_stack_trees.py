@@ -36,8 +36,8 @@ def test_a_stack_is_shown_as_a_tree_of_its_resources(browser: Client, shop: Stac
     text = page(browser, shop)
     for resource in StackResource.objects.present():
         assert f'id="resource-{resource.uuid}"' in text
-    assert "4 of 4 well" in text
-    assert "2 of 2 well" in text
+    assert "4 of 4 healthy" in text
+    assert "2 of 2 healthy" in text
     assert "on compute1" in text
 
 
@@ -45,9 +45,9 @@ def test_what_is_not_well_is_counted_in_all_that_it_is_in(browser: Client, shop:
     mark(part(shop, "cache", "node"), True, "it does not answer")
     Server.objects.filter(uuid=part(shop, "db").physical_id).update(state=Server.State.ERROR)
     text = page(browser, shop)
-    assert "2 of 4 well" in text
-    assert "0 of 1 well" in text
-    assert "its server is error" in text
+    assert "2 of 4 healthy" in text
+    assert "0 of 1 healthy" in text
+    assert "server in state error" in text
     assert "it does not answer" in text
 
 
@@ -80,12 +80,12 @@ def test_a_resource_leads_to_its_place_in_the_tree_of_its_root(browser: Client, 
     assert answer["Location"] == f"{reverse('stacks:detail', args=[shop.uuid])}#resource-{node.uuid}"
 
 
-def test_the_list_tells_which_stacks_need_attention(browser: Client, shop: Stack) -> None:
+def test_the_list_tells_which_stacks_are_unhealthy(browser: Client, shop: Stack) -> None:
     address = reverse("stacks:list")
-    assert "needs attention" not in browser.get(address).content.decode()
+    assert ">unhealthy<" not in browser.get(address).content.decode()
     mark(part(shop, "cache", "node"), True)
     text = browser.get(address).content.decode()
-    assert "needs attention" in text
+    assert ">unhealthy<" in text
     assert text.count("shop-") == 0
 
 
