@@ -10,7 +10,7 @@ from cluster.policies.sizes import MOST_NODES, AdjustmentType
 from plans.operations.base import is_operated_on
 
 RECOVERY_WORDS = {
-    "": "by the health policy, or replace the server without one",
+    "": "as in the health policy; without one, replace the server",
     "REBOOT": "reboot the server",
     "REBUILD": "rebuild the server in place",
     "RECREATE": "replace the server",
@@ -116,7 +116,7 @@ class ChangeForm(OperationForm):
 
 
 class ScaleForm(OperationForm):
-    count = size_field("Nodes", "Leave empty for the number in the scaling policy, or 1 without one.", 1)
+    count = size_field("Nodes", "Leave empty for the number in the scaling policy; without one, 1.", 1)
 
 
 class ResizeForm(OperationForm):
