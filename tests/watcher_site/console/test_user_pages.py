@@ -73,6 +73,10 @@ def test_readers_see_no_link_to_users(client: Client, reader: User) -> None:
     assert reverse("users:list") not in text(client.get(reverse("account:page")))
 
 
+def test_the_page_of_the_own_account_leads_those_with_the_right_to_users(browser: Client) -> None:
+    assert reverse("users:list") in text(browser.get(reverse("account:page")))
+
+
 def test_the_list_shows_groups_projects_and_disabled_accounts(browser: Client, reader: User) -> None:
     add_member("rob", "blue")
     set_active("rob", False)
