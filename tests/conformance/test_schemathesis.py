@@ -48,6 +48,7 @@ from tests.builders import (
     make_strategy,
 )
 from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
+from watcher_site.accounts.tokens import make_token
 from watcher_site.api import versions
 from watcher_site.api.openapi.documentation import document
 from watcher_site.models import HistoryEntry, Service
@@ -188,6 +189,7 @@ def rows() -> dict[str, str]:
         "exclusions": str(make_exclusion(action_types=["migrate"]).uuid),
         "subscriptions": str(subscribe_to("http://192.0.2.7/events").uuid),
         "undelivered": str(make_undelivered().uuid),
+        "tokens": make_token(User.objects.create_user("ines"))[0].token_key,
     }
 
 
