@@ -32,8 +32,8 @@ APPS = ("actions", "audits", "cluster", "plans", "watcher_site")
 LIMITS = {
     "a plan of one nop": (182, 33),
     "one more nop": (114, 23),
-    "a read of one action": (41, 16),
-    "a skip of one action": (80, 27),
+    "a read of one action": (47, 17),
+    "a skip of one action": (86, 28),
 }
 # The size of the larger plan, and the steps of the applier that are recorded.
 SIZE = 100

@@ -99,11 +99,11 @@ class AccountPage(OwnPage, View):
 class TokenForm(forms.Form):
     """The form of a new token of an account."""
 
-    name = forms.CharField(max_length=NAME_LENGTH, help_text="What it is for, such as night job.")
+    name = forms.CharField(max_length=NAME_LENGTH, help_text="For example: night job.")
     group = forms.ChoiceField(label="Rights", required=False)
-    read_only = forms.BooleanField(label="For reading only", required=False)
+    read_only = forms.BooleanField(label="Read only", required=False)
     hours = forms.FloatField(
-        label="Valid for hours", min_value=0.01, max_value=LONGEST_HOURS, help_text="8760 hours are a year."
+        label="Validity in hours", min_value=0.01, max_value=LONGEST_HOURS, help_text="A year has 8760 hours."
     )
 
     def __init__(self, user: User, data: Any = None) -> None:
@@ -135,7 +135,7 @@ class NewToken(OwnPage, View):
                 self.note(refusal)
                 form.refuse(refusal)
             else:
-                about = "Programs send it as X-Auth-Token."
+                about = "Send this token in the header X-Auth-Token."
                 return show_once(request, "New token", token, about, reverse("account:page"))
         return self.show(form)
 
@@ -150,7 +150,7 @@ class TokenVerb(Verb):
     history_event = "token.revoke"
     verb = "revoke the token"
     question = "Revoke this token?"
-    consequence = "Programs that send it are refused from then on."
+    consequence = "Requests with this token are refused from now on."
 
     def tokens(self) -> QuerySet[AuthToken]:
         """Return the tokens that the person may revoke on this page."""

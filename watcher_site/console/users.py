@@ -122,7 +122,7 @@ class UserForm(forms.Form):
     name = forms.CharField(max_length=150, strip=False)
     group = forms.ModelChoiceField(Group.objects.order_by("name"), to_field_name="name", empty_label=None)
     project = forms.CharField(
-        max_length=PROJECT_LENGTH, required=False, strip=False, help_text="The project of which it is a member."
+        max_length=PROJECT_LENGTH, required=False, strip=False, help_text="The project that the user is a member of."
     )
 
     def refuse(self, refusal: Refused) -> None:
@@ -151,7 +151,7 @@ class NewUser(Page, View):
                 self.note(refusal, name)
                 form.refuse(refusal)
             else:
-                about = f"It is the password of {made.get_username()}, who can change it on the page of the account."
+                about = f"The password of {made.get_username()}, who can change it on the page Account."
                 return show_once(request, "New user", password, about, reverse("users:detail", args=[made.pk]))
         return self.show(form)
 
@@ -177,7 +177,7 @@ class DisableUser(UserVerb):
     history_event = "user.disable"
     verb = "disable the account"
     question = "Disable this account?"
-    consequence = "Its password and its sessions are refused from then on, and its tokens end for good."
+    consequence = "The password and the sessions of the account are refused. Its tokens are revoked."
 
     def perform(self, record: User) -> str:
         require_authority(self.request.user, record)
@@ -199,7 +199,7 @@ class ResetPassword(UserVerb):
     history_event = "user.change_password"
     verb = "reset the password"
     question = "Reset the password?"
-    consequence = "A new password is shown once. The sessions and the tokens of the account end."
+    consequence = "A new password is shown once. The sessions of the account end, and its tokens are revoked."
 
     def perform(self, record: User) -> str:
         require_authority(self.request.user, record)
@@ -212,7 +212,7 @@ class ResetPassword(UserVerb):
         back = self.where_to(record, True)
         if not perform_and_tell(self, record):
             return redirect(back)
-        return show_once(request, "New password", self.password, f"It is the password of {record.username}.", back)
+        return show_once(request, "New password", self.password, f"The new password of {record.username}.", back)
 
 
 class SetGroups(UserVerb):
