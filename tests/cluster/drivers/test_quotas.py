@@ -18,6 +18,7 @@ from tests.api import Caller, fault
 from tests.builders import make_flavor, make_node, make_profile, make_server, make_stack
 from tests.interleaving import Rival, interrupt_before
 from watcher_site.models import HistoryEntry, ProjectMember
+from watcher_site.request_context import CallingContext
 
 pytestmark = pytest.mark.django_db
 SERVER = {"type": "server", "properties": {"flavor": "small"}}
@@ -216,9 +217,9 @@ def test_of_two_requests_at_once_for_the_last_server_of_a_quota_one_is_refused(
 ) -> None:
     set_quota("shop", {"servers": 1})
     wanted = {"name": "web", "flavorRef": "small"}
-    second = Rival(lambda: create_server(wanted, "shop", {}))
+    second = Rival(lambda: create_server(wanted, "shop", CallingContext()))
     interrupt_before(monkeypatch, server_operations, "start_server_operation", second)
-    create_server(wanted, "shop", {})
+    create_server(wanted, "shop", CallingContext())
     with pytest.raises(QuotaExceeded):
         second.result()
     assert Server.objects.count() == 1
