@@ -41,6 +41,7 @@ from watcher_site.settings import *  # noqa: E402, F403
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if DATABASES["default"]["NAME"] == ":memory:":  # noqa: F405
     # The server of browser tests, started before the test database is made, would share one connection among threads.
-    DATABASES["default"]["NAME"] = "the test database is not made yet"  # noqa: F405
+    # Nothing may connect before: SQLite makes a file of any name, but no folder.
+    DATABASES["default"]["NAME"] = "/no such folder/the test database is not made yet"  # noqa: F405
 # Each client of a test builds the middleware anew: listing every static file takes longer than most requests do.
 WHITENOISE_AUTOREFRESH = True

@@ -1,8 +1,6 @@
 """A topology file fills the embedded cloud, whole or not at all, and says on which line it is wrong."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from django.utils import timezone
 
 from cluster.models import ComputeNode, Server
 from tests.builders import make_node, make_server
+from tests.processes import start_command
 
 NODE = {"hostname": "compute1", "vcpus": 16, "memory": 32768, "disk": 500}
 SERVER = {"name": "web-1", "node": "compute1", "vcpus": 2, "memory": 2048, "disk": 20}
@@ -260,9 +259,9 @@ def test_a_refused_file_leaves_what_was_there(file: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
 def test_the_command_tells_in_one_line_and_ends_with_status_2(file: Path) -> None:
     file.write_text('{"racks": []}')
-    run = subprocess.run(
-        [sys.executable, "manage.py", "load_topology", str(file)], capture_output=True, text=True, check=False
-    )
-    assert (run.returncode, run.stderr.splitlines()[-1]) == (2, f"{file}:1: racks: is no attribute of a topology.")
+    command = start_command("load_topology", str(file))
+    _, errors = command.communicate()
+    assert (command.returncode, errors.splitlines()[-1]) == (2, f"{file}:1: racks: is no attribute of a topology.")
